@@ -1,0 +1,70 @@
+# Everything runs in .venv, which `make install` builds; nothing has to be active or installed before
+# but a Python. Where packages come from is the business of the environment's own pip configuration.
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check format-check lint types imports tidy slow bench clean
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+
+# An active environment must not leak into ours.
+unexport PYTHONPATH
+unexport PYTHONHOME
+unexport VIRTUAL_ENV
+
+PYTHON ?=
+ARGS ?=
+BIN := .venv/bin
+# Scripts and the editable install name the checkout's place, so a moved checkout installs again.
+STAMP := .venv/installed-$(shell pwd -P | cksum | cut -d' ' -f1)
+
+help:  ## show the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(STAMP)  ## build .venv and install Ottla with its development tools
+
+$(STAMP): pyproject.toml
+	@python=""; \
+	for candidate in $(if $(PYTHON),"$(PYTHON)",python3 python3.13 python3.12 python3.11 python3.14 python); do \
+	  if "$$candidate" -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null </dev/null; \
+	  then python="$$candidate"; break; fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+	  echo "make: need Python 3.11 or newer with venv; install one or name it: make install PYTHON=/path/to/python3" >&2; \
+	  exit 1; \
+	fi; \
+	"$$python" -m venv --clear .venv
+	$(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet -e '.[dev]'
+	@touch $@
+
+demo: install  ## show Ottla at work
+	$(BIN)/ottla demo $(ARGS)
+
+test: install  ## run the quick test suite (ARGS="-k name" to choose)
+	$(BIN)/python -m pytest -q -m "not slow" $(ARGS)
+
+check: format-check lint types imports tidy  ## format, lint, types, import contracts, limits of the house
+
+format-check: install
+	$(BIN)/ruff format --check .
+
+lint: install
+	$(BIN)/ruff check .
+
+types: install
+	$(BIN)/mypy
+
+imports: install
+	$(BIN)/lint-imports
+
+tidy: install
+	$(BIN)/python -m pytest -q -m "not slow" tests/tidy
+
+slow: install  ## run the tests that take seconds or build packages
+	$(BIN)/python -m pytest -q -m slow $(ARGS)
+
+bench: install  ## measure
+	$(BIN)/python tests/bench/run.py $(ARGS)
+
+clean:  ## remove .venv, caches and reports
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage out dist build
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
