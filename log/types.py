@@ -1,0 +1,99 @@
+"""Values of the log: offsets, record batches, batch identities. No I/O, no rules.
+
+A record batch is kept as the bytes the producer sent. What the broker decides about it, its base
+offset and leader epoch, is a *stamp* of 16 bytes that lies before the part covered by the CRC
+(Kafka's batch format: base_offset int64, batch_length int32, partition_leader_epoch int32). The
+stamp is kept beside the bytes and laid over them when they leave, so records are never copied or
+encoded again, and replicas in one process share one object.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import Struct
+from typing import NamedTuple, TypeAlias
+
+from ottla.raft.types import Term
+
+Offset: TypeAlias = int
+ProducerId: TypeAlias = int
+ProducerEpoch: TypeAlias = int
+Sequence: TypeAlias = int
+Millis: TypeAlias = int
+
+NO_PRODUCER_ID: ProducerId = -1
+NO_OFFSET: Offset = -1
+NO_TIMESTAMP: Millis = -1
+
+BATCH_HEADER_BYTES = 61
+"""Bytes before the first record of a version 2 batch."""
+STAMP_BYTES = 16
+"""base_offset, batch_length, partition_leader_epoch: what the broker may rewrite."""
+
+_STAMP = Struct(">qii")
+
+
+class BatchIdentity(NamedTuple):
+    """Who wrote a batch and where it stands in that producer's sequence (KIP-98)."""
+
+    producer_id: ProducerId
+    epoch: ProducerEpoch
+    first_sequence: Sequence
+    last_sequence: Sequence
+
+
+@dataclass(slots=True)
+class RecordBatch:
+    """One version 2 record batch: its bytes as received, and its header read once.
+
+    Made by `ottla.log.record_batch.read_batch`; `base_offset` and `leader_epoch` are the broker's
+    stamp and the only fields that may change, once, before the batch is shared.
+    """
+
+    data: bytes
+    """As the producer sent it; the first 16 bytes are overlaid by the stamp on the way out."""
+    base_offset: Offset
+    leader_epoch: Term
+    batch_length: int
+    """The header's own length field: bytes after the first 12."""
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: Millis
+    max_timestamp: Millis
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    base_sequence: Sequence
+    record_count: int
+
+    def __len__(self) -> int:
+        """Size in bytes."""
+        return len(self.data)
+
+    @property
+    def last_offset(self) -> Offset:
+        """Offset of the last record."""
+        return self.base_offset + self.last_offset_delta
+
+    def stamp(self, base_offset: Offset, leader_epoch: Term) -> None:
+        """Give the batch its place in the log. Called once, before anyone else sees it."""
+        self.base_offset = base_offset
+        self.leader_epoch = leader_epoch
+
+    def parts(self) -> tuple[bytes, memoryview]:
+        """The stamped 16 bytes and a view of everything behind them: join to get the batch."""
+        head = _STAMP.pack(self.base_offset, self.batch_length, self.leader_epoch)
+        return head, memoryview(self.data)[STAMP_BYTES:]
+
+    def stamped(self) -> bytes:
+        """The whole batch with its stamp: one copy."""
+        return b"".join(self.parts())
+
+
+class EpochStart(NamedTuple):
+    """First offset written in a leader epoch (KIP-101)."""
+
+    epoch: Term
+    start_offset: Offset
+

@@ -1,0 +1,103 @@
+"""Values that every part of the Raft core shares: ids, entries, hard state, snapshots.
+
+Numbers are plain ints behind names, so that signatures say what they count:
+
+* `Term` counts elections, `LogIndex` counts entries (Kafka *offsets* count records; the two never
+  mix, `broker/partition.py` holds the one conversion),
+* `Micros` is a point or span of the caller's monotonic clock in whole microseconds. The core never
+  reads a clock; it is told the time with every input.
+
+The core keeps an index of terms and byte sizes, never a payload: entries pass through `Ready` on
+their way to the log store and are dropped (Raft thesis, chapter 3; design.md, section 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Sized
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TypeAlias
+
+NodeId: TypeAlias = int
+GroupId: TypeAlias = int
+Term: TypeAlias = int
+LogIndex: TypeAlias = int
+Micros: TypeAlias = int
+
+NO_NODE: NodeId = 0
+"""Nobody: no vote given, no leader known. Node ids start at 1."""
+
+ENTRY_OVERHEAD_BYTES = 32
+"""What an entry weighs beside its payload, in every byte budget."""
+
+
+class EntryKind(IntEnum):
+    """What an entry is. The core itself knows the first two; the rest pass through unread."""
+
+    EMPTY = 0
+    """A new leader's first entry (thesis 6.4): it commits everything before it."""
+    CONFIGURATION = 1
+    """The voters of the group; the first entry of every log, so that it can change later."""
+    BATCH = 2
+    """One Kafka record batch."""
+    COMMAND = 3
+    """A decision of the state machine above (msgpack), such as *producers expired*."""
+
+
+@dataclass(slots=True, eq=True)
+class Entry:
+    """One entry of the replicated log. Treat as immutable: replicas in one process share it."""
+
+    index: LogIndex
+    term: Term
+    kind: EntryKind
+    payload: Sized
+    """`ottla.log.types.RecordBatch` for BATCH, bytes otherwise. `len()` is its size in bytes."""
+
+    @property
+    def size(self) -> int:
+        """Bytes this entry takes of every budget: payload plus a fixed overhead."""
+        return len(self.payload) + ENTRY_OVERHEAD_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class HardState:
+    """What a node must never forget (figure 2: persistent state, without the log)."""
+
+    term: Term = 0
+    vote: NodeId = NO_NODE
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotMeta:
+    """Names a snapshot: it stands for every entry up to and including `index`."""
+
+    index: LogIndex
+    term: Term
+    voters: tuple[NodeId, ...]
+    size: int
+    """Bytes of the snapshot's data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A snapshot with its data (opaque to the core)."""
+
+    meta: SnapshotMeta
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a leader is asked to append: kind and payload, before it has an index."""
+
+    kind: EntryKind
+    payload: Sized
+
+
+@dataclass(frozen=True, slots=True)
+class AppendRange:
+    """Entries to write: everything from `first` on is replaced by `entries`."""
+
+    first: LogIndex
+    entries: Sequence[Entry]
