@@ -1,0 +1,64 @@
+"""Who decides, and who may import what.
+
+To add a deciding module, add its path to `DECIDING`: a folder ends in a slash and covers all that
+is below it. Nothing else has to change; the rules in `tidy.deciding` then hold for it.
+"""
+
+DECIDING = (
+    "raft/",
+    "idempotency/",
+    "broker/beats.py",
+    "broker/controller.py",
+    "broker/isr.py",
+    "broker/partition.py",
+    "broker/pipeline.py",
+    "broker/replica.py",
+)
+
+# What a deciding module may not import: I/O, clocks, chance, threads. Whatever of that it needs is
+# handed in as a value or a callable by one of the two drivers.
+BANNED_IN_DECIDING = frozenset(
+    {
+        "asyncio",
+        "concurrent",
+        "datetime",
+        "grpc",
+        "kio",
+        "lmdb",
+        "multiprocessing",
+        "os",
+        "pathlib",
+        "queue",
+        "random",
+        "rich",
+        "secrets",
+        "select",
+        "selectors",
+        "signal",
+        "socket",
+        "ssl",
+        "subprocess",
+        "tempfile",
+        "threading",
+        "time",
+        "typer",
+        "uuid",
+        "uvloop",
+    }
+)
+
+# Libraries with one home. A folder ends in a slash. Tests may use any of them.
+CONFINED = {
+    "grpc": ("broker/transport/grpc.py", "broker/control/service.py"),
+    "kio": ("broker/codec.py", "broker/api/"),
+    "lmdb": ("log/lmdb_store.py",),
+    "pyspark": ("sim/studies/",),
+    "pytest": ("src/ottla/pytest_plugin.py",),
+    "rich": ("src/ottla/cli.py", "src/ottla/demo/"),
+    "typer": ("src/ottla/cli.py", "src/ottla/demo/"),
+}
+
+
+def lies_in(path: str, places: tuple[str, ...]) -> bool:
+    """Whether a path is one of the places or below one that ends in a slash."""
+    return any(path.startswith(p) if p.endswith("/") else path == p for p in places)
