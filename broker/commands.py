@@ -1,0 +1,226 @@
+"""Commands to a replica: what may lie in an inbox beside Raft's own messages.
+
+A command is a *ticket*: a small mutable object that goes into the inbox of a replica, is filled in
+by the state machine (`error` and the answer's fields), and comes back in `Effects.answers`, where
+the driver calls `on_done(ticket)`, exactly once. Tickets are plain slotted classes because one is
+made for every produce request; there is no future and no task behind them.
+
+Times are Micros of the driver's monotonic clock. Offsets count records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ottla.broker.errors import ErrorCode
+from ottla.log.types import (
+    NO_OFFSET,
+    NO_TIMESTAMP,
+    EpochStart,
+    Millis,
+    Offset,
+    RecordBatch,
+    Term,
+)
+from ottla.raft.types import LogIndex, Micros, NodeId
+
+ANY_EPOCH: Term = -1
+"""The client did not say which leader epoch it believes in."""
+
+
+class Ticket:
+    """What all commands share: a limit in time, an outcome, and who wants to know."""
+
+    __slots__ = ("deadline", "error", "on_done", "owner")
+
+    def __init__(self, on_done: Callable[[Any], None], deadline: Micros, owner: object = None):
+        self.on_done = on_done
+        self.deadline = deadline
+        """Point in time after which the state machine answers with a timeout of its own kind."""
+        self.error = ErrorCode.NONE
+        self.owner = owner
+        """Whatever the submitter wants to find again in `on_done`; never read in between."""
+
+
+class ProduceTicket(Ticket):
+    """Append one record batch to one partition (hops 2 to 7 of design.md, section 3)."""
+
+    __slots__ = (
+        "acks",
+        "base_offset",
+        "batch",
+        "in_flight",
+        "index",
+        "leader",
+        "leader_epoch",
+        "log_append_time",
+        "log_start_offset",
+        "on_enqueued",
+        "term",
+    )
+
+    def __init__(
+        self,
+        batch: RecordBatch,
+        acks: int,
+        on_done: Callable[[ProduceTicket], None],
+        deadline: Micros,
+        owner: object = None,
+    ):
+        super().__init__(on_done, deadline, owner)
+        self.batch = batch
+        self.acks = acks
+        self.on_enqueued: Callable[[ProduceTicket], None] | None = None
+        """Stage one of `replicate_in_stages`: the place in the log is certain (mission-R1)."""
+        # The answer.
+        self.base_offset: Offset = NO_OFFSET
+        self.log_append_time: Millis = NO_TIMESTAMP
+        self.log_start_offset: Offset = NO_OFFSET
+        self.leader: NodeId = 0
+        """With NOT_LEADER_OR_FOLLOWER: who leads instead, 0 when unknown."""
+        self.leader_epoch: Term = -1
+        # The partition's own notes while the ticket is under way.
+        self.term: Term = 0
+        self.index: LogIndex = 0
+        self.in_flight: Any = None
+
+
+class FetchTicket(Ticket):
+    """Which entries may a reader at `offset` see now? The bytes are read by the driver."""
+
+    __slots__ = (
+        "current_leader_epoch",
+        "first_index",
+        "high_watermark",
+        "last_index",
+        "leader",
+        "leader_epoch",
+        "log_start_offset",
+        "max_bytes",
+        "offset",
+    )
+
+    def __init__(
+        self,
+        offset: Offset,
+        max_bytes: int,
+        current_leader_epoch: Term,
+        on_done: Callable[[FetchTicket], None],
+        deadline: Micros,
+        owner: object = None,
+    ):
+        super().__init__(on_done, deadline, owner)
+        self.offset = offset
+        self.max_bytes = max_bytes
+        self.current_leader_epoch = current_leader_epoch
+        # The answer: entries first_index..last_index hold committed records from `offset` on;
+        # first_index == 0 when there are none yet.
+        self.first_index: LogIndex = 0
+        self.last_index: LogIndex = 0
+        self.high_watermark: Offset = NO_OFFSET
+        self.log_start_offset: Offset = NO_OFFSET
+        self.leader: NodeId = 0
+        self.leader_epoch: Term = -1
+
+
+class WatchTicket(Ticket):
+    """Tell me when the high watermark passes `beyond`, leadership is lost, or time is up."""
+
+    __slots__ = ("beyond", "cancelled")
+
+    def __init__(
+        self,
+        beyond: Offset,
+        on_done: Callable[[WatchTicket], None],
+        deadline: Micros,
+        owner: object = None,
+    ):
+        super().__init__(on_done, deadline, owner)
+        self.beyond = beyond
+        self.cancelled = False
+        """Set by the submitter who no longer cares; the ticket is then dropped unanswered."""
+
+
+class ListOffsetsTicket(Ticket):
+    """Offset by timestamp (ListOffsets): -1 latest, -2 earliest, -3 max timestamp, else a time.
+
+    For a time (or -3) the answer names the candidate batch, `index`; the driver looks inside it.
+    """
+
+    __slots__ = ("current_leader_epoch", "index", "leader_epoch", "offset", "timestamp")
+
+    def __init__(
+        self,
+        timestamp: Millis,
+        current_leader_epoch: Term,
+        on_done: Callable[[ListOffsetsTicket], None],
+        deadline: Micros,
+        owner: object = None,
+    ):
+        super().__init__(on_done, deadline, owner)
+        self.timestamp = timestamp
+        self.current_leader_epoch = current_leader_epoch
+        self.offset: Offset = NO_OFFSET
+        self.index: LogIndex = 0
+        self.leader_epoch: Term = -1
+
+
+class EpochEndTicket(Ticket):
+    """Where did leader epoch `epoch` end (OffsetForLeaderEpoch, KIP-320)?"""
+
+    __slots__ = ("current_leader_epoch", "end", "epoch")
+
+    def __init__(
+        self,
+        epoch: Term,
+        current_leader_epoch: Term,
+        on_done: Callable[[EpochEndTicket], None],
+        deadline: Micros,
+        owner: object = None,
+    ):
+        super().__init__(on_done, deadline, owner)
+        self.epoch = epoch
+        self.current_leader_epoch = current_leader_epoch
+        self.end: EpochStart | None = None
+        """The largest epoch <= `epoch` that wrote something, and the offset behind its last."""
+
+
+class DeleteRecordsTicket(Ticket):
+    """Move the log start to `offset` (-1: the high watermark), by a decision in the log."""
+
+    __slots__ = ("index", "log_start_offset", "offset", "term")
+
+    def __init__(
+        self,
+        offset: Offset,
+        on_done: Callable[[DeleteRecordsTicket], None],
+        deadline: Micros,
+        owner: object = None,
+    ):
+        super().__init__(on_done, deadline, owner)
+        self.offset = offset
+        self.log_start_offset: Offset = NO_OFFSET
+        self.term: Term = 0
+        self.index: LogIndex = 0
+
+
+class ControlTicket(Ticket):
+    """A controller command (`ottla.broker.controller`): answered when it is applied."""
+
+    __slots__ = ("command", "index", "result", "term")
+
+    def __init__(
+        self,
+        command: dict[str, Any],
+        on_done: Callable[[ControlTicket], None],
+        deadline: Micros,
+        owner: object = None,
+    ):
+        super().__init__(on_done, deadline, owner)
+        self.command = command
+        """msgpack-able: {"type": "create_topic", ...}."""
+        self.result: dict[str, Any] = {}
+        self.term: Term = 0
+        self.index: LogIndex = 0
+

@@ -1,0 +1,71 @@
+"""Settings of a cluster: one frozen value, checked when it is made.
+
+Spans are milliseconds where the name ends in `_ms`, sizes bytes where it ends in `_bytes`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import Enum
+
+from ottla.broker.errors import ConfigError
+
+
+class FlushPolicy(Enum):
+    """When the log is synced (design.md, section 8)."""
+
+    EACH_TURN = "each-turn"
+    """Every turn, before anything that was written counts for a quorum."""
+    INTERVAL = "interval"
+    """Every `flush_interval_ms`; acknowledgements for a quorum wait for it."""
+    OFF = "off"
+    """Never: an append counts at once, and a machine that dies loses its tail."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterConfig:
+    """All settings, with the defaults a test wants. Raises `ConfigError` on nonsense."""
+
+    election_timeout_ms: int = 500
+    """A follower that hears nothing for 1x to 2x of this starts an election."""
+    heartbeat_ms: int = 50
+    default_partitions: int = 1
+    default_replication_factor: int = 3
+    """For topics created on first use; never more than there are nodes."""
+    auto_create_topics: bool = True
+    min_insync_replicas: int = 1
+    replica_lag_ms: int = 10_000
+    """A replica that has not caught up for this long is no longer in sync (mission-A2)."""
+    max_message_bytes: int = 1_048_588
+    max_request_bytes: int = 104_857_600
+    max_partitions_per_topic: int = 10_000
+    max_inflight_requests: int = 64
+    """Per connection; at the limit it is read no further until an answer has left."""
+    max_inflight_bytes: int = 64 << 20
+    """Per connection, of requests not yet answered."""
+    connections_max_idle_ms: int = 600_000
+    leader_queue_bytes: int = 32 << 20
+    """Per partition: bytes proposed and not yet committed; more wait in the leader queue."""
+    max_producers: int = 10_000
+    """Per partition."""
+    producer_expiry_ms: int = 86_400_000
+    flush: FlushPolicy = FlushPolicy.EACH_TURN
+    flush_interval_ms: int = 100
+    sync_stall_ms: int = 10_000
+    """A sync that takes longer makes its leaders resign (mission-R5)."""
+    link_delay_ms: float = 0.0
+    """One-way delay between nodes of one process."""
+    profile: str = "reference"
+    seed: int | None = None
+    """Of election jitter; None draws one."""
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
+                raise ConfigError(f"{item.name} is {value}; it must not be negative")
+        if self.heartbeat_ms * 2 > self.election_timeout_ms:
+            raise ConfigError(
+                f"heartbeat_ms is {self.heartbeat_ms}; it must be at most half of "
+                f"election_timeout_ms ({self.election_timeout_ms})"
+            )

@@ -1,0 +1,123 @@
+"""What a node offers to its request handlers: the `Host` protocol, and the cluster's image.
+
+Handlers (`broker/api/`) are written against this page and nothing else; `broker/node.py` provides
+it. All calls run on the node's event loop thread and return at once; answers come by callback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ottla.broker.commands import Ticket
+from ottla.broker.config import ClusterConfig
+from ottla.broker.errors import ErrorCode
+from ottla.log.types import Millis, ProducerEpoch, ProducerId, Term
+from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionImage:
+    """One partition as the controller decided it."""
+
+    partition: int
+    group: GroupId
+    replicas: tuple[NodeId, ...]
+    """Voters; the first is the preferred leader."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicImage:
+    """One topic as the controller decided it."""
+
+    name: str
+    topic_id: bytes
+    """16 bytes, derived from the controller's log index."""
+    partitions: tuple[PartitionImage, ...]
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerImage:
+    """Where clients reach a node."""
+
+    node: NodeId
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderImage:
+    """Who leads a partition as this node knows it; `leader` 0 when nobody is known to."""
+
+    leader: NodeId
+    epoch: Term
+    in_sync: tuple[NodeId, ...]
+
+
+class HostedReplica(Protocol):
+    """A partition's replica on this node, as a handler sees it: an inbox."""
+
+    group: GroupId
+
+
+class Host(Protocol):
+    """A node, seen by a request handler."""
+
+    node: NodeId
+    cluster_id: str
+    config: ClusterConfig
+
+    def now(self) -> Micros:
+        """Monotonic clock."""
+
+    def wall_ms(self) -> Millis:
+        """Wall clock, ms since 1970."""
+
+    def call_at(self, when: Micros, call: Callable[[], None]) -> Callable[[], None]:
+        """Run `call` at `when`; returns the function that cancels it."""
+
+    def topics(self) -> Mapping[str, TopicImage]:
+        """All topics by name, as far as this node has applied the controller's log."""
+
+    def brokers(self) -> Sequence[BrokerImage]:
+        """The nodes that are up as far as this node has heard, itself included."""
+
+    def controller(self) -> NodeId:
+        """Leader of the controller group; the last known one, 0 before there was any."""
+
+    def leader(self, group: GroupId) -> LeaderImage:
+        """Who leads a partition."""
+
+    def replica(self, topic: str, partition: int) -> HostedReplica | None:
+        """The replica of that partition on this node; None when it has none."""
+
+    def submit(self, replica: HostedReplica, ticket: Ticket) -> None:
+        """Put a command into the replica's inbox; it takes its turn soon."""
+
+    def read(
+        self, group: GroupId, first: LogIndex, last: LogIndex, max_bytes: int
+    ) -> list[Entry]:
+        """Committed entries `first..last` of a hosted replica: at most `max_bytes`, at least one.
+
+        Raises `ottla.log.errors.CompactedError` when they are gone.
+        """
+
+    def control(
+        self,
+        command: dict[str, Any],
+        done: Callable[[ErrorCode, dict[str, Any]], None],
+        deadline: Micros,
+    ) -> None:
+        """Have the controller decide `command`, wherever its leader is.
+
+        `done(error, result)` once; NOT_CONTROLLER or REQUEST_TIMED_OUT when it could not be
+        decided in time (then it may still be).
+        """
+
+    def new_producer_id(
+        self, done: Callable[[ErrorCode, ProducerId, ProducerEpoch], None]
+    ) -> None:
+        """A producer id nobody ever had, epoch 0; COORDINATOR_LOAD_IN_PROGRESS while no block of
+        ids could be had."""
