@@ -69,6 +69,13 @@ BAD = {
         (TEST, "from .x import y"),
         (CORE, "from ..log import types"),
     ],
+    "below_the_root": [
+        (SHELL, "import ottla"),
+        (SHELL, "from ottla import Cluster, __version__"),
+        (CORE, "from ottla import raft"),
+        ("sim/world.py", "from ottla.cli import main"),
+        ("sim/world.py", "import ottla.pytest_plugin"),
+    ],
     "confined": [
         (SHELL, "import lmdb"),
         ("log/store.py", "def f():\n    import lmdb"),
@@ -146,6 +153,12 @@ GOOD = {
         ("src/ottla/__init__.py", '"""Doc."""\nimport importlib'),
     ],
     "absolute": [(SHELL, "from ottla.log import types")],
+    "below_the_root": [
+        (SHELL, "from ottla import __version__"),
+        (SHELL, "import ottla.log.types\nfrom ottla.raft import roles"),
+        ("src/ottla/cli.py", "import ottla.demo"),
+        (TEST, "import ottla"),
+    ],
     "confined": [
         ("log/lmdb_store.py", "import lmdb"),
         ("broker/codec.py", "import kio.serial"),

@@ -67,8 +67,8 @@ def copies(tree, tmp_path_factory) -> dict[str, Path]:
 def built(request, copies, tmp_path_factory) -> Path:
     """A folder with an sdist and the wheel made from that sdist."""
     out: Path = tmp_path_factory.mktemp(f"dist-{request.param}")
-    build = ["-m", "build", "--no-isolation", "--outdir", out]
-    run(sys.executable, *build, copies[request.param])
+    build = (sys.executable, "-m", "build", "--no-isolation")
+    run(*build, "--outdir", out, copies[request.param])
     return out
 
 

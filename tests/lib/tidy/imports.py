@@ -6,7 +6,7 @@ The arrows between packages are import-linter's business (`pyproject.toml`).
 import ast
 from collections.abc import Iterator
 
-from tidy.source import Source, Violation
+from tidy.source import PACKAGES, Source, Violation
 from tidy.tables import CONFINED, lies_in
 
 
@@ -36,3 +36,16 @@ def confined(source: Source) -> Iterator[Violation]:
         homes = CONFINED.get(library)
         if homes is not None and not lies_in(source.path, homes):
             yield source.at(node, f"{library} is imported only in {', '.join(homes)}")
+
+
+def below_the_root(source: Source) -> Iterator[Violation]:
+    """Packages know each other by `ottla.<package>`, never the facade or what stands above them."""
+    if source.path.split("/", 1)[0] not in PACKAGES:
+        return
+    for node, name in imported(source):
+        if name == "ottla":
+            names = {alias.name for alias in getattr(node, "names", ())}
+            if names != {"__version__"}:
+                yield source.at(node, "imports the facade; write `from ottla.<package>... import`")
+        elif name.startswith("ottla.") and name.split(".")[1] not in PACKAGES:
+            yield source.at(node, f"imports {name}, which stands above the packages")

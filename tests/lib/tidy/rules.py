@@ -18,6 +18,7 @@ RULES: dict[str, Rule] = {
         docs.theory_of_operation,
         docs.bare_init,
         imports.absolute,
+        imports.below_the_root,
         imports.confined,
         private.untouched,
         deciding.no_world,
