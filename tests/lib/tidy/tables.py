@@ -7,6 +7,7 @@ is below it. Nothing else has to change; the rules in `tidy.deciding` then hold 
 DECIDING = (
     "raft/",
     "idempotency/",
+    "broker/admission.py",
     "broker/beats.py",
     "broker/commands.py",
     "broker/controller.py",
@@ -14,6 +15,7 @@ DECIDING = (
     "broker/isr.py",
     "broker/machine.py",
     "broker/partition.py",
+    "broker/partition_state.py",
     "broker/pipeline.py",
     "broker/replica.py",
 )
