@@ -17,6 +17,7 @@ DECIDING = (
     "broker/partition.py",
     "broker/partition_state.py",
     "broker/pipeline.py",
+    "broker/reads.py",
     "broker/replica.py",
 )
 
