@@ -1,0 +1,92 @@
+"""`Call`: one request under way, as a handler sees it.
+
+A handler gets `(request, call)` and answers exactly once, now or from a callback later, with one
+of `reply`, `answer`, `answer_bytes`, `answer_parts`, `no_answer` or `close`. Whatever it answers
+leaves the connection in the order of the requests (`ottla.broker.pipeline`). Calling any of them
+again, or after the connection is gone, does nothing: a handler need not know.
+
+A `Call` is also the slot of the request in its connection's pipeline, so that a request costs one
+object; the fields marked so belong to `pipeline` and `connection`, not to handlers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ottla.broker.codec import response_schema
+from ottla.broker.pipeline import Slot
+
+if TYPE_CHECKING:
+    from ottla.broker.host import Host
+
+
+class Link(Protocol):
+    """The connection, as its calls use it."""
+
+    host: Host
+    local_address: tuple[str, int]
+
+    def done(self, call: Call) -> None:
+        """`call` has been answered, or will not be."""
+
+    def charge(self, call: Call, size: int) -> None:
+        """`call` may come to hold an answer of `size` bytes."""
+
+
+class Call(Slot):
+    """See the module's text."""
+
+    __slots__ = ("client_id", "correlation_id", "host", "key", "link", "version")
+
+    def __init__(self, link: Link, header: Any, size: int):
+        """`header` is the request's `codec.RequestHeader`, `size` the bytes of its frame."""
+        super().__init__(size)
+        self.link = link
+        self.host = link.host
+        """The node that serves the request."""
+        self.key: int = header.key
+        self.version: int = header.version
+        self.correlation_id: int = header.correlation_id
+        self.client_id: str | None = header.client_id
+
+    @property
+    def local_address(self) -> tuple[str, int]:
+        """Host and port of the listener the request came in by."""
+        return self.link.local_address
+
+    def reply(self, **fields: Any) -> None:
+        """Answer with the API's response in the request's version, made by `codec.build`."""
+        schema = response_schema(self.key, self.version)
+        self.answer_bytes(schema.write(schema.build(**fields)))
+
+    def answer(self, response: Any) -> None:
+        """Answer with a response entity of the request's API and version."""
+        self.answer_bytes(response_schema(self.key, self.version).write(response))
+
+    def answer_bytes(self, body: bytes) -> None:
+        """Answer with an encoded response body."""
+        self.answer_parts((body,))
+
+    def answer_parts(self, parts: Sequence[bytes | memoryview]) -> None:
+        """Answer with a body in pieces, which are joined only on their way out."""
+        if self.finish(parts):
+            self.link.done(self)
+
+    def no_answer(self) -> None:
+        """This request has no answer (Produce with acks=0)."""
+        if self.finish(()):
+            self.link.done(self)
+
+    def close(self, reason: str) -> None:
+        """Close the connection once everything before this request has been answered."""
+        if self.finish((), closing=reason):
+            self.link.done(self)
+
+    def on_cancel(self, callback: Callable[[], None]) -> None:
+        """`callback()` once if the connection is lost before this call was answered."""
+        self.on_lost = callback
+
+    def charge(self, size: int) -> None:
+        """Say that the answer may hold up to `size` bytes: counts as in flight until it leaves."""
+        self.link.charge(self, size)

@@ -1,0 +1,121 @@
+"""The connection as a state machine: what may be in flight, and what is answered in which order.
+
+Sans-IO and deciding: the asyncio connection and the simulator's drive the same object. Requests
+are begun in the order in which they arrived, at once, as long as the limits allow; they may finish
+in any order; they leave in the order in which they were begun (mission-S1). A request that has no
+answer (Produce with acks=0, mission-P1) only keeps its place: it leaves nothing behind.
+
+A request may end in *closing* the connection: an error with acks=0 (mission-P2), bytes that are no
+request. That takes effect when everything before it has left, because Kafka, which works on one
+request at a time, would not have seen it earlier; from the moment it is decided nothing new begins.
+
+At a limit nothing fails: `may_begin` is false until a request leaves, and whoever reads the
+socket stops reading. Who waits behind whom is decided in `Limits` and `may_begin` and nowhere
+else: one request at a time, as Kafka does it, is `Limits(requests=1)`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+
+class Limits(NamedTuple):
+    """How much one connection may have in flight."""
+
+    requests: int
+    """Requests begun and not yet left."""
+    bytes: int
+    """Bytes of those requests, and of what their answers may hold. One always fits."""
+
+
+class Slot:
+    """The place of one request in its pipeline."""
+
+    __slots__ = ("closing", "on_lost", "parts", "size")
+
+    def __init__(self, size: int):
+        self.size = size
+        """Bytes this request is charged for."""
+        self.parts: Sequence[bytes | memoryview] | None = None
+        """The answer; None while there is none yet, empty when there will be none."""
+        self.closing: str | None = None
+        """Why the connection ends with this request."""
+        self.on_lost: Callable[[], None] | None = None
+        """Called once if the connection is lost before the request was finished."""
+
+    def finish(self, parts: Sequence[bytes | memoryview] = (), closing: str | None = None) -> bool:
+        """Settle what this request leaves; False (and no change) when it was settled before."""
+        if self.parts is not None:
+            return False
+        self.parts = parts
+        self.closing = closing
+        return True
+
+
+class Pipeline:
+    """See the module's text."""
+
+    __slots__ = ("_in_flight", "bytes", "closing", "doomed", "limits", "ready")
+
+    def __init__(self, limits: Limits):
+        self.limits = limits
+        self._in_flight: deque[Slot] = deque()
+        self.bytes = 0
+        """What is charged for the requests in flight."""
+        self.ready: list[Slot] = []
+        """Slots that may leave now, in order; the driver sends and clears them."""
+        self.doomed = False
+        """A closing slot exists: nothing new begins."""
+        self.closing: str | None = None
+        """Set when the driver should close, once `ready` has been sent."""
+
+    def __len__(self) -> int:
+        """Requests in flight."""
+        return len(self._in_flight)
+
+    @property
+    def may_begin(self) -> bool:
+        """Whether the next request may be begun now."""
+        in_flight = len(self._in_flight)
+        return not self.doomed and (
+            in_flight == 0 or (in_flight < self.limits.requests and self.bytes < self.limits.bytes)
+        )
+
+    def begin(self, slot: Slot) -> None:
+        """Take in the next request in order of arrival."""
+        self._in_flight.append(slot)
+        self.bytes += slot.size
+
+    def charge(self, slot: Slot, size: int) -> None:
+        """Charge a request in flight for `size` bytes more, which its answer may come to hold."""
+        slot.size += size
+        self.bytes += size
+
+    def done(self, slot: Slot) -> None:
+        """`slot` has been finished: everything that thereby may leave goes to `ready`."""
+        if slot.closing is not None:
+            self.doomed = True
+        in_flight = self._in_flight
+        if in_flight[0] is not slot:
+            return
+        while in_flight and in_flight[0].parts is not None:
+            first = in_flight.popleft()
+            self.bytes -= first.size
+            if first.closing is not None:
+                self.closing = first.closing
+                break
+            self.ready.append(first)
+
+    def lost(self) -> list[Slot]:
+        """The connection is gone: the slots nobody will hear of, finished, in order.
+
+        The driver calls `on_lost` of those that have one.
+        """
+        self.doomed = True
+        unfinished = [slot for slot in self._in_flight if slot.finish()]
+        self._in_flight.clear()
+        self.ready.clear()
+        self.bytes = 0
+        return unfinished
