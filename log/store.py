@@ -90,9 +90,7 @@ class LogStore(Protocol):
     def finish_sync(self, job: SyncJob) -> None:
         """Take over the outcome of a job that ran. Raises `StoreError` as promise 4 says."""
 
-    def read(
-        self, group: GroupId, first: LogIndex, last: LogIndex, max_bytes: int
-    ) -> list[Entry]:
+    def read(self, group: GroupId, first: LogIndex, last: LogIndex, max_bytes: int) -> list[Entry]:
         """Entries `first..last`, as many as fit `max_bytes`, at least one."""
 
     def snapshot(self, group: GroupId) -> Snapshot | None:

@@ -29,6 +29,13 @@ BATCH_HEADER_BYTES = 61
 """Bytes before the first record of a version 2 batch."""
 STAMP_BYTES = 16
 """base_offset, batch_length, partition_leader_epoch: what the broker may rewrite."""
+CRC_COVERS_FROM = 21
+"""The CRC covers the batch from its attributes on; magic and the CRC itself lie before."""
+
+CODEC_MASK = 0x07
+LOG_APPEND_TIME_BIT = 0x08
+TRANSACTIONAL_BIT = 0x10
+CONTROL_BIT = 0x20
 
 _STAMP = Struct(">qii")
 
@@ -46,6 +53,8 @@ class BatchIdentity(NamedTuple):
 class RecordBatch:
     """One version 2 record batch: its bytes as received, and its header read once.
 
+    Fields stand in the header's own order, so that one unpack makes a batch.
+
     Made by `ottla.log.record_batch.read_batch`; `base_offset` and `leader_epoch` are the broker's
     stamp and the only fields that may change, once, before the batch is shared.
     """
@@ -53,12 +62,14 @@ class RecordBatch:
     data: bytes
     """As the producer sent it; the first 16 bytes are overlaid by the stamp on the way out."""
     base_offset: Offset
-    leader_epoch: Term
     batch_length: int
     """The header's own length field: bytes after the first 12."""
+    leader_epoch: Term
     magic: int
     crc: int
+    """CRC-32C as the header states it; covers everything from the attributes on."""
     attributes: int
+    """Bits 0-2 codec, 3 LogAppendTime, 4 transactional, 5 control (KIP-98)."""
     last_offset_delta: int
     base_timestamp: Millis
     max_timestamp: Millis
@@ -70,6 +81,21 @@ class RecordBatch:
     def __len__(self) -> int:
         """Size in bytes."""
         return len(self.data)
+
+    @property
+    def codec(self) -> int:
+        """Compression codec id: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd; 5 to 7 mean nothing."""
+        return self.attributes & CODEC_MASK
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether the batch claims to be part of a transaction."""
+        return self.attributes & TRANSACTIONAL_BIT != 0
+
+    @property
+    def is_control(self) -> bool:
+        """Whether the batch holds a transaction marker instead of records."""
+        return self.attributes & CONTROL_BIT != 0
 
     @property
     def last_offset(self) -> Offset:
@@ -92,8 +118,7 @@ class RecordBatch:
 
 
 class EpochStart(NamedTuple):
-    """First offset written in a leader epoch (KIP-101)."""
+    """A leader epoch and the offset at which it starts (KIP-101)."""
 
     epoch: Term
     start_offset: Offset
-

@@ -1,0 +1,269 @@
+"""Reading a produced record batch: one unpack of its header, and the checks that need its bytes.
+
+**Theory.** Kafka decides about a batch in a fixed order (facts/kafka.md 1.2, measured on Apache
+Kafka 4.3.1), and the first failure is the answer. The checks that look at bytes fall into two runs
+with the broker's own checks (acks, leader, in-sync replicas) between them:
+
+* *structural* (steps 1 and 5): is there exactly one version 2 batch at all? Done by `read_batch`,
+  because without them there is no header to read;
+* *content* (steps 13 to 17): base offset, size limit, CRC-32C, codec, counts, control bit,
+  sequence. Done by `check_batch` once the broker has found that it may append.
+
+Both are tables of one row per check. A row names a *defect*; which Kafka code a defect becomes, and
+for how many partitions, is a table of the broker's. Per-record checks (step 18) are not here: they
+need decompression (`ottla.log.records`).
+
+**Hot path.** A well-formed batch costs one comparison of sizes, one unpack, one CRC and one walk
+over the content table; the structural table is only walked to name what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum, unique
+from struct import Struct
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from ottla.log.types import (
+    BATCH_HEADER_BYTES,
+    CODEC_MASK,
+    CONTROL_BIT,
+    CRC_COVERS_FROM,
+    BatchIdentity,
+    RecordBatch,
+)
+
+HEADER = Struct(">qiibIhiqqqhii")
+"""Version 2 header: base_offset, batch_length, partition_leader_epoch, magic, crc, attributes,
+last_offset_delta, base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence,
+record_count (Kafka protocol guide, "Record Batch")."""
+
+MAGIC = 2
+SEQUENCE_MASK = 0x7FFFFFFF
+MAX_CODEC = 4
+
+_LENGTH_ENDS = 12
+"""base_offset and batch_length; the length field counts the bytes behind them."""
+_MAGIC_AT = 16
+_MIN_LENGTH_FIELD = 14
+"""Kafka's smallest record overhead (magic 0): less is nonsense in any version."""
+_LENGTH = Struct(">i")
+
+_unpack_header = HEADER.unpack_from
+
+
+@unique
+class BatchDefect(Enum):
+    """What is wrong with the bytes of a produced batch. The broker's table gives the Kafka code."""
+
+    BAD_LENGTH_FIELD = "length field below 14"
+    UNKNOWN_MAGIC = "magic outside 0..2"
+    NO_BATCH = "no complete batch"
+    OLD_MAGIC = "magic 0 or 1"
+    TOO_SHORT = "shorter than a version 2 header"
+    MALFORMED_SECOND_BATCH = "a second batch with a bad length field or magic"
+    SEVERAL_BATCHES = "more than one batch"
+    BASE_OFFSET_NOT_ZERO = "base offset is not 0"
+    TOO_LARGE = "larger than the limit"
+    CRC_MISMATCH = "CRC-32C does not match"
+    UNKNOWN_CODEC = "codec id outside 0..4"
+    NEGATIVE_LAST_OFFSET_DELTA = "last offset delta below 0"
+    NO_RECORDS = "record count below 1"
+    COUNT_MISMATCH = "record count and last offset delta disagree"
+    CONTROL_BATCH = "control batch from a client"
+    NO_SEQUENCE = "producer id without a sequence"
+
+
+class StructuralCheck(NamedTuple):
+    """One row: `fails(data)` is only asked when no row before it failed."""
+
+    defect: BatchDefect
+    fails: Callable[[bytes], bool]
+    source: str
+
+
+class ContentCheck(NamedTuple):
+    """One row: `fails(batch, max_bytes)` is only asked when no row before it failed."""
+
+    defect: BatchDefect
+    fails: Callable[[RecordBatch, int], bool]
+    source: str
+
+
+def _length_field(data: bytes, at: int = 0) -> int:
+    return int(_LENGTH.unpack_from(data, at + 8)[0])
+
+
+def _end_of_first(data: bytes) -> int:
+    return _LENGTH_ENDS + _length_field(data)
+
+
+def _has_second(data: bytes) -> bool:
+    return len(data) - _end_of_first(data) >= _LENGTH_ENDS
+
+
+def _second_is_malformed(data: bytes) -> bool:
+    second = _end_of_first(data)
+    if _length_field(data, second) < _MIN_LENGTH_FIELD:
+        return True
+    return len(data) - second > _MAGIC_AT and data[second + _MAGIC_AT] > MAGIC
+
+
+def _second_is_whole(data: bytes) -> bool:
+    second = _end_of_first(data)
+    return len(data) - second >= _LENGTH_ENDS + _length_field(data, second)
+
+
+def _crc_differs(batch: RecordBatch, _: int = 0) -> bool:
+    return crc32c(memoryview(batch.data)[CRC_COVERS_FROM:]) != batch.crc
+
+
+STRUCTURAL_CHECKS: tuple[StructuralCheck, ...] = (
+    StructuralCheck(
+        BatchDefect.NO_BATCH,
+        lambda data: len(data) < _LENGTH_ENDS,
+        "1.2 step 5: at least one batch; less than a length field is none",
+    ),
+    StructuralCheck(
+        BatchDefect.BAD_LENGTH_FIELD,
+        lambda data: _length_field(data) < _MIN_LENGTH_FIELD,
+        "1.2 step 1, section 8: request-wide, also for 0 and negative lengths",
+    ),
+    StructuralCheck(
+        BatchDefect.NO_BATCH,
+        lambda data: len(data) <= _MAGIC_AT,
+        "1.2 step 5: ends before the magic byte",
+    ),
+    StructuralCheck(
+        BatchDefect.UNKNOWN_MAGIC,
+        lambda data: data[_MAGIC_AT] > MAGIC,
+        "1.2 step 1, section 8: request-wide; negative magics are above 127 here",
+    ),
+    StructuralCheck(
+        BatchDefect.NO_BATCH,
+        lambda data: len(data) < _end_of_first(data),
+        "1.2 step 5: cut off before its end",
+    ),
+    StructuralCheck(
+        BatchDefect.OLD_MAGIC,
+        lambda data: data[_MAGIC_AT] < MAGIC,
+        "1.2 step 5, 8b: magic 0 or 1 in v3 and later",
+    ),
+    StructuralCheck(
+        BatchDefect.TOO_SHORT,
+        lambda data: _end_of_first(data) < BATCH_HEADER_BYTES,
+        "1.2 step 15, section 8: length field 14..48, that partition only",
+    ),
+    StructuralCheck(
+        BatchDefect.MALFORMED_SECOND_BATCH,
+        lambda data: _has_second(data) and _second_is_malformed(data),
+        "section 8: a malformed second batch, that partition only",
+    ),
+    StructuralCheck(
+        BatchDefect.SEVERAL_BATCHES,
+        lambda data: _has_second(data) and _second_is_whole(data),
+        "1.2 step 5: exactly one batch; stray bytes that are no batch are trimmed",
+    ),
+)
+"""Steps 1 and 5, in Kafka's order."""
+
+CONTENT_CHECKS: tuple[ContentCheck, ...] = (
+    ContentCheck(
+        BatchDefect.BASE_OFFSET_NOT_ZERO,
+        lambda batch, _: batch.base_offset != 0,
+        "1.2 step 13",
+    ),
+    ContentCheck(
+        BatchDefect.TOO_LARGE,
+        lambda batch, max_bytes: len(batch.data) > max_bytes,
+        "1.2 step 14: max.message.bytes",
+    ),
+    ContentCheck(
+        BatchDefect.CRC_MISMATCH,
+        _crc_differs,
+        "1.2 step 15",
+    ),
+    ContentCheck(
+        BatchDefect.UNKNOWN_CODEC,
+        lambda batch, _: batch.attributes & CODEC_MASK > MAX_CODEC,
+        "1.2 step 16, section 8",
+    ),
+    ContentCheck(
+        BatchDefect.NEGATIVE_LAST_OFFSET_DELTA,
+        lambda batch, _: batch.last_offset_delta < 0,
+        "1.2 step 17",
+    ),
+    ContentCheck(
+        BatchDefect.NO_RECORDS,
+        lambda batch, _: batch.record_count < 1,
+        "1.2 step 17",
+    ),
+    ContentCheck(
+        BatchDefect.COUNT_MISMATCH,
+        lambda batch, _: batch.record_count != batch.last_offset_delta + 1,
+        "1.2 step 17",
+    ),
+    ContentCheck(
+        BatchDefect.CONTROL_BATCH,
+        lambda batch, _: batch.attributes & CONTROL_BIT != 0,
+        "1.2 step 17",
+    ),
+    ContentCheck(
+        BatchDefect.NO_SEQUENCE,
+        lambda batch, _: batch.base_sequence < 0 <= batch.producer_id,
+        "1.2 step 17: base_sequence >= 0 when a producer id is set",
+    ),
+)
+"""Steps 13 to 17, in Kafka's order."""
+
+_CONTENT = tuple((check.fails, check.defect) for check in CONTENT_CHECKS)
+
+
+def read_batch(data: bytes) -> RecordBatch | BatchDefect:
+    """Read the header of the one version 2 batch in `data`, or name what is structurally wrong.
+
+    The batch keeps `data` itself, without a copy, unless stray bytes behind it must be trimmed.
+    Its stamp is what the bytes say: a producer's 0 and -1, or a stored batch's place.
+    Source: facts/kafka.md 1.2 steps 1 and 5, section 8.
+    """
+    if len(data) >= BATCH_HEADER_BYTES and data[_MAGIC_AT] == MAGIC:
+        batch = RecordBatch(data, *_unpack_header(data))
+        if batch.batch_length + _LENGTH_ENDS == len(data):
+            return batch
+    for check in STRUCTURAL_CHECKS:
+        if check.fails(data):
+            return check.defect
+    return RecordBatch(data[: _end_of_first(data)], *_unpack_header(data))
+
+
+def check_batch(batch: RecordBatch, max_bytes: int) -> BatchDefect | None:
+    """The first content check that `batch`, as its producer sent it, fails; None when it is good.
+
+    `max_bytes` is the largest batch the topic takes (max.message.bytes). Must be called before the
+    batch is stamped: step 13 wants a base offset of 0. Source: facts/kafka.md 1.2 steps 13 to 17.
+    """
+    for fails, defect in _CONTENT:
+        if fails(batch, max_bytes):
+            return defect
+    return None
+
+
+def crc_matches(batch: RecordBatch) -> bool:
+    """Whether the bytes under the batch's CRC-32C are those it was computed for."""
+    return not _crc_differs(batch)
+
+
+def identity(batch: RecordBatch) -> BatchIdentity | None:
+    """Producer id, epoch and range of sequences; None for a batch of a plain producer.
+
+    Kafka counts any negative producer id as none (`hasProducerId`). Sequences count records and
+    wrap from 2147483647 to 0, inside a batch too: that is arithmetic modulo 2**31.
+    """
+    producer_id = batch.producer_id
+    if producer_id < 0:
+        return None
+    first = batch.base_sequence
+    last = (first + batch.last_offset_delta) & SEQUENCE_MASK
+    return BatchIdentity(producer_id, batch.producer_epoch, first, last)
