@@ -1,0 +1,39 @@
+"""What can be said of a batch identity by itself: whether it is well-formed, and its epoch's order.
+
+The tuple is `ottla.log.types.BatchIdentity`. Epochs are compared as numbers and never wrap: a
+producer whose epoch is used up gets a new producer id (KIP-360).
+"""
+
+from __future__ import annotations
+
+from ottla.idempotency.sequence import MAX_SEQUENCE, last_of
+from ottla.log.types import BatchIdentity, ProducerEpoch, ProducerId, Sequence
+
+MAX_EPOCH: ProducerEpoch = 2**15 - 1
+"""Epochs are int16 on the wire."""
+
+
+def identity_of(
+    producer_id: ProducerId, epoch: ProducerEpoch, base_sequence: Sequence, last_offset_delta: int
+) -> BatchIdentity:
+    """The identity in a record batch's header; a negative base sequence stays negative."""
+    if base_sequence < 0:
+        return BatchIdentity(producer_id, epoch, base_sequence, base_sequence)
+    last = last_of(base_sequence, last_offset_delta)
+    return BatchIdentity(producer_id, epoch, base_sequence, last)
+
+
+def well_formed(identity: BatchIdentity) -> bool:
+    """Whether every number lies in its range: id >= 0, epoch in int16, sequences in 31 bits."""
+    producer_id, epoch, first, last = identity
+    return (
+        producer_id >= 0
+        and 0 <= epoch <= MAX_EPOCH
+        and 0 <= first <= MAX_SEQUENCE
+        and 0 <= last <= MAX_SEQUENCE
+    )
+
+
+def fences(epoch: ProducerEpoch, other: ProducerEpoch) -> bool:
+    """Whether a producer at `epoch` shuts out one at `other`: a newer incarnation, older ones."""
+    return epoch > other

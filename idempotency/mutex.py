@@ -1,0 +1,70 @@
+"""One mutex per producer id, first come first served, as a plain object (mission-R1).
+
+Nothing here waits. `acquire` says whether the caller holds the mutex now or stands in line, and
+`release` hands it to the next in line and names him, so that the caller can go on with him. A
+request holds the mutex of its producer from its decision until it is `enqueued`; requests of
+other producers never notice.
+
+Not covered: a waiter who loses interest stays in line. Whoever is handed the mutex and has nothing
+left to do releases it at once.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Generic, TypeVar
+
+from ottla.log.types import ProducerId
+
+Waiter = TypeVar("Waiter")
+
+
+class ProducerMutex(Generic[Waiter]):
+    """The mutexes of one partition's producers. A producer that nobody holds takes no memory."""
+
+    __slots__ = ("_lines",)
+
+    def __init__(self) -> None:
+        # Present: held. The line itself is made when the second request arrives.
+        self._lines: dict[ProducerId, deque[Waiter] | None] = {}
+
+    def acquire(self, producer_id: ProducerId, waiter: Waiter) -> bool:
+        """True: the caller holds it now. False: `waiter` stands in line, `release` will name it."""
+        lines = self._lines
+        if producer_id not in lines:
+            lines[producer_id] = None
+            return True
+        line = lines[producer_id]
+        if line is None:
+            lines[producer_id] = deque((waiter,))
+        else:
+            line.append(waiter)
+        return False
+
+    def release(self, producer_id: ProducerId) -> Waiter | None:
+        """Give it up: the first in line holds it from now on and is returned, None if nobody."""
+        lines = self._lines
+        assert producer_id in lines, f"producer {producer_id} is released, {len(lines)} others held"
+        line = lines[producer_id]
+        if line:
+            return line.popleft()
+        del lines[producer_id]
+        return None
+
+    def held(self, producer_id: ProducerId) -> bool:
+        """Whether somebody holds this producer's mutex."""
+        return producer_id in self._lines
+
+    def waiting(self, producer_id: ProducerId) -> int:
+        """How many stand in line behind the holder."""
+        return len(self._lines.get(producer_id) or ())
+
+    def drop_all(self) -> list[Waiter]:
+        """The term is over: free every mutex and return who stood in line.
+
+        Each producer's waiters come in their order, producers in the order in which their mutexes
+        were taken. Holders are not among them and must not release any more.
+        """
+        waiters = [waiter for line in self._lines.values() if line for waiter in line]
+        self._lines.clear()
+        return waiters

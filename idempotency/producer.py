@@ -1,0 +1,157 @@
+"""What a partition knows of one producer: what is committed, and what this leader has begun.
+
+Two objects, on purpose. `Producer` is a function of the log prefix that has been applied, the same
+on every replica. `Flights` belongs to one leadership: it is laid over the `Producer`, decides the
+tail and the epoch while it exists, and is thrown away whole when the term ends. Nothing is ever
+copied from it into the `Producer`; that changes by applied entries alone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, TypeAlias
+
+from ottla.idempotency.rules import Fact
+from ottla.idempotency.sequence import successor
+from ottla.log.types import BatchIdentity, Millis, Offset, ProducerEpoch, Sequence
+
+LogIndex: TypeAlias = int
+"""Position of an entry in the Raft log; counts entries, never records."""
+Term: TypeAlias = int
+"""Counts elections; Kafka's leader epoch."""
+Micros: TypeAlias = int
+"""A point in time of the driver's monotonic clock."""
+
+_KNOWN = int(Fact.KNOWN)
+_KNOWN_WITH_TAIL = int(Fact.KNOWN | Fact.TAIL)
+_OLDER = int(Fact.OLDER)
+_NEWER = int(Fact.NEWER)
+_FINISHED = int(Fact.FINISHED)
+_IN_FLIGHT = int(Fact.IN_FLIGHT)
+_SUCCESSOR = int(Fact.SUCCESSOR)
+_UNCERTAIN = int(Fact.UNCERTAIN)
+
+Finished: TypeAlias = tuple[Sequence, Sequence, Offset, Millis]
+"""A committed batch: first sequence, last sequence, base offset, max timestamp."""
+
+
+class Producer:
+    """One producer as the applied log prefix has it: epoch, and the window of its last batches."""
+
+    __slots__ = ("epoch", "finished", "last_index", "seen", "tail")
+
+    def __init__(self, epoch: ProducerEpoch, window: int) -> None:
+        self.epoch = epoch
+        self.finished: deque[Finished] = deque(maxlen=window)
+        """Newest last; all of `epoch`. KIP-98 keeps the last 5."""
+        self.tail: Sequence = -1
+        """Last sequence of the newest finished batch; means nothing while there is none."""
+        self.last_index: LogIndex = 0
+        """Where its newest entry lies: the order in which the idle are evicted."""
+        self.seen: Micros = 0
+        """When this replica applied that entry. Never leaves the process."""
+
+    def finish(self, identity: BatchIdentity, base_offset: Offset, max_timestamp: Millis) -> None:
+        """Take in a committed batch. The log is right: another epoch starts another window."""
+        _, epoch, first, last = identity
+        if epoch != self.epoch:
+            self.epoch = epoch
+            self.finished.clear()
+        self.finished.append((first, last, base_offset, max_timestamp))
+        self.tail = last
+
+    def find(self, first: Sequence, last: Sequence) -> Finished | None:
+        """The finished batch of exactly this range, if the window still has it."""
+        for finished in self.finished:
+            if finished[0] == first and finished[1] == last:
+                return finished
+        return None
+
+    def facts(self, identity: BatchIdentity) -> int:
+        """What is observed about a request of a producer without requests in flight."""
+        _, epoch, first, last = identity
+        if not self.finished:
+            return _KNOWN | _compared(epoch, self.epoch)
+        facts = _KNOWN_WITH_TAIL
+        if epoch != self.epoch:
+            facts |= _compared(epoch, self.epoch)
+        if first == successor(self.tail):
+            facts |= _SUCCESSOR
+        if self.find(first, last) is not None:
+            facts |= _FINISHED
+        return facts
+
+
+class InFlight:
+    """A batch this leader has begun and whose commit it has not seen yet."""
+
+    __slots__ = ("identity", "index", "term", "uncertain", "waiters")
+
+    def __init__(self, identity: BatchIdentity, term: Term) -> None:
+        self.identity = identity
+        self.term = term
+        """The term it was decided in."""
+        self.index: LogIndex = 0
+        """Its place in the log, 0 until it is enqueued."""
+        self.uncertain = False
+        """It has a place, but this leader can no longer learn whether it stays (mission-R5)."""
+        self.waiters: list[Any] = []
+        """Parked copies, woken with its offset or its error."""
+
+
+class Flights:
+    """The requests of one producer in flight, oldest first, and what they make of its state."""
+
+    __slots__ = ("epoch", "requests", "tail", "uncertain")
+
+    def __init__(self) -> None:
+        self.requests: dict[BatchIdentity, InFlight] = {}
+        """In the order begun. Never empty while it stands in the table."""
+        self.epoch: ProducerEpoch = -1
+        """Epoch of the newest request: fences older ones in this leadership already."""
+        self.tail: Sequence = -1
+        """Last sequence of the newest request: what the next one must follow."""
+        self.uncertain = 0
+        """How many of them are uncertain."""
+
+    def begin(self, in_flight: InFlight) -> None:
+        """Add the newest request; the tail moves at once."""
+        identity = in_flight.identity
+        self.requests[identity] = in_flight
+        self.epoch = identity[1]
+        self.tail = identity[3]
+
+    def remove(self, in_flight: InFlight) -> None:
+        """Take one out, whatever became of it; the tail is the newest that is left."""
+        requests = self.requests
+        del requests[in_flight.identity]
+        if in_flight.uncertain:
+            self.uncertain -= 1
+        if requests and in_flight.identity[3] == self.tail:
+            newest = next(reversed(requests))
+            self.epoch = newest[1]
+            self.tail = newest[3]
+
+    def facts(self, identity: BatchIdentity, term: Term, producer: Producer | None) -> int:
+        """What is observed about a request while these are in flight over `producer`."""
+        producer_id, epoch, first, last = identity
+        current = self.epoch
+        facts = _KNOWN_WITH_TAIL
+        if self.uncertain:
+            facts |= _UNCERTAIN
+        if epoch != current:
+            facts |= _compared(epoch, current)
+        if first == successor(self.tail):
+            facts |= _SUCCESSOR
+        twin = self.requests.get(BatchIdentity(producer_id, current, first, last))
+        if twin is not None and twin.term == term:
+            facts |= _IN_FLIGHT
+        if producer is not None and producer.epoch == current and producer.find(first, last):
+            facts |= _FINISHED
+        return facts
+
+
+def _compared(epoch: ProducerEpoch, current: ProducerEpoch) -> int:
+    if epoch == current:
+        return 0
+    return _NEWER if epoch > current else _OLDER

@@ -1,0 +1,48 @@
+"""Sequence numbers of a producer: 31 bits, one per record, 2147483647 is followed by 0.
+
+The wrap may fall between two batches or inside one, so a range is a pair (first, last) in which
+last may be smaller than first. Source: KIP-98; facts/kafka.md, section 2 (incrementSequence).
+"""
+
+from __future__ import annotations
+
+from ottla.log.types import Sequence
+
+MAX_SEQUENCE: Sequence = 2**31 - 1
+"""The largest sequence number, and the mask that makes numbers wrap."""
+
+
+def successor(sequence: Sequence) -> Sequence:
+    """The number after `sequence`.
+
+    >>> successor(4), successor(2147483647)
+    (5, 0)
+    """
+    return (sequence + 1) & MAX_SEQUENCE
+
+
+def last_of(first: Sequence, last_offset_delta: int) -> Sequence:
+    """Number of a batch's last record, from its base sequence and the header's last offset delta.
+
+    >>> last_of(10, 4), last_of(2147483646, 3)
+    (14, 1)
+    """
+    return (first + last_offset_delta) & MAX_SEQUENCE
+
+
+def is_successor(first: Sequence, tail: Sequence) -> bool:
+    """Whether a batch that begins at `first` follows directly on one that ended at `tail`.
+
+    >>> is_successor(5, 4), is_successor(0, 2147483647), is_successor(6, 4)
+    (True, True, False)
+    """
+    return first == (tail + 1) & MAX_SEQUENCE
+
+
+def length(first: Sequence, last: Sequence) -> int:
+    """How many numbers the range takes, at least 1; the wrap may lie inside.
+
+    >>> length(3, 3), length(2147483646, 1)
+    (1, 4)
+    """
+    return ((last - first) & MAX_SEQUENCE) + 1

@@ -1,0 +1,106 @@
+"""The applied state of a producer table as bytes, and its digest.
+
+One msgpack array: a tag with the version, the applied index, and the producers in the order of
+their last applied index, each [id, epoch, last index, window], the window's batches oldest first,
+each [first, last, base offset, max timestamp].
+What belongs to one leadership (requests in flight) or to one process (when something was seen) is
+not in it, so replicas that have applied the same prefix write the same bytes.
+
+Decoding trusts nothing: what comes from a peer or a disk is checked number by number, and windows
+are as long as the profile allows. The result is never larger than the bytes it came from promise.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+
+import msgpack
+
+from ottla.idempotency.errors import SnapshotError
+from ottla.idempotency.identity import MAX_EPOCH
+from ottla.idempotency.producer import Finished, LogIndex, Producer
+from ottla.idempotency.sequence import MAX_SEQUENCE
+from ottla.log.types import ProducerId
+
+TAG = "producers/1"
+"""What the bytes are, and in which version."""
+_MAX_INT64 = 2**63 - 1
+
+
+def encode(applied_index: LogIndex, producers: Mapping[ProducerId, Producer]) -> bytes:
+    """The bytes for `decode`; `producers` in the order of their last applied index."""
+    packed: bytes = msgpack.packb([TAG, applied_index, _plain(producers)])
+    return packed
+
+
+def digest_of(producers: Mapping[ProducerId, Producer]) -> int:
+    """64 bits over all that decisions can see of the producers, whatever their order."""
+    ordered = sorted(_plain(producers))
+    return int.from_bytes(blake2b(msgpack.packb(ordered), digest_size=8).digest(), "big")
+
+
+def decode(data: bytes, window: int) -> tuple[LogIndex, OrderedDict[ProducerId, Producer]]:
+    """The applied index and the producers, oldest first. Raises SnapshotError."""
+    try:
+        value = msgpack.unpackb(data)
+    except (ValueError, msgpack.UnpackException) as error:
+        raise SnapshotError(f"no snapshot of producers: {error or type(error).__name__}") from error
+    tag, applied_index, rows = _fields(value, 3, "snapshot")
+    if tag != TAG:
+        raise SnapshotError(f"snapshot is {tag!r}, this version reads {TAG!r}")
+    _number(applied_index, _MAX_INT64, "applied index")
+    if not isinstance(rows, list):
+        raise SnapshotError(f"producers are {type(rows).__name__}, wanted an array")
+    producers: OrderedDict[ProducerId, Producer] = OrderedDict()
+    reached = 0
+    for row in rows:
+        producer_id, producer = _producer(row, window)
+        if producer_id in producers:
+            raise SnapshotError(f"producer {producer_id} comes twice")
+        if not reached < producer.last_index <= applied_index:
+            index = producer.last_index
+            raise SnapshotError(f"last index {index} is not in {reached + 1}..{applied_index}")
+        reached = producer.last_index
+        producers[producer_id] = producer
+    return applied_index, producers
+
+
+def _plain(producers: Mapping[ProducerId, Producer]) -> list[list[Any]]:
+    return [[pid, p.epoch, p.last_index, list(p.finished)] for pid, p in producers.items()]
+
+
+def _producer(row: object, window: int) -> tuple[ProducerId, Producer]:
+    producer_id, epoch, last_index, finished = _fields(row, 4, "producer")
+    producer = Producer(_number(epoch, MAX_EPOCH, "epoch"), window)
+    producer.last_index = _number(last_index, _MAX_INT64, "last index")
+    if not isinstance(finished, list) or len(finished) > window:
+        raise SnapshotError(f"producer {producer_id!r}: window is no array of at most {window}")
+    producer.finished.extend(_finished(entry) for entry in finished)
+    if producer.finished:
+        producer.tail = producer.finished[-1][1]
+    return _number(producer_id, _MAX_INT64, "producer id"), producer
+
+
+def _finished(entry: object) -> Finished:
+    first, last, base_offset, timestamp = _fields(entry, 4, "finished batch")
+    return (
+        _number(first, MAX_SEQUENCE, "first sequence"),
+        _number(last, MAX_SEQUENCE, "last sequence"),
+        _number(base_offset, _MAX_INT64, "base offset"),
+        _number(timestamp, _MAX_INT64, "timestamp", least=-1),
+    )
+
+
+def _fields(value: object, count: int, what: str) -> list[Any]:
+    if not isinstance(value, list) or len(value) != count:
+        raise SnapshotError(f"{what} is no array of {count}")
+    return value
+
+
+def _number(value: object, most: int, what: str, least: int = 0) -> int:
+    if type(value) is not int or not least <= value <= most:
+        raise SnapshotError(f"{what} is {value!r}, wanted {least}..{most}")
+    return value

@@ -1,0 +1,319 @@
+"""The producers of one partition: what the log says of them, and what this leader has begun.
+
+**Applied state** is a function of the log prefix: `apply` and `apply_expire` change it, in log
+order, on every replica alike, validating nothing. An entry at or below `applied_index` is skipped,
+so a snapshot may be ahead of the log that is replayed over it.
+
+**Speculation** exists on a leader only: requests begun and not yet applied, and expiries put into
+the log and not yet applied. Decisions are made against the applied state with the speculation laid
+over it, that is against the state at the *end* of this leader's log. It ends with the term
+(`new_term`, `drop_all`) and leaves no trace. One request's way through:
+
+    decide -> Accept -> begin -> enqueued -> apply      its waiters wake with the offset
+                          |         `-> abandon         fate unknown: in the way until the term ends
+                          `-> abandon                   definite: as if it had never been begun
+
+**Bounds.** At most `max_producers` are known. A leader makes room by `expire`: it names the longest
+idle without a request in flight, puts that decision into the log, and from then on judges requests
+as if it had been applied, because in the log they come after it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, takewhile
+from typing import Any, TypeAlias
+
+from ottla.idempotency.decisions import Accept, Decision, Duplicate, Park, Reject
+from ottla.idempotency.identity import well_formed
+from ottla.idempotency.producer import Flights, InFlight, LogIndex, Micros, Producer, Term
+from ottla.idempotency.profiles import Profile
+from ottla.idempotency.rules import Fact, Verdict
+from ottla.idempotency.snapshot import decode, digest_of, encode
+from ottla.log.types import BatchIdentity, Millis, Offset, ProducerId
+
+_WELL_FORMED = int(Fact.WELL_FORMED)
+_FULL = int(Fact.FULL)
+_ZERO = int(Fact.ZERO)
+_LOG_WRITTEN = int(Fact.LOG_WRITTEN)
+
+Waiters: TypeAlias = Sequence[Any]
+"""Parked requests to be woken, in the order in which they parked."""
+NOBODY: Waiters = ()
+
+
+class ProducerTable:
+    """All producers of one partition replica. Sans-IO; one on every replica, leader or not."""
+
+    __slots__ = (
+        "_applied",
+        "_expiring",
+        "_flights",
+        "_outcomes",
+        "_window",
+        "applied_index",
+        "log_written",
+        "max_producers",
+        "profile",
+    )
+
+    def __init__(self, profile: Profile, max_producers: int) -> None:
+        self.profile = profile
+        self.max_producers = max_producers
+        self.applied_index: LogIndex = 0
+        """The last log index that changed this table, on the way or in a snapshot."""
+        self.log_written = False
+        """A fact for the rules: set by the partition once its log end offset is above 0."""
+        self._outcomes = profile.outcomes
+        self._window = profile.window
+        # Ordered by last applied index: the front is idle longest.
+        self._applied: OrderedDict[ProducerId, Producer] = OrderedDict()
+        self._flights: dict[ProducerId, Flights] = {}
+        self._expiring: set[ProducerId] = set()
+
+    # ---- deciding: looks only
+
+    def decide(self, identity: BatchIdentity, term: Term) -> Decision:
+        """What is to be done with this batch in this term. Changes nothing."""
+        facts = self.facts(identity, term)
+        outcome = self._outcomes[facts]
+        if isinstance(outcome, Accept | Reject):
+            return outcome
+        assert outcome is not None, f"facts {facts} of {identity} have no row"
+        if outcome.decision is Verdict.PARK:
+            return Park(self._flights[identity.producer_id].requests[identity], outcome)
+        found = self._applied[identity.producer_id].find(*identity[2:])
+        assert found is not None, f"facts {facts}: {identity} is a duplicate of nothing"
+        return Duplicate(found[2], found[3], outcome)
+
+    def facts(self, identity: BatchIdentity, term: Term) -> int:
+        """What is observed about a request: bits of `ottla.idempotency.rules.Fact`."""
+        facts = _LOG_WRITTEN * self.log_written
+        if well_formed(identity):
+            facts |= _WELL_FORMED
+        if not identity[2]:
+            facts |= _ZERO
+        producer_id = identity[0]
+        producer = self._applied.get(producer_id)
+        if self._expiring and producer_id in self._expiring:
+            producer = None
+        flights = self._flights.get(producer_id)
+        if flights is not None:
+            return facts | flights.facts(identity, term, producer)
+        if producer is not None:
+            return facts | producer.facts(identity)
+        return facts | _FULL if self._no_room() else facts
+
+    def full(self, producer_id: ProducerId) -> bool:
+        """Whether this producer is unknown and there is no room for one more."""
+        known = producer_id in self._applied and producer_id not in self._expiring
+        return not known and producer_id not in self._flights and self._no_room()
+
+    def _no_room(self) -> bool:
+        applied = self._applied
+        if len(applied) + len(self._flights) < self.max_producers:
+            return False
+        expiring = self._expiring
+        new = sum(1 for pid in self._flights if pid not in applied or pid in expiring)
+        return len(applied) - len(expiring) + new >= self.max_producers
+
+    # ---- speculation: on a leader only
+
+    def begin(self, identity: BatchIdentity, term: Term) -> InFlight:
+        """After `Accept`: the tail moves now, so that the next request is judged against it."""
+        in_flight = InFlight(identity, term)
+        flights = self._flights.get(identity[0])
+        if flights is None:
+            flights = self._flights[identity[0]] = Flights()
+        flights.begin(in_flight)
+        return in_flight
+
+    def enqueued(self, in_flight: InFlight, index: LogIndex) -> None:
+        """It has its place in this leader's log: from here on the order is certain (mission-R1)."""
+        applied = self.applied_index
+        assert index > applied, f"enqueued at {index}, but {applied} is applied already"
+        in_flight.index = index
+
+    def park(self, in_flight: InFlight, waiter: object) -> None:
+        """After `Park`: `waiter` is among those that `apply` or `abandon` of it returns."""
+        in_flight.waiters.append(waiter)
+
+    def abandon(self, in_flight: InFlight) -> Waiters:
+        """It failed; its waiters, who share the error.
+
+        Without a place in the log that is definite: it is gone as if never begun. With a place its
+        fate is unknown to this leader: it stays in the way of all that follows (row `uncertain`)
+        until it is applied after all or the term ends (mission-R5). One that the table has dropped
+        already changes nothing.
+        """
+        flights = self._flights.get(in_flight.identity[0])
+        if flights is not None and flights.requests.get(in_flight.identity) is in_flight:
+            if not in_flight.index:
+                self._remove(flights, in_flight)
+            elif not in_flight.uncertain:
+                in_flight.uncertain = True
+                flights.uncertain += 1
+        waiters, in_flight.waiters = in_flight.waiters, []
+        return waiters
+
+    def expire(self, producer_ids: Iterable[ProducerId]) -> None:
+        """The decision to forget these lies in this leader's log: judge what follows without them.
+
+        Only those that `idle_since` or `longest_idle` named in this turn; `apply_expire` follows.
+        """
+        for producer_id in producer_ids:
+            flights = self._flights.get(producer_id)
+            count = len(flights.requests) if flights else 0
+            assert not count, f"producer {producer_id} expires with {count} requests in flight"
+            if producer_id in self._applied:
+                self._expiring.add(producer_id)
+
+    def new_term(self, term: Term) -> list[InFlight]:
+        """A term begins: drop what older ones left in flight, and return it, oldest first per
+        producer, so that its waiters (in `waiters`) can be told."""
+        dropped = [f for f in self.in_flight() if f.term < term]
+        for in_flight in dropped:
+            self._remove(self._flights[in_flight.identity[0]], in_flight)
+        self._expiring.clear()
+        return dropped
+
+    def drop_all(self) -> list[InFlight]:
+        """Leadership is lost within its term: as `new_term`, for whatever is in flight."""
+        dropped = list(self.in_flight())
+        self._flights.clear()
+        self._expiring.clear()
+        return dropped
+
+    def in_flight(self) -> Iterator[InFlight]:
+        """All requests in flight, oldest first per producer."""
+        for flights in self._flights.values():
+            yield from flights.requests.values()
+
+    def _remove(self, flights: Flights, in_flight: InFlight) -> None:
+        flights.remove(in_flight)
+        if not flights.requests:
+            del self._flights[in_flight.identity[0]]
+
+    # ---- applying: on every replica, in log order
+
+    def apply(
+        self,
+        identity: BatchIdentity,
+        base_offset: Offset,
+        max_timestamp: Millis,
+        *,
+        index: LogIndex,
+        term: Term,
+        now: Micros = 0,
+    ) -> Waiters:
+        """A batch with a producer id is committed at `index`, written in `term`; never refuses.
+
+        `now` is when, for `idle_since` of this replica only. Returns who was parked on it; they are
+        answered with `base_offset`.
+        """
+        if index <= self.applied_index:
+            return NOBODY
+        self.applied_index = index
+        producer_id = identity[0]
+        producer = self._applied.get(producer_id)
+        if producer is None:
+            producer = self._applied[producer_id] = Producer(identity[1], self._window)
+        else:
+            self._applied.move_to_end(producer_id)
+        producer.finish(identity, base_offset, max_timestamp)
+        producer.last_index = index
+        producer.seen = now
+        flights = self._flights.get(producer_id)
+        if flights is None:
+            return NOBODY
+        in_flight = flights.requests.get(identity)
+        if in_flight is None or in_flight.index != index or in_flight.term != term:
+            return NOBODY
+        self._remove(flights, in_flight)
+        return in_flight.waiters
+
+    def apply_expire(self, producer_ids: Iterable[ProducerId], *, index: LogIndex) -> int:
+        """The log says at `index` that these are forgotten. Returns how many of them were known."""
+        if index <= self.applied_index:
+            return 0
+        self.applied_index = index
+        before = len(self._applied)
+        for producer_id in producer_ids:
+            self._applied.pop(producer_id, None)
+            self._expiring.discard(producer_id)
+        return before - len(self._applied)
+
+    # ---- who may be forgotten
+
+    def longest_idle(self, count: int) -> list[ProducerId]:
+        """At most `count` candidates for eviction, by last applied index: the same on all replicas
+        but for those with a request in flight here, who are never among them."""
+        return list(islice(self._idle(), count))
+
+    def idle_since(self, before: Micros, count: int) -> list[ProducerId]:
+        """At most `count` candidates for expiry: applied nothing here since `before`, longest
+        first, never one with a request in flight."""
+        applied = self._applied
+        old = takewhile(lambda producer_id: applied[producer_id].seen < before, self._idle())
+        return list(islice(old, count))
+
+    def _idle(self) -> Iterator[ProducerId]:
+        busy, expiring = self._flights, self._expiring
+        return (pid for pid in self._applied if pid not in busy and pid not in expiring)
+
+    # ---- the applied state as a value
+
+    def snapshot(self) -> bytes:
+        """The applied state (never the speculation), see `ottla.idempotency.snapshot`."""
+        return encode(self.applied_index, self._applied)
+
+    def restore(self, data: bytes, now: Micros = 0) -> None:
+        """Become what `snapshot` wrote; idle times start at `now`. Raises SnapshotError."""
+        flying = sum(len(flights.requests) for flights in self._flights.values())
+        assert not flying, f"{flying} requests in flight while {len(data)} bytes are restored"
+        applied_index, producers = decode(data, self._window)
+        for producer in producers.values():
+            producer.seen = now
+        self._applied = producers
+        self._expiring.clear()
+        self.applied_index = applied_index
+
+    def digest(self) -> int:
+        """64 bits over the applied state, whatever the order in memory: equal on replicas that
+        have applied the same prefix (invariant sim-I25)."""
+        return digest_of(self._applied)
+
+    def __len__(self) -> int:
+        """How many producers the applied state knows."""
+        return len(self._applied)
+
+    def describe(self) -> dict[str, Any]:
+        """Everything, as plain values for people and JSON; producers by id."""
+        ids = sorted({*self._applied, *self._flights})
+        return {
+            "profile": self.profile.name,
+            "applied_index": self.applied_index,
+            "producers": {producer_id: self._describe(producer_id) for producer_id in ids},
+        }
+
+    def _describe(self, producer_id: ProducerId) -> dict[str, Any]:
+        producer = self._applied.get(producer_id)
+        flights = self._flights.get(producer_id)
+        return {
+            "epoch": producer.epoch if producer else None,
+            "finished": [list(f) for f in producer.finished] if producer else [],
+            "expiring": producer_id in self._expiring,
+            "in_flight": [
+                {
+                    "epoch": f.identity.epoch,
+                    "first": f.identity.first_sequence,
+                    "last": f.identity.last_sequence,
+                    "term": f.term,
+                    "index": f.index,
+                    "uncertain": f.uncertain,
+                    "parked": len(f.waiters),
+                }
+                for f in (flights.requests.values() if flights else ())
+            ],
+        }
