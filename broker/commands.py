@@ -32,12 +32,14 @@ ANY_EPOCH: Term = -1
 class Ticket:
     """What all commands share: a limit in time, an outcome, and who wants to know."""
 
-    __slots__ = ("deadline", "error", "on_done", "owner")
+    __slots__ = ("deadline", "done", "error", "on_done", "owner")
 
     def __init__(self, on_done: Callable[[Any], None], deadline: Micros, owner: object = None):
         self.on_done = on_done
         self.deadline = deadline
         """Point in time after which the state machine answers with a timeout of its own kind."""
+        self.done = False
+        """Has its outcome; further outcomes do not count."""
         self.error = ErrorCode.NONE
         self.owner = owner
         """Whatever the submitter wants to find again in `on_done`; never read in between."""
@@ -48,6 +50,7 @@ class ProduceTicket(Ticket):
 
     __slots__ = (
         "acks",
+        "barrier_passed",
         "base_offset",
         "batch",
         "in_flight",
@@ -84,6 +87,7 @@ class ProduceTicket(Ticket):
         self.term: Term = 0
         self.index: LogIndex = 0
         self.in_flight: Any = None
+        self.barrier_passed = False
 
 
 class FetchTicket(Ticket):

@@ -2,9 +2,9 @@
 
 The driver carries a turn's effects out in this order (hop 5 of design.md, section 3):
 
-1. send `messages` (entries may reach followers before the own disk is done, thesis 10.2.1),
-2. `LogStore.append(writes)`,
-3. call `on_done` of `answers`, then of `answers_after_append`,
+1. `LogStore.append(writes)`: reads see the entries from here on,
+2. send `messages` (entries may reach followers before the own disk is done, thesis 10.2.1),
+3. call `on_enqueued` of `enqueued`, `on_done` of `answers`, then of `answers_after_append`,
 4. sync as the flush policy says; when it is done, send `messages_after` and call
    `Replica.synced(persisted)`.
 
@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ottla.broker.commands import Ticket
+from ottla.broker.commands import ProduceTicket, Ticket
 from ottla.log.store import Write
 from ottla.raft.messages import Message
-from ottla.raft.types import Entry, GroupId, LogIndex, Micros, Term
+from ottla.raft.types import Entry, GroupId, LogIndex, Term
 
 
 class Effects:
@@ -28,6 +28,7 @@ class Effects:
     __slots__ = (
         "answers",
         "answers_after_append",
+        "enqueued",
         "group",
         "messages",
         "messages_after",
@@ -38,11 +39,12 @@ class Effects:
 
     def __init__(self, group: GroupId):
         self.group = group
-        self.messages: Sequence[Message] = ()
-        self.writes: Sequence[Write] = ()
+        self.messages: list[Message] = []
+        self.writes: list[Write] = []
         self.answers: Sequence[Ticket] = ()
         self.answers_after_append: Sequence[Ticket] = ()
-        self.messages_after: Sequence[Message] = ()
+        self.enqueued: Sequence[ProduceTicket] = ()
+        self.messages_after: list[Message] = []
         self.persisted: tuple[LogIndex, Term] | None = None
         """The last entry of `writes` and its term, to be echoed once durable."""
         self.read: tuple[LogIndex, LogIndex] | None = None
@@ -55,14 +57,3 @@ class EntriesRead:
 
     def __init__(self, entries: Sequence[Entry]):
         self.entries = entries
-
-
-class Synced:
-    """Input: everything up to `index`, whose entry had `term`, is durable."""
-
-    __slots__ = ("at", "index", "term")
-
-    def __init__(self, index: LogIndex, term: Term, at: Micros):
-        self.index = index
-        self.term = term
-        self.at = at

@@ -7,8 +7,7 @@ I/O, no clock, no randomness.
 Order of calls in one turn: `submit` for each ticket of the inbox, `tick` when a deadline passed,
 then as often as something moves: `take_proposals` and `proposed` (leader only), `appended` or
 `truncated`, `apply`. `leading` / `not_leading` come between these when the role changes. Tickets
-that are done lie in `answers` (safe now) or `answers_after_append` (acks=1: only once the turn's
-append was taken by the store); the replica moves both into its `Effects`.
+that are done lie in `outbox`; the replica moves them into its `Effects`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ottla.broker.commands import Ticket
+from ottla.broker.commands import ProduceTicket, Ticket
 from ottla.raft.types import Entry, LogIndex, Micros, NodeId, Proposal, Snapshot, Term
 
 
@@ -27,6 +26,20 @@ class Proposals:
 
     expected_term: Term
     items: list[Proposal]
+
+
+class Outbox:
+    """Tickets that are done; the replica takes the lists away at the end of its turn."""
+
+    __slots__ = ("after_append", "enqueued", "now")
+
+    def __init__(self) -> None:
+        self.now: list[Ticket] = []
+        """Safe to answer at once."""
+        self.after_append: list[Ticket] = []
+        """acks=0 and 1: once the store has taken this turn's append."""
+        self.enqueued: list[ProduceTicket] = []
+        """Not done: `on_enqueued` is due, the place in the log is certain (mission-R1)."""
 
 
 @dataclass(slots=True)
@@ -40,11 +53,11 @@ class Compaction:
 class Machine(Protocol):
     """A replicated state machine as a replica drives it."""
 
-    answers: list[Ticket]
-    answers_after_append: list[Ticket]
-    barriers_wanted: int
-    """How many leadership barriers the machine asks for; the replica sets it back to 0 and calls
-    `barrier_done` once for each, in order."""
+    outbox: Outbox
+    applied: LogIndex
+    """Index of the last entry applied."""
+    last_index: LogIndex
+    """Index of the last entry appended."""
     compaction: Compaction | None
     """Set when a snapshot should be stored; the replica takes it and sets None."""
 
@@ -72,8 +85,14 @@ class Machine(Protocol):
     def apply(self, entries: Sequence[Entry], now: Micros) -> None:
         """These entries are committed; called once for each, in log order."""
 
+    def take_barriers(self) -> int:
+        """How many leadership barriers to start now; each ends in one `barrier_done`, in order."""
+
     def barrier_done(self, confirmed: bool, now: Micros) -> None:
         """The oldest barrier ended; `confirmed`: this node still led after it was asked for."""
+
+    def follower_progress(self, follower: NodeId, match: LogIndex, now: Micros) -> None:
+        """Leading: the follower's log is known to equal ours up to `match`."""
 
     def leading(self, term: Term, term_start: LogIndex, now: Micros) -> None:
         """This node leads `term`, whose first entry is `term_start`."""

@@ -1,0 +1,325 @@
+"""Admission: in which order, and whether, batches enter the log (hop 4 of design.md, section 3).
+
+The algorithm is that of Redpanda's issue 5054 (mission-R1 to R5), as one pass without I/O:
+
+    admit      leader? in sync enough? batch well-formed?           else refuse
+               synced in this term?                                 else wait for sync()
+               producer id: take its mutex                          else wait, first come first
+    evaluate   look the batch up in the rules (idempotency/rules.py)
+                 Duplicate -> answer the old offset, release the mutex
+                 Park      -> wait on the original, release the mutex
+                 gap       -> release the mutex, prove leadership by a barrier, evaluate again
+                 Reject    -> refuse, release the mutex
+                 Accept    -> into the leader queue, *holding the mutex*
+    propose    while the byte budget lasts, in queue order, on condition that the term still is
+               the one the rules were asked in (expected_term)
+    enqueued   the entry has its index: its order is certain. Release the mutex.
+
+Why the queue and the mutex are real: a full byte budget, a pending sync or a barrier make the way
+from *evaluate* to *enqueued* take time, and leadership may move meanwhile. Then the condition fails,
+and the batch fails together with everything that was admitted behind it (R3, R4).
+
+A client's time limit never removes a batch that has a place in this order, because its successors
+were judged with it: the client hears REQUEST_TIMED_OUT and the data stays (suspect redpanda-S1).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from ottla.broker.commands import ProduceTicket, Ticket
+from ottla.broker.errors import DEFECT_CODES, REASON_CODES, ErrorCode, omits_log_start
+from ottla.broker.machine import Proposals
+from ottla.broker.partition_state import PartitionState
+from ottla.idempotency.mutex import ProducerMutex
+from ottla.idempotency.rules import Accept, Duplicate, Park, Reason
+from ottla.idempotency.table import ProducerTable
+from ottla.log.record_batch import check_batch, identity
+from ottla.log.types import ProducerId
+from ottla.raft.types import (
+    ENTRY_OVERHEAD_BYTES,
+    EntryKind,
+    LogIndex,
+    Micros,
+    Proposal,
+)
+
+
+class CommandItem:
+    """A decision of the state machine on its way into the log."""
+
+    __slots__ = ("held", "index", "payload", "ticket")
+
+    def __init__(self, payload: bytes, ticket: Ticket | None, held: tuple[ProducerId, ...] = ()):
+        self.payload = payload
+        self.ticket = ticket
+        self.held = held
+        """Producers whose mutex stays taken until this command is applied (expiry)."""
+        self.index: LogIndex = 0
+
+
+Item = ProduceTicket | CommandItem
+
+
+class Admission:
+    """Sync wait, producer mutex, rules, leader queue and barriers of one partition."""
+
+    def __init__(self, state: PartitionState, table: ProducerTable):
+        self.state = state
+        self.table = table
+        self.mutex = ProducerMutex()
+        self._awaiting_sync: deque[ProduceTicket] = deque()
+        self._queue: deque[Item] = deque()
+        self._taken: list[Item] = []
+        self._gaps: list[ProduceTicket] = []
+        """Gaps found since the last barrier was asked for."""
+        self._barriers: deque[list[ProduceTicket]] = deque()
+        self._awaiting_room: deque[ProduceTicket] = deque()
+        """Producers that found the table full and wait for an eviction."""
+
+    # --- admit -----------------------------------------------------------------------------
+
+    def admit(self, ticket: ProduceTicket, now: Micros) -> None:
+        """Take in one batch: refuse it, answer it, or give it its place in the order."""
+        state = self.state
+        if not state.leading:
+            state.not_leader(ticket)
+            return
+        error = self._refusal(ticket, now)
+        if error is not None:
+            if omits_log_start(error):
+                state.answer(ticket, error)
+            else:
+                state.refuse(ticket, error)
+        elif state.synced:
+            self._enter(ticket)
+        else:
+            self._awaiting_sync.append(ticket)
+
+    def _refusal(self, ticket: ProduceTicket, now: Micros) -> ErrorCode | None:
+        """Kafka's checks from 12 on, in Kafka's order (facts/kafka.md 1.2)."""
+        if ticket.acks == -1 and self.state.below_minimum(now):
+            return ErrorCode.NOT_ENOUGH_REPLICAS
+        defect = check_batch(ticket.batch, self.state.settings.max_message_bytes)
+        return None if defect is None else DEFECT_CODES[defect]
+
+    def synced(self) -> None:
+        """Everything earlier terms replicated is applied: let the waiting ones in, in order."""
+        waiting, self._awaiting_sync = self._awaiting_sync, deque()
+        for ticket in waiting:
+            self._enter(ticket)
+
+    def _enter(self, ticket: ProduceTicket) -> None:
+        ticket.term = self.state.term
+        producer_id = ticket.batch.producer_id
+        if producer_id < 0:
+            self._queue.append(ticket)
+        elif self.mutex.acquire(producer_id, ticket) and not self._evaluate(ticket):
+            self._release(producer_id)
+
+    def _release(self, producer_id: ProducerId) -> None:
+        """Hand the mutex on until a holder keeps it."""
+        while (ticket := self.mutex.release(producer_id)) is not None:
+            if self._evaluate(ticket):
+                return
+
+    def _evaluate(self, ticket: ProduceTicket) -> bool:
+        """Ask the rules, holding the producer's mutex. True: the mutex stays taken."""
+        who = identity(ticket.batch)
+        assert who is not None, "only batches with a producer id are evaluated"
+        decision = self.table.decide(who, ticket.term)
+        if decision.__class__ is Accept:
+            ticket.in_flight = self.table.begin(who, ticket.term)
+            ticket.in_flight.owner = ticket
+            self._queue.append(ticket)
+            return True
+        if isinstance(decision, Duplicate):
+            ticket.log_append_time = decision.max_timestamp
+            self.state.accept(ticket, decision.base_offset)
+        elif isinstance(decision, Park):
+            self._park(ticket, decision)
+        else:
+            self._reject(ticket, decision.reason)
+        return False
+
+    def _park(self, ticket: ProduceTicket, decision: Park) -> None:
+        original: ProduceTicket = decision.in_flight.owner
+        if ticket.acks != -1 and original.index:
+            # The original is in this log already, and this client asked for no more than that.
+            self.state.accept(ticket, original.batch.base_offset)
+        else:
+            self.table.park(decision.in_flight, ticket)
+
+    def _reject(self, ticket: ProduceTicket, reason: Reason) -> None:
+        if reason is Reason.GAP and not ticket.barrier_passed:
+            # A deposed leader that has not noticed would see gaps where there are none
+            # (redpanda 12712), so the answer waits until leadership is proved.
+            self._gaps.append(ticket)
+        elif reason is Reason.TABLE_FULL:
+            self._make_room(ticket)
+        else:
+            self.state.refuse(ticket, REASON_CODES[reason])
+
+    # --- barriers for gaps -----------------------------------------------------------------
+
+    def take_barriers(self) -> int:
+        """One barrier for all gaps found since the last; gaps found from now on need another."""
+        if not self._gaps:
+            return 0
+        self._barriers.append(self._gaps)
+        self._gaps = []
+        return 1
+
+    def barrier_done(self, confirmed: bool) -> None:
+        """The oldest barrier ended: judge its gaps again, or send their clients elsewhere."""
+        for ticket in self._barriers.popleft():
+            if not confirmed:
+                self.state.not_leader(ticket)
+            else:
+                ticket.barrier_passed = True
+                self._enter(ticket)
+
+    # --- room in the producer table ---------------------------------------------------------
+
+    def _make_room(self, ticket: ProduceTicket) -> None:
+        victim = next(
+            (each for each in self.table.longest_idle() if self.mutex.acquire(each, None)), None
+        )
+        if victim is None:
+            self.state.refuse(ticket, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+            return
+        self._awaiting_room.append(ticket)
+        self.expire((victim,))
+
+    def expire(self, producer_ids: tuple[ProducerId, ...]) -> None:
+        """Propose to forget producers whose mutex the caller has taken for it.
+
+        Until that is applied their requests queue on the mutex, so none with a request in flight
+        is ever forgotten.
+        """
+        self._queue.append(CommandItem(self.table.encode_expire(producer_ids), None, producer_ids))
+
+    def expired(self, item: CommandItem) -> None:
+        """Producers were forgotten: their own requests go on, and those who waited for room."""
+        for producer_id in item.held:
+            self._release(producer_id)
+        if self._awaiting_room:
+            self._enter(self._awaiting_room.popleft())
+
+    # --- the leader queue -------------------------------------------------------------------
+
+    def command(self, payload: bytes, ticket: Ticket | None) -> None:
+        """Queue a decision of the state machine behind what is already admitted."""
+        self._queue.append(CommandItem(payload, ticket))
+
+    def take(self, inflight_bytes: int) -> Proposals | None:
+        """As much of the queue as the byte budget allows; at least one when nothing is under way.
+
+        Batches are stamped here: if the proposal is refused, they fail and the stamp with them.
+        """
+        if not self._queue:
+            return None
+        state = self.state
+        budget = state.settings.leader_queue_bytes
+        offset = state.index.next_offset
+        proposals: list[Proposal] = []
+        while self._queue:
+            item = self._queue[0]
+            payload = item.batch if isinstance(item, ProduceTicket) else item.payload
+            size = len(payload) + ENTRY_OVERHEAD_BYTES
+            if inflight_bytes and inflight_bytes + size > budget:
+                break
+            inflight_bytes += size
+            self._queue.popleft()
+            self._taken.append(item)
+            if isinstance(item, ProduceTicket):
+                item.batch.stamp(offset, state.term)
+                offset += item.batch.last_offset_delta + 1
+                proposals.append(Proposal(EntryKind.BATCH, item.batch))
+            else:
+                proposals.append(Proposal(EntryKind.COMMAND, item.payload))
+        return Proposals(state.term, proposals) if proposals else None
+
+    def proposed(self, first: LogIndex | None) -> list[Item]:
+        """Outcome of the last `take`.
+
+        Accepted: the items now have their index and are *enqueued*; returns them, in order, after
+        the producers' mutexes were handed on. Refused (the term is over, or leadership is being
+        transferred): nothing that was admitted in this term may succeed any more, because its
+        predecessors did not (mission-R4); everything fails and the list is empty.
+        """
+        taken, self._taken = self._taken, []
+        if first is None:
+            self._queue.extendleft(reversed(taken))
+            self.fail()
+            return []
+        for index, item in enumerate(taken, first):
+            item.index = index
+            if isinstance(item, ProduceTicket) and item.in_flight is not None:
+                self.table.enqueued(item.in_flight, index)
+        for item in taken:
+            if isinstance(item, ProduceTicket):
+                if item.in_flight is not None:
+                    self._release(item.batch.producer_id)
+                if item.on_enqueued is not None:
+                    self.state.outbox.enqueued.append(item)
+        return taken
+
+    # --- ends ---------------------------------------------------------------------------------
+
+    def fail(self) -> None:
+        """Nothing that is not yet in the log may enter it any more; tell everybody so."""
+        state = self.state
+        for item in self._queue:
+            if isinstance(item, ProduceTicket):
+                if item.in_flight is not None:
+                    for parked in self.table.abandon(item.in_flight):
+                        state.not_leader(parked)
+                state.not_leader(item)
+            elif item.ticket is not None:
+                state.not_leader(item.ticket)
+        self._queue.clear()
+        for ticket in self._everyone_waiting():
+            state.not_leader(ticket)
+        self._awaiting_sync.clear()
+        self._awaiting_room.clear()
+        self._gaps.clear()
+        for gaps in self._barriers:
+            gaps.clear()
+
+    def _everyone_waiting(self) -> Iterable[ProduceTicket]:
+        yield from self._awaiting_sync
+        yield from self._awaiting_room
+        yield from (each for each in self.mutex.drop_all() if each is not None)
+        yield from self._gaps
+        for gaps in self._barriers:
+            yield from gaps
+
+    def overdue(self, now: Micros) -> None:
+        """Answer clients whose time is up.
+
+        Who waits for its sync or its barrier has no place in the order yet and is told to go
+        elsewhere; everything else keeps its place and may still be stored.
+        """
+        state = self.state
+        for waiting in (self._awaiting_sync, self._awaiting_room):
+            for _ in range(len(waiting)):
+                ticket = waiting.popleft()
+                if ticket.deadline <= now:
+                    state.not_leader(ticket)
+                else:
+                    waiting.append(ticket)
+        for ticket in (*self.mutex.waiters(), *self._queue):
+            if isinstance(ticket, ProduceTicket) and ticket.deadline <= now:
+                state.refuse(ticket, ErrorCode.REQUEST_TIMED_OUT)
+
+    def open_tickets(self) -> Iterable[Ticket]:
+        """Every ticket in here that waits for its answer."""
+        yield from self._awaiting_sync
+        yield from self._awaiting_room
+        yield from self._gaps
+        for gaps in self._barriers:
+            yield from gaps
+        yield from (each for each in self.mutex.waiters() if each is not None)
+        yield from (each for each in self._queue if isinstance(each, ProduceTicket))

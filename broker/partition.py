@@ -1,0 +1,313 @@
+"""`Partition`: Kafka's semantics on top of an agreed log, without I/O.
+
+A `Replica` drives it through the `Machine` protocol. What happens where:
+
+    submit        tickets, to admission (produce), reads (fetch, offsets) or here (DeleteRecords)
+    appended      the local log grew: index of offsets, waiting requests
+    apply         an entry is committed: producer table, high watermark, answers
+    leading       a new term: nobody is served until sync() has seen its first entry applied
+    not_leading   everybody who waits is told to go elsewhere; speculation vanishes
+
+Leader epoch is Raft term, here and nowhere else. Offsets count records, log indexes count entries;
+`OffsetIndex` is the one map between them.
+
+Commands in the log (msgpack, first element names them):
+
+    ["expire", [producer ids]]     producers to forget: idle ones, or for room in the table
+    ["delete_records", offset]     a new log start
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, cast
+
+import msgpack
+
+from ottla.broker.admission import Admission, CommandItem
+from ottla.broker.commands import (
+    DeleteRecordsTicket,
+    EpochEndTicket,
+    FetchTicket,
+    ListOffsetsTicket,
+    ProduceTicket,
+    Ticket,
+    WatchTicket,
+)
+from ottla.broker.errors import ErrorCode
+from ottla.broker.isr import InSync
+from ottla.broker.machine import Compaction, Proposals
+from ottla.broker.partition_state import PartitionSettings, PartitionState
+from ottla.broker.purgatory import Purgatory
+from ottla.broker.reads import Reads
+from ottla.idempotency.table import ProducerTable
+from ottla.log.offset_index import OffsetIndex
+from ottla.log.record_batch import identity
+from ottla.log.types import RecordBatch
+from ottla.raft.types import Entry, EntryKind, LogIndex, Micros, NodeId, Snapshot, Term
+
+SNAPSHOT_VERSION = 1
+EXPIRY_CHECKS_PER_PERIOD = 4
+"""Idle producers are looked for this many times per expiry period."""
+MAX_EXPIRED_AT_ONCE = 1000
+
+
+class Partition:
+    """The machine of one partition replica; see the module's text."""
+
+    def __init__(self, settings: PartitionSettings, in_sync: InSync):
+        self.settings = settings
+        self.state = PartitionState(settings, OffsetIndex(), in_sync)
+        self.table = ProducerTable(settings.profile, settings.max_producers)
+        self.admission = Admission(self.state, self.table)
+        self.purgatory = Purgatory(self.state)
+        self.reads = Reads(self.state)
+        self.outbox = self.state.outbox
+        self.compaction: Compaction | None = None
+        self._overdue_from: Micros | None = None
+        """No open ticket is due before this; a lower bound, not the exact time."""
+        self._next_expiry_check: Micros | None = None
+        self._log_start_moved = False
+
+    @property
+    def applied(self) -> LogIndex:
+        """Index of the last entry applied."""
+        return self.state.applied
+
+    @property
+    def last_index(self) -> LogIndex:
+        """Index of the last entry appended."""
+        return self.state.index.last_index
+
+    # --- commands ------------------------------------------------------------------------------
+
+    def submit(self, ticket: Ticket, now: Micros) -> None:
+        """Take in one command."""
+        due = self._overdue_from
+        if due is None or ticket.deadline < due:
+            self._overdue_from = ticket.deadline
+        if isinstance(ticket, ProduceTicket):
+            self.admission.admit(ticket, now)
+        elif isinstance(ticket, DeleteRecordsTicket):
+            self._delete_records(ticket)
+        else:
+            reading = cast(FetchTicket | ListOffsetsTicket | EpochEndTicket | WatchTicket, ticket)
+            self.reads.submit(reading)
+
+    def _delete_records(self, ticket: DeleteRecordsTicket) -> None:
+        state = self.state
+        if not state.leading or not state.synced:
+            state.not_leader(ticket)
+            return
+        offset = state.high_watermark if ticket.offset == -1 else ticket.offset
+        if not 0 <= offset <= state.high_watermark:
+            state.answer(ticket, ErrorCode.OFFSET_OUT_OF_RANGE)
+        elif offset <= state.log_start_offset:
+            ticket.log_start_offset = state.log_start_offset
+            state.answer(ticket, ErrorCode.NONE)
+        else:
+            self.admission.command(msgpack.packb(["delete_records", offset]), ticket)
+
+    # --- time ----------------------------------------------------------------------------------
+
+    def deadline(self) -> Micros | None:
+        """When `tick` may have something to do."""
+        due, check = self._overdue_from, self._next_expiry_check
+        if due is None or check is None:
+            return due if check is None else check
+        return min(due, check)
+
+    def tick(self, now: Micros) -> None:
+        """Answer overdue clients; propose to forget idle producers."""
+        if self._overdue_from is not None and self._overdue_from <= now:
+            self.admission.overdue(now)
+            self.purgatory.overdue(now)
+            self.reads.overdue(now)
+            self._overdue_from = self._earliest_deadline()
+        if self._next_expiry_check is not None and self._next_expiry_check <= now:
+            self._expire_idle(now)
+
+    def _earliest_deadline(self) -> Micros | None:
+        open_tickets = chain(
+            self.admission.open_tickets(), self.purgatory.open_tickets(), self.reads.open_tickets()
+        )
+        return min((each.deadline for each in open_tickets if not each.done), default=None)
+
+    def _expire_idle(self, now: Micros) -> None:
+        """A decision in the log, so that every replica forgets the same producers (issue of I25)."""
+        expiry = self.settings.producer_expiry
+        self._next_expiry_check = now + expiry // EXPIRY_CHECKS_PER_PERIOD
+        if not self.state.synced:
+            return
+        idle = self.table.idle_since(now - expiry)[:MAX_EXPIRED_AT_ONCE]
+        free = tuple(each for each in idle if self.admission.mutex.acquire(each, None))
+        if free:
+            self.admission.expire(free)
+
+    # --- the way into the log --------------------------------------------------------------------
+
+    def take_proposals(self, inflight_bytes: int, now: Micros) -> Proposals | None:
+        """What the leader queue may propose now."""
+        return self.admission.take(inflight_bytes)
+
+    def proposed(self, first: LogIndex | None) -> None:
+        """Its outcome: index of the first item, None when refused."""
+        self.purgatory.enter(self.admission.proposed(first))
+
+    def take_barriers(self) -> int:
+        """Barriers to start now: each ends in one `barrier_done`."""
+        return self.admission.take_barriers()
+
+    def barrier_done(self, confirmed: bool, now: Micros) -> None:
+        """The oldest barrier ended."""
+        self.admission.barrier_done(confirmed)
+
+    def appended(self, entries: Sequence[Entry]) -> None:
+        """These entries are the tail of the local log now."""
+        self.state.index.extend(entries)
+
+    def truncated(self, first: LogIndex) -> None:
+        """Entries from `first` on are gone: another leader's log replaced them."""
+        assert first > self.state.applied, f"truncation at {first}, applied {self.state.applied}"
+        self.state.index.truncate_from(first)
+
+    # --- committed entries -------------------------------------------------------------------------
+
+    def apply(self, entries: Sequence[Entry], now: Micros) -> None:
+        """Committed, each exactly once and in order, on every replica."""
+        state = self.state
+        assert entries[0].index == state.applied + 1, (
+            f"apply of {entries[0].index} after {state.applied}"
+        )
+        waiting = len(self.purgatory) > 0
+        enough = not (waiting and state.leading and state.below_minimum(now))
+        for entry in entries:
+            if entry.kind == EntryKind.BATCH:
+                self._apply_batch(cast(RecordBatch, entry.payload), entry, now, enough)
+            elif entry.kind == EntryKind.COMMAND:
+                self._apply_command(cast(bytes, entry.payload))
+            state.applied = entry.index
+            if waiting:
+                item = self.purgatory.settle(entry.index, enough)
+                if item is not None:
+                    self._finish_command(item)
+        state.check_offsets()
+        if self._log_start_moved:
+            self._compact()
+        if state.leading and not state.synced and state.applied >= state.term_start:
+            self._synced(now)
+        self.reads.moved()
+
+    def _apply_batch(self, batch: RecordBatch, entry: Entry, now: Micros, enough: bool) -> None:
+        if batch.producer_id >= 0:
+            who = identity(batch)
+            assert who is not None, f"producer {batch.producer_id} without identity"
+            parked = self.table.apply(
+                who,
+                batch.base_offset,
+                batch.max_timestamp,
+                index=entry.index,
+                term=entry.term,
+                now=now,
+            )
+            for ticket in parked:
+                self.purgatory.answer(ticket, batch.base_offset, enough)
+        self.state.high_watermark = batch.base_offset + batch.last_offset_delta + 1
+
+    def _apply_command(self, payload: bytes) -> None:
+        name, argument = msgpack.unpackb(payload)
+        if name == "expire":
+            self.table.apply_expire(argument)
+        else:
+            assert name == "delete_records", f"unknown command {name!r} in the log"
+            self._apply_delete_records(argument)
+
+    def _apply_delete_records(self, offset: int) -> None:
+        state = self.state
+        state.log_start_offset = max(state.log_start_offset, offset)
+        self._log_start_moved = True
+
+    def _finish_command(self, item: CommandItem) -> None:
+        """Answer the command's own ticket, compact what it made superfluous."""
+        if item.held:
+            self.admission.expired(item)
+        if isinstance(item.ticket, DeleteRecordsTicket):
+            item.ticket.log_start_offset = self.state.log_start_offset
+            self.state.answer(item.ticket, ErrorCode.NONE)
+
+    def _synced(self, now: Micros) -> None:
+        """sync() of mission-R3: what earlier terms replicated is applied; serve from here."""
+        self.state.synced = True
+        self._next_expiry_check = now + self.settings.producer_expiry // EXPIRY_CHECKS_PER_PERIOD
+        self.admission.synced()
+        self.reads.synced()
+
+    # --- role ------------------------------------------------------------------------------------
+
+    def leading(self, term: Term, term_start: LogIndex, now: Micros) -> None:
+        """This node leads `term`; it serves once entry `term_start` is applied."""
+        self._stop_leading()
+        state = self.state
+        state.leading, state.leader, state.term = True, self.settings.node, term
+        state.term_start = term_start
+        state.in_sync.started(now)
+
+    def not_leading(self, leader: NodeId, term: Term, now: Micros) -> None:
+        """This node follows `leader` (0: nobody known)."""
+        self.state.leader, self.state.term = leader, term
+        self._stop_leading()
+
+    def _stop_leading(self) -> None:
+        state = self.state
+        was_leading, state.leading, state.synced = state.leading, False, False
+        self._next_expiry_check = None
+        if not was_leading:
+            return
+        for in_flight in self.table.new_term(state.term):
+            for parked in in_flight.waiters:
+                state.not_leader(parked)
+        self.admission.fail()
+        self.purgatory.fail()
+        self.reads.fail()
+
+    def follower_progress(self, follower: NodeId, match: LogIndex, now: Micros) -> None:
+        """A follower acknowledged entries up to `match`."""
+        self.state.in_sync.note(follower, match, self.state.index.last_index, now)
+
+    # --- snapshots -----------------------------------------------------------------------------
+
+    def _compact(self) -> None:
+        """Entries that hold nothing above the log start may go (design.md, section 8).
+
+        The snapshot's producer table is ahead of the entries it replaces: it is the state at
+        `applied`. Replaying the entries between does not change it again (`table.applied_index`).
+        """
+        self._log_start_moved = False
+        state = self.state
+        keep_from = state.index.index_of(state.log_start_offset)
+        upto = min(state.applied, (keep_from or state.applied + 1) - 1)
+        if upto < state.index.first_index:
+            return
+        body: dict[str, Any] = {
+            "version": SNAPSHOT_VERSION,
+            "log_start_offset": state.log_start_offset,
+            "offsets": state.index.snapshot(upto),
+            "producers": self.table.snapshot(),
+        }
+        self.compaction = Compaction(upto, msgpack.packb(body))
+        state.index.compact_to(upto)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Replace everything by this snapshot; the log goes on behind its index."""
+        body = msgpack.unpackb(snapshot.data)
+        assert body["version"] == SNAPSHOT_VERSION, f"snapshot version {body['version']}"
+        state = self.state
+        state.index = OffsetIndex.restore(body["offsets"])
+        self.table.restore(body["producers"])
+        state.applied = snapshot.meta.index
+        # The log start may lie behind the snapshot's last entry; the command that moved it there
+        # is replayed, and until then start <= high watermark <= end must hold.
+        state.high_watermark = state.index.next_offset
+        state.log_start_offset = min(body["log_start_offset"], state.high_watermark)
+        self.compaction = None

@@ -1,0 +1,90 @@
+"""Purgatory: produce requests that wait for the high watermark (Kafka's DelayedProduce, mission-K1).
+
+Items stand in log order, so a commit settles a prefix. An answer may leave earlier, by the client's
+time limit or by acks=1; the item stays until its entry commits or leadership ends, since parked
+duplicates and producer state hang on it.
+
+Time limits are checked lazily: one lower bound for the whole partition, scanned only when it comes
+(nearly every request is answered long before).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from ottla.broker.admission import CommandItem, Item
+from ottla.broker.commands import ProduceTicket, Ticket
+from ottla.broker.errors import ErrorCode
+from ottla.broker.partition_state import PartitionState
+from ottla.raft.types import LogIndex, Micros
+
+
+class Purgatory:
+    """Items that have their place in the log and wait for its commit."""
+
+    def __init__(self, state: PartitionState):
+        self.state = state
+        self._items: deque[Item] = deque()
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def enter(self, items: Iterable[Item]) -> None:
+        """Just enqueued, in log order. acks=0 and acks=1 get their answer on the way in."""
+        state = self.state
+        for item in items:
+            if isinstance(item, ProduceTicket) and item.acks != -1 and not item.done:
+                item.done = True
+                item.base_offset = item.batch.base_offset
+                item.log_start_offset = state.log_start_offset
+                state.outbox.after_append.append(item)
+            self._items.append(item)
+
+    def settle(self, index: LogIndex, enough: bool) -> CommandItem | None:
+        """The entry at `index` is committed and applied: answer whoever waits for it.
+
+        `enough`: as many replicas are in sync as min.insync.replicas asks for; if not, the record
+        is stored and the client must know it is less safe than it asked for (mission-K2).
+        Returns the item when it is a command, for its owner to finish.
+        """
+        items = self._items
+        if not items or items[0].index != index:
+            return None
+        item = items.popleft()
+        if isinstance(item, CommandItem):
+            return item
+        if not item.done:
+            self.answer(item, item.batch.base_offset, enough)
+        return None
+
+    def answer(self, ticket: ProduceTicket, base_offset: int, enough: bool) -> None:
+        """Outcome of a committed batch, for its own request or a parked copy of it."""
+        self.state.accept(ticket, base_offset)
+        if ticket.acks == -1 and not enough:
+            ticket.error = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+
+    def overdue(self, now: Micros) -> None:
+        """REQUEST_TIMED_OUT with the real base offset; the data stays (facts/kafka.md 1.3)."""
+        for item in self._items:
+            if isinstance(item, ProduceTicket) and not item.done and item.deadline <= now:
+                item.base_offset = item.batch.base_offset
+                self.state.refuse(item, ErrorCode.REQUEST_TIMED_OUT)
+
+    def fail(self) -> None:
+        """Leadership is lost: the fate of these entries is for the next leader's log to show."""
+        for item in self._items:
+            if isinstance(item, CommandItem):
+                if item.ticket is not None:
+                    self.state.not_leader(item.ticket)
+            elif not item.done:
+                item.base_offset = item.batch.base_offset
+                self.state.not_leader(item)
+        self._items.clear()
+
+    def open_tickets(self) -> Iterable[Ticket]:
+        """Every ticket in here that waits for its answer."""
+        for item in self._items:
+            ticket = item if isinstance(item, ProduceTicket) else item.ticket
+            if ticket is not None and not ticket.done:
+                yield ticket

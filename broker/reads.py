@@ -1,0 +1,162 @@
+"""What readers may see of one partition: fetch, offsets by time, epochs (mission-K3).
+
+Readers see committed records only, everything below the high watermark. A new leader knows its high
+watermark only when its own first entry has committed; until then readers wait, at most their own
+limit, so that no client ever sees the high watermark go back (design.md, section 8).
+
+Answers name ranges of log indexes. Bytes are read by the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ottla.broker.commands import (
+    EpochEndTicket,
+    FetchTicket,
+    ListOffsetsTicket,
+    Ticket,
+    WatchTicket,
+)
+from ottla.broker.errors import ErrorCode
+from ottla.broker.partition_state import PartitionState
+from ottla.log.types import EpochStart, Term
+from ottla.raft.types import Micros
+
+LATEST_TIMESTAMP = -1
+EARLIEST_TIMESTAMP = -2
+MAX_TIMESTAMP = -3
+
+ReadTicket = FetchTicket | ListOffsetsTicket | EpochEndTicket | WatchTicket
+
+
+class Reads:
+    """Read side of one partition."""
+
+    def __init__(self, state: PartitionState):
+        self.state = state
+        self._awaiting_sync: list[ReadTicket] = []
+        self._watching: list[WatchTicket] = []
+
+    def submit(self, ticket: ReadTicket) -> None:
+        """Answer a read, or keep it until it can be answered."""
+        if not self.state.leading:
+            self.state.not_leader(ticket)
+        elif not self.state.synced:
+            self._awaiting_sync.append(ticket)
+        elif isinstance(ticket, WatchTicket):
+            self._watch(ticket)
+        else:
+            self._serve(ticket)
+
+    def _serve(self, ticket: FetchTicket | ListOffsetsTicket | EpochEndTicket) -> None:
+        error = self._epoch_error(ticket.current_leader_epoch)
+        if error is ErrorCode.NONE:
+            if isinstance(ticket, FetchTicket):
+                error = self._fetch(ticket)
+            elif isinstance(ticket, ListOffsetsTicket):
+                self._list_offsets(ticket)
+            else:
+                self._epoch_end(ticket)
+        self.state.answer(ticket, error)
+
+    def _epoch_error(self, claimed: Term) -> ErrorCode:
+        """A client that names a leader epoch must name this one (KIP-320); -1 names none."""
+        if claimed < 0 or claimed == self.state.term:
+            return ErrorCode.NONE
+        if claimed > self.state.term:
+            return ErrorCode.UNKNOWN_LEADER_EPOCH
+        return ErrorCode.FENCED_LEADER_EPOCH
+
+    def _fetch(self, ticket: FetchTicket) -> ErrorCode:
+        state = self.state
+        offset, high = ticket.offset, state.high_watermark
+        if not state.log_start_offset <= offset <= state.index.next_offset:
+            return ErrorCode.OFFSET_OUT_OF_RANGE
+        ticket.high_watermark = high
+        ticket.log_start_offset = state.log_start_offset
+        ticket.leader_epoch = state.term
+        if offset < high:
+            ticket.first_index = state.index.index_of(offset)
+            ticket.last_index = state.applied
+        return ErrorCode.NONE
+
+    def _list_offsets(self, ticket: ListOffsetsTicket) -> None:
+        state = self.state
+        ticket.leader_epoch = state.term
+        if ticket.timestamp == LATEST_TIMESTAMP:
+            ticket.offset = state.high_watermark
+        elif ticket.timestamp == EARLIEST_TIMESTAMP:
+            ticket.offset = state.log_start_offset
+        else:
+            wanted = None if ticket.timestamp == MAX_TIMESTAMP else ticket.timestamp
+            found = state.index.batch_by_time(
+                wanted, state.log_start_offset, state.high_watermark
+            )
+            ticket.index = 0 if found is None else found
+
+    def _epoch_end(self, ticket: EpochEndTicket) -> None:
+        state = self.state
+        if ticket.epoch > state.term:
+            return
+        if ticket.epoch == state.term:
+            ticket.end = EpochStart(state.term, state.index.next_offset)
+        else:
+            ticket.end = state.index.end_of_epoch(ticket.epoch)
+
+    def _watch(self, ticket: WatchTicket) -> None:
+        if self.state.high_watermark > ticket.beyond:
+            self.state.answer(ticket, ErrorCode.NONE)
+        else:
+            self._watching.append(ticket)
+
+    # --- what happens to those who wait --------------------------------------------------------
+
+    def synced(self) -> None:
+        """The high watermark is known now."""
+        waiting, self._awaiting_sync = self._awaiting_sync, []
+        for ticket in waiting:
+            self.submit(ticket)
+
+    def moved(self) -> None:
+        """The high watermark passed something: wake who watches for it."""
+        if not self._watching:
+            return
+        high = self.state.high_watermark
+        still: list[WatchTicket] = []
+        for ticket in self._watching:
+            if ticket.cancelled:
+                ticket.done = True
+            elif high > ticket.beyond:
+                self.state.answer(ticket, ErrorCode.NONE)
+            else:
+                still.append(ticket)
+        self._watching = still
+
+    def overdue(self, now: Micros) -> None:
+        """Time is up: watchers hear that nothing came, those who wait for sync go elsewhere."""
+        waiting, self._awaiting_sync = self._awaiting_sync, []
+        for ticket in waiting:
+            if ticket.deadline <= now:
+                self.state.not_leader(ticket)
+            else:
+                self._awaiting_sync.append(ticket)
+        watching, self._watching = self._watching, []
+        for watch in watching:
+            if watch.cancelled:
+                watch.done = True
+            elif watch.deadline <= now:
+                self.state.answer(watch, ErrorCode.REQUEST_TIMED_OUT)
+            else:
+                self._watching.append(watch)
+
+    def fail(self) -> None:
+        """This node leads no longer."""
+        for ticket in self.open_tickets():
+            self.state.not_leader(ticket)
+        self._awaiting_sync.clear()
+        self._watching.clear()
+
+    def open_tickets(self) -> Iterable[Ticket]:
+        """Every ticket in here that waits for its answer."""
+        return [*self._awaiting_sync, *self._watching]

@@ -1,0 +1,264 @@
+"""`Replica`: one member of one Raft group, taking turns (design.md, section 1).
+
+A replica joins a `RaftCore` (what is agreed) to a `Machine` (what it means). Everything that
+happens to it lies in its inbox: messages of other members, tickets of clients, completed reads. A
+*turn* drains the inbox, asks the two cores until nothing moves any more, and returns one `Effects`
+value. Nothing is decided anywhere else and nothing here does I/O, so the same turn runs in a user's
+test, in production and under the simulator's clock.
+
+Entries appended but not yet applied are kept in `_tail`, so that a commit needs no read. After a
+restart the tail is empty while the log is not; then the missing range is asked for as an effect
+(`Effects.read`) and comes back as an input (`EntriesRead`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TypeAlias
+
+from ottla.broker.commands import Ticket
+from ottla.broker.effects import Effects, EntriesRead
+from ottla.broker.machine import Compaction, Machine
+from ottla.log.store import Write
+from ottla.raft.core import RaftCore
+from ottla.raft.messages import AppendReply, Heartbeat, HeartbeatReply, Message
+from ottla.raft.ready import BarrierOutcome, Ready, SoftState
+from ottla.raft.roles import Role
+from ottla.raft.types import (
+    AppendRange,
+    Entry,
+    GroupId,
+    HardState,
+    LogIndex,
+    Micros,
+    NodeId,
+    Snapshot,
+    SnapshotMeta,
+    Term,
+)
+
+Input: TypeAlias = Message | Ticket | EntriesRead
+
+
+class Replica:
+    """See the module's text. `submit` is cheap; all work is done in `turn`."""
+
+    __slots__ = (
+        "_barriers",
+        "_inbox",
+        "_reading",
+        "_tail",
+        "core",
+        "group",
+        "machine",
+        "soft",
+    )
+
+    def __init__(self, group: GroupId, core: RaftCore, machine: Machine):
+        self.group = group
+        self.core = core
+        self.machine = machine
+        self.soft = SoftState(core.role, core.term, core.leader)
+        """Role, term and leader as of the last turn."""
+        self._inbox: list[Input] = []
+        self._tail: deque[Entry] = deque()
+        self._reading = False
+        self._barriers: deque[int] = deque()
+
+    @property
+    def applied(self) -> LogIndex:
+        """The last entry the machine has seen."""
+        return self.machine.applied
+
+    # --- inputs ----------------------------------------------------------------------------------
+
+    def submit(self, item: Input) -> None:
+        """Put something into the inbox, in order of arrival."""
+        self._inbox.append(item)
+
+    def vouch(self, message: Heartbeat | HeartbeatReply, at: Micros) -> None:
+        """A beat between nodes vouched for this group at `at` (maybe earlier than now)."""
+        self.core.step(message, at)
+
+    def synced(self, index: LogIndex, term: Term, now: Micros) -> bool:
+        """Entries up to `index`, whose entry has `term`, are durable. True: a turn is due."""
+        self.core.persisted(index, term, now)
+        return self.core.has_ready()
+
+    def step_down(self, now: Micros) -> None:
+        """The outcome of a local write is uncertain: resign (mission-R5)."""
+        self.core.step_down(now)
+
+    def deadline(self) -> Micros | None:
+        """When a turn is due though nothing arrives."""
+        mine, machine = self.core.deadline, self.machine.deadline()
+        if mine is None or machine is None:
+            return mine if machine is None else machine
+        return min(mine, machine)
+
+    # --- the turn --------------------------------------------------------------------------------
+
+    def turn(self, now: Micros) -> Effects:
+        """Drain the inbox, decide, and say what is to be done."""
+        effects = Effects(self.group)
+        core, machine = self.core, self.machine
+        inbox, self._inbox = self._inbox, []
+        for item in inbox:
+            if isinstance(item, Ticket):
+                machine.submit(item, now)
+            elif isinstance(item, EntriesRead):
+                self._apply_read(item, now)
+            else:
+                core.step(item, now)
+                if item.__class__ is AppendReply and item.success:
+                    machine.follower_progress(item.sender, item.match, now)
+        self._deadlines(now)
+        while self._advance(effects, now):
+            pass
+        self._hand_over(effects)
+        return effects
+
+    def _deadlines(self, now: Micros) -> None:
+        due = self.core.deadline
+        if due is not None and due <= now:
+            self.core.advance(now)
+        due = self.machine.deadline()
+        if due is not None and due <= now:
+            self.machine.tick(now)
+
+    def _advance(self, effects: Effects, now: Micros) -> bool:
+        """One round: propose, start barriers, take what the core has ready. False: at rest."""
+        core, machine = self.core, self.machine
+        moved = False
+        if core.role is Role.LEADER:
+            proposals = machine.take_proposals(core.uncommitted_bytes, now)
+            if proposals is not None:
+                machine.proposed(core.propose(proposals.items, proposals.expected_term))
+                moved = True
+        for _ in range(machine.take_barriers()):
+            self._barriers.append(core.barrier(now))
+            moved = True
+        if core.has_ready():
+            self._absorb(core.ready(), effects, now)
+            moved = True
+        if core.commit > machine.applied and self._apply_committed(effects, now):
+            moved = True
+        if machine.compaction is not None:
+            self._compact(machine.compaction, effects)
+        return moved
+
+    def _absorb(self, ready: Ready, effects: Effects, now: Micros) -> None:
+        if ready.soft is not None:
+            self._change_role(ready.soft, now)
+        if ready.snapshot is not None:
+            self._install(ready.snapshot, effects)
+        for appended in ready.append:
+            self._append(appended, effects)
+        if ready.hard_state is not None:
+            self._remember(ready.hard_state, effects)
+        if ready.messages:
+            effects.messages.extend(ready.messages)
+        if ready.messages_after:
+            effects.messages_after.extend(ready.messages_after)
+        for outcome in ready.barriers:
+            self._barrier_ended(outcome, now)
+
+    def _change_role(self, soft: SoftState, now: Micros) -> None:
+        self.soft = soft
+        if soft.role is Role.LEADER:
+            self.machine.leading(soft.term, self.core.term_start, now)
+        else:
+            self.machine.not_leading(soft.leader, soft.term, now)
+
+    def _barrier_ended(self, outcome: BarrierOutcome, now: Micros) -> None:
+        started = self._barriers.popleft()
+        assert started == outcome.ticket, f"barrier {outcome.ticket} ended before {started}"
+        self.machine.barrier_done(outcome.index is not None, now)
+
+    # --- the log -----------------------------------------------------------------------------------
+
+    def _append(self, appended: AppendRange, effects: Effects) -> None:
+        tail, first = self._tail, appended.first
+        truncate = first <= self.machine.last_index
+        if truncate:
+            while tail and tail[-1].index >= first:
+                tail.pop()
+            self.machine.truncated(first)
+        tail.extend(appended.entries)
+        self.machine.appended(appended.entries)
+        effects.writes.append(
+            Write(self.group, first=first, truncate=truncate, entries=appended.entries)
+        )
+        last = appended.entries[-1]
+        effects.persisted = (last.index, last.term)
+
+    def _remember(self, hard_state: HardState, effects: Effects) -> None:
+        if effects.writes:
+            effects.writes[-1].hard_state = hard_state
+        else:
+            effects.writes.append(Write(self.group, hard_state=hard_state))
+
+    def _install(self, snapshot: Snapshot, effects: Effects) -> None:
+        """A snapshot from the leader replaces log and state."""
+        self._tail.clear()
+        self.machine.restore(snapshot)
+        effects.writes.append(Write(self.group, snapshot=snapshot, reset=True))
+        effects.persisted = (snapshot.meta.index, snapshot.meta.term)
+
+    def _compact(self, compaction: Compaction, effects: Effects) -> None:
+        """Store the machine's snapshot and let go of the entries it stands for."""
+        self.machine.compaction = None
+        index, data = compaction.index, compaction.data
+        term = self.core.log.term_at(index)
+        assert term is not None, f"no term at {index} to compact to"
+        meta = SnapshotMeta(index, term, self.core.voters, len(data))
+        effects.writes.append(
+            Write(self.group, snapshot=Snapshot(meta, data), compact_to=index)
+        )
+        self.core.compact(meta)
+
+    def _apply_committed(self, effects: Effects, now: Micros) -> bool:
+        """Apply what is committed and at hand; ask for a read of what is not."""
+        tail, commit = self._tail, self.core.commit
+        first = self.machine.applied + 1
+        if not tail or tail[0].index > first:
+            if not self._reading:
+                self._reading = True
+                until = min(commit, tail[0].index - 1) if tail else commit
+                effects.read = (first, until)
+            return False
+        entries: list[Entry] = []
+        while tail and tail[0].index <= commit:
+            entries.append(tail.popleft())
+        self.machine.apply(entries, now)
+        return True
+
+    def _apply_read(self, read: EntriesRead, now: Micros) -> None:
+        """Entries from the store; a snapshot may have overtaken them meanwhile."""
+        self._reading = False
+        first = self.machine.applied + 1
+        entries = [each for each in read.entries if first <= each.index <= self.core.commit]
+        if entries and entries[0].index == first:
+            self.machine.apply(entries, now)
+
+    def _hand_over(self, effects: Effects) -> None:
+        """Move the machine's finished tickets into the effects."""
+        outbox = self.machine.outbox
+        if outbox.now:
+            effects.answers, outbox.now = outbox.now, []
+        if outbox.after_append:
+            effects.answers_after_append, outbox.after_append = outbox.after_append, []
+        if outbox.enqueued:
+            effects.enqueued, outbox.enqueued = outbox.enqueued, []
+
+    # --- views ---------------------------------------------------------------------------------------
+
+    @property
+    def leading(self) -> bool:
+        """Leads, as of the last turn."""
+        return self.soft.role is Role.LEADER
+
+    @property
+    def leader(self) -> NodeId:
+        """Who leads as of the last turn; 0 when nobody is known to."""
+        return self.soft.leader

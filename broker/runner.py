@@ -1,0 +1,379 @@
+"""`Runner`: carries out the effects of one node's replicas. One of exactly two drivers.
+
+Everything a node does to the outside world on behalf of its replicas happens here: appending to the
+store, sending messages, answering tickets, reading entries. (The other driver is the
+simulator's kernel.) The runner decides nothing; it may only be late.
+
+**A pump** lets every replica that has something to do take its turn, then performs all their
+effects together: one `LogStore.append`, then the messages and answers that need no disk, then one
+sync for all of them (group commit, `syncing.py`). While a sync is under way in the writer thread,
+the node goes on taking turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from typing import Protocol
+
+from ottla.broker.beats import Beat, BeatAck, BeatBook
+from ottla.broker.commands import ProduceTicket, Ticket
+from ottla.broker.config import ClusterConfig
+from ottla.broker.effects import Effects, EntriesRead
+from ottla.broker.errors import ErrorCode
+from ottla.broker.replica import Replica
+from ottla.broker.scheduler import Scheduler
+from ottla.broker.syncing import Syncer
+from ottla.broker.timers import TimerQueue
+from ottla.log.errors import CompactedError, StoreError
+from ottla.log.store import LogStore, Write
+from ottla.raft.messages import (
+    AppendEntries,
+    Heartbeat,
+    HeartbeatReply,
+    InstallSnapshot,
+    Message,
+    RequestVote,
+)
+from ottla.raft.roles import Role
+from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term
+
+log = logging.getLogger("ottla")
+
+READ_BYTES = 4 << 20
+"""Most bytes read at once to catch up a machine after a restart."""
+
+
+class Sender(Protocol):
+    """Whoever carries messages to other nodes."""
+
+    def send(self, sender: NodeId, to: NodeId, message: object) -> None:
+        """Deliver, late or never; in order for each pair of nodes."""
+
+
+class Seat:
+    """A replica's place in its runner, with what the runner remembers about it."""
+
+    __slots__ = ("commit", "dirty", "group", "replica", "soft")
+
+    def __init__(self, replica: Replica):
+        self.replica = replica
+        self.group: GroupId = replica.group
+        self.dirty = False
+        self.soft = replica.soft
+        self.commit: LogIndex = 0
+
+
+class Turn:
+    """One turn on its way: its effects are performed up to their append, then wait for a sync."""
+
+    __slots__ = ("effects", "seat")
+
+    def __init__(self, seat: Seat, effects: Effects):
+        self.seat = seat
+        self.effects = effects
+
+
+class Runner:
+    """See the module's text. All methods run on the loop's thread."""
+
+    def __init__(
+        self,
+        node: NodeId,
+        config: ClusterConfig,
+        *,
+        store: LogStore,
+        sender: Sender,
+        beats: BeatBook,
+        scheduler: Scheduler,
+        writer: Executor | None,
+        now: Callable[[], Micros],
+        loop: asyncio.AbstractEventLoop,
+    ):
+        self.node = node
+        self.config = config
+        self.store = store
+        self.beats = beats
+        self.seats: dict[GroupId, Seat] = {}
+        self.paused = False
+        self.failed: Exception | None = None
+        """The store's error, once it failed: this node does nothing any more."""
+        self.on_failed: Callable[[Exception], None] = lambda error: None
+        self.on_role: Callable[[Seat], None] = lambda seat: None
+        self.on_applied: Callable[[Seat], None] = lambda seat: None
+        self.turns = 0
+        """Turns taken so far."""
+        self._sender = sender
+        self._scheduler = scheduler
+        self._now = now
+        self._loop = loop
+        self._timers: TimerQueue[GroupId] = TimerQueue()
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at: Micros = 0
+        self._dirty: list[Seat] = []
+        self._marked = False
+        self._closed = False
+        self.syncer: Syncer[Turn] = Syncer(store, config, writer=writer, loop=loop, now=now)
+        self.syncer.on_durable = self._durable
+        self.syncer.on_failed = self._fail
+
+    # --- replicas ----------------------------------------------------------------------------------
+
+    def add(self, replica: Replica) -> Seat:
+        """Take a replica in; it gets its first turn soon."""
+        seat = Seat(replica)
+        self.seats[replica.group] = seat
+        self.wake(seat)
+        return seat
+
+    def remove(self, group: GroupId) -> None:
+        """Let a replica go; its store is the caller's to delete."""
+        if self.seats.pop(group, None) is not None:
+            self._timers.set(group, None)
+            self.beats.forget(group)
+
+    def submit(self, seat: Seat, item: Ticket | EntriesRead | Message) -> None:
+        """Put something into a replica's inbox and see that it gets its turn."""
+        seat.replica.submit(item)
+        self.wake(seat)
+
+    def wake(self, seat: Seat) -> None:
+        """See that this replica gets a turn soon."""
+        if not seat.dirty:
+            seat.dirty = True
+            self._dirty.append(seat)
+            if not self._marked:
+                self._marked = True
+                self._scheduler.mark(self)
+
+    def receive(self, message: Message) -> bool:
+        """A Raft message of another node. False: its group is not known here."""
+        seat = self.seats.get(message.group)
+        if seat is None:
+            return False
+        if isinstance(message, RequestVote):
+            self._vouch(seat)
+        self.submit(seat, message)
+        return True
+
+    # --- pumping -----------------------------------------------------------------------------------
+
+    def pump(self) -> None:
+        """Let everyone who has something to do take a turn, then perform the effects together."""
+        self._marked = False
+        if self.paused or self._closed:
+            return
+        dirty, self._dirty = self._dirty, []
+        now = self._now()
+        taken: list[Turn] = []
+        writes: list[Write] = []
+        for seat in dirty:
+            seat.dirty = False
+            effects = seat.replica.turn(now)
+            taken.append(Turn(seat, effects))
+            if effects.writes:
+                writes.extend(effects.writes)
+        self.turns += len(dirty)
+        if writes:
+            try:
+                self.store.append(writes)
+            except StoreError as error:
+                self._fail(error, taken)
+                return
+        for turn in taken:
+            self._perform(turn)
+        self.syncer.poll()
+        for turn in taken:
+            self._notice(turn.seat)
+        self._arm()
+
+    def _perform(self, turn: Turn) -> None:
+        effects = turn.effects
+        for message in effects.messages:
+            self._send(message)
+        for staged in effects.enqueued:
+            if staged.on_enqueued is not None:
+                staged.on_enqueued(staged)
+        for ticket in effects.answers:
+            ticket.on_done(ticket)
+        for ticket in effects.answers_after_append:
+            ticket.on_done(ticket)
+        if effects.writes or effects.messages_after:
+            self.syncer.add(turn)
+        if effects.read is not None:
+            self._read(turn.seat, *effects.read)
+
+    def _read(self, seat: Seat, first: LogIndex, last: LogIndex) -> None:
+        entries = self.store.read(seat.group, first, last, READ_BYTES)
+        self.submit(seat, EntriesRead(entries))
+
+    def _notice(self, seat: Seat) -> None:
+        """What other parts of the node want to know after a turn."""
+        replica = seat.replica
+        if replica.soft is not seat.soft:
+            seat.soft = replica.soft
+            self._tell_beats(seat)
+            self.on_role(seat)
+        commit = replica.core.commit
+        if commit != seat.commit:
+            seat.commit = commit
+            if seat.soft.role is Role.LEADER:
+                self.beats.committed(seat.group, commit)
+            self.on_applied(seat)
+        self._timers.set(seat.group, replica.deadline())
+
+    def _tell_beats(self, seat: Seat) -> None:
+        soft, core = seat.soft, seat.replica.core
+        if soft.role is Role.LEADER:
+            followers = tuple(each for each in core.voters if each != self.node)
+            self.beats.leading(seat.group, soft.term, followers, core.commit)
+        else:
+            self.beats.not_leading(seat.group)
+
+    # --- messages ----------------------------------------------------------------------------------
+
+    def _send(self, message: Message) -> None:
+        """Fill in what the message only names, and send it."""
+        if isinstance(message, AppendEntries):
+            if message.last_index > message.prev_index:
+                try:
+                    message.entries = self.store.read(
+                        message.group,
+                        message.prev_index + 1,
+                        message.last_index,
+                        self.config.max_request_bytes,
+                    )
+                except CompactedError:
+                    return  # The core will hear of the compaction and send the snapshot instead.
+        elif isinstance(message, InstallSnapshot):
+            snapshot = self.store.snapshot(message.group)
+            if snapshot is None or snapshot.meta.index != message.index:
+                return
+            message.chunk = snapshot.data[message.offset : message.offset + message.length]
+        self._sender.send(self.node, message.to, message)
+
+    def on_beat(self, beat: Beat) -> None:
+        """Another node vouches for the groups it leads."""
+        ack, heartbeats = self.beats.on_beat(beat, self._now(), self._term_of)
+        for heartbeat in heartbeats:
+            self.submit(self.seats[heartbeat.group], heartbeat)
+        self._sender.send(self.node, ack.to, ack)
+
+    def on_beat_ack(self, ack: BeatAck) -> None:
+        """Another node follows the groups we lead."""
+        for message in self.beats.on_ack(ack, self._now()):
+            self.receive(message)
+
+    def _term_of(self, group: GroupId) -> Term | None:
+        seat = self.seats.get(group)
+        return None if seat is None else seat.replica.core.term
+
+    def _vouch(self, seat: Seat) -> None:
+        """Tell the core what beats vouched for since it last asked."""
+        core, group = seat.replica.core, seat.group
+        if core.role is Role.LEADER:
+            for peer, heard in self.beats.replies_vouched(group):
+                reply = HeartbeatReply(group, peer, self.node, core.term)
+                seat.replica.vouch(reply, heard)
+            return
+        vouched = self.beats.vouched(group)
+        if vouched is not None:
+            leader, term, heard = vouched
+            seat.replica.vouch(Heartbeat(group, leader, self.node, term, 0), heard)
+
+    # --- durable, or not -----------------------------------------------------------------------
+
+    def _durable(self, covered: Sequence[Turn]) -> None:
+        """What these turns wrote is on disk: say so, to the others and to the cores."""
+        now = self._now()
+        for turn in covered:
+            effects = turn.effects
+            for message in effects.messages_after:
+                self._send(message)
+            if effects.persisted is not None:
+                index, term = effects.persisted
+                if turn.seat.replica.synced(index, term, now):
+                    self.wake(turn.seat)
+
+    def _fail(self, error: Exception, turns: Sequence[Turn]) -> None:
+        """The store is gone: nothing it was asked for may be called done (mission-R5)."""
+        log.error("node %d stops: %s", self.node, error)
+        self.failed = error
+        for turn in turns:
+            for ticket in (*turn.effects.answers, *turn.effects.answers_after_append):
+                if isinstance(ticket, ProduceTicket):
+                    ticket.error = ErrorCode.KAFKA_STORAGE_ERROR
+                ticket.on_done(ticket)
+        self.on_failed(error)
+
+    # --- time ----------------------------------------------------------------------------------------
+
+    def _arm(self) -> None:
+        """One alarm for everything this node waits for."""
+        at = self.beats.deadline()
+        first = self._timers.next()
+        if first is not None and first < at:
+            at = first
+        if self.syncer.due is not None and self.syncer.due < at:
+            at = self.syncer.due
+        if self._alarm is not None:
+            if self._alarm_at <= at:
+                return
+            self._alarm.cancel()
+        self._alarm_at = at
+        self._alarm = self._loop.call_later(max(0, at - self._now()) / 1e6, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        if self._closed or self.paused:
+            return
+        now = self._now()
+        self._check_stall(now)
+        for beat in self.beats.due(now):
+            self._sender.send(self.node, beat.to, beat)
+        for group in self._timers.pop_due(now):
+            seat = self.seats[group]
+            self._vouch(seat)
+            due = seat.replica.deadline()
+            if due is None or due > now:
+                self._timers.set(group, due)
+            else:
+                self.wake(seat)
+        self.syncer.poll()
+        self._arm()
+
+    def _check_stall(self, now: Micros) -> None:
+        """A sync that hangs leaves every write behind it uncertain: leaders resign."""
+        if not self.syncer.stalled():
+            return
+        for seat in self.seats.values():
+            if seat.replica.leading:
+                seat.replica.step_down(now)
+                self.wake(seat)
+
+    # --- ends ----------------------------------------------------------------------------------------
+
+    def pause(self) -> None:
+        """Stop doing anything, as a process that is stopped by its operating system."""
+        self.paused = True
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    def resume(self) -> None:
+        """Go on where `pause` stopped."""
+        self.paused = False
+        if not self._marked:
+            self._marked = True
+            self._scheduler.mark(self)
+        self._arm()
+
+    def close(self) -> None:
+        """Stop for good; the store is the caller's to close."""
+        self._closed = True
+        self.syncer.close()
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None

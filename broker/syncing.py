@@ -1,0 +1,117 @@
+"""`Syncer`: when a node's appended turns become durable, and what happens then.
+
+Turns come in after their append and leave, in order, once a sync covers them. At most one sync is
+under way; what arrives meanwhile is covered by the next one, so the number of syncs per request
+falls as load rises (group commit). The flush policy (design.md, section 8) decides what counts:
+
+| policy | a turn counts as durable |
+|---|---|
+| each-turn | when the sync that was started right after it has ended |
+| interval | when the next sync of the interval has ended |
+| off | as soon as the store has taken it; syncs go on in the background, nobody waits |
+
+A sync that fails, or takes longer than `sync_stall_ms`, makes the outcome of every write behind it
+uncertain (mission-R5); the owner is told and decides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from typing import Generic, TypeVar
+
+from ottla.broker.config import ClusterConfig, FlushPolicy
+from ottla.log.errors import StoreError
+from ottla.log.store import LogStore, SyncJob
+from ottla.raft.types import Micros
+
+Turn = TypeVar("Turn")
+
+
+class Syncer(Generic[Turn]):
+    """See the module's text. `Turn` is whatever the owner wants back when it is durable."""
+
+    def __init__(
+        self,
+        store: LogStore,
+        config: ClusterConfig,
+        *,
+        writer: Executor | None,
+        loop: asyncio.AbstractEventLoop,
+        now: Callable[[], Micros],
+    ):
+        self.on_durable: Callable[[Sequence[Turn]], None] = lambda turns: None
+        self.on_failed: Callable[[StoreError, Sequence[Turn]], None] = lambda error, turns: None
+        self.syncs = 0
+        """Syncs asked of the store so far."""
+        self.due: Micros | None = None
+        """When `poll` should be called though nothing happens (policy *interval*)."""
+        self._store = store
+        self._policy = config.flush
+        self._interval: Micros = config.flush_interval_ms * 1000
+        self._stall: Micros = config.sync_stall_ms * 1000
+        self._writer = writer
+        self._loop = loop
+        self._now = now
+        self._waiting: list[Turn] = []
+        self._covered: list[Turn] = []
+        self._started: Micros | None = None
+        self._closed = False
+
+    def add(self, turn: Turn) -> None:
+        """The store has taken this turn's append; `poll` once all turns of a pump are in."""
+        self._waiting.append(turn)
+
+    def poll(self) -> None:
+        """Start the sync that the policy asks for, unless one is under way."""
+        if not self._waiting or self._started is not None:
+            return
+        if self._policy is FlushPolicy.INTERVAL:
+            now = self._now()
+            if self.due is None:
+                self.due = now + self._interval
+            if now < self.due:
+                return
+            self.due = None
+        self._start()
+
+    def _start(self) -> None:
+        turns, self._waiting = self._waiting, []
+        self.syncs += 1
+        try:
+            job = self._store.begin_sync()
+        except StoreError as error:
+            self.on_failed(error, turns)
+            return
+        if job is None:
+            self.on_durable(turns)
+            return
+        if self._policy is FlushPolicy.OFF:
+            self.on_durable(turns)
+            turns = []
+        self._covered = turns
+        self._started = self._now()
+        running = self._loop.run_in_executor(self._writer, job.run)
+        running.add_done_callback(lambda _: self._ended(job))
+
+    def _ended(self, job: SyncJob) -> None:
+        if self._closed:
+            return
+        turns, self._covered = self._covered, []
+        self._started = None
+        try:
+            self._store.finish_sync(job)
+        except StoreError as error:
+            self.on_failed(error, turns)
+            return
+        self.on_durable(turns)
+        self.poll()
+
+    def stalled(self) -> bool:
+        """A sync has been under way for longer than any healthy disk takes."""
+        return self._started is not None and self._now() - self._started >= self._stall
+
+    def close(self) -> None:
+        """Nothing is durable from here on; a job under way ends unheard."""
+        self._closed = True
