@@ -1,0 +1,164 @@
+"""Which replicas are in sync, as their leader sees it: Kafka's rule on top of Raft's commit.
+
+A follower is in sync while it has been *caught up* within the lag time (mission-A2, Kafka's
+lastCaughtUpTime): it held everything the leader's log held at some moment not longer ago than that.
+Raft's quorum is untouched by this; `min.insync.replicas` only gates what is accepted (error 19) and
+what is confirmed (error 20).
+
+How "caught up at" is learnt, each in O(1) per acknowledgement:
+
+* an acknowledgement up to the leader's current log end: caught up now;
+* an acknowledgement up to a *mark*, the log end as of an earlier contact: caught up when the mark
+  was set. Kafka moves the mark with every fetch, which works because a follower has one fetch at a
+  time; here many appends are under way at once and a mark that moved each time would never be
+  reached by a follower that is steadily one round trip behind. So a mark stays until reached;
+* nothing to acknowledge: while the follower's match is the log end, any sign of life (`contact`)
+  keeps it caught up; and the leader's own append ends that state (`appended`), so that a follower
+  that idled along is not out of sync before it had a chance to answer.
+
+All positions are last log indexes, all times `Micros` of one monotonic clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ottla.raft.types import LogIndex, Micros, NodeId
+
+_NEVER: Micros = -1
+
+
+class _Follower:
+    """What the leader remembers of one other voter."""
+
+    __slots__ = ("caught_up", "contacted", "mark_at", "mark_end", "match")
+
+    def __init__(self, now: Micros, log_end: LogIndex):
+        self.match: LogIndex = 0
+        self.caught_up = now
+        self.contacted = now
+        self.mark_end = log_end
+        self.mark_at = now
+
+
+class InSync:
+    """The in-sync replicas of one partition; meaningful on its leader, from `begin` on.
+
+    `replica_lag` is the lag time, `voters` all replicas, `node` the one that asks.
+    """
+
+    __slots__ = (
+        "_count",
+        "_followers",
+        "_log_end",
+        "_node",
+        "_replica_lag",
+        "_stable_until",
+        "_voters",
+    )
+
+    def __init__(self, replica_lag: Micros, voters: Sequence[NodeId], node: NodeId):
+        self._replica_lag = replica_lag
+        self._voters = tuple(voters)
+        self._node = node
+        self._log_end: LogIndex = 0
+        self._followers: dict[NodeId, _Follower] = {}
+        self._count = 0
+        self._stable_until: Micros = _NEVER
+        self.begin(0, 0)
+
+    def begin(self, now: Micros, log_end: LogIndex) -> None:
+        """A leadership starts: every voter counts as in sync for one lag time.
+
+        `log_end` is the last index of the leader's log, what it appends first not included.
+        """
+        self._log_end = log_end
+        self._followers = {
+            voter: _Follower(now, log_end) for voter in self._voters if voter != self._node
+        }
+        self._stable_until = _NEVER
+
+    def appended(self, log_end: LogIndex, now: Micros) -> None:
+        """The leader's log now ends at `log_end`; once a turn, not once an entry.
+
+        A follower that held everything until now, and was heard of within the lag time, was caught
+        up until this moment.
+        """
+        before = self._log_end
+        for follower in self._followers.values():
+            if follower.match >= before and now - follower.contacted <= self._replica_lag:
+                follower.caught_up = now
+                follower.mark_end = log_end
+                follower.mark_at = now
+        self._log_end = log_end
+
+    def note(self, follower: NodeId, match: LogIndex, log_end: LogIndex, now: Micros) -> None:
+        """`follower` acknowledged everything up to `match`; the leader's log ends at `log_end`."""
+        state = self._followers.get(follower)
+        if state is None:
+            return
+        self._log_end = log_end
+        state.contacted = now
+        state.match = max(state.match, match)
+        if match >= log_end:
+            self._caught_up(state, now, now)
+        elif match >= state.mark_end:
+            self._caught_up(state, state.mark_at, now)
+        else:
+            return
+        state.mark_end = log_end
+        state.mark_at = now
+
+    def contact(self, follower: NodeId, at: Micros) -> None:
+        """`follower` was alive and following at `at` (a vouching beat; may lie in the past)."""
+        state = self._followers.get(follower)
+        if state is None or at <= state.contacted:
+            return
+        state.contacted = at
+        if state.match >= self._log_end:
+            self._caught_up(state, at, at)
+
+    def in_sync(self, now: Micros) -> tuple[NodeId, ...]:
+        """The replicas in sync at `now`, the leader included, in the order of the voters."""
+        oldest = now - self._replica_lag
+        node, followers = self._node, self._followers
+        return tuple(
+            voter for voter in self._voters if voter == node or followers[voter].caught_up >= oldest
+        )
+
+    def below_minimum(self, minimum: int, now: Micros) -> bool:
+        """Whether fewer replicas are in sync than `min.insync.replicas` asks for.
+
+        The effective minimum is never more than there are replicas (facts/kafka.md 1.4). Costs two
+        comparisons as long as nobody can have fallen out since the last answer.
+        """
+        if now > self._stable_until:
+            self._recount(now)
+        return self._count < min(minimum, len(self._voters))
+
+    def deadline(self) -> Micros | None:
+        """When the next follower falls out unless heard of; None when none is left to fall.
+
+        Before it trusts the result, the caller hands in what it has heard since (`contact`): idle
+        groups are not told of every beat.
+        """
+        if not self._followers:
+            return None
+        if self._stable_until == _NEVER:
+            self._recount(max(state.caught_up for state in self._followers.values()))
+        if self._count == 1:
+            return None
+        return self._stable_until + 1
+
+    def _caught_up(self, state: _Follower, at: Micros, now: Micros) -> None:
+        if at <= state.caught_up:
+            return
+        if now - state.caught_up > self._replica_lag:
+            self._stable_until = _NEVER  # it may just have come back
+        state.caught_up = at
+
+    def _recount(self, now: Micros) -> None:
+        oldest = now - self._replica_lag
+        times = [s.caught_up for s in self._followers.values() if s.caught_up >= oldest]
+        self._count = len(times) + (self._node in self._voters)
+        self._stable_until = min(times, default=now) + self._replica_lag

@@ -1,0 +1,95 @@
+"""One timer queue per node: every replica publishes one deadline, the driver keeps one timer.
+
+Deadlines mostly move *later* (each message from a leader pushes the election timeout away), so
+that case costs one dictionary write: the key keeps its earlier slot in the sorted list, and only
+when that slot's time has come is it seen that the wanted deadline moved, and the key is put in
+again (lazy re-arm). The price is that `next` is a lower bound: the driver may wake up, find
+nothing due and sleep again, at most once per key and slot.
+
+Deterministic: keys that are due come in the order of their deadlines, equal ones in the order in
+which they were set.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from sortedcontainers import SortedList
+
+from ottla.raft.types import Micros
+
+K = TypeVar("K")
+
+
+class TimerQueue(Generic[K]):
+    """Deadlines by key; a key (anything hashable) has at most one."""
+
+    __slots__ = ("_serial", "_slots", "_sorted", "_wanted")
+
+    def __init__(self) -> None:
+        self._wanted: dict[K, Micros] = {}
+        # When a key is looked at: (time, serial, key), never later than what is wanted. The serial
+        # is unique, so that keys are never compared.
+        self._slots: dict[K, tuple[Micros, int, K]] = {}
+        self._sorted = SortedList()
+        self._serial = 0
+
+    def __len__(self) -> int:
+        return len(self._wanted)
+
+    def set(self, key: K, when: Micros | None) -> None:
+        """Make `when` the deadline of `key`; None: it has none. O(1) unless it moves earlier."""
+        if when is None:
+            self._wanted.pop(key, None)
+            return
+        self._wanted[key] = when
+        slot = self._slots.get(key)
+        if slot is None:
+            self._arm(key, when)
+        elif when < slot[0]:
+            self._sorted.remove(slot)
+            self._arm(key, when)
+
+    def get(self, key: K) -> Micros | None:
+        """The deadline of `key`; None when it has none."""
+        return self._wanted.get(key)
+
+    def next(self) -> Micros | None:
+        """No key is due before this; None when no key has a deadline."""
+        if not self._wanted:
+            return None
+        when: Micros = self._sorted[0][0]
+        return when
+
+    def pop_due(self, now: Micros) -> list[K]:
+        """Take out the keys whose deadline is `now` or earlier, the earliest first."""
+        slots = self._sorted
+        if not slots or slots[0][0] > now:
+            return []
+        count = slots.bisect_left((now + 1,))
+        reached = list(slots.islice(0, count))
+        del slots[:count]
+        due: list[tuple[Micros, int, K]] = []
+        for slot in reached:
+            key = slot[2]
+            del self._slots[key]
+            when = self._wanted.get(key)
+            if when is None:
+                continue
+            if when > now:
+                self._arm(key, when)
+            else:
+                del self._wanted[key]
+                due.append((when, slot[1], key))
+        due.sort(key=_time_and_serial)
+        return [key for _when, _serial, key in due]
+
+    def _arm(self, key: K, when: Micros) -> None:
+        self._serial += 1
+        slot = (when, self._serial, key)
+        self._slots[key] = slot
+        self._sorted.add(slot)
+
+
+def _time_and_serial(slot: tuple[Micros, int, object]) -> tuple[Micros, int]:
+    return slot[:2]

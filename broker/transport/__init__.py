@@ -1,0 +1,1 @@
+"""How messages get from node to node: one module per way."""

@@ -1,0 +1,199 @@
+"""The network between the nodes of one process, with faults by rule.
+
+All nodes live on one event loop. Without delay and without rules a message goes straight into the
+receiver's inbox callback, which only queues it and schedules a turn, so senders never recurse into
+receivers. With a delay all messages stand in one queue, first in first out, behind one timer of the
+loop: every link has the same delay, so the order of sending is the order of delivery, per pair and
+over all.
+
+Rules are consulted when a message is sent and again when it arrives: what is under way to a node
+when it is cut off, or detached, does not reach it (nor its successor that attaches later).
+
+| rule | what happens to a message from a to b | ended by |
+|---|---|---|
+| `cut(a, b)` | dropped | `heal` |
+| `isolate(node)` | dropped, in both directions, for every other node | `heal` |
+| `hold(a, b)` | waits, in order, together with all that follow it | `release(a, b)` |
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from ottla.raft.types import Micros, NodeId
+
+Receive: TypeAlias = Callable[[NodeId, Any], None]
+"""Takes a sender and a message; must only queue it."""
+
+Link: TypeAlias = tuple[NodeId, NodeId]
+
+_MICROS = 1_000_000
+
+
+class _Travelling:
+    """A message under way; `receive` is who was attached when it was sent."""
+
+    __slots__ = ("due", "message", "receive", "sender", "to")
+
+    def __init__(self, due: float, sender: NodeId, to: NodeId, receive: Receive, message: Any):
+        self.due = due
+        self.sender = sender
+        self.to = to
+        self.receive = receive
+        self.message = message
+
+
+class Network:
+    """Connects the nodes of one process, in order per pair of nodes.
+
+    `link_delay` is one way, in microseconds; a delay needs a running event loop when messages are
+    sent. Messages are handed on as they are: treat them as immutable.
+    """
+
+    def __init__(self, link_delay: Micros = 0):
+        self._delay = link_delay / _MICROS
+        self._receivers: dict[NodeId, Receive] = {}
+        self._cut: dict[Link, None] = {}
+        self._isolated: dict[NodeId, None] = {}
+        self._held: dict[Link, list[Any]] = {}
+        self._travelling: deque[_Travelling] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._direct = link_delay == 0
+        self._delivered: Counter[type] = Counter()
+        self._dropped: Counter[type] = Counter()
+
+    def attach(self, node: NodeId, receive: Receive) -> None:
+        """Messages to `node` go to `receive(sender, message)` from now on."""
+        self._receivers[node] = receive
+
+    def detach(self, node: NodeId) -> None:
+        """Nothing reaches `node` any more, neither what is under way nor what is held."""
+        self._receivers.pop(node, None)
+        for link in self._held:
+            if link[1] == node:
+                self._drop_all(link)
+
+    def send(self, sender: NodeId, to: NodeId, message: Any) -> None:
+        """Send; the message arrives after the delay, or never."""
+        if self._direct:
+            receive = self._receivers.get(to)
+            if receive is not None:
+                self._delivered[message.__class__] += 1
+                receive(sender, message)
+                return
+        self._send_by_rules(sender, to, message)
+
+    def isolate(self, node: NodeId) -> None:
+        """Nothing passes between `node` and any other node until `heal`."""
+        self._isolated[node] = None
+        self._rules_changed()
+
+    def cut(self, a: NodeId, b: NodeId) -> None:
+        """Nothing passes from `a` to `b` until `heal`; the other direction is untouched."""
+        self._cut[a, b] = None
+        self._rules_changed()
+
+    def heal(self, node: NodeId | None = None) -> None:
+        """End isolation and cuts: all of them, or those that touch `node`. Holds stay."""
+        if node is None:
+            self._isolated.clear()
+            self._cut.clear()
+        else:
+            self._isolated.pop(node, None)
+            for link in [link for link in self._cut if node in link]:
+                del self._cut[link]
+        self._rules_changed()
+
+    def hold(self, a: NodeId, b: NodeId) -> None:
+        """Messages from `a` to `b` wait until `release`."""
+        self._held.setdefault((a, b), [])
+        self._rules_changed()
+
+    def release(self, a: NodeId, b: NodeId) -> None:
+        """End `hold`: what waited is sent on in order, before anything newer."""
+        held = self._held.pop((a, b), [])
+        self._rules_changed()
+        for message in held:
+            self.send(a, b, message)
+
+    @property
+    def delivered(self) -> dict[str, int]:
+        """Messages handed to a receiver so far, by the name of their type."""
+        return _by_name(self._delivered)
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """Messages that rules or missing receivers dropped so far, by the name of their type."""
+        return _by_name(self._dropped)
+
+    @property
+    def held(self) -> int:
+        """Messages that wait for `release`."""
+        return sum(map(len, self._held.values()))
+
+    def _rules_changed(self) -> None:
+        rules = self._cut or self._isolated or self._held
+        # What is under way keeps its place: until it has arrived, nothing overtakes it.
+        self._direct = not self._delay and not rules
+
+    def _blocked(self, sender: NodeId, to: NodeId) -> bool:
+        isolated = self._isolated
+        return (sender, to) in self._cut or (
+            sender != to and (sender in isolated or to in isolated)
+        )
+
+    def _send_by_rules(self, sender: NodeId, to: NodeId, message: Any) -> None:
+        receive = self._receivers.get(to)
+        if receive is None or self._blocked(sender, to):
+            self._dropped[message.__class__] += 1
+            return
+        held = self._held.get((sender, to))
+        if held is not None:
+            held.append(message)
+        elif self._delay:
+            self._delay_message(sender, to, receive, message)
+        else:
+            self._delivered[message.__class__] += 1
+            receive(sender, message)
+
+    def _delay_message(self, sender: NodeId, to: NodeId, receive: Receive, message: Any) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time() + self._delay
+        self._travelling.append(_Travelling(due, sender, to, receive, message))
+        if self._timer is None:
+            self._timer = loop.call_later(self._delay, self._arrive, due)
+
+    def _arrive(self, due: float) -> None:
+        """Deliver what is due; the timer's own target counts as reached, however it rounds."""
+        self._timer = None
+        loop = asyncio.get_running_loop()
+        reached = max(due, loop.time())
+        travelling = self._travelling
+        while travelling and travelling[0].due <= reached:
+            item = travelling.popleft()
+            counts = self._delivered
+            attached = self._receivers.get(item.to)
+            if attached is not item.receive or self._blocked(item.sender, item.to):
+                self._dropped[item.message.__class__] += 1
+                continue
+            counts[item.message.__class__] += 1
+            item.receive(item.sender, item.message)
+        if travelling and self._timer is None:
+            head = travelling[0].due
+            self._timer = loop.call_later(max(0.0, head - loop.time()), self._arrive, head)
+
+    def _drop_all(self, link: Link) -> None:
+        for message in self._held[link]:
+            self._dropped[message.__class__] += 1
+        self._held[link] = []
+
+
+def _by_name(counts: Counter[type]) -> dict[str, int]:
+    return {kind.__name__: count for kind, count in sorted(counts.items(), key=_name)}
+
+
+def _name(item: tuple[type, int]) -> str:
+    return item[0].__name__
