@@ -52,6 +52,7 @@ class ErrorCode(IntEnum):
     INVALID_RECORD = 87
     THROTTLING_QUOTA_EXCEEDED = 89
     UNKNOWN_TOPIC_ID = 100
+    MISMATCHED_ENDPOINT_TYPE = 114
     UNSUPPORTED_ENDPOINT_TYPE = 115
 
 
@@ -78,6 +79,10 @@ class ClusterTimeoutError(OttlaError):
     """Something awaited (a leader, a heal, a topic) did not come within the time given."""
 
     definite = False
+
+
+class SnapshotFormatError(OttlaError):
+    """A snapshot was written by a version of Ottla whose format this one does not read."""
 
 
 class RequestFailedError(OttlaError):
