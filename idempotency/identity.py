@@ -6,7 +6,7 @@ producer whose epoch is used up gets a new producer id (KIP-360).
 
 from __future__ import annotations
 
-from ottla.idempotency.sequence import MAX_SEQUENCE, last_of
+from ottla.idempotency.sequence import last_of
 from ottla.log.types import BatchIdentity, ProducerEpoch, ProducerId, Sequence
 
 MAX_EPOCH: ProducerEpoch = 2**15 - 1
@@ -23,15 +23,17 @@ def identity_of(
     return BatchIdentity(producer_id, epoch, base_sequence, last)
 
 
-def well_formed(identity: BatchIdentity) -> bool:
-    """Whether every number lies in its range: id >= 0, epoch in int16, sequences in 31 bits."""
-    producer_id, epoch, first, last = identity
-    return (
-        producer_id >= 0
-        and 0 <= epoch <= MAX_EPOCH
-        and 0 <= first <= MAX_SEQUENCE
-        and 0 <= last <= MAX_SEQUENCE
-    )
+def well_formed(
+    producer_id: ProducerId, epoch: ProducerEpoch, first: Sequence, last: Sequence
+) -> bool:
+    """Whether the numbers of an identity lie in their ranges: an id of 0 or more, an epoch of 15
+    bits, sequences of 31.
+
+    >>> well_formed(7, 0, 2147483647, 0), well_formed(7, -1, 0, 0)
+    (True, False)
+    """
+    # A negative number shifted right stays negative, so one comparison bounds both sides.
+    return (first | last) >> 31 == 0 and epoch >> 15 == 0 and producer_id >= 0
 
 
 def fences(epoch: ProducerEpoch, other: ProducerEpoch) -> bool:

@@ -45,11 +45,11 @@ class ProducerMutex(Generic[Waiter]):
         """Give it up: the first in line holds it from now on and is returned, None if nobody."""
         lines = self._lines
         assert producer_id in lines, f"producer {producer_id} is released, {len(lines)} others held"
-        line = lines[producer_id]
-        if line:
-            return line.popleft()
-        del lines[producer_id]
-        return None
+        line = lines.pop(producer_id)
+        if not line:
+            return None
+        lines[producer_id] = line
+        return line.popleft()
 
     def held(self, producer_id: ProducerId) -> bool:
         """Whether somebody holds this producer's mutex."""
@@ -63,7 +63,7 @@ class ProducerMutex(Generic[Waiter]):
         """The term is over: free every mutex and return who stood in line.
 
         Each producer's waiters come in their order, producers in the order in which their mutexes
-        were taken. Holders are not among them and must not release any more.
+        changed hands last. Holders are not among them and must not release any more.
         """
         waiters = [waiter for line in self._lines.values() if line for waiter in line]
         self._lines.clear()

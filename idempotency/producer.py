@@ -12,7 +12,7 @@ from collections import deque
 from typing import Any, TypeAlias
 
 from ottla.idempotency.rules import Fact
-from ottla.idempotency.sequence import successor
+from ottla.idempotency.sequence import MAX_SEQUENCE
 from ottla.log.types import BatchIdentity, Millis, Offset, ProducerEpoch, Sequence
 
 LogIndex: TypeAlias = int
@@ -38,12 +38,14 @@ Finished: TypeAlias = tuple[Sequence, Sequence, Offset, Millis]
 class Producer:
     """One producer as the applied log prefix has it: epoch, and the window of its last batches."""
 
-    __slots__ = ("epoch", "finished", "last_index", "seen", "tail")
+    __slots__ = ("epoch", "finished", "firsts", "last_index", "seen", "tail")
 
     def __init__(self, epoch: ProducerEpoch, window: int) -> None:
         self.epoch = epoch
         self.finished: deque[Finished] = deque(maxlen=window)
         """Newest last; all of `epoch`. KIP-98 keeps the last 5."""
+        self.firsts: deque[Sequence] = deque(maxlen=window)
+        """Their first sequences: rules a duplicate out at a glance."""
         self.tail: Sequence = -1
         """Last sequence of the newest finished batch; means nothing while there is none."""
         self.last_index: LogIndex = 0
@@ -51,33 +53,36 @@ class Producer:
         self.seen: Micros = 0
         """When this replica applied that entry. Never leaves the process."""
 
-    def finish(self, identity: BatchIdentity, base_offset: Offset, max_timestamp: Millis) -> None:
-        """Take in a committed batch. The log is right: another epoch starts another window."""
-        _, epoch, first, last = identity
-        if epoch != self.epoch:
-            self.epoch = epoch
-            self.finished.clear()
-        self.finished.append((first, last, base_offset, max_timestamp))
-        self.tail = last
+    def restart(self, epoch: ProducerEpoch) -> None:
+        """Another epoch starts another window: nothing of the old one is a duplicate any more."""
+        self.epoch = epoch
+        self.finished.clear()
+        self.firsts.clear()
+
+    def finish(self, finished: Finished) -> None:
+        """Take a committed batch of the current epoch into the window."""
+        self.finished.append(finished)
+        self.firsts.append(finished[0])
+        self.tail = finished[1]
 
     def find(self, first: Sequence, last: Sequence) -> Finished | None:
         """The finished batch of exactly this range, if the window still has it."""
-        for finished in self.finished:
-            if finished[0] == first and finished[1] == last:
-                return finished
+        if first in self.firsts:
+            for finished in self.finished:
+                if finished[0] == first and finished[1] == last:
+                    return finished
         return None
 
-    def facts(self, identity: BatchIdentity) -> int:
+    def facts(self, epoch: ProducerEpoch, first: Sequence, last: Sequence) -> int:
         """What is observed about a request of a producer without requests in flight."""
-        _, epoch, first, last = identity
         if not self.finished:
             return _KNOWN | _compared(epoch, self.epoch)
         facts = _KNOWN_WITH_TAIL
         if epoch != self.epoch:
             facts |= _compared(epoch, self.epoch)
-        if first == successor(self.tail):
+        if first == (self.tail + 1) & MAX_SEQUENCE:
             facts |= _SUCCESSOR
-        if self.find(first, last) is not None:
+        if first in self.firsts and self.find(first, last):
             facts |= _FINISHED
         return facts
 
@@ -100,26 +105,22 @@ class InFlight:
 
 
 class Flights:
-    """The requests of one producer in flight, oldest first, and what they make of its state."""
+    """The requests of one producer in flight, oldest first, and what they make of its state.
+
+    Never empty while it stands in the table.
+    """
 
     __slots__ = ("epoch", "requests", "tail", "uncertain")
 
     def __init__(self) -> None:
-        self.requests: dict[BatchIdentity, InFlight] = {}
-        """In the order begun. Never empty while it stands in the table."""
+        self.requests: dict[tuple[int, int, int, int], InFlight] = {}
+        """By identity, in the order begun."""
         self.epoch: ProducerEpoch = -1
         """Epoch of the newest request: fences older ones in this leadership already."""
         self.tail: Sequence = -1
         """Last sequence of the newest request: what the next one must follow."""
         self.uncertain = 0
         """How many of them are uncertain."""
-
-    def begin(self, in_flight: InFlight) -> None:
-        """Add the newest request; the tail moves at once."""
-        identity = in_flight.identity
-        self.requests[identity] = in_flight
-        self.epoch = identity[1]
-        self.tail = identity[3]
 
     def remove(self, in_flight: InFlight) -> None:
         """Take one out, whatever became of it; the tail is the newest that is left."""
@@ -141,9 +142,9 @@ class Flights:
             facts |= _UNCERTAIN
         if epoch != current:
             facts |= _compared(epoch, current)
-        if first == successor(self.tail):
+        if first == (self.tail + 1) & MAX_SEQUENCE:
             facts |= _SUCCESSOR
-        twin = self.requests.get(BatchIdentity(producer_id, current, first, last))
+        twin = self.requests.get((producer_id, current, first, last))
         if twin is not None and twin.term == term:
             facts |= _IN_FLIGHT
         if producer is not None and producer.epoch == current and producer.find(first, last):

@@ -78,9 +78,8 @@ def _producer(row: object, window: int) -> tuple[ProducerId, Producer]:
     producer.last_index = _number(last_index, _MAX_INT64, "last index")
     if not isinstance(finished, list) or len(finished) > window:
         raise SnapshotError(f"producer {producer_id!r}: window is no array of at most {window}")
-    producer.finished.extend(_finished(entry) for entry in finished)
-    if producer.finished:
-        producer.tail = producer.finished[-1][1]
+    for entry in finished:
+        producer.finish(_finished(entry))
     return _number(producer_id, _MAX_INT64, "producer id"), producer
 
 

@@ -29,7 +29,7 @@ from ottla.idempotency.decisions import Accept, Decision, Duplicate, Park, Rejec
 from ottla.idempotency.identity import well_formed
 from ottla.idempotency.producer import Flights, InFlight, LogIndex, Micros, Producer, Term
 from ottla.idempotency.profiles import Profile
-from ottla.idempotency.rules import Fact, Verdict
+from ottla.idempotency.rules import Fact, Row, Verdict
 from ottla.idempotency.snapshot import decode, digest_of, encode
 from ottla.log.types import BatchIdentity, Millis, Offset, ProducerId
 
@@ -78,9 +78,9 @@ class ProducerTable:
         """What is to be done with this batch in this term. Changes nothing."""
         facts = self.facts(identity, term)
         outcome = self._outcomes[facts]
-        if isinstance(outcome, Accept | Reject):
+        if type(outcome) is Accept or type(outcome) is Reject:
             return outcome
-        assert outcome is not None, f"facts {facts} of {identity} have no row"
+        assert type(outcome) is Row, f"facts {facts} of {identity} have no row"
         if outcome.decision is Verdict.PARK:
             return Park(self._flights[identity.producer_id].requests[identity], outcome)
         found = self._applied[identity.producer_id].find(*identity[2:])
@@ -89,12 +89,12 @@ class ProducerTable:
 
     def facts(self, identity: BatchIdentity, term: Term) -> int:
         """What is observed about a request: bits of `ottla.idempotency.rules.Fact`."""
+        producer_id, epoch, first, last = identity
         facts = _LOG_WRITTEN * self.log_written
-        if well_formed(identity):
+        if well_formed(producer_id, epoch, first, last):
             facts |= _WELL_FORMED
-        if not identity[2]:
+        if not first:
             facts |= _ZERO
-        producer_id = identity[0]
         producer = self._applied.get(producer_id)
         if self._expiring and producer_id in self._expiring:
             producer = None
@@ -102,7 +102,7 @@ class ProducerTable:
         if flights is not None:
             return facts | flights.facts(identity, term, producer)
         if producer is not None:
-            return facts | producer.facts(identity)
+            return facts | producer.facts(epoch, first, last)
         return facts | _FULL if self._no_room() else facts
 
     def full(self, producer_id: ProducerId) -> bool:
@@ -126,7 +126,9 @@ class ProducerTable:
         flights = self._flights.get(identity[0])
         if flights is None:
             flights = self._flights[identity[0]] = Flights()
-        flights.begin(in_flight)
+        flights.requests[identity] = in_flight
+        flights.epoch = identity[1]
+        flights.tail = identity[3]
         return in_flight
 
     def enqueued(self, in_flight: InFlight, index: LogIndex) -> None:
@@ -215,13 +217,15 @@ class ProducerTable:
         if index <= self.applied_index:
             return NOBODY
         self.applied_index = index
-        producer_id = identity[0]
+        producer_id, epoch, first, last = identity
         producer = self._applied.get(producer_id)
         if producer is None:
-            producer = self._applied[producer_id] = Producer(identity[1], self._window)
+            producer = self._applied[producer_id] = Producer(epoch, self._window)
         else:
             self._applied.move_to_end(producer_id)
-        producer.finish(identity, base_offset, max_timestamp)
+            if producer.epoch != epoch:
+                producer.restart(epoch)  # the log is right, whatever it says
+        producer.finish((first, last, base_offset, max_timestamp))
         producer.last_index = index
         producer.seen = now
         flights = self._flights.get(producer_id)
