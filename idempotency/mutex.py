@@ -12,6 +12,7 @@ left to do releases it at once.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 from ottla.log.types import ProducerId
@@ -29,7 +30,11 @@ class ProducerMutex(Generic[Waiter]):
         self._lines: dict[ProducerId, deque[Waiter] | None] = {}
 
     def acquire(self, producer_id: ProducerId, waiter: Waiter) -> bool:
-        """True: the caller holds it now. False: `waiter` stands in line, `release` will name it."""
+        """True: the caller holds it now. False: `waiter` stands in line, `release` will name it.
+
+        `waiter` is not None, which is `release`'s word for *nobody*.
+        """
+        assert waiter is not None, f"None stands in line for producer {producer_id}"
         lines = self._lines
         if producer_id not in lines:
             lines[producer_id] = None
@@ -40,6 +45,13 @@ class ProducerMutex(Generic[Waiter]):
         else:
             line.append(waiter)
         return False
+
+    def try_acquire(self, producer_id: ProducerId) -> bool:
+        """Take it if nobody holds it; stand in no line."""
+        if producer_id in self._lines:
+            return False
+        self._lines[producer_id] = None
+        return True
 
     def release(self, producer_id: ProducerId) -> Waiter | None:
         """Give it up: the first in line holds it from now on and is returned, None if nobody."""
@@ -55,6 +67,11 @@ class ProducerMutex(Generic[Waiter]):
         """Whether somebody holds this producer's mutex."""
         return producer_id in self._lines
 
+    def waiters(self) -> Iterator[Waiter]:
+        """Who stands in line anywhere; each producer's in their order."""
+        for line in self._lines.values():
+            yield from line or ()
+
     def waiting(self, producer_id: ProducerId) -> int:
         """How many stand in line behind the holder."""
         return len(self._lines.get(producer_id) or ())
@@ -65,6 +82,6 @@ class ProducerMutex(Generic[Waiter]):
         Each producer's waiters come in their order, producers in the order in which their mutexes
         changed hands last. Holders are not among them and must not release any more.
         """
-        waiters = [waiter for line in self._lines.values() if line for waiter in line]
+        waiters = list(self.waiters())
         self._lines.clear()
         return waiters

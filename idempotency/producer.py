@@ -90,10 +90,12 @@ class Producer:
 class InFlight:
     """A batch this leader has begun and whose commit it has not seen yet."""
 
-    __slots__ = ("identity", "index", "term", "uncertain", "waiters")
+    __slots__ = ("identity", "index", "owner", "term", "uncertain", "waiters")
 
     def __init__(self, identity: BatchIdentity, term: Term) -> None:
         self.identity = identity
+        self.owner: Any = None
+        """Whatever who began it wants to find again in `Park`; never read here."""
         self.term = term
         """The term it was decided in."""
         self.index: LogIndex = 0

@@ -6,8 +6,8 @@ so a snapshot may be ahead of the log that is replayed over it.
 
 **Speculation** exists on a leader only: requests begun and not yet applied, and expiries put into
 the log and not yet applied. Decisions are made against the applied state with the speculation laid
-over it, that is against the state at the *end* of this leader's log. It ends with the term
-(`new_term`, `drop_all`) and leaves no trace. One request's way through:
+over it, that is against the state at the *end* of this leader's log. It ends with the leadership
+(`new_term`) and leaves no trace. One request's way through:
 
     decide -> Accept -> begin -> enqueued -> apply      its waiters wake with the offset
                           |         `-> abandon         fate unknown: in the way until the term ends
@@ -172,17 +172,14 @@ class ProducerTable:
                 self._expiring.add(producer_id)
 
     def new_term(self, term: Term) -> list[InFlight]:
-        """A term begins: drop what older ones left in flight, and return it, oldest first per
-        producer, so that its waiters (in `waiters`) can be told."""
-        dropped = [f for f in self.in_flight() if f.term < term]
-        for in_flight in dropped:
-            self._remove(self._flights[in_flight.identity[0]], in_flight)
-        self._expiring.clear()
-        return dropped
+        """A leadership is over, for a newer term or within its own: drop all speculation.
 
-    def drop_all(self) -> list[InFlight]:
-        """Leadership is lost within its term: as `new_term`, for whatever is in flight."""
+        Call it when leadership is lost and again, harmlessly, when it is won. Returns what was in
+        flight, oldest first per producer, so that its `waiters` can be told.
+        """
         dropped = list(self.in_flight())
+        for in_flight in dropped:
+            assert in_flight.term <= term, f"in flight in {in_flight.term}, term {term} begins"
         self._flights.clear()
         self._expiring.clear()
         return dropped
@@ -250,14 +247,14 @@ class ProducerTable:
 
     # ---- who may be forgotten
 
-    def longest_idle(self, count: int) -> list[ProducerId]:
-        """At most `count` candidates for eviction, by last applied index: the same on all replicas
+    def longest_idle(self, count: int | None = None) -> list[ProducerId]:
+        """At most `count` candidates for eviction (None: all), by last applied index: the same on all replicas
         but for those with a request in flight here, who are never among them."""
         return list(islice(self._idle(), count))
 
-    def idle_since(self, before: Micros, count: int) -> list[ProducerId]:
-        """At most `count` candidates for expiry: applied nothing here since `before`, longest
-        first, never one with a request in flight."""
+    def idle_since(self, before: Micros, count: int | None = None) -> list[ProducerId]:
+        """At most `count` candidates for expiry (None: all): applied nothing here since `before`,
+        longest idle first, never one with a request in flight."""
         applied = self._applied
         old = takewhile(lambda producer_id: applied[producer_id].seen < before, self._idle())
         return list(islice(old, count))
