@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from ottla.idempotency.rules import RejectReason
+from ottla.log.record_batch import BatchDefect
+
 
 class ErrorCode(IntEnum):
     """Kafka's error codes, those that Ottla answers with."""
@@ -54,6 +57,57 @@ class ErrorCode(IntEnum):
     UNKNOWN_TOPIC_ID = 100
     MISMATCHED_ENDPOINT_TYPE = 114
     UNSUPPORTED_ENDPOINT_TYPE = 115
+
+
+DEFECT_CODES: dict[BatchDefect, ErrorCode] = {
+    BatchDefect.BAD_LENGTH_FIELD: ErrorCode.CORRUPT_MESSAGE,
+    BatchDefect.UNKNOWN_MAGIC: ErrorCode.CORRUPT_MESSAGE,
+    BatchDefect.NO_BATCH: ErrorCode.INVALID_RECORD,
+    BatchDefect.OLD_MAGIC: ErrorCode.INVALID_RECORD,
+    BatchDefect.TOO_SHORT: ErrorCode.CORRUPT_MESSAGE,
+    BatchDefect.MALFORMED_SECOND_BATCH: ErrorCode.CORRUPT_MESSAGE,
+    BatchDefect.SEVERAL_BATCHES: ErrorCode.INVALID_RECORD,
+    BatchDefect.BASE_OFFSET_NOT_ZERO: ErrorCode.INVALID_RECORD,
+    BatchDefect.TOO_LARGE: ErrorCode.MESSAGE_TOO_LARGE,
+    BatchDefect.CRC_MISMATCH: ErrorCode.CORRUPT_MESSAGE,
+    BatchDefect.UNKNOWN_CODEC: ErrorCode.UNKNOWN_SERVER_ERROR,
+    BatchDefect.NEGATIVE_LAST_OFFSET_DELTA: ErrorCode.INVALID_RECORD,
+    BatchDefect.NO_RECORDS: ErrorCode.INVALID_RECORD,
+    BatchDefect.COUNT_MISMATCH: ErrorCode.INVALID_RECORD,
+    BatchDefect.CONTROL_BATCH: ErrorCode.INVALID_RECORD,
+    BatchDefect.NO_SEQUENCE: ErrorCode.INVALID_RECORD,
+}
+"""What is wrong with a batch's bytes, on the wire (facts/kafka.md 1.2, 1.6, 8)."""
+
+REQUEST_WIDE_DEFECTS: tuple[BatchDefect, ...] = (
+    BatchDefect.BAD_LENGTH_FIELD,
+    BatchDefect.UNKNOWN_MAGIC,
+)
+"""Defects of one batch that fail every partition of its request (facts/kafka.md 1.2, step 1)."""
+
+REASON_CODES: dict[RejectReason, ErrorCode] = {
+    RejectReason.MALFORMED: ErrorCode.INVALID_RECORD,
+    RejectReason.TABLE_FULL: ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+    RejectReason.UNCERTAIN: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    RejectReason.STALE_EPOCH: ErrorCode.INVALID_PRODUCER_EPOCH,
+    RejectReason.EPOCH_START: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    RejectReason.GAP: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+}
+"""Why the idempotency rules refuse a batch, on the wire (facts/kafka.md 2.1)."""
+
+_NO_LOG_START = (
+    ErrorCode.CORRUPT_MESSAGE,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.MESSAGE_TOO_LARGE,
+    ErrorCode.RECORD_LIST_TOO_LARGE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+)
+
+
+def omits_log_start(error: ErrorCode) -> bool:
+    """Whether a produce answer with this error leaves log_start_offset at -1 (facts 1.6)."""
+    return error in _NO_LOG_START
 
 
 class OttlaError(Exception):

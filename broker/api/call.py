@@ -25,7 +25,10 @@ class Link(Protocol):
     """The connection, as its calls use it."""
 
     host: Host
-    local_address: tuple[str, int]
+
+    @property
+    def local_address(self) -> tuple[str, int]:
+        """Host and port of the listener."""
 
     def done(self, call: Call) -> None:
         """`call` has been answered, or will not be."""
@@ -37,7 +40,7 @@ class Link(Protocol):
 class Call(Slot):
     """See the module's text."""
 
-    __slots__ = ("client_id", "correlation_id", "host", "key", "link", "version")
+    __slots__ = ("client_id", "correlation_id", "host", "key", "link", "memo", "tagged", "version")
 
     def __init__(self, link: Link, header: Any, size: int):
         """`header` is the request's `codec.RequestHeader`, `size` the bytes of its frame."""
@@ -49,6 +52,10 @@ class Call(Slot):
         self.version: int = header.version
         self.correlation_id: int = header.correlation_id
         self.client_id: str | None = header.client_id
+        self.memo: Any = None
+        """Whatever the handler wants to find again when it answers."""
+        self.tagged = False
+        """Whether the answer's header has tagged fields; the connection's business."""
 
     @property
     def local_address(self) -> tuple[str, int]:

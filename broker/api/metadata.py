@@ -1,0 +1,193 @@
+"""Metadata (key 3), versions 0 to 12.
+
+Topics are asked for by name, from version 10 on also by id; none named in version 0, or null
+later, means all. Answers as measured on Apache Kafka 4.3.1 (facts/kafka.md 8b): unknown name 3,
+impossible name 17, unknown id 100; a partition without a leader has LEADER_NOT_AVAILABLE and leader
+-1; controller_id always names a live broker, because clients fail without one.
+
+Topics nobody knows yet are created when the client (version 4 on) and the configuration allow it.
+Kafka answers 3 at once and has the topic some 40 ms later; here the answer waits until the topic
+has its leaders, at most `CREATION_WAIT`, so that a client succeeds at its first try.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ottla.broker.api.call import Call
+from ottla.broker.codec import ZERO_ID, id_bytes
+from ottla.broker.errors import ErrorCode
+from ottla.broker.host import Host, PartitionImage, TopicImage
+from ottla.broker.topic_requests import name_refusal
+from ottla.raft.types import Micros, NodeId
+
+CREATION_WAIT: Micros = 1_000_000
+"""How long a client waits for the topics its request created."""
+LOOK_EVERY: Micros = 2_000
+
+Fields = dict[str, Any]
+
+
+def handle(request: Any, call: Call) -> None:
+    """Answer, or create what is missing first."""
+    host = call.host
+    wanted = request.topics
+    if wanted is None or (call.version == 0 and not wanted):
+        _answer(call, [_known(host, topic) for topic in host.topics().values()])
+        return
+    missing = _creatable(request, call)
+    if missing:
+        _Creation(request, call, missing).begin()
+    else:
+        _answer(call, _named(request, host, {}))
+
+
+def _creatable(request: Any, call: Call) -> list[str]:
+    host = call.host
+    allowed = call.version < 4 or request.allow_auto_topic_creation
+    if not (allowed and host.config.auto_create_topics):
+        return []
+    known = host.topics()
+    names = dict.fromkeys(topic.name for topic in request.topics if not _asks_by_id(topic))
+    return [name for name in names if name not in known and not name_refusal(name or "")]
+
+
+def _asks_by_id(topic: Any) -> bool:
+    return topic.name is None and hasattr(topic, "topic_id")
+
+
+class _Creation:
+    """Topics on their way, and the request that waits for them."""
+
+    def __init__(self, request: Any, call: Call, names: Sequence[str]):
+        self.request = request
+        self.call = call
+        self.undecided = len(names)
+        self.names = names
+        self.failed: dict[str, ErrorCode] = {}
+        self.deadline = call.host.now() + CREATION_WAIT
+        self.gone = False
+
+    def begin(self) -> None:
+        """Ask the controller for every topic."""
+        self.call.on_cancel(self.cancel)
+        for name in self.names:
+            self.call.host.control(
+                {"type": "create_topic", "name": name},
+                lambda error, _result, name=name: self.decided(name, error),  # type: ignore[misc]
+                self.deadline,
+            )
+
+    def cancel(self) -> None:
+        """The client is gone; nobody looks any more."""
+        self.gone = True
+
+    def decided(self, name: str, error: ErrorCode) -> None:
+        """The controller has decided about one topic."""
+        if error not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
+            self.failed[name] = _creation_error(error)
+        self.undecided -= 1
+        if self.undecided == 0:
+            self.look()
+
+    def look(self) -> None:
+        """Answer when every topic has its leaders, or time is up; else look again soon."""
+        host = self.call.host
+        now = host.now()
+        names = [name for name in self.names if name not in self.failed]
+        if now >= self.deadline or all(_is_led(host, name) for name in names):
+            absent = dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)
+            _answer(self.call, _named(self.request, host, absent | self.failed))
+        elif not self.gone:
+            host.call_at(now + LOOK_EVERY, self.look)
+
+
+def _creation_error(error: ErrorCode) -> ErrorCode:
+    """What a client hears that only wanted to know: a controller that is away means *not yet*."""
+    transient = {ErrorCode.NOT_CONTROLLER, ErrorCode.REQUEST_TIMED_OUT}
+    return ErrorCode.LEADER_NOT_AVAILABLE if error in transient else error
+
+
+def _is_led(host: Host, name: str) -> bool:
+    topic = host.topics().get(name)
+    alive = _alive(host)
+    return topic is not None and all(
+        host.leader(partition.group).leader in alive for partition in topic.partitions
+    )
+
+
+def _named(request: Any, host: Host, absent: dict[str, ErrorCode]) -> list[Fields]:
+    """The topics a request names; `absent` says what to answer for some that do not exist."""
+    by_id: dict[bytes, TopicImage] | None = None
+    answers = []
+    for topic in request.topics:
+        if _asks_by_id(topic):
+            if by_id is None:
+                by_id = {image.topic_id: image for image in host.topics().values()}
+            topic_id = id_bytes(topic.topic_id)
+            image = by_id.get(topic_id)
+            unknown = _unknown(None, topic_id, ErrorCode.UNKNOWN_TOPIC_ID)
+        else:
+            name = topic.name or ""
+            image = host.topics().get(name)
+            error = absent.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            if name_refusal(name):
+                error = ErrorCode.INVALID_TOPIC_EXCEPTION
+            unknown = _unknown(name, ZERO_ID, error)
+        answers.append(unknown if image is None else _known(host, image))
+    return answers
+
+
+def _unknown(name: str | None, topic_id: bytes, error: ErrorCode) -> Fields:
+    return {
+        "error_code": error,
+        "name": name,
+        "topic_id": topic_id,
+        "is_internal": False,
+        "partitions": (),
+    }
+
+
+def _known(host: Host, topic: TopicImage) -> Fields:
+    alive = _alive(host)
+    return {
+        "error_code": ErrorCode.NONE,
+        "name": topic.name,
+        "topic_id": topic.topic_id,
+        "is_internal": False,
+        "partitions": [_partition(host, partition, alive) for partition in topic.partitions],
+    }
+
+
+def _partition(host: Host, partition: PartitionImage, alive: Sequence[NodeId]) -> Fields:
+    image = host.leader(partition.group)
+    led = image.leader in alive
+    return {
+        "error_code": ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,
+        "partition_index": partition.partition,
+        "leader_id": image.leader if led else -1,
+        "leader_epoch": image.epoch,
+        "replica_nodes": partition.replicas,
+        "isr_nodes": image.in_sync,
+        "offline_replicas": [node for node in partition.replicas if node not in alive],
+    }
+
+
+def _alive(host: Host) -> list[NodeId]:
+    return [broker.node for broker in host.brokers()]
+
+
+def _answer(call: Call, topics: Sequence[Fields]) -> None:
+    host = call.host
+    controller = host.controller()
+    call.reply(
+        throttle_time=0,
+        brokers=[
+            {"node_id": broker.node, "host": broker.host, "port": broker.port, "rack": None}
+            for broker in host.brokers()
+        ],
+        cluster_id=host.cluster_id,
+        controller_id=controller if controller in _alive(host) else host.node,
+        topics=topics,
+    )

@@ -1,0 +1,274 @@
+"""Produce (key 0), versions 3 to 12; 0 to 2 are advertised and close the connection, as in Kafka.
+
+Hops 2 and 7 of a produce request (design.md, section 3). `begin_produce` does the checks that come
+before a partition is asked, in Kafka's order (facts/kafka.md 1.2):
+
+    1    first batch header of each partition makes sense     else CORRUPT_MESSAGE for all
+    2    no transactional batch: transactions are not served  else TRANSACTIONAL_ID_AUTHORIZATION_
+                                                              FAILED for all (fatal for clients)
+    4    topic and partition exist                            else UNKNOWN_TOPIC_OR_PARTITION
+    5    exactly one version 2 batch; v<7: no zstd            else INVALID_RECORD, CORRUPT_MESSAGE,
+                                                              UNSUPPORTED_COMPRESSION_TYPE
+    8    acks is -1, 0 or 1                                   else INVALID_REQUIRED_ACKS
+    10   the partition is hosted here                         else NOT_LEADER_OR_FOLLOWER
+
+The rest is decided by the partition (`ottla.broker.admission`), to which each batch goes as a
+`ProduceTicket`. A codec id that does not exist fails the whole request below version 7. Where Kafka
+answers nothing at all (null records) the answer is INVALID_RECORD; where it silently drops the
+earlier of two batches (one partition twice in a request) it is INVALID_REQUEST, nothing stored.
+
+`finish_produce` answers when every partition of the request has its outcome. With acks=0 there is
+no answer, and an error closes the connection (mission-P2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from struct import Struct
+from typing import Any, NamedTuple
+
+from ottla.broker.api.call import Call
+from ottla.broker.api.produce_answer import (
+    FLEXIBLE_FROM,
+    PartitionAnswer,
+    one_head,
+    pack,
+    pack_one,
+)
+from ottla.broker.commands import ProduceTicket
+from ottla.broker.errors import DEFECT_CODES, REQUEST_WIDE_DEFECTS, ErrorCode
+from ottla.broker.host import Host
+from ottla.log.record_batch import MAX_CODEC, BatchDefect, read_batch
+from ottla.log.types import CODEC_MASK, TRANSACTIONAL_BIT, RecordBatch
+from ottla.raft.types import Micros
+
+ACKS = (-1, 0, 1)
+ZSTD = 4
+NO_TRANSACTIONS = "Transactions are not served by this broker"
+
+_LENGTH_AND_MAGIC = Struct(">iib")
+_MICROSECOND = timedelta(microseconds=1)
+_HEADS_KEPT = 4096
+_heads: dict[tuple[str, bool], bytes] = {}
+
+
+class Refusal(NamedTuple):
+    """Why a partition, or a whole request, is refused before any partition is asked."""
+
+    error: ErrorCode
+    message: str | None = None
+
+
+def begin_produce(request: Any, call: Call) -> None:
+    """Hop 2. Most requests hold one good batch for one partition that is here: those go first."""
+    topics = request.topic_data
+    if len(topics) == 1 and len(topics[0].partition_data) == 1 and request.acks in ACKS:
+        topic = topics[0].name
+        partition = topics[0].partition_data[0]
+        batch = _plain_batch(partition.records, call.version)
+        replica = call.host.replica(topic, partition.index)
+        if batch is not None and replica is not None:
+            call.memo = (topic, partition.index)
+            deadline = _deadline(request, call.host)
+            ticket = ProduceTicket(batch, request.acks, finish_produce, deadline, call)
+            call.host.submit(replica, ticket)
+            return
+    _Several(request, call).begin()
+
+
+handle = begin_produce
+
+
+def finish_produce(ticket: ProduceTicket) -> None:
+    """Hop 7 for a request with one partition."""
+    call = ticket.owner
+    assert isinstance(call, Call)
+    error = ticket.error
+    if ticket.acks == 0:
+        _end_unanswered(call, error)
+        return
+    topic, index = call.memo
+    version = call.version
+    if error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+        answer = _outcome(index, ticket)
+        call.answer_bytes(pack(version, [(topic, [answer])], call.host.brokers()))
+        return
+    numbers = (index, error, ticket.base_offset, ticket.log_append_time, ticket.log_start_offset)
+    call.answer_bytes(pack_one(_head(topic, version), version, numbers))
+
+
+def _head(topic: str, version: int) -> bytes:
+    key = (topic, version >= FLEXIBLE_FROM)
+    head = _heads.get(key)
+    if head is None:
+        if len(_heads) >= _HEADS_KEPT:
+            _heads.clear()
+        head = _heads[key] = one_head(topic, version)
+    return head
+
+
+def _deadline(request: Any, host: Host) -> Micros:
+    """Point in time after which a client no longer waits; 0 and less means at once."""
+    limit: timedelta = request.timeout
+    return host.now() + max(limit // _MICROSECOND, 0)
+
+
+def _plain_batch(records: bytes | None, version: int) -> RecordBatch | None:
+    """The batch, when there is nothing about it that needs a closer look."""
+    if records is None:
+        return None
+    batch = read_batch(records)
+    if not isinstance(batch, RecordBatch) or batch.attributes & TRANSACTIONAL_BIT:
+        return None
+    return batch if version >= 7 or batch.attributes & CODEC_MASK < ZSTD else None
+
+
+def _end_unanswered(call: Call, error: ErrorCode) -> None:
+    """acks=0: nothing is answered; an error can only be shown by closing."""
+    if error is ErrorCode.NONE:
+        call.no_answer()
+    else:
+        call.close(f"produce with acks=0 failed: {error.name}")
+
+
+def _outcome(index: int, ticket: ProduceTicket) -> PartitionAnswer:
+    return PartitionAnswer(
+        index,
+        ticket.error,
+        ticket.base_offset,
+        ticket.log_append_time,
+        ticket.log_start_offset,
+        leader=ticket.leader or -1,
+        leader_epoch=ticket.leader_epoch,
+    )
+
+
+class _Item:
+    """One partition of a request."""
+
+    __slots__ = ("answer", "batch", "index", "records", "topic")
+
+    def __init__(self, topic: str, index: int, records: bytes | None):
+        self.topic = topic
+        self.index = index
+        self.records = records
+        self.batch: RecordBatch | BatchDefect = (
+            BatchDefect.NO_BATCH if records is None else read_batch(records)
+        )
+        self.answer: PartitionAnswer | None = None
+
+
+class _Several:
+    """A request with any number of partitions, or with something wrong about it."""
+
+    def __init__(self, request: Any, call: Call):
+        self.request = request
+        self.call = call
+        self.items = [
+            _Item(topic.name, partition.index, partition.records)
+            for topic in request.topic_data
+            for partition in topic.partition_data
+        ]
+        self.waiting = 0
+
+    def begin(self) -> None:
+        """Refuse all, or refuse some and submit the others."""
+        refusal = _request_refusal(self.items, self.call.version)
+        if refusal is not None:
+            for item in self.items:
+                item.answer = PartitionAnswer(item.index, refusal.error, message=refusal.message)
+            self.finish()
+            return
+        deadline = _deadline(self.request, self.call.host)
+        tickets = list(self._tickets(deadline))
+        self.waiting = len(tickets)
+        for replica, ticket in tickets:
+            self.call.host.submit(replica, ticket)
+        if not tickets:
+            self.finish()
+
+    def _tickets(self, deadline: Micros) -> Iterator[tuple[Any, ProduceTicket]]:
+        host, acks = self.call.host, self.request.acks
+        times: dict[tuple[str, int], int] = {}
+        for item in self.items:
+            times[item.topic, item.index] = times.get((item.topic, item.index), 0) + 1
+        for item in self.items:
+            if times[item.topic, item.index] > 1:
+                item.answer = PartitionAnswer(item.index, ErrorCode.INVALID_REQUEST)
+                continue
+            item.answer = _refuse(item, acks, self.call)
+            if item.answer is None:
+                batch, replica = item.batch, host.replica(item.topic, item.index)
+                assert isinstance(batch, RecordBatch)
+                yield replica, ProduceTicket(batch, acks, self.done, deadline, item)
+
+    def done(self, ticket: ProduceTicket) -> None:
+        """One partition has its outcome."""
+        item = ticket.owner
+        assert isinstance(item, _Item)
+        item.answer = _outcome(item.index, ticket)
+        self.waiting -= 1
+        if self.waiting == 0:
+            self.finish()
+
+    def finish(self) -> None:
+        """Hop 7: all partitions have their outcome."""
+        topics: dict[str, dict[int, PartitionAnswer]] = {}
+        failed = ErrorCode.NONE
+        for item in self.items:
+            answer = item.answer
+            assert answer is not None
+            topics.setdefault(item.topic, {})[item.index] = answer
+            failed = failed or answer.error
+        if self.request.acks == 0:
+            _end_unanswered(self.call, failed)
+            return
+        answers = [(topic, list(found.values())) for topic, found in topics.items()]
+        self.call.answer_bytes(pack(self.call.version, answers, self.call.host.brokers()))
+
+
+def _request_refusal(items: list[_Item], version: int) -> Refusal | None:
+    """Steps 1 and 2, and what Kafka finds only for all partitions together below version 7."""
+    for item in items:
+        if isinstance(item.batch, BatchDefect) and item.batch in REQUEST_WIDE_DEFECTS:
+            return Refusal(DEFECT_CODES[item.batch], _corruption(item))
+        if item.records is not None and _is_transactional(item.records):
+            return Refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, NO_TRANSACTIONS)
+    if version < 7:
+        for item in items:
+            if isinstance(item.batch, RecordBatch) and item.batch.codec > MAX_CODEC:
+                return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+    return None
+
+
+def _corruption(item: _Item) -> str:
+    """What Kafka says about a first batch that makes no sense (facts/kafka.md 8)."""
+    length, _, magic = _LENGTH_AND_MAGIC.unpack_from((item.records or b"").ljust(17), 8)
+    if item.batch is BatchDefect.UNKNOWN_MAGIC:
+        return f"Invalid magic found in record: {magic}"
+    return f"Record size {length} is less than the minimum record overhead (14)"
+
+
+def _is_transactional(records: bytes) -> bool:
+    """The transactional bit of the first batch's header, as far as there is one of version 2."""
+    return len(records) > 22 and records[16] == 2 and bool(records[22] & TRANSACTIONAL_BIT)
+
+
+def _refuse(item: _Item, acks: int, call: Call) -> PartitionAnswer | None:
+    """Steps 4 to 10 for one partition; None when the batch may be submitted."""
+    host, index, batch = call.host, item.index, item.batch
+    topic = host.topics().get(item.topic)
+    if topic is None or not 0 <= index < len(topic.partitions):
+        return PartitionAnswer(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if isinstance(batch, BatchDefect):
+        return PartitionAnswer(index, DEFECT_CODES[batch])
+    if call.version < 7 and batch.codec == ZSTD:
+        return PartitionAnswer(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+    if acks not in ACKS:
+        return PartitionAnswer(index, ErrorCode.INVALID_REQUIRED_ACKS)
+    if host.replica(item.topic, index) is None:
+        image = host.leader(topic.partitions[index].group)
+        error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return PartitionAnswer(index, error, leader=image.leader or -1, leader_epoch=image.epoch)
+    return None

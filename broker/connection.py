@@ -1,0 +1,327 @@
+"""One client connection: bytes to requests, answers to bytes.
+
+**In.** The protocol receives straight into a buffer. While no frame is cut in half that is one
+buffer shared by all connections of a server (the loop asks for a buffer, receives and reports
+before it turns to another socket), so a thousand idle connections hold none. A half frame moves to
+a buffer of its own, as large as the frame, and the rest of it is received in place; it grows in
+steps, so that announcing 100 MB costs nobody 100 MB.
+
+Frames are cut, decoded, and begun in one go; no task and no future is made. What a limit of the
+pipeline, or a client that does not read its answers, forbids to begin stays in the connection's
+own buffer, and the socket is not read until there is room (mission-S1): nothing fails.
+
+**Out.** Answers gather in the pipeline and leave once per data event, or once per burst of
+callbacks: the server collects the connections that have something to send and flushes them
+together.
+
+**Ends.** Frames of impossible size, headers and bodies that do not parse, APIs or versions that
+are not served: the connection closes (as measured on Apache Kafka 4.3.1), once everything before
+has been answered. Bytes after a good body are ignored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from struct import Struct
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ottla.broker.api import table
+from ottla.broker.api.call import Call
+from ottla.broker.codec import (
+    API_VERSIONS_KEY,
+    FrameError,
+    read_header,
+    request_schema,
+    response_schema,
+    skip_tags,
+)
+from ottla.broker.pipeline import Limits, Pipeline, Slot
+
+if TYPE_CHECKING:
+    from ottla.broker.server import Server
+
+FIRST_BUFFER_BYTES = 1 << 20
+"""A frame up to this size gets its buffer at once, a larger one as its bytes come in."""
+WRITE_HIGH_WATER = 1 << 20
+"""Unsent bytes above which no request of the connection is begun."""
+JOIN_BELOW_BYTES = 1 << 16
+"""Answers below this size leave as one piece: a copy is cheaper than a vector."""
+
+_SIZE = Struct(">i")
+_HEAD = Struct(">ii")
+_HEAD_TAGGED = Struct(">iix")
+
+
+class Route(NamedTuple):
+    """How requests of one API and version are read and by whom they are answered."""
+
+    handle: table.Handler
+    read: Callable[[Any, int], Any]
+    header_tags: bool
+    answer_tagged: bool
+
+
+_routes: dict[tuple[int, int], Route] = {}
+
+
+def _find_route(key: int, version: int) -> Route:
+    """Make the route of a pair that is met for the first time. Raises `FrameError`."""
+    if key == API_VERSIONS_KEY and not table.serves(key, version):
+        # The one request that is answered in a version nobody knows: its body stays unread.
+        return Route(table.handler(key), lambda _frame, _at: None, False, False)
+    if not table.serves(key, version):
+        raise FrameError(f"API {key} version {version} is not served")
+    schema = request_schema(key, version)
+    route = Route(
+        table.handler(key),
+        schema.read,
+        schema.header_tags,
+        response_schema(key, version).header_tags,
+    )
+    _routes[key, version] = route
+    return route
+
+
+class Connection(asyncio.BufferedProtocol):
+    """See the module's text. Made by `ottla.broker.server.Server` for each client."""
+
+    def __init__(self, server: Server):
+        config = server.host.config
+        self.server = server
+        self.host = server.host
+        self.pipeline = Pipeline(
+            Limits(config.max_inflight_requests, config.max_inflight_bytes),
+        )
+        self.last_active = server.loop.time()
+        self.transport: asyncio.Transport | None = None
+        self._max_frame = config.max_request_bytes
+        self._own: bytearray | None = None
+        """Bytes received and not begun: `_own[_start:_end]`, at least the head of a half frame."""
+        self._start = 0
+        self._end = 0
+        self._reading = True
+        self._blocked = False
+        """There are whole frames in `_own` that may not begin yet."""
+        self._unwritable = False
+        self._flush_planned = False
+
+    # -- asyncio's side ---------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """asyncio: the client is there."""
+        assert isinstance(transport, asyncio.Transport), f"no stream transport: {transport!r}"
+        self.transport = transport
+        transport.set_write_buffer_limits(high=WRITE_HIGH_WATER)
+        self.server.opened(self)
+        self._steer_reading()
+
+    def connection_lost(self, _exc: Exception | None) -> None:
+        """asyncio: the client is gone; requests under way are told, their answers dropped."""
+        self.transport = None
+        self._own = None
+        self.server.closed(self)
+        for slot in self.pipeline.lost():
+            if slot.on_lost is not None:
+                slot.on_lost()
+
+    def get_buffer(self, _sizehint: int) -> memoryview:
+        """asyncio: where to receive to."""
+        if self._own is None:
+            return self.server.scratch
+        return memoryview(self._own)[self._end :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """asyncio: `nbytes` have been received into the buffer last asked for."""
+        self.last_active = self.server.loop.time()
+        self._flush_planned = True  # whatever is answered on the way leaves at the end
+        if self._own is None:
+            scratch = self.server.scratch_readonly
+            self._keep(scratch, self._begin_frames(scratch, 0, nbytes), nbytes)
+        else:
+            self._end += nbytes
+            self._begin_kept()
+        self.flush()
+
+    def pause_writing(self) -> None:
+        """asyncio: the client does not read its answers."""
+        self._unwritable = True
+        self._steer_reading()
+
+    def resume_writing(self) -> None:
+        """asyncio: it does again."""
+        self._unwritable = False
+        self.flush()
+
+    # -- in: frames to requests -------------------------------------------------------------
+
+    def _begin_frames(self, view: memoryview, start: int, end: int) -> int:
+        """Begin the whole frames in `view[start:end]`; returns where the first one left starts."""
+        pipeline = self.pipeline
+        self._blocked = False
+        while end - start >= 4:
+            (size,) = _SIZE.unpack_from(view, start)
+            if size < 0 or size > self._max_frame:
+                self._refuse(f"a frame of {size} bytes, limit {self._max_frame}")
+                return end
+            if end - start - 4 < size:
+                break
+            if not pipeline.may_begin or self._unwritable or self.server.paused:
+                if pipeline.doomed:
+                    return end
+                self._blocked = True
+                break
+            start += 4
+            try:
+                self._begin(view[start : start + size])
+            except FrameError as error:
+                self._refuse(str(error))
+                return end
+            start += size
+            if len(pipeline.ready) > 256:
+                self._send()
+        return start
+
+    def _begin(self, frame: memoryview) -> None:
+        """Decode one request and hand it to its handler."""
+        header = read_header(frame)
+        route = _routes.get(header[:2]) or _find_route(header.key, header.version)
+        at = skip_tags(frame, header.end) if route.header_tags else header.end
+        request = route.read(frame, at)
+        call = Call(self, header, len(frame))
+        call.tagged = route.answer_tagged
+        self.pipeline.begin(call)
+        self._handle(route.handle, request, call)
+
+    def _handle(self, handle: table.Handler, request: Any, call: Call) -> None:
+        try:
+            handle(request, call)
+        except Exception as error:  # noqa: BLE001 - one client's request must not end the server
+            self.server.loop.call_exception_handler(
+                {"message": f"API {call.key} version {call.version} failed", "exception": error}
+            )
+            call.close(f"internal error: {error!r}")
+
+    def _refuse(self, reason: str) -> None:
+        """Close after everything before has been answered."""
+        slot = Slot(0)
+        slot.finish(closing=reason)
+        self.pipeline.begin(slot)
+        self.pipeline.done(slot)
+
+    def _begin_kept(self) -> None:
+        """Begin what lies in the own buffer, as far as it may."""
+        if self._own is not None:
+            view = memoryview(self._own).toreadonly()
+            self._keep(view, self._begin_frames(view, self._start, self._end), self._end)
+
+    def _keep(self, view: memoryview, start: int, end: int) -> None:
+        """Of `view`, bytes `start` to `end` are left: keep them until there are more, or room."""
+        if start == end:
+            self._own = None
+            return
+        own = self._own
+        if own is not None and (self._blocked or (start == self._start and end < len(own))):
+            self._start, self._end = start, end
+            return
+        rest = end - start
+        wanted = rest
+        if not self._blocked:
+            wanted = 4 + (_SIZE.unpack_from(view, start)[0] if rest >= 4 else 0)
+            wanted = min(wanted, max(FIRST_BUFFER_BYTES, 4 * rest))
+        fresh = bytearray(wanted)
+        fresh[:rest] = view[start:end]
+        self._own, self._start, self._end = fresh, 0, rest
+
+    def _steer_reading(self) -> None:
+        """Read the socket exactly while what it brings could begin."""
+        transport = self.transport
+        if transport is None or transport.is_closing():
+            return
+        want = not (self._blocked or self._unwritable or self.pipeline.doomed or self.server.paused)
+        if want != self._reading:
+            self._reading = want
+            if want:
+                transport.resume_reading()
+            else:
+                transport.pause_reading()
+
+    # -- out: answers to bytes --------------------------------------------------------------
+
+    @property
+    def local_address(self) -> tuple[str, int]:
+        """Host and port of the listener."""
+        return self.server.address
+
+    def done(self, call: Call) -> None:
+        """A call has been answered: see `Link`."""
+        self.pipeline.done(call)
+        if not self._flush_planned:
+            self._flush_planned = True
+            self.server.flush_soon(self)
+
+    def charge(self, call: Call, size: int) -> None:
+        """A call may come to hold that many bytes: see `Link`."""
+        self.pipeline.charge(call, size)
+
+    def flush(self) -> None:
+        """Send what may leave, begin what now has room, until neither is left to do."""
+        self._flush_planned = True
+        while not self.server.paused:
+            self._send()
+            if not self._blocked or self._unwritable or not self.pipeline.may_begin:
+                break
+            self._begin_kept()
+        self._flush_planned = False
+        self._steer_reading()
+
+    def _send(self) -> None:
+        transport = self.transport
+        pipeline = self.pipeline
+        if pipeline.ready and transport is not None:
+            pieces: list[bytes | memoryview] = []
+            total = 0
+            for slot in pipeline.ready:
+                if slot.parts:
+                    assert isinstance(slot, Call)
+                    total += _frame(slot, pieces)
+            pipeline.ready.clear()
+            if pieces:
+                self.last_active = self.server.loop.time()
+                _write(transport, pieces, total)
+        if pipeline.closing is not None and transport is not None:
+            transport.close()
+
+    def abort(self) -> None:
+        """Drop the client at once, without sending what is left."""
+        if self.transport is not None:
+            self.transport.abort()
+
+    def idle_since(self) -> float:
+        """Loop time since when nothing came or went; now while requests are under way."""
+        transport = self.transport
+        if len(self.pipeline) and not (transport is None or transport.is_closing()):
+            return self.server.loop.time()
+        return self.last_active
+
+
+def _frame(call: Call, pieces: list[bytes | memoryview]) -> int:
+    """Append one answer, framed, to `pieces`; returns its size."""
+    parts = call.parts
+    assert parts is not None
+    size = len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
+    if call.tagged:
+        size += 5
+        pieces.append(_HEAD_TAGGED.pack(size, call.correlation_id))
+    else:
+        size += 4
+        pieces.append(_HEAD.pack(size, call.correlation_id))
+    pieces.extend(parts)
+    return size + 4
+
+
+def _write(transport: asyncio.Transport, pieces: Sequence[bytes | memoryview], total: int) -> None:
+    if total < JOIN_BELOW_BYTES or total < 4096 * len(pieces):
+        transport.write(b"".join(pieces))
+    else:
+        transport.writelines(pieces)

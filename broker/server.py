@@ -1,0 +1,117 @@
+"""A node's listener: accepts clients, and does for all its connections what is cheaper together.
+
+That is: one receive buffer (see `ottla.broker.connection`), one `call_soon` for all answers of a
+burst, one timer for the idle limit. `pause` holds everything, as a stopped process would: bytes
+stay in the sockets, answers in the pipelines.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from ottla.broker.connection import Connection
+from ottla.broker.host import Host
+
+SCRATCH_BYTES = 1 << 18
+BACKLOG = 1024
+
+
+class Server:
+    """The Kafka listener of one node. Make it inside the loop that shall run it."""
+
+    def __init__(self, host: Host):
+        self.host = host
+        self.loop = asyncio.get_running_loop()
+        self.paused = False
+        self.address: tuple[str, int] = ("", 0)
+        """Where the listener listens, once started."""
+        self._scratch = bytearray(SCRATCH_BYTES)
+        self._connections: dict[Connection, None] = {}
+        self._to_flush: list[Connection] = []
+        self._listener: asyncio.Server | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self.scratch = memoryview(self._scratch)
+        self.scratch_readonly = self.scratch.toreadonly()
+
+    async def start(self, address: str, port: int) -> None:
+        """Listen; port 0 takes a free one (see `address`). Raises `OSError` when it is in use."""
+        self._listener = await self.loop.create_server(
+            lambda: Connection(self), address, port, backlog=BACKLOG
+        )
+        name = self._listener.sockets[0].getsockname()
+        self.address = (name[0], name[1])
+
+    def stop(self) -> None:
+        """Stop listening and drop every client at once."""
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+        self.cut_connections()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
+
+    def cut_connections(self) -> int:
+        """Drop every client at once, and go on listening; returns how many there were."""
+        clients = list(self._connections)
+        for connection in clients:
+            connection.abort()
+        return len(clients)
+
+    def pause(self) -> None:
+        """Read nothing and send nothing until `resume`."""
+        self.paused = True
+        for connection in list(self._connections):
+            connection.flush()
+
+    def resume(self) -> None:
+        """Go on where `pause` stopped."""
+        self.paused = False
+        for connection in list(self._connections):
+            connection.flush()
+
+    @property
+    def connections(self) -> int:
+        """Clients connected now."""
+        return len(self._connections)
+
+    # -- for connections --------------------------------------------------------------------
+
+    def opened(self, connection: Connection) -> None:
+        """A client has connected."""
+        self._connections[connection] = None
+        if self._idle_timer is None:
+            self._sweep_at(self.loop.time() + self.host.config.connections_max_idle_ms / 1000)
+
+    def closed(self, connection: Connection) -> None:
+        """A client is gone."""
+        self._connections.pop(connection, None)
+
+    def flush_soon(self, connection: Connection) -> None:
+        """Flush `connection` when the callbacks that run now are through."""
+        if not self._to_flush:
+            self.loop.call_soon(self._flush_all)
+        self._to_flush.append(connection)
+
+    def _flush_all(self) -> None:
+        waiting, self._to_flush = self._to_flush, []
+        for connection in waiting:
+            connection.flush()
+
+    def _sweep_at(self, when: float) -> None:
+        self._idle_timer = self.loop.call_at(when, self._sweep)
+
+    def _sweep(self) -> None:
+        """Drop who has been idle for too long; look again when the next one may have been."""
+        self._idle_timer = None
+        limit = self.host.config.connections_max_idle_ms / 1000
+        now = self.loop.time()
+        oldest = None
+        for connection in list(self._connections):
+            since = connection.idle_since()
+            if now - since >= limit:
+                connection.abort()
+            elif oldest is None or since < oldest:
+                oldest = since
+        if oldest is not None:
+            self._sweep_at(oldest + limit)
