@@ -1,0 +1,148 @@
+"""The one recovery routine: what a torn or flipped log means at the next start, for every store.
+
+**Theory.** A crash may lose what was not synced, and only that. So everything hangs on one number,
+the *synced mark*: the last index of a group that a finished sync covered, kept by the store beside
+the entries. A fault behind the mark is what a crash leaves of a write that nobody was promised:
+the log is cut there, and what lies behind the cut goes too, even if it looks well, because a disk
+writes unsynced blocks in any order (facts/simulation.md 2.1, D2 and D3). A fault at or below the
+mark is damage to something that was promised (D4): an acknowledgement may rest on it, so the node
+must not vote or serve with it, and refuses to start; only another replica can repair it.
+
+The routine looks at records in the order of their keys and stops at the first fault. `CASES` names
+the faults; every store and the simulated disk go through it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from ottla.log.errors import CorruptLogError
+from ottla.raft.types import Entry, GroupId, LogIndex, Term
+
+
+@dataclass(slots=True)
+class StoredRecord:
+    """What lies under one key: `entry` is None when its bytes or their checksum are wrong."""
+
+    index: LogIndex
+    entry: Entry | None
+
+
+@dataclass(frozen=True, slots=True)
+class LogExtent:
+    """What the store knows about a group's log apart from the entries."""
+
+    group: GroupId
+    first_index: LogIndex
+    """Index of the first entry that should be there."""
+    synced_to: LogIndex
+    """The synced mark; `first_index - 1` or less when no entry was ever synced."""
+    term: Term
+    """Term of the hard state: no entry can be of a later one."""
+
+
+@dataclass(slots=True)
+class Expected:
+    """What the next record should look like."""
+
+    index: LogIndex
+    term: Term
+    """Term of the entry before."""
+    max_term: Term
+
+
+class Verdict(Enum):
+    """What a case means."""
+
+    CUT = "the log ends before this record"
+    REFUSE = "something durable is damaged"
+
+
+class Case(NamedTuple):
+    """One kind of fault, and what it means on either side of the synced mark."""
+
+    label: str
+    holds: Callable[[StoredRecord, Expected], bool]
+    at_or_below_mark: Verdict
+    behind_mark: Verdict
+    reason: str
+
+
+def _entry_is(test: Callable[[Entry, Expected], bool]) -> Callable[[StoredRecord, Expected], bool]:
+    return lambda record, expected: record.entry is not None and test(record.entry, expected)
+
+
+CASES: tuple[Case, ...] = (
+    Case(
+        "missing",
+        lambda record, expected: record.index != expected.index,
+        Verdict.REFUSE,
+        Verdict.CUT,
+        "indexes are consecutive; D2: unsynced blocks are lost in any order",
+    ),
+    Case(
+        "damaged",
+        lambda record, _: record.entry is None,
+        Verdict.REFUSE,
+        Verdict.CUT,
+        "D3 torn write, D4 bit rot: the checksum covers header, stamp and payload",
+    ),
+    Case(
+        "misplaced",
+        _entry_is(lambda entry, expected: entry.index != expected.index),
+        Verdict.REFUSE,
+        Verdict.CUT,
+        "D4 misdirected write: a well-formed entry under another entry's key",
+    ),
+    Case(
+        "term goes back",
+        _entry_is(lambda entry, expected: entry.term < expected.term),
+        Verdict.REFUSE,
+        Verdict.CUT,
+        "terms never fall along a log (Raft paper, figure 3, Log Matching)",
+    ),
+    Case(
+        "term of the future",
+        _entry_is(lambda entry, expected: entry.term > expected.max_term),
+        Verdict.REFUSE,
+        Verdict.CUT,
+        "D5: a node stores its term before, or with, an entry of that term",
+    ),
+)
+"""Asked in this order, the first that holds decides. A record for which none holds is kept."""
+
+
+def recover(extent: LogExtent, records: Iterable[StoredRecord]) -> LogIndex:
+    """The last index of the log to go on with; the caller drops what lies behind it.
+
+    `records` come in key order from `extent.first_index` on. Raises `CorruptLogError` when a record
+    at or below the synced mark has a fault, or is not there at all.
+    """
+    index, term = extent.first_index, 0
+    for record in records:
+        expected = Expected(index, term, extent.term)
+        case = next((case for case in CASES if case.holds(record, expected)), None)
+        if case is not None:
+            below = index <= extent.synced_to
+            verdict = case.at_or_below_mark if below else case.behind_mark
+            if verdict is Verdict.REFUSE:
+                raise CorruptLogError(extent.group, index, _refusal(case.label, record, extent))
+            break
+        assert record.entry is not None
+        term = record.entry.term
+        index += 1
+    if index <= extent.synced_to:
+        raise CorruptLogError(
+            extent.group, index, f"missing: the log was synced up to {extent.synced_to}"
+        )
+    return index - 1
+
+
+def _refusal(label: str, record: StoredRecord, extent: LogExtent) -> str:
+    found = f"found index {record.index}"
+    if record.entry is not None:
+        found += f", entry {record.entry.index} of term {record.entry.term}"
+    return f"{label} though synced up to {extent.synced_to} in term {extent.term} ({found})"
