@@ -8,7 +8,9 @@ DECIDING = (
     "raft/",
     "idempotency/",
     "broker/admission.py",
+    "broker/beat_messages.py",
     "broker/beats.py",
+    "broker/beats_out.py",
     "broker/catalog.py",
     "broker/commands.py",
     "broker/controller.py",
@@ -21,6 +23,7 @@ DECIDING = (
     "broker/placement.py",
     "broker/reads.py",
     "broker/replica.py",
+    "broker/timers.py",
     "broker/topic_configs.py",
     "broker/topic_requests.py",
 )

@@ -1,0 +1,182 @@
+"""The leading side of beats: what a node claims, and per peer what it told and what was taken.
+
+`Outgoing.told` is the state of the claims as of `generation`, `pending` the groups that changed
+since the newest acknowledged one. A change is noted once for each peer; it stays in every beat
+until an acknowledgement covers it. Withdrawn claims stay in `told` for as long as they are pending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ottla.broker.beat_messages import NO_REPLICA, Beat, BeatAck, BeatItem
+from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term
+
+
+class Led:
+    """A group this node leads."""
+
+    __slots__ = ("claimed", "commit", "followers", "matches", "term")
+
+    def __init__(self, term: Term, followers: tuple[NodeId, ...], commit: LogIndex):
+        self.term = term
+        self.followers = followers
+        self.commit = commit
+        self.matches: Mapping[NodeId, LogIndex] = {}
+        self.claimed: dict[NodeId, int] = {}
+        """By peer: a generation that holds this claim, as all later ones do."""
+
+
+class Outgoing:
+    """What one peer is told."""
+
+    __slots__ = (
+        "_acked_sequence",
+        "_base",
+        "_changed",
+        "_generation",
+        "_heard",
+        "_items",
+        "_lagging",
+        "_pending",
+        "_refused",
+        "_sequence",
+        "_told",
+        "_vouched_at",
+        "full",
+        "hurry",
+        "peer",
+    )
+
+    def __init__(self, peer: NodeId):
+        self.peer = peer
+        self.full = True
+        """The peer needs all claims."""
+        self.hurry = False
+        """There is something to say that the last beat did not; it need not wait."""
+        self._changed = False  # since `_generation`
+        self._generation = 0
+        self._base = 0
+        self._sequence = 0
+        self._acked_sequence = 0
+        self._vouched_at: Micros | None = None
+        self._told: dict[GroupId, BeatItem] = {}
+        self._pending: dict[GroupId, int] = {}
+        # The items of the last beat, while the next one needs the same.
+        self._items: tuple[BeatItem, ...] | None = None
+        # Groups whose commit is ahead of what the peer holds.
+        self._lagging: dict[GroupId, None] = {}
+        self._heard = False  # since `_lagging` was last looked at
+        self._refused: dict[GroupId, Term] = {}
+
+    def claim(self, group: GroupId, led: Led) -> None:
+        """Tell the peer that this node leads `group`, unless it was told exactly that."""
+        peer = self.peer
+        if peer in led.followers:
+            commit = led.commit
+            match = led.matches.get(peer, 0)
+            if match < commit:
+                commit = match
+                self._lagging[group] = None
+        else:
+            commit = NO_REPLICA
+        told = self._told.get(group)
+        item = BeatItem(group, led.term, commit, True)
+        if told != item:
+            self._tell(item)
+        if peer not in led.claimed:
+            led.claimed[peer] = self._generation + self._changed
+
+    def withdraw(self, group: GroupId) -> None:
+        """Tell the peer that this node no longer leads `group`, if it was told so."""
+        self._lagging.pop(group, None)
+        told = self._told.get(group)
+        if told is not None and told.leading:
+            self._tell(BeatItem(group, told.term, 0, False))
+
+    def beat(self, node: NodeId, incarnation: int, now: Micros) -> Beat:
+        """The next beat from `node` to this peer."""
+        self._generation += self._changed
+        self._changed = self.hurry = False
+        self._sequence += 1
+        items = self._items
+        if items is None:
+            told = self._told
+            if self.full:
+                items = tuple(item for item in told.values() if item.leading)
+            else:
+                items = tuple(told[group] for group in self._pending)
+            self._items = items
+        return Beat(
+            sender=node,
+            to=self.peer,
+            incarnation=incarnation,
+            sequence=self._sequence,
+            generation=self._generation,
+            base_generation=self._base,
+            full=self.full,
+            items=items,
+            sent_at=now,
+        )
+
+    def lagging(self) -> list[GroupId]:
+        """Groups to claim again, because the peer may by now hold more of what is committed.
+
+        Empty while nothing was heard of the peer: then it cannot hold more, and a dead peer costs
+        nothing.
+        """
+        if not self._lagging or not self._heard:
+            return []
+        self._heard = False
+        groups = list(self._lagging)
+        self._lagging = {}
+        return groups
+
+    def take_ack(self, ack: BeatAck) -> bool:
+        """Take in an acknowledgement of this incarnation's beats; False when it is an old one."""
+        if not self._acked_sequence < ack.sequence <= self._sequence:
+            return False
+        self._acked_sequence = ack.sequence
+        self._heard = True
+        if not self._base <= ack.generation <= self._generation:
+            self.restart()
+            return True
+        if self.full:
+            self.full = False
+            self._items = None
+        self._base = ack.generation
+        self._vouched_at = ack.sent_at
+        self._refused = dict(ack.higher_terms)
+        if self._pending:
+            self._settle(ack.generation)
+        return True
+
+    def restart(self) -> None:
+        """The peer has lost what it was told: tell it everything, soon."""
+        if not self.full:
+            self.full = self.hurry = True
+            self._items = None
+
+    def vouched_at(self, group: GroupId, led: Led) -> Micros | None:
+        """When the beat was sent whose ack says that the peer follows in this claim."""
+        claimed = led.claimed.get(self.peer)
+        if claimed is None or claimed > self._base or group in self._refused:
+            return None
+        return self._vouched_at
+
+    def _tell(self, item: BeatItem) -> None:
+        self._told[item.group] = item
+        self._pending[item.group] = self._generation + 1
+        self._items = None
+        self._changed = self.hurry = True
+
+    def _settle(self, generation: int) -> None:
+        """Everything up to `generation` has been taken: it need not be told again."""
+        pending, told = self._pending, self._told
+        settled = [group for group, changed in pending.items() if changed <= generation]
+        for group in settled:
+            del pending[group]
+            if not told[group].leading:
+                del told[group]
+        if settled:
+            self._items = None
