@@ -76,7 +76,7 @@ class AppendReply:
     term: Term
     success: bool
     match: LogIndex
-    """On success: last index known equal to the leader's log. On failure: the refused prev_index."""
+    """On success: last index equal to the leader's log. On failure: the refused prev_index."""
     hint_index: LogIndex = 0
     """On failure: last index where the logs may agree (thesis 3.5, fast back-up)."""
     hint_term: Term = 0

@@ -1,0 +1,54 @@
+"""What a core is told once: who it is, its timeouts, its limits, its source of jitter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ottla.raft.errors import InvalidConfigError
+from ottla.raft.types import NO_NODE, GroupId, Micros, NodeId
+
+
+class JitterSource(Protocol):
+    """Where random election timeouts come from (thesis 9.3); handed in, so that runs replay."""
+
+    def randrange(self, stop: int, /) -> int:
+        """A number from 0 to `stop` - 1."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaftConfig:
+    """Settings of one member of one group. Raises `InvalidConfigError` when they cannot work."""
+
+    group: GroupId
+    node: NodeId
+    election_timeout: Micros
+    """The shortest; each wait is drawn from [1x, 2x). Also the leader's check-quorum span, and how
+    long barriers and transfers may take."""
+    retransmit: Micros
+    """What is unanswered is sent again after at least this and at most twice this; less often to a
+    follower that stays silent."""
+    max_append_bytes: int = 1 << 20
+    """Per AppendEntries; one entry always fits."""
+    max_inflight_bytes: int = 16 << 20
+    """Per follower, sent and not acknowledged; one entry always fits."""
+    snapshot_chunk_bytes: int = 256 << 10
+
+    def __post_init__(self) -> None:
+        for name in (
+            "election_timeout",
+            "retransmit",
+            "max_append_bytes",
+            "max_inflight_bytes",
+            "snapshot_chunk_bytes",
+        ):
+            if getattr(self, name) <= 0:
+                raise InvalidConfigError(f"{name} is {getattr(self, name)}, must be above 0")
+        if self.node <= NO_NODE:
+            raise InvalidConfigError(f"node id is {self.node}, must be above {NO_NODE}")
+        if self.retransmit >= self.election_timeout:
+            raise InvalidConfigError(
+                f"retransmit {self.retransmit} must be below election_timeout "
+                f"{self.election_timeout}: a lost vote could never be asked for again"
+            )

@@ -1,0 +1,191 @@
+"""Elections: who asks for votes, who grants them, and when nobody may.
+
+* A follower that waited too long becomes a **pre-candidate** (thesis 9.6): it asks whether it would
+  be elected and changes nothing, neither its term nor anyone's vote. So a member that can send but
+  not receive never makes terms rise, and one that comes back does not depose a good leader.
+* With a majority of yeses it becomes a **candidate**: term + 1, vote for itself, ask in earnest.
+  Its requests leave only when its own vote is durable: otherwise a crash in between would let it
+  ask again in the same term with a shorter log, and count votes given to the longer one.
+* **Votes** go to the first candidate of a term whose log is at least as up to date (paper 5.2,
+  5.4.1). A grant leaves when it is durable, a refusal at once.
+* **Leases on votes** (thesis 4.2.3): who heard of its leader within the shortest election timeout
+  refuses, whatever the candidate's term, and does not adopt that term. A leader itself refuses as
+  long as it leads: check-quorum ends that soon enough. Requests sent at the leader's own wish
+  (`transfer`) pass.
+* In **term 0** nobody can lead, so a fresh group's first election skips the pre-vote.
+
+Who is not a voter neither asks nor grants: a member whose disk was wiped knows no voters, and must
+not vote as if it had never voted before.
+"""
+
+from __future__ import annotations
+
+from ottla.raft import replication
+from ottla.raft.messages import RequestVote, TimeoutNow, VoteReply
+from ottla.raft.quorum import VoteResult, count_votes
+from ottla.raft.roles import Role, Trigger
+from ottla.raft.state import (
+    Candidate,
+    Follower,
+    Leader,
+    RaftState,
+    become_candidate,
+    become_follower,
+    become_leader,
+)
+from ottla.raft.types import NO_NODE, Micros
+
+
+def campaign(state: RaftState, now: Micros) -> None:
+    """Start an election at once, if this member may and does not lead already."""
+    if isinstance(state.role, Leader) or state.config.node not in state.log.voters:
+        return
+    if state.term == 0 and isinstance(state.role, Follower):
+        _ask_for_votes(state, become_candidate(state, Trigger.FIRST_ELECTION, now), now)
+    else:
+        _ask_for_votes(state, become_candidate(state, Trigger.ELECTION_TIMEOUT, now), now)
+
+
+def deadline(state: RaftState, role: Follower | Candidate) -> Micros | None:
+    """When a member that does not lead must act; None if it may never ask for votes."""
+    if isinstance(role, Candidate):
+        return min(role.ends_at, role.retransmit_at)
+    if state.config.node not in state.log.voters:
+        return None
+    return role.waits_from + role.timeout
+
+
+def advance(state: RaftState, role: Follower | Candidate, now: Micros) -> None:
+    """Judge by the times that were told, not by being called: early calls change nothing."""
+    if isinstance(role, Follower):
+        if now >= role.waits_from + role.timeout:
+            campaign(state, now)
+    elif now >= role.ends_at:
+        campaign(state, now)
+    elif now >= role.retransmit_at:
+        role.retransmit_at = now + state.config.retransmit
+        _send_requests(state, role)
+
+
+def on_timeout_now(state: RaftState, message: TimeoutNow, at: Micros) -> None:
+    """The leader steps aside for this member (thesis 3.10)."""
+    role = state.role
+    if isinstance(role, Follower):
+        willing = role.leader in (NO_NODE, message.sender)
+    else:
+        willing = role.role is Role.PRE_CANDIDATE
+    if willing and state.config.node in state.log.voters:
+        candidate = become_candidate(state, Trigger.TRANSFER_ORDERED, at, transfer=True)
+        _ask_for_votes(state, candidate, at)
+
+
+def _ask_for_votes(state: RaftState, candidate: Candidate, now: Micros) -> None:
+    _send_requests(state, candidate)
+    _count(state, candidate, now)
+
+
+def _send_requests(state: RaftState, candidate: Candidate) -> None:
+    pre = candidate.role is Role.PRE_CANDIDATE
+    log, config = state.log, state.config
+    send = state.outbox.send if pre else state.outbox.send_after
+    for voter in log.voters:
+        answer = candidate.votes.get(voter)
+        if answer or (answer is False and not pre):
+            continue
+        request = RequestVote(
+            group=config.group,
+            sender=config.node,
+            to=voter,
+            term=state.term + 1 if pre else state.term,
+            last_index=log.last_index,
+            last_term=log.last_term,
+            pre=pre,
+            transfer=candidate.transfer,
+        )
+        send(request)
+
+
+def on_vote_reply(state: RaftState, message: VoteReply, at: Micros) -> None:
+    """Count an answer. A vote is given once; a pre-vote refused may be granted when asked again."""
+    candidate = state.role
+    if not isinstance(candidate, Candidate):
+        return
+    pre = candidate.role is Role.PRE_CANDIDATE
+    asked = state.term + 1 if pre and message.granted else state.term
+    if message.pre is pre and message.term == asked:
+        if not candidate.votes.get(message.sender, False):
+            candidate.votes[message.sender] = message.granted
+        _count(state, candidate, at)
+
+
+def _count(state: RaftState, candidate: Candidate, at: Micros) -> None:
+    result = count_votes(state.log.voters, candidate.votes)
+    pre = candidate.role is Role.PRE_CANDIDATE
+    if result is VoteResult.WON and pre:
+        _ask_for_votes(state, become_candidate(state, Trigger.PRE_VOTE_WON, at), at)
+    elif result is VoteResult.WON:
+        replication.take_office(state, become_leader(state, at))
+    elif result is VoteResult.LOST:
+        become_follower(state, Trigger.PRE_VOTE_LOST if pre else Trigger.ELECTION_LOST, at)
+
+
+def holds_lease(state: RaftState, at: Micros) -> bool:
+    """Whether this member knows of a live leader (or is one), and so refuses to vote."""
+    role = state.role
+    if isinstance(role, Follower):
+        heard_lately = at - role.contact < state.config.election_timeout
+        return role.leader != NO_NODE and heard_lately
+    return isinstance(role, Leader)
+
+
+def on_request_vote(state: RaftState, message: RequestVote, at: Micros) -> None:
+    """Grant or refuse. The term gate has already adopted the term of a request in earnest."""
+    granted = _grants_pre_vote(state, message, at) if message.pre else _grants(state, message)
+    if not granted:
+        refuse(state, message)
+        return
+    if not message.pre:
+        state.vote = message.sender
+        role = state.role
+        if isinstance(role, Candidate):
+            become_follower(state, Trigger.VOTE_GRANTED, at)
+        elif isinstance(role, Follower):
+            role.waits_from = max(role.waits_from, at)
+    reply = VoteReply(
+        group=state.config.group,
+        sender=state.config.node,
+        to=message.sender,
+        term=message.term,
+        granted=True,
+        pre=message.pre,
+    )
+    state.outbox.send_after(reply)
+
+
+def refuse(state: RaftState, message: RequestVote) -> None:
+    """Answer no, with the own term, from which one that is behind learns that it is."""
+    config = state.config
+    reply = VoteReply(config.group, config.node, message.sender, state.term, False, message.pre)
+    state.outbox.send(reply)
+
+
+def _grants_pre_vote(state: RaftState, message: RequestVote, at: Micros) -> bool:
+    """Would vote: the term is new, no lease stands against it, the log is up to date."""
+    if message.term <= state.term or not _is_up_to_date(state, message):
+        return False
+    return message.transfer or not holds_lease(state, at)
+
+
+def _grants(state: RaftState, message: RequestVote) -> bool:
+    """Figure 2, RequestVote receiver 2: one vote per term, first come, first served."""
+    if state.vote == message.sender:
+        return _is_up_to_date(state, message)
+    free = state.vote == NO_NODE and state.leader == NO_NODE
+    return free and _is_up_to_date(state, message)
+
+
+def _is_up_to_date(state: RaftState, message: RequestVote) -> bool:
+    """Paper 5.4.1: the later last term wins, then the longer log. Only voters may judge."""
+    log = state.log
+    ours = (log.last_term, log.last_index)
+    return state.config.node in log.voters and (message.last_term, message.last_index) >= ours

@@ -1,0 +1,139 @@
+"""The follower's side of replication: entries, and word that the leader is alive.
+
+A success is answered only when the entries are durable, and once per round: the furthest match
+speaks for all. A refusal promises nothing and goes at once, with a hint where to go on (thesis
+3.5).
+
+What is committed elsewhere may be applied here before this member's own disk has it: a majority
+holds it durably, so no leader can ever be without it; if this member crashes, it loses its state
+machine with its memory and learns the entry again.
+
+Entries are peers' input. What cannot be an answer to any rule (a range that does not fit its
+entries, terms from the future) is ignored. What contradicts a *committed* entry is not input but
+the end of an invariant, and asserts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ottla.raft.messages import AppendEntries, AppendReply, Heartbeat, HeartbeatReply
+from ottla.raft.roles import Trigger
+from ottla.raft.state import Candidate, Follower, Leader, RaftState, become_follower
+from ottla.raft.types import NO_NODE, Entry, LogIndex, Micros, NodeId
+
+
+def hear_leader(state: RaftState, sender: NodeId, at: Micros) -> Follower | None:
+    """A message that only the leader of this term sends: follow it.
+
+    None if it cannot be true, because someone else leads this term: then it is ignored.
+    """
+    role = state.role
+    if isinstance(role, Leader):
+        return None
+    if isinstance(role, Candidate):
+        role = become_follower(state, Trigger.LEADER_HEARD, at)
+    if role.leader != sender:
+        if role.leader != NO_NODE:
+            return None
+        role.leader = sender
+        role.contact = at
+        state.outbox.dirty = True
+    role.contact = max(role.contact, at)
+    role.waits_from = max(role.waits_from, at)
+    return role
+
+
+def on_append_entries(state: RaftState, message: AppendEntries, at: Micros) -> None:
+    """Figure 2, AppendEntries receiver 2 to 5 (the term gate has seen to 1)."""
+    if not _is_well_formed(message) or hear_leader(state, message.sender, at) is None:
+        return
+    log = state.log
+    prev_index, entries = message.prev_index, message.entries
+    if prev_index < state.commit:
+        # Everything up to `commit` is in the log of every later leader: skip what repeats it.
+        entries = entries[state.commit - prev_index :]
+        prev_index = state.commit
+    elif log.term_at(prev_index) != message.prev_term:
+        _refuse(state, message)
+        return
+    if entries:
+        _take_in(state, prev_index, entries)
+    match = prev_index + len(entries)
+    state.commit_to(min(message.commit, match))
+    config = state.config
+    reply = AppendReply(config.group, config.node, message.sender, state.term, True, match)
+    state.outbox.acknowledge(reply)
+
+
+def _is_well_formed(message: AppendEntries) -> bool:
+    entries = message.entries
+    first = message.prev_index + 1
+    if len(entries) != message.last_index - message.prev_index or first < 1:
+        return False
+    if not entries:
+        return True
+    head, tail = entries[0], entries[-1]
+    numbered = head.index == first and tail.index == message.last_index
+    return numbered and message.prev_term <= head.term <= tail.term <= message.term
+
+
+def _take_in(state: RaftState, prev_index: LogIndex, entries: Sequence[Entry]) -> None:
+    """Append what is new behind `prev_index`, where the logs agree; drop what contradicts it."""
+    log = state.log
+    if prev_index < log.last_index:
+        fresh = _first_difference(state, entries)
+        if fresh == len(entries):
+            return  # all of it is here already: nothing is truncated (figure 2, receiver 3)
+        index = entries[fresh].index
+        if index <= log.last_index:
+            assert index > state.commit, (
+                f"truncate from {index}, but {state.commit} is committed: entry {index} has term "
+                f"{log.term_at(index)}, the leader of term {state.term} sends {entries[fresh].term}"
+            )
+            log.truncate_from(index)
+        if fresh:
+            entries = entries[fresh:]
+    log.append(entries)
+    state.outbox.append(entries)
+
+
+def _first_difference(state: RaftState, entries: Sequence[Entry]) -> int:
+    """Position of the first entry that the log lacks, or has with another term."""
+    log = state.log
+    for position, entry in enumerate(entries):
+        if log.term_at(entry.index) != entry.term:
+            return position
+    return len(entries)
+
+
+def _refuse(state: RaftState, message: AppendEntries) -> None:
+    config = state.config
+    hint_index, hint_term = state.log.agreement_hint(message.prev_index, message.prev_term)
+    reply = AppendReply(
+        group=config.group,
+        sender=config.node,
+        to=message.sender,
+        term=state.term,
+        success=False,
+        match=message.prev_index,
+        hint_index=hint_index,
+        hint_term=hint_term,
+    )
+    state.outbox.send(reply)
+
+
+def on_heartbeat(state: RaftState, message: Heartbeat, at: Micros) -> None:
+    """The leader is alive. The sender keeps `commit` within what this member has confirmed.
+
+    Without a context nobody waits for an answer: it is how a driver vouches, late and without
+    traffic, for a leader it heard of at `at`.
+    """
+    if hear_leader(state, message.sender, at) is None:
+        return
+    state.commit_to(min(message.commit, state.log.last_index))
+    if message.context > 0:
+        config = state.config
+        state.outbox.send(
+            HeartbeatReply(config.group, config.node, message.sender, state.term, message.context)
+        )

@@ -1,0 +1,278 @@
+"""Index of a member's log: terms as runs, sizes as running totals, and what the disk has finished.
+
+Payloads are never here; they pass through `Ready` on their way to the store. What stays is:
+
+* **Terms as runs.** A log has few terms and many entries, so it is a short list of (first index,
+  term). The runs also cover the *boundary*, the entry just before `first_index`: an empty log has
+  the boundary 0 with term 0 (figure 2: the entry before the first), a compacted one the entry that
+  its snapshot stands for. So `term_at` needs no special case at the edge.
+* **Sizes as running totals.** Bytes of any range are one subtraction, and the longest range within
+  a byte budget is one binary search, for old entries as well as new ones.
+* **Writes in flight.** The caller's disk finishes writes later. A completion counts only for bytes
+  that are still the log's (see `finish_write`).
+* **Voters**, from the latest CONFIGURATION entry or snapshot.
+
+Invariants: `snapshot.index == first_index - 1` where there is a snapshot;
+`first_index - 1 <= persisted <= last_index`; terms never fall from one run to the next.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import msgpack
+
+from ottla.raft.errors import CorruptStateError
+from ottla.raft.types import (
+    ENTRY_OVERHEAD_BYTES,
+    Entry,
+    EntryKind,
+    LogIndex,
+    NodeId,
+    SnapshotMeta,
+    Term,
+)
+
+
+@dataclass(slots=True)
+class _Write:
+    """One write the disk has not finished: its last entry, and how much of it still counts."""
+
+    index: LogIndex
+    term: Term
+    durable_to: LogIndex
+
+
+class RaftLog:
+    """Terms, sizes and durability of entries `first_index .. last_index`. Made by `bootstrap` or
+    `RaftLog.restore`; changed only by the core that owns it."""
+
+    __slots__ = (
+        "_run_first",
+        "_run_term",
+        "_totals",
+        "_writes",
+        "first_index",
+        "last_index",
+        "persisted",
+        "snapshot",
+        "voters",
+    )
+
+    def __init__(self, snapshot: SnapshotMeta | None) -> None:
+        """An empty log that begins behind `snapshot`, or at index 1."""
+        self._writes: deque[_Write] = deque()
+        self._begin_behind(snapshot)
+        self.voters: tuple[NodeId, ...] = snapshot.voters if snapshot else ()
+        """Who votes; empty until a configuration is known (such a member only follows)."""
+
+    def _begin_behind(self, snapshot: SnapshotMeta | None) -> None:
+        boundary, term = (snapshot.index, snapshot.term) if snapshot else (0, 0)
+        self.snapshot = snapshot
+        """Stands for everything before `first_index`; None while that is nothing."""
+        self.first_index: LogIndex = boundary + 1
+        self.last_index: LogIndex = boundary
+        self.persisted: LogIndex = boundary
+        """The disk holds everything up to here, as the log has it now."""
+        self._run_first = [boundary]
+        self._run_term = [term]
+        self._totals = array("q", [0])
+        # _totals[i] is the size of all entries from first_index through first_index - 1 + i, plus
+        # a constant that compaction leaves behind.
+
+    @classmethod
+    def restore(cls, snapshot: SnapshotMeta | None, entries: Iterable[Entry]) -> RaftLog:
+        """The log as a disk holds it after a restart; all of it counts as persisted.
+
+        Reads index, term, kind and size of each entry, and the payload of configurations only.
+        Raises `CorruptStateError` when entries leave a gap or terms go back.
+        """
+        log = cls(snapshot)
+        for entry in entries:
+            if entry.index != log.last_index + 1 or entry.term < log.last_term:
+                raise CorruptStateError(
+                    f"entry {entry.index} of term {entry.term} follows entry {log.last_index} "
+                    f"of term {log.last_term}"
+                )
+            log.append((entry,))
+            if entry.kind is EntryKind.CONFIGURATION:
+                log.voters = decode_voters(entry)
+        log.persisted = log.last_index
+        return log
+
+    # -- reading
+
+    @property
+    def last_term(self) -> Term:
+        """Term of the last entry, or of the boundary when there is none."""
+        return self._run_term[-1]
+
+    def term_at(self, index: LogIndex) -> Term | None:
+        """Term of an entry or of the boundary; None outside (compacted, or not there yet)."""
+        if index > self.last_index:
+            return None
+        if index >= self._run_first[-1]:
+            return self._run_term[-1]
+        if index < self._run_first[0]:
+            return None
+        return self._run_term[bisect_right(self._run_first, index) - 1]
+
+    def bytes_between(self, after: LogIndex, last: LogIndex) -> int:
+        """Size of entries `after + 1 .. last`; what is compacted weighs nothing."""
+        boundary = self.first_index - 1
+        after = max(after, boundary)
+        if last <= after:
+            return 0
+        return self._totals[last - boundary] - self._totals[after - boundary]
+
+    def range_end(self, first: LogIndex, budget: int) -> LogIndex:
+        """Last index of the longest range from `first` within `budget` bytes, but at least `first`.
+
+        `first` lies within `first_index .. last_index`.
+        """
+        boundary = self.first_index - 1
+        limit = self._totals[first - 1 - boundary] + budget
+        if self._totals[-1] <= limit:
+            return self.last_index
+        fits = boundary + bisect_right(self._totals, limit, first - boundary) - 1
+        return max(first, fits)
+
+    def agreement_hint(self, index: LogIndex, term: Term) -> tuple[LogIndex, Term]:
+        """The last place at or before `index` whose term is at most `term`, with its term.
+
+        Behind it the logs of two members cannot agree at `index`, because terms never fall along
+        a log: so the refused side and the leader each skip whole terms at once (thesis 3.5; paper
+        5.3, end). An index below the boundary comes back as it is, with term 0: nothing is known.
+        """
+        index = min(index, self.last_index)
+        position = bisect_right(self._run_first, index) - 1
+        while position >= 0:
+            if self._run_term[position] <= term:
+                return index, self._run_term[position]
+            index = self._run_first[position] - 1
+            position -= 1
+        return max(index, 0), 0
+
+    # -- changing
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Add entries behind the last one; they are not persisted yet."""
+        first = entries[0].index
+        assert first == self.last_index + 1, (
+            f"append at {first}, but the log ends at {self.last_index}"
+        )
+        total = self._totals[-1]
+        add = self._totals.append
+        for entry in entries:
+            total += len(entry.payload) + ENTRY_OVERHEAD_BYTES
+            add(total)
+        self.last_index = first + len(entries) - 1
+        if entries[-1].term != self._run_term[-1]:  # equal ends have equal terms between them
+            self._append_runs(entries)
+        if not self.voters:
+            self._learn_voters(entries)
+
+    def _append_runs(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            last_term = self._run_term[-1]
+            if entry.term != last_term:
+                assert entry.term > last_term, (
+                    f"entry {entry.index} has term {entry.term} behind term {last_term}"
+                )
+                self._run_first.append(entry.index)
+                self._run_term.append(entry.term)
+
+    def _learn_voters(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            if entry.kind is EntryKind.CONFIGURATION:
+                self.voters = decode_voters(entry)
+
+    def truncate_from(self, index: LogIndex) -> None:
+        """Forget `index` and everything behind it; a new leader's entries take their place."""
+        boundary = self.first_index - 1
+        assert boundary < index <= self.last_index, (
+            f"truncate from {index}, but the log is {self.first_index}..{self.last_index}"
+        )
+        del self._totals[index - boundary :]
+        while self._run_first[-1] >= index:
+            del self._run_first[-1], self._run_term[-1]
+        self.last_index = index - 1
+        self.persisted = min(self.persisted, index - 1)
+        for write in self._writes:
+            write.durable_to = min(write.durable_to, index - 1)
+
+    def compact(self, meta: SnapshotMeta) -> None:
+        """Forget everything up to `meta.index`; a stored snapshot stands for it now."""
+        assert self.first_index <= meta.index <= self.persisted, (
+            f"compact to {meta.index}, but the log is {self.first_index}..{self.last_index}, "
+            f"persisted through {self.persisted}"
+        )
+        term = self.term_at(meta.index)
+        assert term == meta.term, f"entry {meta.index} has term {term}, the snapshot {meta.term}"
+        del self._totals[: meta.index - self.first_index + 1]
+        position = bisect_right(self._run_first, meta.index) - 1
+        del self._run_first[:position], self._run_term[:position]
+        self._run_first[0] = meta.index
+        self.first_index = meta.index + 1
+        self.snapshot = meta
+
+    def install(self, meta: SnapshotMeta) -> None:
+        """Replace everything by a snapshot received from the leader; it is not persisted yet."""
+        for write in self._writes:
+            write.durable_to = 0
+        persisted = min(self.persisted, meta.index)
+        self._begin_behind(meta)
+        self.persisted = persisted
+        self.voters = meta.voters
+
+    # -- what the disk does
+
+    def begin_write(self, index: LogIndex, term: Term) -> None:
+        """A `Ready` leaves whose last entry (or snapshot) is this one."""
+        self._writes.append(_Write(index, term, index))
+
+    def finish_write(self, index: LogIndex, term: Term) -> bool:
+        """The disk finished the write that ended in this entry, and every one before it.
+
+        Returns whether `persisted` grew. Comparing the entry's term with the log's is not enough:
+        an entry may be truncated, replaced, and come back by a third leader while all three writes
+        are under way (append ABA). Completions come in order, so the oldest write with this end is
+        meant, and truncation has lowered what it still counts for. One that names no write under
+        way is ignored.
+        """
+        writes = self._writes
+        if not any(write.index == index and write.term == term for write in writes):
+            return False
+        before = self.persisted
+        while True:
+            write = writes.popleft()
+            self.persisted = max(self.persisted, write.durable_to)
+            if write.index == index and write.term == term:
+                return self.persisted > before
+
+
+def bootstrap(voters: Iterable[NodeId]) -> tuple[RaftLog, list[Entry]]:
+    """The log every member of a fresh group starts from, and the entries to store before it does.
+
+    Entry 1 of term 0 names the voters. It is the same everywhere, so it needs no election; the
+    caller stores it (with `HardState()`) in the same transaction that creates the group.
+    """
+    members = sorted(set(voters))
+    payload: bytes = msgpack.packb(members)
+    entries = [Entry(1, 0, EntryKind.CONFIGURATION, payload)]
+    return RaftLog.restore(None, entries), entries
+
+
+def decode_voters(entry: Entry) -> tuple[NodeId, ...]:
+    """The voters that a CONFIGURATION entry names. Raises `CorruptStateError` if it names none."""
+    payload = entry.payload
+    assert isinstance(payload, bytes), f"configuration {entry.index} is a {type(payload)}"
+    try:
+        members = msgpack.unpackb(payload)
+        return tuple(sorted(int(member) for member in members))
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        raise CorruptStateError(f"configuration {entry.index} names no voters") from error

@@ -1,0 +1,204 @@
+"""The leader's side of replication: what goes to whom, what comes back, what is committed.
+
+Nothing is sent when something is proposed. `collect` runs when a `Ready` is taken and looks at each
+follower once, so everything one turn proposed leaves as one AppendEntries per follower (more only
+where the byte limits split it). Messages name ranges; the bytes are filled in by whoever carries
+them out, while the leader's own disk still works on the same entries (thesis 10.2.1): a leader
+counts itself only after `persisted`.
+
+How much may be on its way is not counted message by message: what is in flight is the log between
+`match` and `next`, and the log knows the size of every range.
+
+The commit rule (paper 5.4.2, figure 8): an entry counts as committed when a majority holds it *and*
+it is of the leader's own term; what lies before it is committed with it. Since all entries of the
+own term start at `term_start`, that is one comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ottla.raft import leadership, snapshot
+from ottla.raft.messages import AppendEntries, AppendReply, SnapshotReply
+from ottla.raft.progress import Progress, ProgressEvent, ProgressState
+from ottla.raft.quorum import reached
+from ottla.raft.state import Leader, RaftState
+from ottla.raft.types import Entry, EntryKind, LogIndex, Micros, Proposal
+
+
+def take_office(state: RaftState, leader: Leader) -> None:
+    """A new leader's first entry is empty: once committed, it commits all that earlier terms left
+    behind, which may not be committed by counting (paper 5.4.2, section 8; thesis 6.4)."""
+    empty = Entry(leader.term_start, state.term, EntryKind.EMPTY, b"")
+    state.log.append((empty,))
+    state.outbox.append((empty,))
+
+
+def propose(state: RaftState, proposals: Sequence[Proposal]) -> LogIndex:
+    """Give proposals their places in the log (figure 2, leaders: *append entry to local log*)."""
+    assert proposals, f"{len(proposals)} proposals, need at least 1"
+    first = index = state.log.last_index + 1
+    term = state.term
+    entries = []
+    for proposal in proposals:
+        kind = proposal.kind
+        assert kind is not EntryKind.CONFIGURATION, f"entry {index}: voters are fixed"
+        entries.append(Entry(index, term, kind, proposal.payload))
+        index += 1
+    state.log.append(entries)
+    state.outbox.append(entries)
+    return first
+
+
+def collect(state: RaftState, leader: Leader) -> None:
+    """Send each follower what it may have now; arm the retransmission timer if anything waits."""
+    last = state.log.last_index
+    waiting = False
+    for progress in leader.progress.values():
+        if progress.may_send(last):
+            if progress.next < state.log.first_index and progress.sending is None:
+                progress.move(ProgressEvent.COMPACTED)
+            if progress.state is ProgressState.REPLICATE:
+                _stream(state, progress, last)
+            else:
+                _ask(state, progress)
+        waiting = waiting or progress.unanswered
+    if waiting and leader.retransmit_at is None:
+        leader.retransmit_at = state.clock + state.config.retransmit
+
+
+def _stream(state: RaftState, progress: Progress, last: LogIndex) -> None:
+    """REPLICATE: send on until everything is sent or the window is full."""
+    log, config = state.log, state.config
+    while progress.next <= last:
+        window = config.max_inflight_bytes - log.bytes_between(progress.match, progress.next - 1)
+        if window <= 0:
+            return
+        end = log.range_end(progress.next, min(window, config.max_append_bytes))
+        _send(state, progress, end)
+        progress.next = end + 1
+
+
+def _ask(state: RaftState, progress: Progress) -> None:
+    """PROBE or SNAPSHOT: send the one message that may be on its way."""
+    log = state.log
+    if progress.state is ProgressState.SNAPSHOT:
+        snapshot.send_chunk(state, progress)
+    else:
+        end = progress.next - 1
+        if end < log.last_index and not progress.bare:
+            end = log.range_end(progress.next, state.config.max_append_bytes)
+        _send(state, progress, end)
+    progress.asked = True
+
+
+def _send(state: RaftState, progress: Progress, end: LogIndex) -> None:
+    prev_index = progress.next - 1
+    log = state.log
+    prev_term = log.term_at(prev_index)
+    assert prev_term is not None, (
+        f"entry {prev_index} has no term, the log is {log.first_index}..{log.last_index}"
+    )
+    config = state.config
+    message = AppendEntries(
+        config.group,
+        config.node,
+        progress.node,
+        state.term,
+        prev_index,
+        prev_term,
+        end,
+        state.commit,
+    )
+    state.outbox.send(message)
+
+
+def on_append_reply(state: RaftState, message: AppendReply, at: Micros) -> None:
+    """A follower says how far its log agrees, or where it may."""
+    leader = state.role
+    if not isinstance(leader, Leader):
+        return
+    progress = leader.progress[message.sender]
+    progress.heard(at)
+    if not message.success:
+        _on_refused(state, progress, message)
+    elif message.match <= state.log.last_index:
+        _on_matched(state, leader, progress, message.match)
+    if progress.may_send(state.log.last_index):
+        state.outbox.dirty = True
+
+
+def on_snapshot_reply(state: RaftState, message: SnapshotReply, at: Micros) -> None:
+    """A follower says how far it has the snapshot that is being sent to it, or that it is done."""
+    leader = state.role
+    if not isinstance(leader, Leader):
+        return
+    progress = leader.progress[message.sender]
+    progress.heard(at)
+    if not message.done:
+        snapshot.on_received(progress, message)
+    elif message.index <= state.commit:  # a leader sends snapshots of what is committed
+        progress.asked = False
+        _on_matched(state, leader, progress, message.index)
+    if progress.may_send(state.log.last_index):
+        state.outbox.dirty = True
+
+
+def _on_matched(state: RaftState, leader: Leader, progress: Progress, match: LogIndex) -> None:
+    """The follower holds everything up to `match` durably (figure 2, leaders: *update matchIndex*).
+
+    A late success that does not reach the place a probe asked for proves nothing about that place.
+    """
+    rose = match > progress.match
+    if rose:
+        progress.match = match
+    if progress.state is ProgressState.PROBE and match >= progress.next - 1:
+        progress.move(ProgressEvent.MATCHED)
+    elif progress.state is ProgressState.SNAPSHOT and match + 1 >= state.log.first_index:
+        progress.move(ProgressEvent.MATCHED)
+        progress.next = match + 1
+    if match >= progress.next:
+        progress.next = match + 1
+    if rose:
+        advance_commit(state, leader)
+        if leader.transfer is not None:
+            state.outbox.dirty = True
+
+
+def _on_refused(state: RaftState, progress: Progress, message: AppendReply) -> None:
+    """Go back to where the logs may agree (figure 2, leaders: *decrement nextIndex and retry*).
+
+    Late refusals are common, so only two are believed. To a probe: the one for the very place it
+    asked about; if that lies at or below `match`, the follower lost what it had promised, and
+    `match` falls so that it is sent again (a member that lost its disk's tail, or was removed and
+    came back while an old answer was still on its way). To a stream: one for a place that is sent
+    and not yet confirmed.
+    """
+    refused = message.match
+    hint, _ = state.log.agreement_hint(message.hint_index, message.hint_term)
+    hint = min(hint, refused - 1)
+    if hint < 0:
+        return  # the place before the first entry is never refused
+    if progress.state is ProgressState.PROBE:
+        if refused != progress.next - 1:
+            return
+        progress.match = min(progress.match, hint)
+    elif progress.state is ProgressState.REPLICATE:
+        if not progress.match < refused < progress.next:
+            return
+        hint = max(hint, progress.match)
+    else:
+        return
+    progress.next = hint + 1
+    progress.move(ProgressEvent.REFUSED)
+
+
+def advance_commit(state: RaftState, leader: Leader) -> None:
+    """Figure 2, leaders, last rule: commit by counting, but only entries of the own term."""
+    matches = [progress.match for progress in leader.progress.values()]
+    matches.append(state.log.persisted)
+    index = reached(matches)
+    if index > state.commit and index >= leader.term_start:
+        state.commit_to(index)
+        if leader.barriers:
+            leadership.finish_barriers(state, leader)

@@ -1,0 +1,325 @@
+"""The state of one member: what every role has, what each role adds, and the one door between them.
+
+`RaftState` holds what exists in every role: term, vote, log, commit index. Its `role` is a
+`Follower`, `Candidate` or `Leader` object with the fields that make sense in that role and no
+others, so a deposed leader's progress cannot be looked at by mistake: it is gone. (The shape is
+Kafka's `EpochState` and `QuorumState`.)
+
+The role and the term change only in `become_follower`, `become_candidate` and `become_leader`,
+which look up the row of `roles.TRANSITIONS` for the trigger they are given. Other modules decide
+*that* something happened; the table decides what follows.
+
+`Outbox` collects the effects of a round in the `Ready` that will be handed out. Taking it is the
+only moment where the member's hard and soft state are compared with what the caller knows.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from ottla.raft.config import JitterSource, RaftConfig
+from ottla.raft.messages import AppendReply, Message
+from ottla.raft.progress import Progress
+from ottla.raft.raft_log import RaftLog
+from ottla.raft.ready import BarrierOutcome, Ready, SoftState
+from ottla.raft.roles import Role, TermRule, Trigger, find_transition
+from ottla.raft.types import (
+    NO_NODE,
+    AppendRange,
+    Entry,
+    HardState,
+    LogIndex,
+    Micros,
+    NodeId,
+    Snapshot,
+    SnapshotMeta,
+    Term,
+)
+
+
+@dataclass(slots=True)
+class Receiving:
+    """A snapshot that arrives chunk by chunk: bytes `0 .. len(data)` are here."""
+
+    meta: SnapshotMeta
+    data: bytearray
+
+
+@dataclass(slots=True)
+class Follower:
+    """Waits for a leader, and starts an election when the wait was too long."""
+
+    role: ClassVar[Role] = Role.FOLLOWER
+    leader: NodeId
+    """Who leads this term, as far as known."""
+    contact: Micros
+    """When that leader was last heard of; means nothing while there is none."""
+    waits_from: Micros
+    """Start of the current wait: last contact, vote given, or role taken."""
+    timeout: Micros
+    """How long the wait may be: drawn once per term of office, from [1x, 2x)."""
+    receiving: Receiving | None = None
+
+
+@dataclass(slots=True)
+class Candidate:
+    """Counts votes, or (`role` PRE_CANDIDATE) answers to whether it would get them."""
+
+    role: Role
+    transfer: bool
+    """The old leader wanted this election."""
+    votes: dict[NodeId, bool]
+    ends_at: Micros
+    """When to give up and ask anew."""
+    retransmit_at: Micros
+
+
+@dataclass(slots=True)
+class Barrier:
+    """A leadership barrier that waits: see `leadership`."""
+
+    ticket: int
+    index: LogIndex
+    expires_at: Micros
+
+
+@dataclass(slots=True)
+class Transfer:
+    """Leadership on its way to another member: see `leadership`."""
+
+    to: NodeId
+    expires_at: Micros
+    ordered: bool = False
+    """TimeoutNow is sent."""
+
+
+@dataclass(slots=True)
+class Leader:
+    """Replicates its log, and proves now and then that it still leads."""
+
+    role: ClassVar[Role] = Role.LEADER
+    term_start: LogIndex
+    """Index of the first entry of its term: its own empty one."""
+    progress: dict[NodeId, Progress]
+    """One per other voter."""
+    check_at: Micros | None
+    """When to ask whether a majority was heard of lately; None in a group of one."""
+    retransmit_at: Micros | None = None
+    """Next scan for unanswered messages; None while nothing is unanswered."""
+    barriers: deque[Barrier] = field(default_factory=deque)
+    round_due: bool = False
+    """A barrier was asked for since the last `Ready`."""
+    transfer: Transfer | None = None
+
+
+class Outbox:
+    """The effects since the last `Ready`, in the making."""
+
+    __slots__ = ("_ack", "_hard_state", "_ready", "_soft", "_tail", "_tail_end", "dirty")
+
+    def __init__(self, hard_state: HardState) -> None:
+        self._ready = Ready()
+        self._tail: list[Entry] = []
+        self._tail_end: LogIndex = 0
+        self._ack: AppendReply | None = None
+        self._hard_state = hard_state
+        self._soft = SoftState(Role.FOLLOWER, hard_state.term, NO_NODE)
+        self.dirty = False
+        """Whether there may be something to hand out."""
+
+    def send(self, message: Message) -> None:
+        """Send at once: it promises nothing that is not on disk."""
+        self._ready.messages.append(message)
+        self.dirty = True
+
+    def send_after(self, message: Message) -> None:
+        """Send when everything this round wrote is durable."""
+        self._ready.messages_after.append(message)
+        self.dirty = True
+
+    def acknowledge(self, reply: AppendReply) -> None:
+        """Send one success when the round is durable: the furthest speaks for those before it."""
+        if self._ack is None or reply.match > self._ack.match:
+            self._ack = reply
+        self.dirty = True
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Write entries; those that continue the last range are written together with it."""
+        first = entries[0].index
+        if first == self._tail_end:
+            self._tail.extend(entries)
+        else:
+            self._tail = list(entries)
+            self._ready.append.append(AppendRange(first, self._tail))
+        self._tail_end = first + len(entries)
+        self.dirty = True
+
+    def install(self, snapshot: Snapshot) -> None:
+        """Write a snapshot; what the round was to append before it is overtaken."""
+        self._ready.snapshot = snapshot
+        self._ready.append.clear()
+        self._tail_end = 0
+        self.dirty = True
+
+    def finish_barrier(self, ticket: int, index: LogIndex | None) -> None:
+        """Tell how a barrier ended."""
+        self._ready.barriers.append(BarrierOutcome(ticket, index))
+        self.dirty = True
+
+    def drop_acknowledgement(self) -> None:
+        """The leader it was meant for is no longer followed."""
+        self._ack = None
+
+    def take(self, state: RaftState) -> Ready:
+        """Hand out what has gathered, with what changed in `state` since last time."""
+        ready = self._ready
+        self._ready = Ready()
+        self.dirty = False
+        if self._ack is not None:
+            ready.messages_after.append(self._ack)
+            self._ack = None
+        hard = self._hard_state
+        if hard.term != state.term or hard.vote != state.vote:
+            self._hard_state = ready.hard_state = HardState(state.term, state.vote)
+        soft, role, leader = self._soft, state.role.role, state.leader
+        if soft.role is not role or soft.term != state.term or soft.leader != leader:
+            self._soft = ready.soft = SoftState(role, state.term, leader)
+        ready.commit = state.commit
+        if ready.append:
+            last = self._tail[-1]
+            state.log.begin_write(last.index, last.term)
+            self._tail_end = 0
+        elif ready.snapshot is not None:
+            state.log.begin_write(ready.snapshot.meta.index, ready.snapshot.meta.term)
+        return ready
+
+
+class RaftState:
+    """One member of one group. Only the modules of this package change it."""
+
+    __slots__ = (
+        "clock",
+        "commit",
+        "config",
+        "jitter",
+        "log",
+        "outbox",
+        "role",
+        "term",
+        "tickets",
+        "vote",
+    )
+
+    def __init__(
+        self,
+        config: RaftConfig,
+        hard_state: HardState,
+        log: RaftLog,
+        jitter: JitterSource,
+        now: Micros,
+    ) -> None:
+        self.config = config
+        self.log = log
+        self.jitter = jitter
+        self.term: Term = hard_state.term
+        self.vote: NodeId = hard_state.vote
+        self.commit: LogIndex = log.first_index - 1
+        """A snapshot holds only what was committed; what follows it is learnt again."""
+        self.clock: Micros = now
+        """The latest time any input named."""
+        self.tickets = 0
+        """Barriers asked for so far. Never reset, so a late answer cannot count for a new one."""
+        self.outbox = Outbox(hard_state)
+        self.role: Follower | Candidate | Leader = Follower(NO_NODE, now, now, self.draw_timeout())
+
+    @property
+    def leader(self) -> NodeId:
+        """Who leads the current term, as far as known."""
+        role = self.role
+        if isinstance(role, Follower):
+            return role.leader
+        return self.config.node if isinstance(role, Leader) else NO_NODE
+
+    def draw_timeout(self) -> Micros:
+        """A random election timeout from [1x, 2x) (paper 5.2; thesis 9.3)."""
+        shortest = self.config.election_timeout
+        return shortest + self.jitter.randrange(shortest)
+
+    def commit_to(self, index: LogIndex) -> None:
+        """Raise the commit index; it never falls and never passes the log's end."""
+        if index > self.commit:
+            assert index <= self.log.last_index, (
+                f"commit {index}, but the log ends at {self.log.last_index}"
+            )
+            self.commit = index
+            self.outbox.dirty = True
+
+
+def _enter(state: RaftState, trigger: Trigger, target: Role, term: Term | None) -> None:
+    """Leave the current role by the row for `trigger`; set the term as the row says."""
+    role = state.role
+    row = find_transition(role.role, trigger)
+    assert row is not None, f"{trigger} cannot occur to a {role.role}"
+    assert row.target is target, f"{trigger} leads from {role.role} to {row.target}, not {target}"
+    if row.term is TermRule.ADOPT:
+        assert term is not None, f"{trigger} needs the term to adopt"
+        assert term > state.term, f"adopt term {term}, but the term is {state.term}"
+        state.term, state.vote = term, NO_NODE
+    elif row.term is TermRule.NEXT:
+        state.term, state.vote = state.term + 1, state.config.node
+    if isinstance(role, Leader):
+        for barrier in role.barriers:
+            state.outbox.finish_barrier(barrier.ticket, None)
+    state.outbox.drop_acknowledgement()
+    state.outbox.dirty = True
+
+
+def become_follower(
+    state: RaftState, trigger: Trigger, at: Micros, term: Term | None = None
+) -> Follower:
+    """Follow nobody yet. A follower that only adopts a term goes on with the wait it had: a
+    candidate that cannot win must not keep others from trying (paper 5.2)."""
+    before = state.role
+    _enter(state, trigger, Role.FOLLOWER, term)
+    if isinstance(before, Follower):
+        follower = Follower(NO_NODE, before.contact, before.waits_from, before.timeout)
+    else:
+        follower = Follower(NO_NODE, at, at, state.draw_timeout())
+    state.role = follower
+    return follower
+
+
+def become_candidate(
+    state: RaftState, trigger: Trigger, at: Micros, transfer: bool = False
+) -> Candidate:
+    """Start to count: votes, or with a trigger that leads there, answers to a pre-vote."""
+    pre = trigger is Trigger.ELECTION_TIMEOUT
+    role = Role.PRE_CANDIDATE if pre else Role.CANDIDATE
+    _enter(state, trigger, role, None)
+    candidate = Candidate(
+        role=role,
+        transfer=transfer,
+        votes={state.config.node: True},
+        ends_at=at + state.draw_timeout(),
+        retransmit_at=at + state.config.retransmit,
+    )
+    state.role = candidate
+    return candidate
+
+
+def become_leader(state: RaftState, at: Micros) -> Leader:
+    """Take office: every follower is a stranger, and counts as just heard of (a grace period)."""
+    _enter(state, Trigger.ELECTION_WON, Role.LEADER, None)
+    next_index = state.log.last_index + 1
+    me = state.config.node
+    progress = {n: Progress(n, next_index, at) for n in state.log.voters if n != me}
+    leader = Leader(
+        term_start=next_index,
+        progress=progress,
+        check_at=at + state.config.election_timeout if progress else None,
+    )
+    state.role = leader
+    return leader
