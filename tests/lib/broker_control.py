@@ -1,0 +1,76 @@
+"""Commands and tickets for the controller, short enough to read in a test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from broker_machine import MachineDriver
+from ottla.broker.commands import ControlTicket
+from ottla.broker.config import ClusterConfig
+from ottla.broker.controller import Controller
+from ottla.broker.errors import ErrorCode
+
+CLUSTER_ID = "a-test-cluster"
+NEVER = 10**15
+
+
+def create(name: str, **fields: Any) -> dict[str, Any]:
+    """A create_topic command; one partition on one node unless said otherwise."""
+    if "assignments" not in fields:
+        fields = {"partitions": 1, "replication_factor": 1, **fields}
+    return {"type": "create_topic", "name": name, **fields}
+
+
+def delete(name: str) -> dict[str, Any]:
+    """A delete_topic command by name."""
+    return {"type": "delete_topic", "name": name}
+
+
+def ids_for(node: int) -> dict[str, Any]:
+    """An allocate_producer_ids command."""
+    return {"type": "allocate_producer_ids", "node": node}
+
+
+def ticket(command: dict[str, Any], deadline: int = NEVER) -> ControlTicket:
+    """A ticket for a command; nobody waits for it but the test."""
+    return ControlTicket(command, lambda _: None, deadline)
+
+
+class ControllerDriver(MachineDriver[Controller]):
+    """A controller with a few words of its own."""
+
+    def ask(self, command: dict[str, Any]) -> ControlTicket:
+        """Submit one command, let everything settle, return its ticket: it must be answered."""
+        asked = ticket(command)
+        self.submit(asked)
+        self.settle()
+        assert asked in self.answered(), f"no answer to {command}"
+        return asked
+
+    def decided(self, command: dict[str, Any]) -> dict[str, Any]:
+        """As `ask`, for a command that must succeed: its result."""
+        asked = self.ask(command)
+        assert asked.error is ErrorCode.NONE, f"{asked.error.name}: {asked.result}"
+        return asked.result
+
+    def refusal(self, command: dict[str, Any]) -> tuple[ErrorCode, str]:
+        """As `ask`, for a command that must be refused: code and message."""
+        asked = self.ask(command)
+        assert asked.error is not ErrorCode.NONE, f"{command} was not refused"
+        return asked.error, asked.result.get("message", "")
+
+
+def controller(
+    nodes: tuple[int, ...] = (1, 2, 3), *, compact_every: int = 1000, **settings: Any
+) -> ControllerDriver:
+    """A controller that has seen nothing yet; `settings` are those of `ClusterConfig`."""
+    config = ClusterConfig(**settings)
+    return ControllerDriver(Controller(CLUSTER_ID, nodes, config, compact_every=compact_every))
+
+
+def leader(nodes: tuple[int, ...] = (1, 2, 3), **settings: Any) -> ControllerDriver:
+    """A controller that leads term 1 and has synced."""
+    driver = controller(nodes, **settings)
+    driver.lead(term=1)
+    driver.commit()
+    return driver
