@@ -16,8 +16,8 @@ Rules for the driver:
    was heard, before it acts on a follower's deadline and before it steps any RequestVote; and
    `HeartbeatReply(context=0)` before it acts on a leader's deadline. `commit_known_to` says what
    commit index such a heartbeat may carry.
-3. **Writes** finish in the order in which their `Ready` was taken, and `persisted` is called once
-   for each that had `append` or `snapshot`.
+3. **Writes** finish in the order in which their `Ready` was taken, and `persisted` is called for
+   each that had `append` or `snapshot`, or for the last of several that finished together.
 4. **Bytes** are the driver's: it fills `entries` and `chunk` before a message leaves, and drops the
    message if it cannot read them; the core sends again what stays unanswered.
 
@@ -189,8 +189,9 @@ class RaftCore:
             replication.advance_commit(state, state.role)
 
     def compact(self, meta: SnapshotMeta) -> None:
-        """The caller stored a snapshot and dropped the log up to `meta.index`, which must be
-        committed and persisted here. Ignored if a newer snapshot took its place meanwhile."""
+        """The caller stores a snapshot and drops the log up to `meta.index`, which is committed
+        here; both are written after everything handed out so far. Ignored if a newer snapshot took
+        its place meanwhile."""
         state = self._state
         if meta.index >= state.log.first_index:
             assert meta.index <= state.commit, (

@@ -12,8 +12,9 @@ Payloads are never here; they pass through `Ready` on their way to the store. Wh
   that are still the log's (see `finish_write`).
 * **Voters**, from the latest CONFIGURATION entry or snapshot.
 
-Invariants: `snapshot.index == first_index - 1` where there is a snapshot;
-`first_index - 1 <= persisted <= last_index`; terms never fall from one run to the next.
+Invariants: `snapshot.index == first_index - 1` where there is a snapshot; `persisted <= last_index`
+(it may lag behind the boundary while the snapshot is still being written); terms never fall from
+one run to the next.
 """
 
 from __future__ import annotations
@@ -207,9 +208,8 @@ class RaftLog:
 
     def compact(self, meta: SnapshotMeta) -> None:
         """Forget everything up to `meta.index`; a stored snapshot stands for it now."""
-        assert self.first_index <= meta.index <= self.persisted, (
-            f"compact to {meta.index}, but the log is {self.first_index}..{self.last_index}, "
-            f"persisted through {self.persisted}"
+        assert self.first_index <= meta.index <= self.last_index, (
+            f"compact to {meta.index}, but the log is {self.first_index}..{self.last_index}"
         )
         term = self.term_at(meta.index)
         assert term == meta.term, f"entry {meta.index} has term {term}, the snapshot {meta.term}"
@@ -241,8 +241,9 @@ class RaftLog:
         Returns whether `persisted` grew. Comparing the entry's term with the log's is not enough:
         an entry may be truncated, replaced, and come back by a third leader while all three writes
         are under way (append ABA). Completions come in order, so the oldest write with this end is
-        meant, and truncation has lowered what it still counts for. One that names no write under
-        way is ignored.
+        meant, and truncation has lowered what it still counts for. A caller that makes several
+        writes one may name the last only: at worst too little is believed until the next one. An
+        end that names no write under way is ignored.
         """
         writes = self._writes
         if not any(write.index == index and write.term == term for write in writes):
