@@ -34,11 +34,11 @@ class ProducerMutex(Generic[Waiter]):
 
         `waiter` is not None, which is `release`'s word for *nobody*.
         """
-        assert waiter is not None, f"None stands in line for producer {producer_id}"
         lines = self._lines
         if producer_id not in lines:
             lines[producer_id] = None
             return True
+        assert waiter is not None, f"None stands in line for producer {producer_id}"
         line = lines[producer_id]
         if line is None:
             lines[producer_id] = deque((waiter,))

@@ -248,8 +248,10 @@ class ProducerTable:
     # ---- who may be forgotten
 
     def longest_idle(self, count: int | None = None) -> list[ProducerId]:
-        """At most `count` candidates for eviction (None: all), by last applied index: the same on all replicas
-        but for those with a request in flight here, who are never among them."""
+        """At most `count` candidates for eviction (None: all), by last applied index.
+
+        The same on all replicas but for those with a request in flight here: never among them.
+        """
         return list(islice(self._idle(), count))
 
     def idle_since(self, before: Micros, count: int | None = None) -> list[ProducerId]:

@@ -1,0 +1,82 @@
+"""The rules of profile `reference` once more, slow and plain, to compare the table with.
+
+State is a list of what was applied and a list of what was begun; every question replays both from
+the beginning. Nothing here is shared with the package but the identity tuple.
+"""
+
+from dataclasses import dataclass, field
+
+from ottla.log.types import BatchIdentity
+
+WINDOW = 5
+
+
+@dataclass
+class Begun:
+    """A request in flight."""
+
+    who: BatchIdentity
+    term: int
+    index: int = 0
+    uncertain: bool = False
+
+
+@dataclass
+class Known:
+    """What a replay says of one producer: its epoch, and all its batches in that epoch."""
+
+    epoch: int
+    batches: list[tuple[int, int, int]] = field(default_factory=list)
+
+
+@dataclass
+class NaiveTable:
+    """A producer table as a list of events."""
+
+    room: int
+    applied: list[tuple[str, object]] = field(default_factory=list)
+    begun: list[Begun] = field(default_factory=list)
+    expiring: set[int] = field(default_factory=set)
+
+    def replay(self) -> dict[int, Known]:
+        """The applied state."""
+        state: dict[int, Known] = {}
+        for what, value in self.applied:
+            if what == "expire":
+                state.pop(value, None)
+                continue
+            (pid, epoch, first, last), offset = value
+            if pid not in state or state[pid].epoch != epoch:
+                state[pid] = Known(epoch)
+            state[pid].batches.append((first, last, offset))
+        return state
+
+    def decide(self, who: BatchIdentity, term: int) -> tuple[str, int | None]:
+        """Label of the row, and the offset if it is a duplicate."""
+        pid, epoch, first, last = who
+        if pid < 0 or not 0 <= epoch < 2**15 or not 0 <= first < 2**31 or not 0 <= last < 2**31:
+            return "malformed", None
+        state = {p: k for p, k in self.replay().items() if p not in self.expiring}
+        mine = [b for b in self.begun if b.who.producer_id == pid]
+        if pid not in state and not mine:
+            known = set(state) | {b.who.producer_id for b in self.begun}
+            if len(known) >= self.room:
+                return "table-full", None
+            return ("unknown-start" if first == 0 else "unknown-resumes"), None
+        if any(b.uncertain for b in mine):
+            return "uncertain", None
+        current = mine[-1].who.epoch if mine else state[pid].epoch
+        if epoch < current:
+            return "stale-epoch", None
+        if epoch > current:
+            return ("epoch-start" if first == 0 else "epoch-start-missing"), None
+        stored = state.get(pid)
+        batches = stored.batches[-WINDOW:] if stored and stored.epoch == current else []
+        for known_first, known_last, offset in batches:
+            if (known_first, known_last) == (first, last):
+                return "duplicate", offset
+        if any(b.who == who and b.term == term for b in mine):
+            return "in-flight", None
+        tail = mine[-1].who.last_sequence if mine else batches[-1][1]
+        following = 0 if tail == 2**31 - 1 else tail + 1
+        return ("next" if first == following else "gap"), None
