@@ -24,7 +24,7 @@ deadline is near. Barriers (read index) use real messages, never beats.
 | follower with a higher term in one group of many | every ack names it, until the claim changes |
 | follower without a replica (not yet, or no longer) | the ack names it with term 0 |
 | late ack, check-quorum | an ack counts as of when its beat was *sent*, by the sender's clock |
-| commit beyond what a follower holds | its item carries min(commit, match), then more as it grows |
+| commit beyond what a follower holds | its item carries min(commit, its match), then more |
 
 An ack vouches for no group that it names. Because an idle beat looks at no group, the node must say
 when the term of a hosted core moves, and when a replica is opened or closed: `term_moved`.
@@ -36,7 +36,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from ottla.broker.beat_messages import NO_REPLICA, SEND_FULL, Beat, BeatAck, BeatItem
-from ottla.broker.beats_out import Led, Outgoing
+from ottla.broker.beats_out import KnownTo, Led, Outgoing
 from ottla.raft.messages import Heartbeat, HeartbeatReply, Message
 from ottla.raft.types import NO_NODE, GroupId, LogIndex, Micros, NodeId, Term
 
@@ -124,19 +124,20 @@ class BeatBook:
         self,
         group: GroupId,
         commit: LogIndex,
-        matches: Mapping[NodeId, LogIndex] | None = None,
+        known_to: KnownTo | None = None,
     ) -> None:
-        """`commit` moved; `matches` is what each follower holds for certain.
+        """`commit` moved; `known_to(follower)` is what a follower holds for certain.
 
-        `matches` is looked up when a beat is made, so a live view is best; None keeps the one that
-        was given last. A follower without a match is told commit 0. O(1); without effect when this
-        node does not lead the group.
+        It is asked when a beat is made, and again for a follower that was behind
+        (`RaftCore.commit_known_to` is meant). None keeps the one given last in this leadership;
+        before there was any, followers are told commit 0. O(1); without effect when this node does
+        not lead the group.
         """
         led = self._led.get(group)
         if led is not None:
             led.commit = commit
-            if matches is not None:
-                led.matches = matches
+            if known_to is not None:
+                led.known_to = known_to
             self._dirty[group] = None
 
     def urgent(self, group: GroupId) -> None:

@@ -7,22 +7,31 @@ until an acknowledgement covers it. Withdrawn claims stay in `told` for as long 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from typing import TypeAlias
 
 from ottla.broker.beat_messages import NO_REPLICA, Beat, BeatAck, BeatItem
 from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term
+
+KnownTo: TypeAlias = Callable[[NodeId], LogIndex]
+"""What a follower holds for certain (at least as far as it is committed); 0 when unknown."""
+
+
+def known_to_nobody(_follower: NodeId) -> LogIndex:
+    """What followers hold before anything was heard of them: nothing."""
+    return 0
 
 
 class Led:
     """A group this node leads."""
 
-    __slots__ = ("claimed", "commit", "followers", "matches", "term")
+    __slots__ = ("claimed", "commit", "followers", "known_to", "term")
 
     def __init__(self, term: Term, followers: tuple[NodeId, ...], commit: LogIndex):
         self.term = term
         self.followers = followers
         self.commit = commit
-        self.matches: Mapping[NodeId, LogIndex] = {}
+        self.known_to: KnownTo = known_to_nobody
         self.claimed: dict[NodeId, int] = {}
         """By peer: a generation that holds this claim, as all later ones do."""
 
@@ -74,9 +83,9 @@ class Outgoing:
         peer = self.peer
         if peer in led.followers:
             commit = led.commit
-            match = led.matches.get(peer, 0)
-            if match < commit:
-                commit = match
+            known = led.known_to(peer)
+            if known < commit:
+                commit = known
                 self._lagging[group] = None
         else:
             commit = NO_REPLICA
