@@ -45,6 +45,11 @@ class Slot:
         self.on_lost: Callable[[], None] | None = None
         """Called once if the connection is lost before the request was finished."""
 
+    @property
+    def finished(self) -> bool:
+        """Whether it is settled, by an answer or by the loss of the connection."""
+        return self.parts is not None
+
     def finish(self, parts: Sequence[bytes | memoryview] = (), closing: str | None = None) -> bool:
         """Settle what this request leaves; False (and no change) when it was settled before."""
         if self.parts is not None:

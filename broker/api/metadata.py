@@ -67,21 +67,15 @@ class _Creation:
         self.names = names
         self.failed: dict[str, ErrorCode] = {}
         self.deadline = call.host.now() + CREATION_WAIT
-        self.gone = False
 
     def begin(self) -> None:
         """Ask the controller for every topic."""
-        self.call.on_cancel(self.cancel)
         for name in self.names:
             self.call.host.control(
                 {"type": "create_topic", "name": name},
                 lambda error, _result, name=name: self.decided(name, error),  # type: ignore[misc]
                 self.deadline,
             )
-
-    def cancel(self) -> None:
-        """The client is gone; nobody looks any more."""
-        self.gone = True
 
     def decided(self, name: str, error: ErrorCode) -> None:
         """The controller has decided about one topic."""
@@ -99,7 +93,7 @@ class _Creation:
         if now >= self.deadline or all(_is_led(host, name) for name in names):
             absent = dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)
             _answer(self.call, _named(self.request, host, absent | self.failed))
-        elif not self.gone:
+        elif not self.call.finished:
             host.call_at(now + LOOK_EVERY, self.look)
 
 

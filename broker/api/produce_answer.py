@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from struct import Struct
 from typing import NamedTuple
 
+from ottla.broker.api.packing import INT, count, string, varint
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import BrokerImage
 from ottla.log.types import NO_OFFSET, NO_TIMESTAMP, Millis, Offset
@@ -28,13 +29,11 @@ _V3 = Struct(">ihqq")
 _V5 = Struct(">ihqqq")
 _V8 = Struct(">ihqqqi")
 _V9 = Struct(">ihqqqB")
-_LENGTH16 = Struct(">h")
-_INT = Struct(">i")
 _LEADER = Struct(">BBBiiB")
 
-_OLD_TAIL = _INT.pack(0)
+_OLD_TAIL = INT.pack(0)
 """throttle_time 0."""
-_TAIL = b"\0" + _INT.pack(0) + b"\0"
+_TAIL = b"\0" + INT.pack(0) + b"\0"
 """Tags of the one topic, throttle_time 0, tags of the response."""
 
 
@@ -57,10 +56,8 @@ TopicAnswer = tuple[str, Sequence[PartitionAnswer]]
 
 def one_head(topic: str, version: int) -> bytes:
     """The part of an answer for one partition that comes before the partition itself."""
-    name = topic.encode()
-    if version < FLEXIBLE_FROM:
-        return _INT.pack(1) + _LENGTH16.pack(len(name)) + name + _INT.pack(1)
-    return b"\2" + _varint(len(name) + 1) + name + b"\2"
+    flexible = version >= FLEXIBLE_FROM
+    return count(1, flexible) + string(topic, flexible) + count(1, flexible)
 
 
 def pack_one(head: bytes, version: int, answer: PartitionAnswer | Sequence[int]) -> bytes:
@@ -81,14 +78,10 @@ def pack_one(head: bytes, version: int, answer: PartitionAnswer | Sequence[int])
 def pack(version: int, topics: Sequence[TopicAnswer], brokers: Iterable[BrokerImage] = ()) -> bytes:
     """The whole answer; `brokers` are the endpoints to name when somebody asked the wrong node."""
     flexible = version >= FLEXIBLE_FROM
-    parts = [_varint(len(topics) + 1) if flexible else _INT.pack(len(topics))]
+    parts = [count(len(topics), flexible)]
     leaders: list[NodeId] = []
     for topic, answers in topics:
-        name = topic.encode()
-        if flexible:
-            parts += (_varint(len(name) + 1), name, _varint(len(answers) + 1))
-        else:
-            parts += (_LENGTH16.pack(len(name)), name, _INT.pack(len(answers)))
+        parts += (string(topic, flexible), count(len(answers), flexible))
         for answer in answers:
             parts.append(_partition(version, answer))
             if answer.error == ErrorCode.NOT_LEADER_OR_FOLLOWER:
@@ -109,12 +102,10 @@ def _partition(version: int, answer: PartitionAnswer) -> bytes:
         return _V3.pack(index, error, base, time)
     if version < 8:
         return _V5.pack(index, error, base, time, start)
-    text = None if message is None else message.encode()
     if version == 8:
-        tail = b"\xff\xff" if text is None else _LENGTH16.pack(len(text)) + text
-        return _V8.pack(index, error, base, time, start, 0) + tail
-    tail = b"\0" if text is None else _varint(len(text) + 1) + text
-    return _V9.pack(index, error, base, time, start, 1) + tail + _leader(version, answer)
+        return _V8.pack(index, error, base, time, start, 0) + string(message, flexible=False)
+    text = string(message, flexible=True)
+    return _V9.pack(index, error, base, time, start, 1) + text + _leader(version, answer)
 
 
 def _leader(version: int, answer: PartitionAnswer) -> bytes:
@@ -127,21 +118,9 @@ def _leader(version: int, answer: PartitionAnswer) -> bytes:
 def _endpoints(brokers: Sequence[BrokerImage]) -> bytes:
     if not brokers:
         return b"\0"
-    parts = [_varint(len(brokers) + 1)]
+    parts = [varint(len(brokers) + 1)]
     for broker in brokers:
-        host = broker.host.encode()
-        parts += (_INT.pack(broker.node), _varint(len(host) + 1), host, _INT.pack(broker.port))
-        parts.append(b"\0\0")  # no rack, no tags
+        parts += (INT.pack(broker.node), string(broker.host, flexible=True))
+        parts += (INT.pack(broker.port), b"\0\0")  # no rack, no tags
     field = b"".join(parts)
-    return b"\1\0" + _varint(len(field)) + field
-
-
-def _varint(value: int) -> bytes:
-    if value < 0x80:
-        return bytes((value,))
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    return b"\1\0" + varint(len(field)) + field

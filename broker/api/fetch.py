@@ -1,0 +1,225 @@
+"""Fetch (key 1), versions 4 to 12. Answers as measured on Apache Kafka 4.3.1 (facts/kafka.md 8b).
+
+* Only committed records are seen; the last stable offset is the high watermark, because there are
+  no transactions.
+* *Limits*: the first batch of the answer always comes whole, whatever the limits say (KIP-74);
+  beyond it whole batches as long as `partition_max_bytes` and `max_bytes` allow.
+* *Waiting*: with less than `min_bytes` to give, the request waits for the high watermarks to move,
+  at most `max_wait`. Any partition's error is answered at once.
+* *Sessions* (KIP-227, version 7 on) are refused politely: whoever asks for one gets a full answer
+  with session id 0, which means "none", and goes on without; going on with a session id that was
+  never given out is FETCH_SESSION_ID_NOT_FOUND.
+* Reads as a follower (replica_id >= 0) are NOT_LEADER_OR_FOLLOWER: replicas replicate by Raft.
+
+A request works in *rounds*: each asks every partition what may be seen from where the last round
+stopped, and reads it; between two rounds it watches the high watermarks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ottla.broker.api.call import Call
+from ottla.broker.api.fetch_answer import PartitionRead, pack
+from ottla.broker.codec import millis
+from ottla.broker.commands import ANY_EPOCH, FetchTicket, WatchTicket
+from ottla.broker.errors import ErrorCode
+from ottla.broker.host import HostedReplica
+from ottla.log.errors import CompactedError
+from ottla.log.types import NO_OFFSET, RecordBatch
+from ottla.raft.types import EntryKind
+
+FULL_FETCH_EPOCHS = (0, -1)
+"""Session epochs that ask for everything: a new session, or none."""
+
+
+def handle(request: Any, call: Call) -> None:
+    """Answer at once, or when there is enough."""
+    if call.version >= 7 and request.session_epoch not in FULL_FETCH_EPOCHS:
+        call.answer_parts(pack(call.version, [], ErrorCode.FETCH_SESSION_ID_NOT_FOUND))
+        return
+    _Fetch(request, call).round()
+
+
+class _Part:
+    """One partition of a fetch: where to go on, and what was read."""
+
+    __slots__ = (
+        "aborted_is_null",
+        "batches",
+        "bytes",
+        "epoch",
+        "error",
+        "full",
+        "high_watermark",
+        "limit",
+        "log_start_offset",
+        "next_offset",
+        "partition",
+        "replica",
+        "topic",
+    )
+
+    def __init__(self, topic: str, wanted: Any):
+        self.topic = topic
+        self.partition: int = wanted.partition
+        self.next_offset: int = wanted.fetch_offset
+        self.limit: int = wanted.partition_max_bytes
+        self.epoch: int = getattr(wanted, "current_leader_epoch", ANY_EPOCH)
+        self.replica: HostedReplica | None = None
+        self.error = ErrorCode.NONE
+        self.aborted_is_null = True
+        self.high_watermark = NO_OFFSET
+        self.log_start_offset = NO_OFFSET
+        self.batches: list[RecordBatch] = []
+        self.bytes = 0
+        self.full = False
+        """There is more, but the limits are used up."""
+
+    def answer(self) -> PartitionRead:
+        return PartitionRead(
+            self.partition,
+            self.error,
+            self.high_watermark,
+            self.log_start_offset,
+            self.batches,
+            self.aborted_is_null,
+        )
+
+
+class _Fetch:
+    """One request under way."""
+
+    def __init__(self, request: Any, call: Call):
+        host = call.host
+        self.call = call
+        self.max_bytes: int = request.max_bytes
+        self.min_bytes = min(request.min_bytes, self.max_bytes)
+        self.deadline = host.now() + max(millis(request.max_wait), 0) * 1000
+        self.parts = [
+            _Part(topic.topic, wanted) for topic in request.topics for wanted in topic.partitions
+        ]
+        for part in self.parts:
+            _locate(part, call, is_follower=request.replica_id >= 0)
+        self.bytes = 0
+        self.undecided = 0
+        self.watches: list[WatchTicket] = []
+        self.cancel_timer: Callable[[], None] | None = None
+        call.charge(max(0, min(self.max_bytes, sum(part.limit for part in self.parts))))
+        call.on_cancel(self.stop_waiting)
+
+    def round(self) -> None:
+        """Ask every partition that can still give something."""
+        host = self.call.host
+        asked = [part for part in self.parts if part.replica is not None and not part.error]
+        self.undecided = len(asked)
+        for part in asked:
+            ticket = FetchTicket(
+                part.next_offset, part.limit, part.epoch, self.decided, self.deadline, part
+            )
+            assert part.replica is not None
+            host.submit(part.replica, ticket)
+        if not asked:
+            self.finish()
+
+    def decided(self, ticket: FetchTicket) -> None:
+        """One partition has said what may be seen."""
+        part = ticket.owner
+        assert isinstance(part, _Part)
+        if ticket.error is ErrorCode.NONE:
+            part.high_watermark = ticket.high_watermark
+            part.log_start_offset = ticket.log_start_offset
+            if ticket.first_index:
+                self.read(part, ticket)
+        elif not part.batches:
+            part.error = ticket.error
+            part.high_watermark = part.log_start_offset = NO_OFFSET
+        self.undecided -= 1
+        if self.undecided == 0:
+            self.end_of_round()
+
+    def read(self, part: _Part, ticket: FetchTicket) -> None:
+        """Take what the limits allow."""
+        assert part.replica is not None
+        room = min(part.limit - part.bytes, self.max_bytes - self.bytes)
+        try:
+            entries = self.call.host.read(
+                part.replica.group, ticket.first_index, ticket.last_index, max(room, 0)
+            )
+        except CompactedError:
+            part.error = ErrorCode.OFFSET_OUT_OF_RANGE
+            part.high_watermark = part.log_start_offset = NO_OFFSET
+            return
+        part.full = entries[-1].index < ticket.last_index
+        for entry in entries:
+            if entry.kind is EntryKind.BATCH:
+                batch = entry.payload
+                assert isinstance(batch, RecordBatch)
+                if len(batch) > room and self.bytes:
+                    part.full = True
+                    break
+                part.batches.append(batch)
+                part.bytes += len(batch)
+                part.next_offset = batch.last_offset + 1
+                self.bytes += len(batch)
+                room -= len(batch)
+
+    def end_of_round(self) -> None:
+        """Answer, or wait for more, unless the client is gone."""
+        if self.call.finished:
+            return
+        enough = self.bytes >= self.min_bytes or any(part.full for part in self.parts)
+        failed = any(part.error for part in self.parts)
+        if enough or failed or self.call.host.now() >= self.deadline:
+            self.finish()
+            return
+        self.cancel_timer = self.call.host.call_at(self.deadline, self.finish)
+        # A watch that is answered at once would start the next round while this loop still runs.
+        self.watches = [
+            WatchTicket(part.high_watermark, self.moved, self.deadline, part)
+            for part in self.parts
+            if part.replica is not None
+        ]
+        for watch in list(self.watches):
+            part = watch.owner
+            assert isinstance(part, _Part)
+            assert part.replica is not None
+            if not watch.cancelled:
+                self.call.host.submit(part.replica, watch)
+
+    def moved(self, watch: WatchTicket) -> None:
+        """A high watermark passed what was seen, or leadership is lost, or time is up."""
+        if not watch.cancelled:
+            self.stop_waiting()
+            self.round()
+
+    def stop_waiting(self) -> None:
+        """Forget the watches and the timer."""
+        for watch in self.watches:
+            watch.cancelled = True
+        self.watches = []
+        if self.cancel_timer is not None:
+            self.cancel_timer()
+            self.cancel_timer = None
+
+    def finish(self) -> None:
+        """Answer with what there is."""
+        self.stop_waiting()
+        topics: dict[str, list[PartitionRead]] = {}
+        for part in self.parts:
+            topics.setdefault(part.topic, []).append(part.answer())
+        self.call.answer_parts(pack(self.call.version, list(topics.items())))
+
+
+def _locate(part: _Part, call: Call, *, is_follower: bool) -> None:
+    """Find the partition's replica, or say why there is none."""
+    host = call.host
+    topic = host.topics().get(part.topic)
+    if topic is None or not 0 <= part.partition < len(topic.partitions):
+        part.error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        part.aborted_is_null = False
+        return
+    part.replica = host.replica(part.topic, part.partition)
+    if part.replica is None or is_follower:
+        part.error = ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -1,0 +1,78 @@
+"""The answer to Fetch, packed by hand for versions 4 to 12, so that records are not copied.
+
+    throttle_time, error, session_id (v7+),
+    topics[ name, partitions[ partition, error, high_watermark, last_stable_offset,
+                              log_start_offset (v5+), aborted[], preferred_read_replica (v11+),
+                              records ] ]
+
+Version 12 is flexible: compact arrays, strings and records, tagged fields (KIP-482). The answer is
+a list of pieces; records are views of the batches as the log keeps them, with their stamps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from struct import Struct
+from typing import NamedTuple
+
+from ottla.broker.api.packing import INT, count, string, varint
+from ottla.broker.errors import ErrorCode
+from ottla.log.types import NO_OFFSET, Offset, RecordBatch
+
+FLEXIBLE_FROM = 12
+NO_SESSION = 0
+
+_TOP_V4 = Struct(">i")
+_TOP_V7 = Struct(">ihi")
+_V4 = Struct(">ihqq")
+_V5 = Struct(">ihqqq")
+
+Piece = bytes | memoryview
+
+
+class PartitionRead(NamedTuple):
+    """What is answered for one partition."""
+
+    partition: int
+    error: ErrorCode
+    high_watermark: Offset = NO_OFFSET
+    log_start_offset: Offset = NO_OFFSET
+    batches: Sequence[RecordBatch] = ()
+    aborted_is_null: bool = True
+    """Kafka answers null, but for partitions it does not know (facts/kafka.md 8b)."""
+
+
+def pack(
+    version: int,
+    topics: Sequence[tuple[str, Sequence[PartitionRead]]],
+    error: ErrorCode = ErrorCode.NONE,
+) -> list[Piece]:
+    """The answer in pieces. The last stable offset is the high watermark: no transactions."""
+    flexible = version >= FLEXIBLE_FROM
+    tags = b"\0" if flexible else b""
+    head = _TOP_V7.pack(0, error, NO_SESSION) if version >= 7 else _TOP_V4.pack(0)
+    pieces: list[Piece] = [head + count(len(topics), flexible)]
+    for name, partitions in topics:
+        pieces.append(string(name, flexible) + count(len(partitions), flexible))
+        for read in partitions:
+            _partition(version, read, pieces)
+            pieces.append(tags)
+        pieces.append(tags)
+    pieces.append(tags)
+    return pieces
+
+
+def _partition(version: int, read: PartitionRead, pieces: list[Piece]) -> None:
+    flexible = version >= FLEXIBLE_FROM
+    high = read.high_watermark
+    if version >= 5:
+        head = _V5.pack(read.partition, read.error, high, high, read.log_start_offset)
+    else:
+        head = _V4.pack(read.partition, read.error, high, high)
+    head += count(-1 if read.aborted_is_null else 0, flexible)
+    if version >= 11:
+        head += INT.pack(-1)
+    size = sum(map(len, read.batches))
+    pieces.append(head + (varint(size + 1) if flexible else INT.pack(size)))
+    for batch in read.batches:
+        pieces.extend(batch.parts())

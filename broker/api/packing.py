@@ -1,0 +1,33 @@
+"""Pieces of Kafka's encodings for the answers that are packed by hand (Produce and Fetch)."""
+
+from __future__ import annotations
+
+from struct import Struct
+
+INT = Struct(">i")
+SHORT = Struct(">h")
+
+
+def varint(value: int) -> bytes:
+    """An unsigned varint (KIP-482)."""
+    if value < 0x80:
+        return bytes((value,))
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def string(text: str | None, flexible: bool) -> bytes:
+    """A nullable string, compact or not."""
+    if text is None:
+        return b"\0" if flexible else b"\xff\xff"
+    data = text.encode()
+    return (varint(len(data) + 1) if flexible else SHORT.pack(len(data))) + data
+
+
+def count(items: int, flexible: bool) -> bytes:
+    """The length before the items of an array, compact or not."""
+    return varint(items + 1) if flexible else INT.pack(items)
