@@ -26,14 +26,18 @@ were judged with it: the client hears REQUEST_TIMED_OUT and the data stays (susp
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+import msgpack
 
 from ottla.broker.commands import ProduceTicket, Ticket
 from ottla.broker.errors import DEFECT_CODES, REASON_CODES, ErrorCode, omits_log_start
 from ottla.broker.machine import Proposals
 from ottla.broker.partition_state import PartitionState
+from ottla.idempotency.decisions import Accept, Duplicate, Park, Reject
 from ottla.idempotency.mutex import ProducerMutex
-from ottla.idempotency.rules import Accept, Duplicate, Park, Reason
+from ottla.idempotency.rules import RejectReason
 from ottla.idempotency.table import ProducerTable
 from ottla.log.record_batch import check_batch, identity
 from ottla.log.types import ProducerId
@@ -46,16 +50,19 @@ from ottla.raft.types import (
 )
 
 
+def encode_command(name: str, argument: Any) -> bytes:
+    """A decision of the state machine as it stands in the log; see `partition.py` for the list."""
+    return cast(bytes, msgpack.packb([name, argument]))
+
+
 class CommandItem:
     """A decision of the state machine on its way into the log."""
 
-    __slots__ = ("held", "index", "payload", "ticket")
+    __slots__ = ("index", "payload", "ticket")
 
-    def __init__(self, payload: bytes, ticket: Ticket | None, held: tuple[ProducerId, ...] = ()):
+    def __init__(self, payload: bytes, ticket: Ticket | None):
         self.payload = payload
         self.ticket = ticket
-        self.held = held
-        """Producers whose mutex stays taken until this command is applied (expiry)."""
         self.index: LogIndex = 0
 
 
@@ -68,15 +75,14 @@ class Admission:
     def __init__(self, state: PartitionState, table: ProducerTable):
         self.state = state
         self.table = table
-        self.mutex = ProducerMutex()
+        self.counters = state.settings.counters
+        self.mutex: ProducerMutex[ProduceTicket] = ProducerMutex()
         self._awaiting_sync: deque[ProduceTicket] = deque()
         self._queue: deque[Item] = deque()
         self._taken: list[Item] = []
         self._gaps: list[ProduceTicket] = []
         """Gaps found since the last barrier was asked for."""
         self._barriers: deque[list[ProduceTicket]] = deque()
-        self._awaiting_room: deque[ProduceTicket] = deque()
-        """Producers that found the table full and wait for an eviction."""
 
     # --- admit -----------------------------------------------------------------------------
 
@@ -129,18 +135,24 @@ class Admission:
         who = identity(ticket.batch)
         assert who is not None, "only batches with a producer id are evaluated"
         decision = self.table.decide(who, ticket.term)
-        if decision.__class__ is Accept:
+        if isinstance(decision, Reject) and decision.reason is RejectReason.TABLE_FULL:
+            if not self._make_room():
+                self.state.refuse(ticket, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+                return False
+            decision = self.table.decide(who, ticket.term)
+        if isinstance(decision, Accept):
             ticket.in_flight = self.table.begin(who, ticket.term)
             ticket.in_flight.owner = ticket
             self._queue.append(ticket)
             return True
         if isinstance(decision, Duplicate):
+            self.counters.duplicates_answered += 1
             ticket.log_append_time = decision.max_timestamp
             self.state.accept(ticket, decision.base_offset)
         elif isinstance(decision, Park):
             self._park(ticket, decision)
         else:
-            self._reject(ticket, decision.reason)
+            self._reject(ticket, decision)
         return False
 
     def _park(self, ticket: ProduceTicket, decision: Park) -> None:
@@ -149,17 +161,18 @@ class Admission:
             # The original is in this log already, and this client asked for no more than that.
             self.state.accept(ticket, original.batch.base_offset)
         else:
+            self.counters.duplicates_parked += 1
             self.table.park(decision.in_flight, ticket)
 
-    def _reject(self, ticket: ProduceTicket, reason: Reason) -> None:
-        if reason is Reason.GAP and not ticket.barrier_passed:
+    def _reject(self, ticket: ProduceTicket, decision: Reject) -> None:
+        if decision.barrier and not ticket.barrier_passed:
             # A deposed leader that has not noticed would see gaps where there are none
             # (redpanda 12712), so the answer waits until leadership is proved.
             self._gaps.append(ticket)
-        elif reason is Reason.TABLE_FULL:
-            self._make_room(ticket)
-        else:
-            self.state.refuse(ticket, REASON_CODES[reason])
+            return
+        if decision.reason is RejectReason.GAP:
+            self.counters.gaps_refused += 1
+        self.state.refuse(ticket, REASON_CODES[decision.reason])
 
     # --- barriers for gaps -----------------------------------------------------------------
 
@@ -169,6 +182,7 @@ class Admission:
             return 0
         self._barriers.append(self._gaps)
         self._gaps = []
+        self.counters.barriers += 1
         return 1
 
     def barrier_done(self, confirmed: bool) -> None:
@@ -182,30 +196,21 @@ class Admission:
 
     # --- room in the producer table ---------------------------------------------------------
 
-    def _make_room(self, ticket: ProduceTicket) -> None:
-        victim = next(
-            (each for each in self.table.longest_idle() if self.mutex.acquire(each, None)), None
-        )
-        if victim is None:
-            self.state.refuse(ticket, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
-            return
-        self._awaiting_room.append(ticket)
-        self.expire((victim,))
+    def _make_room(self) -> bool:
+        """Decide to forget the producer that was idle longest. False: all have requests in flight.
 
-    def expire(self, producer_ids: tuple[ProducerId, ...]) -> None:
-        """Propose to forget producers whose mutex the caller has taken for it.
-
-        Until that is applied their requests queue on the mutex, so none with a request in flight
-        is ever forgotten.
+        The decision lies in the log before the batch that needed the room, and requests are judged
+        as if it were applied already.
         """
-        self._queue.append(CommandItem(self.table.encode_expire(producer_ids), None, producer_ids))
+        victims = self.table.longest_idle(1)
+        self.expire(victims)
+        return bool(victims)
 
-    def expired(self, item: CommandItem) -> None:
-        """Producers were forgotten: their own requests go on, and those who waited for room."""
-        for producer_id in item.held:
-            self._release(producer_id)
-        if self._awaiting_room:
-            self._enter(self._awaiting_room.popleft())
+    def expire(self, producer_ids: Sequence[ProducerId]) -> None:
+        """Queue the decision to forget idle producers."""
+        if producer_ids:
+            self.table.expire(producer_ids)
+            self._queue.append(CommandItem(encode_command("expire", list(producer_ids)), None))
 
     # --- the leader queue -------------------------------------------------------------------
 
@@ -283,15 +288,13 @@ class Admission:
         for ticket in self._everyone_waiting():
             state.not_leader(ticket)
         self._awaiting_sync.clear()
-        self._awaiting_room.clear()
         self._gaps.clear()
         for gaps in self._barriers:
             gaps.clear()
 
     def _everyone_waiting(self) -> Iterable[ProduceTicket]:
         yield from self._awaiting_sync
-        yield from self._awaiting_room
-        yield from (each for each in self.mutex.drop_all() if each is not None)
+        yield from self.mutex.drop_all()
         yield from self._gaps
         for gaps in self._barriers:
             yield from gaps
@@ -303,23 +306,22 @@ class Admission:
         elsewhere; everything else keeps its place and may still be stored.
         """
         state = self.state
-        for waiting in (self._awaiting_sync, self._awaiting_room):
-            for _ in range(len(waiting)):
-                ticket = waiting.popleft()
-                if ticket.deadline <= now:
-                    state.not_leader(ticket)
-                else:
-                    waiting.append(ticket)
-        for ticket in (*self.mutex.waiters(), *self._queue):
-            if isinstance(ticket, ProduceTicket) and ticket.deadline <= now:
-                state.refuse(ticket, ErrorCode.REQUEST_TIMED_OUT)
+        waiting = self._awaiting_sync
+        for _ in range(len(waiting)):
+            ticket = waiting.popleft()
+            if ticket.deadline <= now:
+                state.not_leader(ticket)
+            else:
+                waiting.append(ticket)
+        for item in (*self.mutex.waiters(), *self._queue):
+            if isinstance(item, ProduceTicket) and item.deadline <= now:
+                state.refuse(item, ErrorCode.REQUEST_TIMED_OUT)
 
     def open_tickets(self) -> Iterable[Ticket]:
         """Every ticket in here that waits for its answer."""
         yield from self._awaiting_sync
-        yield from self._awaiting_room
         yield from self._gaps
         for gaps in self._barriers:
             yield from gaps
-        yield from (each for each in self.mutex.waiters() if each is not None)
+        yield from self.mutex.waiters()
         yield from (each for each in self._queue if isinstance(each, ProduceTicket))

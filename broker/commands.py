@@ -227,4 +227,3 @@ class ControlTicket(Ticket):
         self.result: dict[str, Any] = {}
         self.term: Term = 0
         self.index: LogIndex = 0
-

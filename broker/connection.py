@@ -24,7 +24,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from struct import Struct
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import cast, TYPE_CHECKING, Any, NamedTuple
 
 from ottla.broker.api import table
 from ottla.broker.api.call import Call
@@ -110,8 +110,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """asyncio: the client is there."""
-        assert isinstance(transport, asyncio.Transport), f"no stream transport: {transport!r}"
-        self.transport = transport
+        # uvloop has a class of its own for it.
+        self.transport = cast(asyncio.Transport, transport)
         transport.set_write_buffer_limits(high=WRITE_HIGH_WATER)
         self.server.opened(self)
         self._steer_reading()

@@ -270,6 +270,9 @@ class Controller:
     def follower_progress(self, follower: NodeId, match: LogIndex, now: Micros) -> None:
         """Of no interest here: the controller has no in-sync rule beyond Raft's majority."""
 
+    def follower_contact(self, follower: NodeId, at: Micros) -> None:
+        """Of no interest here, as above."""
+
     def _stop_leading(self) -> None:
         self._term = 0
         for number in tuple(self._open):

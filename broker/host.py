@@ -96,9 +96,7 @@ class Host(Protocol):
     def submit(self, replica: HostedReplica, ticket: Ticket) -> None:
         """Put a command into the replica's inbox; it takes its turn soon."""
 
-    def read(
-        self, group: GroupId, first: LogIndex, last: LogIndex, max_bytes: int
-    ) -> list[Entry]:
+    def read(self, group: GroupId, first: LogIndex, last: LogIndex, max_bytes: int) -> list[Entry]:
         """Committed entries `first..last` of a hosted replica: at most `max_bytes`, at least one.
 
         Raises `ottla.log.errors.CompactedError` when they are gone.
@@ -116,8 +114,6 @@ class Host(Protocol):
         decided in time (then it may still be).
         """
 
-    def new_producer_id(
-        self, done: Callable[[ErrorCode, ProducerId, ProducerEpoch], None]
-    ) -> None:
+    def new_producer_id(self, done: Callable[[ErrorCode, ProducerId, ProducerEpoch], None]) -> None:
         """A producer id nobody ever had, epoch 0; COORDINATOR_LOAD_IN_PROGRESS while no block of
         ids could be had."""

@@ -94,6 +94,9 @@ class Machine(Protocol):
     def follower_progress(self, follower: NodeId, match: LogIndex, now: Micros) -> None:
         """Leading: the follower's log is known to equal ours up to `match`."""
 
+    def follower_contact(self, follower: NodeId, at: Micros) -> None:
+        """Leading: the follower was alive and following at `at`, maybe some time ago."""
+
     def leading(self, term: Term, term_start: LogIndex, now: Micros) -> None:
         """This node leads `term`, whose first entry is `term_start`."""
 

@@ -25,7 +25,7 @@ from typing import Any, cast
 
 import msgpack
 
-from ottla.broker.admission import Admission, CommandItem
+from ottla.broker.admission import Admission, CommandItem, encode_command
 from ottla.broker.commands import (
     DeleteRecordsTicket,
     EpochEndTicket,
@@ -42,9 +42,9 @@ from ottla.broker.partition_state import PartitionSettings, PartitionState
 from ottla.broker.purgatory import Purgatory
 from ottla.broker.reads import Reads
 from ottla.idempotency.table import ProducerTable
-from ottla.log.offset_index import OffsetIndex
+from ottla.log.offset_index import IndexState, OffsetIndex
 from ottla.log.record_batch import identity
-from ottla.log.types import RecordBatch
+from ottla.log.types import EpochStart, RecordBatch
 from ottla.raft.types import Entry, EntryKind, LogIndex, Micros, NodeId, Snapshot, Term
 
 SNAPSHOT_VERSION = 1
@@ -107,7 +107,7 @@ class Partition:
             ticket.log_start_offset = state.log_start_offset
             state.answer(ticket, ErrorCode.NONE)
         else:
-            self.admission.command(msgpack.packb(["delete_records", offset]), ticket)
+            self.admission.command(encode_command("delete_records", offset), ticket)
 
     # --- time ----------------------------------------------------------------------------------
 
@@ -140,10 +140,7 @@ class Partition:
         self._next_expiry_check = now + expiry // EXPIRY_CHECKS_PER_PERIOD
         if not self.state.synced:
             return
-        idle = self.table.idle_since(now - expiry)[:MAX_EXPIRED_AT_ONCE]
-        free = tuple(each for each in idle if self.admission.mutex.acquire(each, None))
-        if free:
-            self.admission.expire(free)
+        self.admission.expire(self.table.idle_since(now - expiry, MAX_EXPIRED_AT_ONCE))
 
     # --- the way into the log --------------------------------------------------------------------
 
@@ -166,6 +163,7 @@ class Partition:
     def appended(self, entries: Sequence[Entry]) -> None:
         """These entries are the tail of the local log now."""
         self.state.index.extend(entries)
+        self.table.log_written = self.state.index.next_offset > 0
 
     def truncated(self, first: LogIndex) -> None:
         """Entries from `first` on are gone: another leader's log replaced them."""
@@ -186,7 +184,7 @@ class Partition:
             if entry.kind == EntryKind.BATCH:
                 self._apply_batch(cast(RecordBatch, entry.payload), entry, now, enough)
             elif entry.kind == EntryKind.COMMAND:
-                self._apply_command(cast(bytes, entry.payload))
+                self._apply_command(cast(bytes, entry.payload), entry.index)
             state.applied = entry.index
             if waiting:
                 item = self.purgatory.settle(entry.index, enough)
@@ -215,10 +213,10 @@ class Partition:
                 self.purgatory.answer(ticket, batch.base_offset, enough)
         self.state.high_watermark = batch.base_offset + batch.last_offset_delta + 1
 
-    def _apply_command(self, payload: bytes) -> None:
+    def _apply_command(self, payload: bytes, index: LogIndex) -> None:
         name, argument = msgpack.unpackb(payload)
         if name == "expire":
-            self.table.apply_expire(argument)
+            self.table.apply_expire(argument, index=index)
         else:
             assert name == "delete_records", f"unknown command {name!r} in the log"
             self._apply_delete_records(argument)
@@ -230,8 +228,6 @@ class Partition:
 
     def _finish_command(self, item: CommandItem) -> None:
         """Answer the command's own ticket, compact what it made superfluous."""
-        if item.held:
-            self.admission.expired(item)
         if isinstance(item.ticket, DeleteRecordsTicket):
             item.ticket.log_start_offset = self.state.log_start_offset
             self.state.answer(item.ticket, ErrorCode.NONE)
@@ -251,7 +247,8 @@ class Partition:
         state = self.state
         state.leading, state.leader, state.term = True, self.settings.node, term
         state.term_start = term_start
-        state.in_sync.started(now)
+        self.settings.counters.leaderships += 1
+        state.in_sync.begin(now, state.index.last_index)
 
     def not_leading(self, leader: NodeId, term: Term, now: Micros) -> None:
         """This node follows `leader` (0: nobody known)."""
@@ -261,6 +258,7 @@ class Partition:
     def _stop_leading(self) -> None:
         state = self.state
         was_leading, state.leading, state.synced = state.leading, False, False
+        self.settings.counters.step_downs += was_leading
         self._next_expiry_check = None
         if not was_leading:
             return
@@ -275,6 +273,10 @@ class Partition:
         """A follower acknowledged entries up to `match`."""
         self.state.in_sync.note(follower, match, self.state.index.last_index, now)
 
+    def follower_contact(self, follower: NodeId, at: Micros) -> None:
+        """A follower was heard of: an idle one that holds everything stays in sync."""
+        self.state.in_sync.contact(follower, at)
+
     # --- snapshots -----------------------------------------------------------------------------
 
     def _compact(self) -> None:
@@ -285,14 +287,15 @@ class Partition:
         """
         self._log_start_moved = False
         state = self.state
-        keep_from = state.index.index_of(state.log_start_offset)
-        upto = min(state.applied, (keep_from or state.applied + 1) - 1)
+        upto = state.applied
+        if state.log_start_offset < state.index.next_offset:
+            upto = min(upto, state.index.index_of(state.log_start_offset) - 1)
         if upto < state.index.first_index:
             return
         body: dict[str, Any] = {
             "version": SNAPSHOT_VERSION,
             "log_start_offset": state.log_start_offset,
-            "offsets": state.index.snapshot(upto),
+            "offsets": state.index.state_at(upto),
             "producers": self.table.snapshot(),
         }
         self.compaction = Compaction(upto, msgpack.packb(body))
@@ -303,7 +306,9 @@ class Partition:
         body = msgpack.unpackb(snapshot.data)
         assert body["version"] == SNAPSHOT_VERSION, f"snapshot version {body['version']}"
         state = self.state
-        state.index = OffsetIndex.restore(body["offsets"])
+        last_index, next_offset, epochs = body["offsets"]
+        epochs = tuple(EpochStart(*each) for each in epochs)
+        state.index.restore(IndexState(last_index, next_offset, epochs))
         self.table.restore(body["producers"])
         state.applied = snapshot.meta.index
         # The log start may lie behind the snapshot's last entry; the command that moved it there

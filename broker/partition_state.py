@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ottla.broker.commands import ProduceTicket, Ticket
+from ottla.broker.counters import Counters
 from ottla.broker.errors import ErrorCode
 from ottla.broker.isr import InSync
 from ottla.broker.machine import Outbox
@@ -32,6 +33,7 @@ class PartitionSettings:
     """Bytes proposed and not yet committed; more wait in the leader queue."""
     max_producers: int
     producer_expiry: Micros
+    counters: Counters
 
 
 class PartitionState:

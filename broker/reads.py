@@ -20,8 +20,8 @@ from ottla.broker.commands import (
 )
 from ottla.broker.errors import ErrorCode
 from ottla.broker.partition_state import PartitionState
-from ottla.log.types import EpochStart, Term
-from ottla.raft.types import Micros
+from ottla.log.types import Millis
+from ottla.raft.types import LogIndex, Micros, Term
 
 LATEST_TIMESTAMP = -1
 EARLIEST_TIMESTAMP = -2
@@ -89,20 +89,21 @@ class Reads:
         elif ticket.timestamp == EARLIEST_TIMESTAMP:
             ticket.offset = state.log_start_offset
         else:
-            wanted = None if ticket.timestamp == MAX_TIMESTAMP else ticket.timestamp
-            found = state.index.batch_by_time(
-                wanted, state.log_start_offset, state.high_watermark
-            )
-            ticket.index = 0 if found is None else found
+            ticket.index = self._candidate(ticket.timestamp) or 0
+
+    def _candidate(self, timestamp: Millis) -> LogIndex | None:
+        """The batch to look into for a time; None when no committed one can hold it."""
+        state, index = self.state, self.state.index
+        if state.log_start_offset >= state.high_watermark:
+            return None
+        first = index.index_of(state.log_start_offset)
+        if timestamp == MAX_TIMESTAMP:
+            return index.with_max_timestamp(first, state.applied)
+        return index.first_with_timestamp(timestamp, first, state.applied)
 
     def _epoch_end(self, ticket: EpochEndTicket) -> None:
         state = self.state
-        if ticket.epoch > state.term:
-            return
-        if ticket.epoch == state.term:
-            ticket.end = EpochStart(state.term, state.index.next_offset)
-        else:
-            ticket.end = state.index.end_of_epoch(ticket.epoch)
+        ticket.end = state.index.end_offset_for_epoch(ticket.epoch, state.index.next_offset)
 
     def _watch(self, ticket: WatchTicket) -> None:
         if self.state.high_watermark > ticket.beyond:

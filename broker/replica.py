@@ -14,6 +14,7 @@ restart the tail is empty while the log is not; then the missing range is asked 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from ottla.broker.commands import Ticket
@@ -54,14 +55,17 @@ class Replica:
         "soft",
     )
 
-    def __init__(self, group: GroupId, core: RaftCore, machine: Machine):
+    def __init__(
+        self, group: GroupId, core: RaftCore, machine: Machine, unapplied: Sequence[Entry] = ()
+    ):
+        """`unapplied`: entries at the end of the log that are at hand already."""
         self.group = group
         self.core = core
         self.machine = machine
         self.soft = SoftState(core.role, core.term, core.leader)
         """Role, term and leader as of the last turn."""
         self._inbox: list[Input] = []
-        self._tail: deque[Entry] = deque()
+        self._tail: deque[Entry] = deque(unapplied)
         self._reading = False
         self._barriers: deque[int] = deque()
 
@@ -79,6 +83,8 @@ class Replica:
     def vouch(self, message: Heartbeat | HeartbeatReply, at: Micros) -> None:
         """A beat between nodes vouched for this group at `at` (maybe earlier than now)."""
         self.core.step(message, at)
+        if isinstance(message, HeartbeatReply):
+            self.machine.follower_contact(message.sender, at)
 
     def synced(self, index: LogIndex, term: Term, now: Micros) -> bool:
         """Entries up to `index`, whose entry has `term`, are durable. True: a turn is due."""
@@ -131,7 +137,7 @@ class Replica:
         core, machine = self.core, self.machine
         moved = False
         if core.role is Role.LEADER:
-            proposals = machine.take_proposals(core.uncommitted_bytes, now)
+            proposals = machine.take_proposals(self._uncommitted_bytes(), now)
             if proposals is not None:
                 machine.proposed(core.propose(proposals.items, proposals.expected_term))
                 moved = True
@@ -143,9 +149,16 @@ class Replica:
             moved = True
         if core.commit > machine.applied and self._apply_committed(effects, now):
             moved = True
-        if machine.compaction is not None:
+        if machine.compaction is not None and machine.compaction.index <= core.log.persisted:
             self._compact(machine.compaction, effects)
         return moved
+
+    def _uncommitted_bytes(self) -> int:
+        """Bytes proposed and not yet committed: what the leader queue's budget bounds."""
+        core = self.core
+        if core.commit == core.last_index:
+            return 0
+        return core.log.bytes_between(core.commit, core.last_index)
 
     def _absorb(self, ready: Ready, effects: Effects, now: Micros) -> None:
         if ready.soft is not None:
@@ -166,7 +179,9 @@ class Replica:
     def _change_role(self, soft: SoftState, now: Micros) -> None:
         self.soft = soft
         if soft.role is Role.LEADER:
-            self.machine.leading(soft.term, self.core.term_start, now)
+            term_start = self.core.term_start
+            assert term_start is not None, f"leads term {soft.term} without a first entry"
+            self.machine.leading(soft.term, term_start, now)
         else:
             self.machine.not_leading(soft.leader, soft.term, now)
 
@@ -212,9 +227,7 @@ class Replica:
         term = self.core.log.term_at(index)
         assert term is not None, f"no term at {index} to compact to"
         meta = SnapshotMeta(index, term, self.core.voters, len(data))
-        effects.writes.append(
-            Write(self.group, snapshot=Snapshot(meta, data), compact_to=index)
-        )
+        effects.writes.append(Write(self.group, snapshot=Snapshot(meta, data), compact_to=index))
         self.core.compact(meta)
 
     def _apply_committed(self, effects: Effects, now: Micros) -> bool:

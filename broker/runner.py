@@ -56,14 +56,17 @@ class Sender(Protocol):
 class Seat:
     """A replica's place in its runner, with what the runner remembers about it."""
 
-    __slots__ = ("commit", "dirty", "group", "replica", "soft")
+    __slots__ = ("commit", "dirty", "group", "replica", "soft", "term", "urgent")
 
-    def __init__(self, replica: Replica):
+    def __init__(self, replica: Replica, urgent: bool):
         self.replica = replica
         self.group: GroupId = replica.group
         self.dirty = False
         self.soft = replica.soft
         self.commit: LogIndex = 0
+        self.term: Term = replica.core.term
+        self.urgent = urgent
+        """Its followers hear of a commit at once, not with the next beat."""
 
 
 class Turn:
@@ -121,10 +124,11 @@ class Runner:
 
     # --- replicas ----------------------------------------------------------------------------------
 
-    def add(self, replica: Replica) -> Seat:
-        """Take a replica in; it gets its first turn soon."""
-        seat = Seat(replica)
+    def add(self, replica: Replica, *, urgent: bool = False) -> Seat:
+        """Take a replica in; it gets its first turn soon. `urgent`: see `Seat`."""
+        seat = Seat(replica, urgent)
         self.seats[replica.group] = seat
+        self.beats.term_moved(replica.group)
         self.wake(seat)
         return seat
 
@@ -133,6 +137,7 @@ class Runner:
         if self.seats.pop(group, None) is not None:
             self._timers.set(group, None)
             self.beats.forget(group)
+            self.beats.term_moved(group)
 
     def submit(self, seat: Seat, item: Ticket | EntriesRead | Message) -> None:
         """Put something into a replica's inbox and see that it gets its turn."""
@@ -197,13 +202,20 @@ class Runner:
             if staged.on_enqueued is not None:
                 staged.on_enqueued(staged)
         for ticket in effects.answers:
-            ticket.on_done(ticket)
+            self._answer(ticket)
         for ticket in effects.answers_after_append:
-            ticket.on_done(ticket)
+            self._answer(ticket)
         if effects.writes or effects.messages_after:
             self.syncer.add(turn)
         if effects.read is not None:
             self._read(turn.seat, *effects.read)
+
+    def _answer(self, ticket: Ticket) -> None:
+        """Tell whoever submitted it; what goes wrong there is not the replica's fault."""
+        try:
+            ticket.on_done(ticket)
+        except Exception:
+            log.exception("node %d: an answer could not be delivered", self.node)
 
     def _read(self, seat: Seat, first: LogIndex, last: LogIndex) -> None:
         entries = self.store.read(seat.group, first, last, READ_BYTES)
@@ -216,12 +228,17 @@ class Runner:
             seat.soft = replica.soft
             self._tell_beats(seat)
             self.on_role(seat)
+        if replica.core.term != seat.term:
+            seat.term = replica.core.term
+            self.beats.term_moved(seat.group)
         commit = replica.core.commit
         if commit != seat.commit:
             seat.commit = commit
             if seat.soft.role is Role.LEADER:
-                self.beats.committed(seat.group, commit)
+                self.beats.committed(seat.group, commit, replica.core.commit_known_to)
             self.on_applied(seat)
+        if seat.urgent and seat.soft.role is Role.LEADER:
+            self.beats.urgent(seat.group)
         self._timers.set(seat.group, replica.deadline())
 
     def _tell_beats(self, seat: Seat) -> None:
@@ -305,7 +322,13 @@ class Runner:
             for ticket in (*turn.effects.answers, *turn.effects.answers_after_append):
                 if isinstance(ticket, ProduceTicket):
                     ticket.error = ErrorCode.KAFKA_STORAGE_ERROR
-                ticket.on_done(ticket)
+                self._answer(ticket)
+        self.on_failed(error)
+
+    def broken(self, error: Exception) -> None:
+        """An invariant of this node does not hold: it stops, the others go on without it."""
+        log.critical("node %d stops, this is a bug of Ottla", self.node, exc_info=error)
+        self.failed = error
         self.on_failed(error)
 
     # --- time ----------------------------------------------------------------------------------------

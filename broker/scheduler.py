@@ -20,6 +20,9 @@ class Pumped(Protocol):
     def pump(self) -> None:
         """Do what there is to do now."""
 
+    def broken(self, error: Exception) -> None:
+        """Its own `pump` raised: an invariant does not hold, and it must not go on."""
+
 
 class Scheduler:
     """See the module's text. One per event loop."""
@@ -43,5 +46,8 @@ class Scheduler:
                 self._scheduled = False
                 return
             for node in ready:
-                node.pump()
+                try:
+                    node.pump()
+                except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
+                    node.broken(error)
         self._loop.call_soon(self._run)

@@ -29,18 +29,13 @@ from struct import Struct
 from typing import Any, NamedTuple
 
 from ottla.broker.api.call import Call
-from ottla.broker.api.produce_answer import (
-    FLEXIBLE_FROM,
-    PartitionAnswer,
-    one_head,
-    pack,
-    pack_one,
-)
+from ottla.broker.api.produce_answer import PartitionAnswer, pack, pack_one
+from ottla.broker.api.produce_request import Target
 from ottla.broker.commands import ProduceTicket
 from ottla.broker.errors import DEFECT_CODES, REQUEST_WIDE_DEFECTS, ErrorCode
-from ottla.broker.host import Host
+from ottla.broker.host import HostedReplica
 from ottla.log.record_batch import MAX_CODEC, BatchDefect, read_batch
-from ottla.log.types import CODEC_MASK, TRANSACTIONAL_BIT, RecordBatch
+from ottla.log.types import TRANSACTIONAL_BIT, RecordBatch
 from ottla.raft.types import Micros
 
 ACKS = (-1, 0, 1)
@@ -49,8 +44,6 @@ NO_TRANSACTIONS = "Transactions are not served by this broker"
 
 _LENGTH_AND_MAGIC = Struct(">iib")
 _MICROSECOND = timedelta(microseconds=1)
-_HEADS_KEPT = 4096
-_heads: dict[tuple[str, bool], bytes] = {}
 
 
 class Refusal(NamedTuple):
@@ -60,68 +53,63 @@ class Refusal(NamedTuple):
     message: str | None = None
 
 
-def begin_produce(request: Any, call: Call) -> None:
-    """Hop 2. Most requests hold one good batch for one partition that is here: those go first."""
-    topics = request.topic_data
-    if len(topics) == 1 and len(topics[0].partition_data) == 1 and request.acks in ACKS:
-        topic = topics[0].name
-        partition = topics[0].partition_data[0]
-        batch = _plain_batch(partition.records, call.version)
-        replica = call.host.replica(topic, partition.index)
-        if batch is not None and replica is not None:
-            call.memo = (topic, partition.index)
-            deadline = _deadline(request, call.host)
-            ticket = ProduceTicket(batch, request.acks, finish_produce, deadline, call)
-            call.host.submit(replica, ticket)
-            return
-    _Several(request, call).begin()
+def handle(request: Any, call: Call) -> None:
+    """Hop 2 for a request that the codec has read."""
+    items = [
+        _Item(topic.name, partition.index, partition.records)
+        for topic in request.topic_data
+        for partition in topic.partition_data
+    ]
+    _Several(items, request.acks, call).begin(max(request.timeout // _MICROSECOND, 0))
 
 
-handle = begin_produce
+def begin_produce(target: Target, records: bytes, call: Call) -> None:
+    """Hop 2 for one batch to one partition, with nothing about it that needs a closer look."""
+    batch = read_batch(records)
+    host = call.host
+    replica = host.replica(target.topic, target.partition)
+    if (
+        replica is None
+        or batch.__class__ is BatchDefect
+        or batch.attributes & target.odd_bits  # type: ignore[union-attr]
+        or target.acks not in ACKS
+    ):
+        item = _Item(target.topic, target.partition, records)
+        _Several([item], target.acks, call).begin(target.timeout)
+        return
+    call.memo = target
+    deadline = host.now() + target.timeout
+    host.submit(
+        replica,
+        ProduceTicket(batch, target.acks, finish_produce, deadline, call),  # type: ignore[arg-type]
+    )
 
 
 def finish_produce(ticket: ProduceTicket) -> None:
-    """Hop 7 for a request with one partition."""
-    call = ticket.owner
-    assert isinstance(call, Call)
+    """Hop 7 for such a request."""
+    call: Any = ticket.owner
     error = ticket.error
     if ticket.acks == 0:
         _end_unanswered(call, error)
         return
-    topic, index = call.memo
-    version = call.version
+    target = call.memo
     if error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
-        answer = _outcome(index, ticket)
-        call.answer_bytes(pack(version, [(topic, [answer])], call.host.brokers()))
+        answers = [(target.topic, [_outcome(target.partition, ticket)])]
+        call.answer_bytes(pack(call.version, answers, call.host.brokers()))
         return
-    numbers = (index, error, ticket.base_offset, ticket.log_append_time, ticket.log_start_offset)
-    call.answer_bytes(pack_one(_head(topic, version), version, numbers))
-
-
-def _head(topic: str, version: int) -> bytes:
-    key = (topic, version >= FLEXIBLE_FROM)
-    head = _heads.get(key)
-    if head is None:
-        if len(_heads) >= _HEADS_KEPT:
-            _heads.clear()
-        head = _heads[key] = one_head(topic, version)
-    return head
-
-
-def _deadline(request: Any, host: Host) -> Micros:
-    """Point in time after which a client no longer waits; 0 and less means at once."""
-    limit: timedelta = request.timeout
-    return host.now() + max(limit // _MICROSECOND, 0)
-
-
-def _plain_batch(records: bytes | None, version: int) -> RecordBatch | None:
-    """The batch, when there is nothing about it that needs a closer look."""
-    if records is None:
-        return None
-    batch = read_batch(records)
-    if not isinstance(batch, RecordBatch) or batch.attributes & TRANSACTIONAL_BIT:
-        return None
-    return batch if version >= 7 or batch.attributes & CODEC_MASK < ZSTD else None
+    call.answer_bytes(
+        pack_one(
+            target.head,
+            call.version,
+            (
+                target.partition,
+                error,
+                ticket.base_offset,
+                ticket.log_append_time,
+                ticket.log_start_offset,
+            ),
+        )
+    )
 
 
 def _end_unanswered(call: Call, error: ErrorCode) -> None:
@@ -162,17 +150,13 @@ class _Item:
 class _Several:
     """A request with any number of partitions, or with something wrong about it."""
 
-    def __init__(self, request: Any, call: Call):
-        self.request = request
+    def __init__(self, items: list[_Item], acks: int, call: Call):
+        self.items = items
+        self.acks = acks
         self.call = call
-        self.items = [
-            _Item(topic.name, partition.index, partition.records)
-            for topic in request.topic_data
-            for partition in topic.partition_data
-        ]
         self.waiting = 0
 
-    def begin(self) -> None:
+    def begin(self, timeout: Micros) -> None:
         """Refuse all, or refuse some and submit the others."""
         refusal = _request_refusal(self.items, self.call.version)
         if refusal is not None:
@@ -180,16 +164,15 @@ class _Several:
                 item.answer = PartitionAnswer(item.index, refusal.error, message=refusal.message)
             self.finish()
             return
-        deadline = _deadline(self.request, self.call.host)
-        tickets = list(self._tickets(deadline))
+        tickets = list(self._tickets(self.call.host.now() + timeout))
         self.waiting = len(tickets)
         for replica, ticket in tickets:
             self.call.host.submit(replica, ticket)
         if not tickets:
             self.finish()
 
-    def _tickets(self, deadline: Micros) -> Iterator[tuple[Any, ProduceTicket]]:
-        host, acks = self.call.host, self.request.acks
+    def _tickets(self, deadline: Micros) -> Iterator[tuple[HostedReplica, ProduceTicket]]:
+        host, acks = self.call.host, self.acks
         times: dict[tuple[str, int], int] = {}
         for item in self.items:
             times[item.topic, item.index] = times.get((item.topic, item.index), 0) + 1
@@ -201,6 +184,7 @@ class _Several:
             if item.answer is None:
                 batch, replica = item.batch, host.replica(item.topic, item.index)
                 assert isinstance(batch, RecordBatch)
+                assert replica is not None
                 yield replica, ProduceTicket(batch, acks, self.done, deadline, item)
 
     def done(self, ticket: ProduceTicket) -> None:
@@ -221,7 +205,7 @@ class _Several:
             assert answer is not None
             topics.setdefault(item.topic, {})[item.index] = answer
             failed = failed or answer.error
-        if self.request.acks == 0:
+        if self.acks == 0:
             _end_unanswered(self.call, failed)
             return
         answers = [(topic, list(found.values())) for topic, found in topics.items()]

@@ -1,0 +1,431 @@
+"""`AsyncCluster`: the cluster on the caller's event loop. See `cluster.py` for the two faces.
+
+It owns what outlives a node: addresses, disks, the network between the nodes, counters and the list
+of events. A node object is one *life* of a node; `kill` ends it and `restart` makes the next one on
+the same disk and port.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+from ottla.broker.config import ClusterConfig
+from ottla.broker.counters import Counters
+from ottla.broker.description import (
+    ClusterDescription,
+    NodeDescription,
+    PartitionDescription,
+    describe_node,
+    describe_replica,
+)
+from ottla.broker.errors import (
+    ClusterTimeoutError,
+    ConfigError,
+    ErrorCode,
+    NodeStateError,
+    RequestFailedError,
+    UnknownTopicError,
+)
+from ottla.broker.host import PartitionImage
+from ottla.broker.node import Node, monotonic_micros
+from ottla.broker.partition import Partition
+from ottla.broker.runner import Seat
+from ottla.broker.scheduler import Scheduler
+from ottla.broker.stores import Disks
+from ottla.broker.transport.in_process import Network
+from ottla.raft.types import Micros
+
+MAX_NODES = 7
+EVENTS_KEPT = 100_000
+POLL_SECONDS = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEvent:
+    """Something that changed the cluster: a role, or a fault that was asked for."""
+
+    at: Micros
+    """Monotonic clock."""
+    kind: str
+    """leader, follower, candidate..., or kill, restart, pause, resume, isolate, heal, failed."""
+    node: int
+    topic: str = ""
+    partition: int = -1
+    term: int = 0
+    leader: int = 0
+
+
+class AsyncCluster:
+    """See `ottla.Cluster` for what each method does; here what takes time is awaited."""
+
+    def __init__(
+        self,
+        nodes: int = 3,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        data_dir: Path | str | None = None,
+        config: ClusterConfig | None = None,
+        **settings: Any,
+    ):
+        if not 1 <= nodes <= MAX_NODES:
+            raise ConfigError(f"{nodes} nodes asked for; 1 to {MAX_NODES} are possible")
+        try:
+            self.config = replace(config or ClusterConfig(), **settings)
+        except TypeError as error:
+            raise ConfigError(f"no such setting: {error}") from None
+        self.counters = Counters()
+        self.events: deque[ClusterEvent] = deque(maxlen=EVENTS_KEPT)
+        self._ids = tuple(range(1, nodes + 1))
+        self._host = host
+        self._port = port
+        self._addresses: dict[int, tuple[str, int]] = {}
+        self._disks = Disks(self._ids, None if data_dir is None else Path(data_dir), self.config)
+        self._lives: dict[int, Node] = {}
+        self._states: dict[int, str] = {}
+        self.network = Network(round(self.config.link_delay_ms * 1000))
+        self._scheduler: Scheduler | None = None
+        self._changed: list[Callable[[], None]] = []
+
+    # --- life ------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Open the disks, listen, elect a controller. Raises `OSError` when a port is in use."""
+        self._scheduler = Scheduler(asyncio.get_running_loop())
+        self.cluster_id = self._disks.cluster_id(lambda: uuid.uuid4().hex[:22])
+        try:
+            for node in self._ids:
+                port = self._port + node - 1 if self._port else 0
+                await self._listen(node, port)
+        except OSError:
+            await self.stop()
+            raise
+        for node in self._ids:
+            self._join(node)
+        await self._until(self._controller_known, 30.0, "a controller")
+
+    def _controller_known(self) -> bool:
+        return all(each.controller() for each in self._running())
+
+    async def _listen(self, node: int, port: int) -> None:
+        assert self._scheduler is not None, "started"
+        life = Node(
+            node,
+            self.config,
+            cluster_id=self.cluster_id,
+            nodes=self._ids,
+            addresses=self._addresses,
+            store=self._disks.open(node),
+            network=self.network,
+            scheduler=self._scheduler,
+            writer=self._disks.writer(node),
+            counters=self.counters,
+        )
+        self._lives[node] = life
+        life.on_event = self._role_changed
+        await life.start(self._host, port)
+        self._addresses[node] = life.server.address
+
+    def _join(self, node: int) -> None:
+        self._lives[node].join()
+        self._states[node] = "running"
+
+    async def stop(self) -> None:
+        """Stop every node: what is appended is synced, disks are closed."""
+        for node, life in list(self._lives.items()):
+            life.stop()
+            self._disks.close(node)
+        self._lives.clear()
+        self._states.clear()
+
+    async def __aenter__(self) -> AsyncCluster:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    # --- views -----------------------------------------------------------------------------------
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """`host:port` of every node, comma-separated."""
+        return ",".join(f"{host}:{port}" for host, port in self._addresses.values())
+
+    @property
+    def addresses(self) -> Mapping[int, tuple[str, int]]:
+        """Host and port of each node."""
+        return dict(self._addresses)
+
+    def node(self, node: int) -> Node:
+        """One node's present life, for whoever must look inside. Raises when it is dead."""
+        self._check(node)
+        life = self._lives.get(node)
+        if life is None:
+            raise NodeStateError(f"node {node} is dead; restart({node}) brings it back")
+        return life
+
+    def _check(self, node: int) -> None:
+        if node not in self._ids:
+            raise NodeStateError(f"there is no node {node}; nodes are 1 to {len(self._ids)}")
+
+    def _running(self) -> list[Node]:
+        return [life for node, life in self._lives.items() if self._states.get(node) != "paused"]
+
+    def describe(self) -> ClusterDescription:
+        """Everything there is to see."""
+        nodes = {node: self._describe_node(node) for node in self._ids}
+        freshest = max(
+            self._lives.values(), key=lambda each: each.controller_machine.applied, default=None
+        )
+        topics: dict[str, list[PartitionDescription]] = {}
+        if freshest is not None:
+            for topic in freshest.topics().values():
+                topics[topic.name] = [
+                    self._describe_partition(topic.name, each) for each in topic.partitions
+                ]
+        return ClusterDescription(
+            self.cluster_id,
+            0 if freshest is None else freshest.controller(),
+            nodes,
+            topics,
+            self.counters.as_dict(),
+            self.network.delivered,
+            self.network.dropped,
+        )
+
+    def _describe_node(self, node: int) -> NodeDescription:
+        life = self._lives.get(node)
+        if life is None:
+            host, port = self._addresses.get(node, (self._host, 0))
+            return NodeDescription(node, f"{host}:{port}", "dead")
+        state = self._states.get(node, "starting") if life.failed is None else "failed"
+        return describe_node(life, state)
+
+    def _describe_partition(self, topic: str, image: PartitionImage) -> PartitionDescription:
+        members = {node: describe_replica(node, seat.replica) for node, seat in self._seats(image)}
+        leader = self._leading_seat(image)
+        if leader is None:
+            last = max((each.log_start_offset for each in members.values()), default=0)
+            return PartitionDescription(
+                topic, image.partition, 0, -1, image.replicas, (), last, last, members
+            )
+        node, seat = leader
+        state = cast(Partition, seat.replica.machine).state
+        return PartitionDescription(
+            topic,
+            image.partition,
+            node,
+            seat.soft.term,
+            image.replicas,
+            state.in_sync.in_sync(monotonic_micros()),
+            state.log_start_offset,
+            state.high_watermark,
+            members,
+        )
+
+    def _seats(self, image: PartitionImage) -> list[tuple[int, Seat]]:
+        found = ((node, self._lives.get(node)) for node in image.replicas)
+        return [
+            (node, life.runner.seats[image.group])
+            for node, life in found
+            if life is not None and image.group in life.runner.seats
+        ]
+
+    def _leading_seat(self, image: PartitionImage) -> tuple[int, Seat] | None:
+        """The replica that leads in the highest term and serves."""
+        leading = [
+            (seat.soft.term, node, seat)
+            for node, seat in self._seats(image)
+            if seat.replica.leading and cast(Partition, seat.replica.machine).state.synced
+        ]
+        if not leading:
+            return None
+        _, node, seat = max(leading, key=lambda each: each[:2])
+        return node, seat
+
+    # --- topics ----------------------------------------------------------------------------------
+
+    async def create_topic(
+        self,
+        name: str,
+        *,
+        partitions: int = 1,
+        replication_factor: int | None = None,
+        configs: Mapping[str, str] | None = None,
+        assignment: Sequence[Sequence[int]] | None = None,
+        timeout: float = 10.0,
+    ) -> None:
+        """Create a topic and wait until every partition serves."""
+        factor = replication_factor or min(self.config.default_replication_factor, len(self._ids))
+        command: dict[str, Any] = {
+            "type": "create_topic",
+            "name": name,
+            "partitions": partitions,
+            "replication_factor": factor,
+            "assignments": None,
+            "configs": dict(configs or {}),
+        }
+        if assignment is not None:
+            command |= {
+                "partitions": -1,
+                "replication_factor": -1,
+                "assignments": [list(each) for each in assignment],
+            }
+        await self._control(command, timeout)
+        await self._until(lambda: self._serves(name), timeout, f"leaders of topic {name}")
+
+    async def delete_topic(self, name: str, *, timeout: float = 10.0) -> None:
+        """Delete a topic."""
+        await self._control({"type": "delete_topic", "name": name}, timeout)
+
+    async def _control(self, command: dict[str, Any], timeout: float) -> None:
+        done: asyncio.Future[tuple[ErrorCode, dict[str, Any]]] = (
+            asyncio.get_running_loop().create_future()
+        )
+
+        def finish(error: ErrorCode, result: dict[str, Any]) -> None:
+            if not done.done():
+                done.set_result((error, result))
+
+        via = self._running()[0]
+        via.control(command, finish, monotonic_micros() + round(timeout * 1e6))
+        error, result = await done
+        if error is not ErrorCode.NONE:
+            raise RequestFailedError(error, str(result.get("message", "")))
+
+    def _image(self, topic: str, partition: int) -> PartitionImage | None:
+        for life in self._running():
+            found = life.topics().get(topic)
+            if found is not None and 0 <= partition < len(found.partitions):
+                return found.partitions[partition]
+        return None
+
+    def _serves(self, topic: str) -> bool:
+        for life in self._running():
+            found = life.topics().get(topic)
+            if found is None or not all(self._leading_seat(each) for each in found.partitions):
+                return False
+        return True
+
+    async def leader(self, topic: str, partition: int = 0, *, timeout: float = 10.0) -> int:
+        """The node that leads a partition and serves it."""
+        image = self._image(topic, partition)
+        if image is None:
+            raise UnknownTopicError(f"there is no partition {partition} of topic {topic!r}")
+        what = f"a leader of {topic}-{partition}"
+        await self._until(lambda: self._leading_seat(image) is not None, timeout, what)
+        found = self._leading_seat(image)
+        assert found is not None, "waited for"
+        return found[0]
+
+    # --- faults ----------------------------------------------------------------------------------
+
+    async def kill(self, node: int) -> None:
+        """Signal 9."""
+        self.node(node).stop()
+        del self._lives[node]
+        self._states.pop(node, None)
+        self._note("kill", node)
+        await self._disks.crash(node)
+
+    async def restart(self, node: int) -> None:
+        """Start a node again on its disk and port; a running one is stopped first."""
+        self._check(node)
+        if node in self._lives:
+            self._lives.pop(node).stop()
+            self._disks.close(node)
+        self.network.heal(node)
+        await self._listen(node, self._addresses[node][1])
+        self._join(node)
+        self._note("restart", node)
+
+    def pause(self, node: int) -> None:
+        """SIGSTOP."""
+        life = self.node(node)
+        if self._states[node] == "paused":
+            raise NodeStateError(f"node {node} is paused already")
+        life.pause()
+        self._states[node] = "paused"
+        self._note("pause", node)
+
+    def resume(self, node: int) -> None:
+        """SIGCONT."""
+        life = self.node(node)
+        if self._states[node] != "paused":
+            raise NodeStateError(f"node {node} is not paused")
+        self._states[node] = "running"
+        self._note("resume", node)
+        life.resume()
+
+    def isolate(self, node: int) -> None:
+        """Cut a node off from its peers."""
+        self.node(node)
+        self.network.isolate(node)
+        self._states[node] = "isolated"
+        self._note("isolate", node)
+
+    def heal(self, node: int | None = None) -> None:
+        """End the isolation of `node`, or of all."""
+        self.network.heal(node)
+        for each in self._ids if node is None else (node,):
+            if self._states.get(each) == "isolated":
+                self._states[each] = "running"
+                self._note("heal", each)
+
+    def cut_connections(self, node: int) -> int:
+        """Drop every client connection of a node."""
+        return self.node(node).server.cut_connections()
+
+    async def transfer_leadership(
+        self, topic: str, partition: int, to: int, *, timeout: float = 10.0
+    ) -> None:
+        """Hand a partition to another replica and wait until it leads."""
+        await self.leader(topic, partition, timeout=timeout)
+        image = self._image(topic, partition)
+        assert image is not None, "its leader was found"
+        if to not in image.replicas:
+            raise NodeStateError(
+                f"node {to} has no replica of {topic}-{partition}; {list(image.replicas)} have"
+            )
+
+        def moved() -> bool:
+            found = self._leading_seat(image)
+            if found is None or found[0] == to:
+                return found is not None
+            node, seat = found
+            if seat.replica.core.transfer(to, monotonic_micros()):
+                self._lives[node].runner.wake(seat)
+            return False
+
+        await self._until(moved, timeout, f"node {to} to lead {topic}-{partition}")
+
+    # --- events ----------------------------------------------------------------------------------
+
+    def _note(self, kind: str, node: int) -> None:
+        self.events.append(ClusterEvent(monotonic_micros(), kind, node))
+
+    def _role_changed(self, life: Node, seat: Seat) -> None:
+        placed = life.controller_machine.partition_of(seat.group)
+        topic, partition = ("", -1) if placed is None else (placed[0].name, placed[1].partition)
+        soft = seat.soft
+        kind = soft.role.name.lower()
+        self.events.append(
+            ClusterEvent(
+                monotonic_micros(), kind, life.node, topic, partition, soft.term, soft.leader
+            )
+        )
+
+    async def _until(self, condition: Callable[[], bool], timeout: float, what: str) -> None:
+        """Wait until `condition` holds; it is looked at about once a millisecond."""
+        deadline = monotonic_micros() + round(timeout * 1e6)
+        while not condition():
+            if monotonic_micros() > deadline:
+                raise ClusterTimeoutError(f"waited {timeout} s for {what}\n{self.describe()}")
+            await asyncio.sleep(POLL_SECONDS)

@@ -1,0 +1,311 @@
+"""`Cluster`: a whole cluster in this process, for tests, demos and `ottla up`.
+
+Two faces of one thing:
+
+* `with Cluster(nodes=3) as cluster:` runs the cluster in a thread of its own; every method blocks
+  until it is done. For ordinary tests and clients that bring their own threads.
+* `async with Cluster(nodes=3) as cluster:` runs it on the caller's event loop; what takes time is
+  awaited.
+
+The work is done by `AsyncCluster`; `Cluster` only carries calls over to its loop. Nodes are numbered
+from 1. Faults are exact: `kill` is signal 9 (the unsynced tail of the node's disk is gone), `pause`
+is SIGSTOP, `isolate` cuts a node from its peers while clients still reach it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from ottla.broker.async_cluster import AsyncCluster
+from ottla.broker.config import ClusterConfig
+from ottla.broker.description import ClusterDescription
+from ottla.broker.errors import ClusterTimeoutError
+
+Result = TypeVar("Result")
+
+
+class Cluster:
+    """A cluster of `nodes` brokers on real TCP ports of this machine.
+
+    `data_dir` keeps the logs in LMDB below that folder and finds them again; without it they live in
+    memory. `port` is that of node 1, node *i* listens on `port + i - 1`; 0 takes free ones. Every
+    field of `ClusterConfig` may be given as a keyword.
+
+    Raises `ConfigError` for settings that make no sense, `OSError` when a port is in use.
+
+    >>> from ottla import Cluster
+    >>> with Cluster(nodes=3) as cluster:
+    ...     cluster.create_topic("orders", partitions=2)
+    ...     sorted(cluster.describe().nodes)
+    [1, 2, 3]
+    """
+
+    def __init__(
+        self,
+        nodes: int = 3,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        data_dir: Path | str | None = None,
+        config: ClusterConfig | None = None,
+        **settings: Any,
+    ):
+        self._cluster = AsyncCluster(
+            nodes, host=host, port=port, data_dir=data_dir, config=config, **settings
+        )
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    # --- life ------------------------------------------------------------------------------------
+
+    def start(self) -> Cluster:
+        """Start the cluster in its own thread; returns when it elects leaders and listens."""
+        ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(ready,), name="ottla", daemon=True)
+        self._thread.start()
+        ready.wait()
+        try:
+            self._call(self._cluster.start())
+        except BaseException:
+            self._end_loop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """Stop every node and the thread. Stopping twice is harmless."""
+        if self._loop is not None:
+            self._call(self._cluster.stop())
+            self._end_loop()
+
+    def _run(self, ready: threading.Event) -> None:
+        loop = new_event_loop()
+        self._loop = loop
+        loop.call_soon(ready.set)
+        loop.run_forever()
+        loop.close()
+
+    def _end_loop(self) -> None:
+        assert self._loop is not None and self._thread is not None, "the loop was never started"
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop = self._thread = None
+
+    def _call(self, work: Coroutine[Any, Any, Result]) -> Result:
+        if self._loop is None:
+            work.close()
+            raise ClusterTimeoutError("the cluster is not running: use `with Cluster() as cluster`")
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _ask(self, question: Callable[[], Result]) -> Result:
+        async def answer() -> Result:
+            return question()
+
+        return self._call(answer())
+
+    def __enter__(self) -> Cluster:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> AsyncCluster:
+        await self._cluster.start()
+        return self._cluster
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._cluster.stop()
+
+    # --- what it is --------------------------------------------------------------------------------
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """`host:port` of every node, comma-separated, as Kafka clients want it.
+
+        >>> with Cluster(nodes=2) as cluster:
+        ...     cluster.bootstrap_servers.count(":")
+        2
+        """
+        return self._cluster.bootstrap_servers
+
+    @property
+    def addresses(self) -> Mapping[int, tuple[str, int]]:
+        """Host and port of each node."""
+        return self._cluster.addresses
+
+    def describe(self) -> ClusterDescription:
+        """Everything there is to see: nodes, topics, leaders, terms, offsets, producers, counters.
+
+        >>> with Cluster(nodes=1) as cluster:
+        ...     cluster.create_topic("t")
+        ...     cluster.describe().topics["t"][0].leader
+        1
+        """
+        return self._ask(self._cluster.describe)
+
+    # --- topics --------------------------------------------------------------------------------------
+
+    def create_topic(
+        self,
+        name: str,
+        *,
+        partitions: int = 1,
+        replication_factor: int | None = None,
+        configs: Mapping[str, str] | None = None,
+        assignment: Sequence[Sequence[int]] | None = None,
+        timeout: float = 10.0,
+    ) -> None:
+        """Create a topic and wait until every partition has a leader that accepts produce requests.
+
+        `assignment[p]` names the nodes of partition *p*, its preferred leader first. Raises
+        `RequestFailedError` with Kafka's code, or `ClusterTimeoutError` after `timeout` seconds.
+
+        >>> with Cluster(nodes=3) as cluster:
+        ...     cluster.create_topic("orders", partitions=3, replication_factor=3)
+        ...     all(cluster.leader("orders", p) for p in range(3))
+        True
+        """
+        self._call(
+            self._cluster.create_topic(
+                name,
+                partitions=partitions,
+                replication_factor=replication_factor,
+                configs=configs,
+                assignment=assignment,
+                timeout=timeout,
+            )
+        )
+
+    def delete_topic(self, name: str, *, timeout: float = 10.0) -> None:
+        """Delete a topic. Raises `RequestFailedError` when there is none.
+
+        >>> with Cluster(nodes=1) as cluster:
+        ...     cluster.create_topic("t")
+        ...     cluster.delete_topic("t")
+        ...     list(cluster.describe().topics)
+        []
+        """
+        self._call(self._cluster.delete_topic(name, timeout=timeout))
+
+    def leader(self, topic: str, partition: int = 0, *, timeout: float = 10.0) -> int:
+        """The node that leads a partition and serves it; waits for one up to `timeout` seconds.
+
+        >>> with Cluster(nodes=3) as cluster:
+        ...     cluster.create_topic("t")
+        ...     cluster.leader("t", 0) in (1, 2, 3)
+        True
+        """
+        return self._call(self._cluster.leader(topic, partition, timeout=timeout))
+
+    # --- faults --------------------------------------------------------------------------------------
+
+    def kill(self, node: int) -> None:
+        """Signal 9: the node is gone at once, and so is what its disk had not synced.
+
+        >>> with Cluster(nodes=3) as cluster:
+        ...     cluster.create_topic("t")
+        ...     old = cluster.leader("t")
+        ...     cluster.kill(old)
+        ...     cluster.leader("t") != old
+        True
+        """
+        self._call(self._cluster.kill(node))
+
+    def restart(self, node: int) -> None:
+        """Start a killed node again on its disk and its port; a running one is stopped cleanly first.
+
+        >>> with Cluster(nodes=3) as cluster:
+        ...     cluster.kill(2)
+        ...     cluster.restart(2)
+        ...     cluster.describe().nodes[2].state
+        'running'
+        """
+        self._call(self._cluster.restart(node))
+
+    def pause(self, node: int) -> None:
+        """SIGSTOP: the node keeps its connections and does nothing.
+
+        >>> with Cluster(nodes=3) as cluster:
+        ...     cluster.pause(1)
+        ...     cluster.describe().nodes[1].state
+        'paused'
+        """
+        self._ask(lambda: self._cluster.pause(node))
+
+    def resume(self, node: int) -> None:
+        """SIGCONT: everything that arrived meanwhile is dealt with, in order.
+
+        >>> with Cluster(nodes=3) as cluster:
+        ...     cluster.pause(1)
+        ...     cluster.resume(1)
+        ...     cluster.describe().nodes[1].state
+        'running'
+        """
+        self._ask(lambda: self._cluster.resume(node))
+
+    def isolate(self, node: int) -> None:
+        """Cut a node off from its peers; clients still reach it.
+
+        >>> with Cluster(nodes=3) as cluster:
+        ...     cluster.create_topic("t")
+        ...     cluster.isolate(cluster.leader("t"))
+        ...     cluster.heal()
+        """
+        self._ask(lambda: self._cluster.isolate(node))
+
+    def heal(self, node: int | None = None) -> None:
+        """End the isolation of `node`, or of all.
+
+        >>> with Cluster(nodes=3) as cluster:
+        ...     cluster.isolate(3)
+        ...     cluster.heal(3)
+        """
+        self._ask(lambda: self._cluster.heal(node))
+
+    def cut_connections(self, node: int) -> int:
+        """Drop every client connection of a node, answers under way with them; returns how many.
+
+        >>> with Cluster(nodes=1) as cluster:
+        ...     cluster.cut_connections(1)
+        0
+        """
+        return self._ask(lambda: self._cluster.cut_connections(node))
+
+    def transfer_leadership(
+        self, topic: str, partition: int, to: int, *, timeout: float = 10.0
+    ) -> None:
+        """Hand a partition to another replica (thesis 3.10) and wait until it leads.
+
+        Raises `ClusterTimeoutError` when it does not come to lead within `timeout` seconds.
+
+        >>> with Cluster(nodes=3) as cluster:
+        ...     cluster.create_topic("t")
+        ...     old = cluster.leader("t")
+        ...     cluster.transfer_leadership("t", 0, to=old % 3 + 1)
+        ...     cluster.leader("t") == old % 3 + 1
+        True
+        """
+        self._call(self._cluster.transfer_leadership(topic, partition, to, timeout=timeout))
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """The fastest event loop there is: uvloop's where it is installed, else asyncio's own."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()

@@ -1,0 +1,151 @@
+"""`ControlClient`: brings a node's controller commands to wherever the controller leads.
+
+A command goes to the local replica of the controller group when that leads, otherwise to the node
+known to lead it. While nobody is known to lead, or the one asked says it does not, the command waits
+and is tried again; that is safe because a refusal *before* the command entered the log is definite.
+Once it may be in the log, an unknown outcome is reported and never retried here.
+
+An answer is handed on only when this node has applied the decision too, so that a client that
+creates a topic finds it in the very next metadata request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, TypeAlias
+
+from ottla.broker.commands import ControlTicket
+from ottla.broker.errors import ErrorCode
+from ottla.raft.types import LogIndex, Micros, NodeId
+
+RETRY_AFTER: Micros = 20_000
+
+Done: TypeAlias = Callable[[ErrorCode, dict[str, Any]], None]
+
+
+@dataclass(slots=True)
+class ControlRequest:
+    """A command on its way to the controller's leader."""
+
+    sender: NodeId
+    number: int
+    command: dict[str, Any]
+    timeout: Micros
+    """How much of the client's patience is left."""
+
+
+@dataclass(slots=True)
+class ControlResponse:
+    """Its outcome."""
+
+    number: int
+    error: ErrorCode
+    result: dict[str, Any]
+    index: LogIndex
+    """Where the command stands in the controller's log; 0 when it never entered it."""
+
+
+class _Command:
+    """One command until its `done` was called."""
+
+    __slots__ = ("command", "deadline", "done", "number")
+
+    def __init__(self, number: int, command: dict[str, Any], done: Done, deadline: Micros):
+        self.number = number
+        self.command = command
+        self.done = done
+        self.deadline = deadline
+
+
+class ControlClient:
+    """See the module's text. Its owner, the node, provides the way out as callables."""
+
+    def __init__(
+        self,
+        node: NodeId,
+        *,
+        now: Callable[[], Micros],
+        call_at: Callable[[Micros, Callable[[], None]], Callable[[], None]],
+        submit: Callable[[ControlTicket], None],
+        send: Callable[[NodeId, object], None],
+        leader: Callable[[], NodeId],
+    ):
+        self._node = node
+        self._now = now
+        self._call_at = call_at
+        self._submit = submit
+        self._send = send
+        self._leader = leader
+        self._numbers = count(1)
+        self._open: dict[int, _Command] = {}
+        self._decided: list[tuple[LogIndex, _Command, ErrorCode, dict[str, Any]]] = []
+        self._applied: LogIndex = 0
+
+    def request(self, command: dict[str, Any], done: Done, deadline: Micros) -> None:
+        """Have `command` decided; `done(error, result)` is called once, by `deadline` or soon."""
+        mine = _Command(next(self._numbers), command, done, deadline)
+        self._open[mine.number] = mine
+        self._call_at(deadline, lambda: self._overdue(mine.number))
+        self._try(mine)
+
+    def serve(self, request: ControlRequest) -> None:
+        """Another node believes that this one leads the controller."""
+
+        def answer(ticket: ControlTicket) -> None:
+            response = ControlResponse(request.number, ticket.error, ticket.result, ticket.index)
+            self._send(request.sender, response)
+
+        self._submit(ControlTicket(request.command, answer, self._now() + request.timeout))
+
+    def answered(self, response: ControlResponse) -> None:
+        """The outcome of a command of ours."""
+        mine = self._open.get(response.number)
+        if mine is None:
+            return
+        if response.error is ErrorCode.NOT_CONTROLLER and not response.index:
+            self._call_at(self._now() + RETRY_AFTER, lambda: self._retry(mine))
+        elif response.error is ErrorCode.NONE and response.index > self._applied:
+            del self._open[mine.number]
+            self._decided.append((response.index, mine, response.error, response.result))
+        else:
+            self._finish(mine, response.error, response.result)
+
+    def applied(self, index: LogIndex) -> None:
+        """This node's own replica of the controller has applied entries up to `index`."""
+        self._applied = index
+        ready = [each for each in self._decided if each[0] <= index]
+        if ready:
+            self._decided = [each for each in self._decided if each[0] > index]
+            for _, mine, error, result in ready:
+                mine.done(error, result)
+
+    def _retry(self, mine: _Command) -> None:
+        if mine.number in self._open:
+            self._try(mine)
+
+    def _try(self, mine: _Command) -> None:
+        leader = self._leader()
+        left = mine.deadline - self._now()
+        if leader == self._node:
+            self._submit(ControlTicket(mine.command, self._local_answer(mine), mine.deadline))
+        elif leader:
+            self._send(leader, ControlRequest(self._node, mine.number, mine.command, left))
+        else:
+            self._call_at(self._now() + RETRY_AFTER, lambda: self._retry(mine))
+
+    def _local_answer(self, mine: _Command) -> Callable[[ControlTicket], None]:
+        def answer(ticket: ControlTicket) -> None:
+            self.answered(ControlResponse(mine.number, ticket.error, ticket.result, ticket.index))
+
+        return answer
+
+    def _overdue(self, number: int) -> None:
+        mine = self._open.get(number)
+        if mine is not None:
+            self._finish(mine, ErrorCode.REQUEST_TIMED_OUT, {})
+
+    def _finish(self, mine: _Command, error: ErrorCode, result: dict[str, Any]) -> None:
+        self._open.pop(mine.number, None)
+        mine.done(error, result)

@@ -1,0 +1,133 @@
+"""What `Cluster.describe()` shows: plain values, printable and ready for JSON.
+
+`str()` of a description is the page to read at night: one line per node, then one per partition with
+its leader, leader epoch, offsets and how far each replica is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, cast
+
+from ottla.broker.node import Node
+from ottla.broker.partition import Partition
+from ottla.broker.replica import Replica
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDescription:
+    """One node: `state` is running, paused, isolated, dead or failed (then `error` says why)."""
+
+    node: int
+    address: str
+    state: str
+    connections: int = 0
+    leads: int = 0
+    """Partitions it leads."""
+    turns: int = 0
+    syncs: int = 0
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaDescription:
+    """One replica of a partition: Raft's view (indexes) and Kafka's (offsets)."""
+
+    node: int
+    role: str
+    term: int
+    last_index: int
+    commit_index: int
+    applied_index: int
+    log_start_offset: int
+    high_watermark: int
+    log_end_offset: int
+    producers: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionDescription:
+    """One partition: its leader (0: nobody serves it) as of the highest term seen."""
+
+    topic: str
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...]
+    log_start_offset: int
+    high_watermark: int
+    members: dict[int, ReplicaDescription]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterDescription:
+    """Nodes by id, topics by name, what happened since the start (`counters`) and on the links."""
+
+    cluster_id: str
+    controller: int
+    nodes: dict[int, NodeDescription]
+    topics: dict[str, list[PartitionDescription]]
+    counters: dict[str, int]
+    messages_delivered: dict[str, int] = field(default_factory=dict)
+    messages_dropped: dict[str, int] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Nested plain values, for `json.dumps`."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        lines = [f"cluster {self.cluster_id}, controller on node {self.controller}"]
+        for node in self.nodes.values():
+            tail = f": {node.error}" if node.error else f", leads {node.leads}"
+            lines.append(f"  node {node.node} at {node.address} is {node.state}{tail}")
+        for partitions in self.topics.values():
+            lines.extend(_partition_line(each) for each in partitions)
+        return "\n".join(lines)
+
+
+def _partition_line(partition: PartitionDescription) -> str:
+    members = ", ".join(
+        f"{each.node}:{each.role[0]}{each.term} {each.applied_index}/{each.last_index}"
+        for each in partition.members.values()
+    )
+    return (
+        f"  {partition.topic}-{partition.partition} leader {partition.leader} "
+        f"epoch {partition.leader_epoch} offsets {partition.log_start_offset}.."
+        f"{partition.high_watermark} in sync {list(partition.in_sync)} "
+        f"(node:role+term applied/last: {members})"
+    )
+
+
+def describe_node(node: Node, state: str) -> NodeDescription:
+    """A node that exists, whatever its state."""
+    seats = node.runner.seats.values()
+    address, port = node.server.address
+    return NodeDescription(
+        node.node,
+        f"{address}:{port}",
+        state,
+        connections=node.server.connections,
+        leads=sum(seat.replica.leading for seat in seats if seat.group),
+        turns=node.runner.turns,
+        syncs=node.runner.syncer.syncs,
+        error="" if node.failed is None else str(node.failed),
+    )
+
+
+def describe_replica(node: int, replica: Replica) -> ReplicaDescription:
+    """One replica of a partition."""
+    core, partition = replica.core, cast(Partition, replica.machine)
+    state = partition.state
+    return ReplicaDescription(
+        node,
+        core.role.name.lower(),
+        core.term,
+        core.last_index,
+        core.commit,
+        state.applied,
+        state.log_start_offset,
+        state.high_watermark,
+        state.index.next_offset,
+        len(partition.table),
+    )

@@ -1,0 +1,311 @@
+"""`Node`: one broker of the cluster, from its disk to its listener.
+
+A node composes what the other modules are: a store, a `Runner` that drives its replicas, the
+replica of the controller group that every node hosts, a `Server` for clients, and the beats that
+vouch for leaders. It is the `Host` of the request handlers.
+
+Life: `start` reads the store and joins the cluster; `stop` (clean) or `crash` (signal 9: nothing is
+flushed, nothing said) ends it; a new `Node` on the same store is the restart. `pause` and `resume`
+freeze everything in between.
+
+What the controller's log says is carried out here: after each of its commits the node creates the
+replicas it was given and drops those of deleted topics (`_reconcile`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from typing import Any, cast
+
+from ottla.broker.beats import Beat, BeatAck, BeatBook
+from ottla.broker.commands import ControlTicket, Ticket
+from ottla.broker.config import ClusterConfig
+from ottla.broker.control_client import ControlClient, ControlRequest, ControlResponse
+from ottla.broker.controller import CONTROLLER_GROUP, Controller
+from ottla.broker.counters import Counters
+from ottla.broker.errors import ErrorCode
+from ottla.broker.host import BrokerImage, HostedReplica, LeaderImage, TopicImage
+from ottla.broker.partition import Partition
+from ottla.broker.replica_factory import ReplicaFactory
+from ottla.broker.runner import Runner, Seat
+from ottla.broker.scheduler import Scheduler
+from ottla.broker.server import Server
+from ottla.broker.transport.in_process import Network
+from ottla.idempotency.id_blocks import IdBlock, IdPool
+from ottla.log.store import LogStore
+from ottla.log.types import Millis, ProducerEpoch, ProducerId
+from ottla.raft.roles import Role
+from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId
+
+EARLY_MESSAGES = 10_000
+"""Messages kept for groups this node has not heard of yet (the controller's log may lag)."""
+PRODUCER_IDS_WITHIN: Micros = 5_000_000
+
+
+def monotonic_micros() -> Micros:
+    """The clock of all deadlines of a process."""
+    return time.monotonic_ns() // 1000
+
+
+class Node:
+    """See the module's text. All methods run on the loop's thread."""
+
+    def __init__(
+        self,
+        node: NodeId,
+        config: ClusterConfig,
+        *,
+        cluster_id: str,
+        nodes: Sequence[NodeId],
+        addresses: Mapping[NodeId, tuple[str, int]],
+        store: LogStore,
+        network: Network,
+        scheduler: Scheduler,
+        writer: Executor | None,
+        counters: Counters,
+    ):
+        self.node = node
+        self.config = config
+        self.cluster_id = cluster_id
+        self.store = store
+        self.loop = asyncio.get_running_loop()
+        self.server = Server(self)
+        self.failed: Exception | None = None
+        self._nodes = tuple(nodes)
+        self._addresses = addresses
+        self._network = network
+        self._started: Micros = monotonic_micros()
+        self._controller_leader: NodeId = 0
+        self._catalog_version = -1
+        self._early: dict[GroupId, deque[Any]] = {}
+        self._held: list[tuple[NodeId, Any]] = []
+        seed = None if config.seed is None else config.seed * 1009 + node
+        jitter = random.Random(seed)
+        self.beats = BeatBook(
+            node,
+            [each for each in nodes if each != node],
+            config.heartbeat_ms * 1000,
+            incarnation=jitter.getrandbits(48),
+            now=self._started,
+        )
+        self.runner = Runner(
+            node,
+            config,
+            store=store,
+            sender=network,
+            beats=self.beats,
+            scheduler=scheduler,
+            writer=writer,
+            now=monotonic_micros,
+            loop=self.loop,
+        )
+        self.runner.on_applied = self._applied
+        self.runner.on_role = self._role_changed
+        self.runner.on_failed = self._store_failed
+        self.on_event: Callable[[Node, Seat], None] = lambda node, seat: None
+        """Called when a replica's role, term or known leader changed."""
+        self.factory = ReplicaFactory(node, config, store, jitter=jitter, counters=counters)
+        self.controller_machine = Controller(cluster_id, nodes, config)
+        self.control_client = ControlClient(
+            node,
+            now=monotonic_micros,
+            call_at=self.call_at,
+            submit=self._submit_control,
+            send=lambda to, message: network.send(node, to, message),
+            leader=lambda: self.runner.seats[CONTROLLER_GROUP].replica.leader,
+        )
+        self._ids = IdPool()
+        self._awaiting_ids: deque[Callable[[ErrorCode, ProducerId, ProducerEpoch], None]] = deque()
+
+    # --- life --------------------------------------------------------------------------------------
+
+    async def start(self, address: str, port: int) -> None:
+        """Listen, read the store, join the cluster. Raises `OSError` when the port is in use."""
+        await self.server.start(address, port)
+
+    def join(self) -> None:
+        """Take part: from here on messages are heard and elections held."""
+        self._network.attach(self.node, self._receive)
+        replica = self.factory.controller(self.controller_machine, self._nodes, monotonic_micros())
+        self.runner.add(replica, urgent=True)
+
+    def stop(self) -> None:
+        """Leave: no more turns, no listener, no messages. The store stays open."""
+        self._network.detach(self.node)
+        self.runner.close()
+        self.server.stop()
+
+    def pause(self) -> None:
+        """Freeze, as a process that is stopped: nothing is read, done or said."""
+        self.runner.pause()
+        self.server.pause()
+
+    def resume(self) -> None:
+        """Thaw: everything that arrived meanwhile is dealt with now, in order."""
+        self.runner.resume()
+        self.server.resume()
+        held, self._held = self._held, []
+        for sender, message in held:
+            self._receive(sender, message)
+
+    def _store_failed(self, error: Exception) -> None:
+        self.failed = error
+        self.stop()
+
+    # --- other nodes -------------------------------------------------------------------------------
+
+    def _receive(self, sender: NodeId, message: Any) -> None:
+        if self.runner.paused:
+            self._held.append((sender, message))
+        elif isinstance(message, Beat):
+            self.runner.on_beat(message)
+        elif isinstance(message, BeatAck):
+            self.runner.on_beat_ack(message)
+        elif isinstance(message, ControlRequest):
+            self.control_client.serve(message)
+        elif isinstance(message, ControlResponse):
+            self.control_client.answered(message)
+        elif not self.runner.receive(message):
+            self._keep_early(message)
+
+    def _keep_early(self, message: Any) -> None:
+        """A group that the controller's log has not told this node of yet."""
+        if not self.controller_machine.deleted(message.group):
+            waiting = self._early.setdefault(message.group, deque(maxlen=EARLY_MESSAGES))
+            waiting.append(message)
+
+    # --- what the controller decided -----------------------------------------------------------------
+
+    def _applied(self, seat: Seat) -> None:
+        if seat.group != CONTROLLER_GROUP:
+            return
+        if self.controller_machine.version != self._catalog_version:
+            self._catalog_version = self.controller_machine.version
+            self._reconcile()
+        self.control_client.applied(self.controller_machine.applied)
+
+    def _reconcile(self) -> None:
+        """Host exactly the replicas that the controller placed here."""
+        seats, machine = self.runner.seats, self.controller_machine
+        for group in [each for each in seats if machine.deleted(each)]:
+            self.runner.remove(group)
+            self.store.append([self.factory.deletion(group)])
+        for topic in machine.topics.values():
+            for partition in topic.partitions:
+                if self.node in partition.replicas and partition.group not in seats:
+                    self._host(topic, partition.group, partition.replicas)
+
+    def _host(self, topic: TopicImage, group: GroupId, replicas: Sequence[NodeId]) -> None:
+        seat = self.runner.add(self.factory.partition(topic, group, replicas, monotonic_micros()))
+        for message in self._early.pop(group, ()):
+            self.runner.submit(seat, message)
+
+    def _role_changed(self, seat: Seat) -> None:
+        if seat.group == CONTROLLER_GROUP and seat.soft.leader:
+            self._controller_leader = seat.soft.leader
+        self.on_event(self, seat)
+
+    def _submit_control(self, ticket: ControlTicket) -> None:
+        self.runner.submit(self.runner.seats[CONTROLLER_GROUP], ticket)
+
+    # --- host of the handlers ------------------------------------------------------------------------
+
+    def now(self) -> Micros:
+        """Monotonic clock."""
+        return monotonic_micros()
+
+    def wall_ms(self) -> Millis:
+        """Wall clock, ms since 1970."""
+        return time.time_ns() // 1_000_000
+
+    def call_at(self, when: Micros, call: Callable[[], None]) -> Callable[[], None]:
+        """Run `call` at `when`; returns the function that cancels it."""
+        return self.loop.call_later(max(0, when - monotonic_micros()) / 1e6, call).cancel
+
+    def topics(self) -> Mapping[str, TopicImage]:
+        """All topics by name, as far as this node has applied the controller's log."""
+        return self.controller_machine.topics
+
+    def brokers(self) -> Sequence[BrokerImage]:
+        """The nodes heard of lately, this one included."""
+        now, within = monotonic_micros(), 2 * self.config.election_timeout_ms * 1000
+        return [
+            BrokerImage(each, *self._addresses[each])
+            for each in self._nodes
+            if each == self.node
+            or now - self._started < within
+            or self.beats.alive(each, now, within)
+        ]
+
+    def controller(self) -> NodeId:
+        """Leader of the controller group; the last known one, 0 before there was any."""
+        return self._controller_leader
+
+    def leader(self, group: GroupId) -> LeaderImage:
+        """Who leads a partition, from its replica here or from what other nodes said."""
+        placed = self.controller_machine.partition_of(group)
+        replicas = () if placed is None else placed[1].replicas
+        seat = self.runner.seats.get(group)
+        if seat is None:
+            known = self.beats.leader_of(group)
+            return LeaderImage(0, -1, ()) if known is None else LeaderImage(*known, replicas)
+        soft = seat.replica.soft
+        if soft.role is Role.LEADER:
+            in_sync = cast(Partition, seat.replica.machine).state.in_sync
+            return LeaderImage(self.node, soft.term, in_sync.in_sync(monotonic_micros()))
+        return LeaderImage(soft.leader, soft.term, replicas)
+
+    def replica(self, topic: str, partition: int) -> HostedReplica | None:
+        """The replica of that partition on this node; None when it has none."""
+        image = self.controller_machine.topics.get(topic)
+        if image is None or not 0 <= partition < len(image.partitions):
+            return None
+        return self.runner.seats.get(image.partitions[partition].group)
+
+    def submit(self, replica: HostedReplica, ticket: Ticket) -> None:
+        """Put a command into the replica's inbox; it takes its turn soon."""
+        self.runner.submit(cast(Seat, replica), ticket)
+
+    def read(self, group: GroupId, first: LogIndex, last: LogIndex, max_bytes: int) -> list[Entry]:
+        """Committed entries of a hosted replica: at most `max_bytes`, at least one."""
+        return self.store.read(group, first, last, max_bytes)
+
+    def control(
+        self,
+        command: dict[str, Any],
+        done: Callable[[ErrorCode, dict[str, Any]], None],
+        deadline: Micros,
+    ) -> None:
+        """Have the controller decide `command`, wherever its leader is."""
+        self.control_client.request(command, done, deadline)
+
+    # --- producer ids --------------------------------------------------------------------------------
+
+    def new_producer_id(self, done: Callable[[ErrorCode, ProducerId, ProducerEpoch], None]) -> None:
+        """A producer id nobody ever had, epoch 0."""
+        self._awaiting_ids.append(done)
+        self._hand_out_ids()
+
+    def _hand_out_ids(self) -> None:
+        while self._awaiting_ids and len(self._ids):
+            producer_id = self._ids.take()
+            assert producer_id is not None, f"{len(self._ids)} ids left and none to take"
+            self._awaiting_ids.popleft()(ErrorCode.NONE, producer_id, 0)
+        if self._ids.wants_block:
+            self._ids.asked()
+            command = {"type": "allocate_producer_ids", "node": self.node}
+            self.control(command, self._block_came, monotonic_micros() + PRODUCER_IDS_WITHIN)
+
+    def _block_came(self, error: ErrorCode, result: dict[str, Any]) -> None:
+        if error is ErrorCode.NONE:
+            self._ids.add(IdBlock(**result))
+            self._hand_out_ids()
+            return
+        self._ids.failed()
+        while self._awaiting_ids:
+            self._awaiting_ids.popleft()(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1, -1)

@@ -1,0 +1,123 @@
+"""Makes replicas: fresh ones with their first entry, or those that a store remembers.
+
+A fresh group begins everywhere with the same entry, the CONFIGURATION that names its voters, and
+its preferred leader asks for votes at once, so that a new topic can be written to within
+milliseconds. A remembered one reads its log once, to know terms, sizes and offsets again; what of
+it is committed it learns from the leader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from ottla.broker.config import ClusterConfig
+from ottla.broker.counters import Counters
+from ottla.broker.controller import CONTROLLER_GROUP
+from ottla.broker.host import TopicImage
+from ottla.broker.isr import InSync
+from ottla.broker.machine import Machine
+from ottla.broker.partition import Partition
+from ottla.broker.partition_state import PartitionSettings
+from ottla.broker.replica import Replica
+from ottla.broker.topic_configs import integer
+from ottla.idempotency.profiles import profile_named
+from ottla.log.store import LogStore, StoredGroup, Write
+from ottla.raft.config import JitterSource, RaftConfig
+from ottla.raft.core import RaftCore
+from ottla.raft.raft_log import RaftLog, bootstrap
+from ottla.raft.types import Entry, GroupId, HardState, Micros, NodeId
+
+SCAN_ENTRIES = 1000
+"""Entries handed to a machine at once while a log is read after a restart."""
+
+
+class ReplicaFactory:
+    """Makes the replicas of one node; see the module's text."""
+
+    def __init__(
+        self,
+        node: NodeId,
+        config: ClusterConfig,
+        store: LogStore,
+        *,
+        jitter: JitterSource,
+        counters: Counters,
+    ):
+        self._node = node
+        self._config = config
+        self._store = store
+        self._jitter = jitter
+        self._counters = counters
+        self._profile = profile_named(config.profile)
+        self._stored: dict[GroupId, StoredGroup] = {each.group: each for each in store.groups()}
+
+    def controller(self, machine: Machine, nodes: Sequence[NodeId], now: Micros) -> Replica:
+        """This node's replica of the controller group."""
+        return self._make(CONTROLLER_GROUP, nodes, machine, now)
+
+    def partition(
+        self, topic: TopicImage, group: GroupId, replicas: Sequence[NodeId], now: Micros
+    ) -> Replica:
+        """This node's replica of one partition."""
+        config = self._config
+        settings = PartitionSettings(
+            group=group,
+            node=self._node,
+            profile=self._profile,
+            max_message_bytes=integer("max.message.bytes", topic.configs, config),
+            min_insync_replicas=integer("min.insync.replicas", topic.configs, config),
+            leader_queue_bytes=config.leader_queue_bytes,
+            max_producers=config.max_producers,
+            producer_expiry=config.producer_expiry_ms * 1000,
+            counters=self._counters,
+        )
+        machine = Partition(settings, InSync(config.replica_lag_ms * 1000, replicas, self._node))
+        return self._make(group, replicas, machine, now)
+
+    def deletion(self, group: GroupId) -> Write:
+        """The write that forgets a group for good."""
+        self._stored.pop(group, None)
+        return Write(group, delete=True)
+
+    def _make(
+        self, group: GroupId, voters: Sequence[NodeId], machine: Machine, now: Micros
+    ) -> Replica:
+        stored = self._stored.pop(group, None)
+        if stored is None:
+            log, entries = bootstrap(voters)
+            machine.appended(entries)
+            self._store.append([Write(group, first=entries[0].index, entries=entries)])
+            hard_state = HardState()
+        else:
+            log = self._remember(stored, machine)
+            hard_state, entries = stored.hard_state, []
+        core = RaftCore(
+            self._raft_config(group), hard_state=hard_state, log=log, jitter=self._jitter, now=now
+        )
+        if (stored is None and voters[0] == self._node) or len(voters) == 1:
+            core.campaign(now)
+        return Replica(group, core, machine, entries)
+
+    def _remember(self, stored: StoredGroup, machine: Machine) -> RaftLog:
+        if stored.snapshot is not None:
+            snapshot = self._store.snapshot(stored.group)
+            assert snapshot is not None, f"group {stored.group} lost its snapshot"
+            machine.restore(snapshot)
+        return RaftLog.restore(stored.snapshot, self._replayed(stored.group, machine))
+
+    def _replayed(self, group: GroupId, machine: Machine) -> Iterator[Entry]:
+        """The stored entries, each shown to the machine on its way."""
+        entries = iter(self._store.scan(group))
+        while chunk := list(islice(entries, SCAN_ENTRIES)):
+            machine.appended(chunk)
+            yield from chunk
+
+    def _raft_config(self, group: GroupId) -> RaftConfig:
+        config = self._config
+        return RaftConfig(
+            group=group,
+            node=self._node,
+            election_timeout=config.election_timeout_ms * 1000,
+            retransmit=min(2 * config.heartbeat_ms, config.election_timeout_ms // 2) * 1000,
+        )
