@@ -137,10 +137,11 @@ class InSync:
         return self._count < min(minimum, len(self._voters))
 
     def deadline(self) -> Micros | None:
-        """When the next follower falls out unless heard of; None when none is left to fall.
+        """Until then nobody falls out; None when nobody is left to fall.
 
-        Before it trusts the result, the caller hands in what it has heard since (`contact`): idle
-        groups are not told of every beat.
+        A lower bound, and `below_minimum` at that time moves it on. Before it trusts the result,
+        the caller hands in what it has heard since (`contact`): nobody tells an idle group of
+        every beat.
         """
         if not self._followers:
             return None
