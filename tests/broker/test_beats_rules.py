@@ -1,9 +1,12 @@
-"""One test per row of the table that opens `ottla.broker.beats`, on two or three nodes by hand."""
+"""One test or more per row of the table that opens `ottla.broker.beats`.
 
-import sys
+Two or three nodes, every beat and ack carried by hand; node 1 leads and node 2 follows unless a
+test says otherwise. `unasked` stands for cores that an idle beat must not look at.
+"""
 
 import pytest
 
+from broker_calls import calls_of
 from ottla.broker.beats import NO_REPLICA, SEND_FULL, Beat, BeatBook, BeatItem
 from ottla.raft.messages import Heartbeat, HeartbeatReply
 
@@ -351,22 +354,6 @@ def test_an_ack_of_a_stranger_is_ignored(pair):
     ack.sender = 42
     assert leader.on_ack(ack, 51) == []
     assert leader.replies_vouched(7) == [(2, 0)]
-
-
-def calls_of(action):
-    """How many function calls, of Python and of C, the action takes."""
-    count = 0
-
-    def notice(_frame, event, _argument):
-        nonlocal count
-        count += event in {"call", "c_call"}
-
-    sys.setprofile(notice)
-    try:
-        action()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 def idle_cost(groups):

@@ -1,4 +1,8 @@
-"""Which replicas are in sync: Kafka's lag rule, with many appends under way and with none."""
+"""Which replicas are in sync: Kafka's lag rule, with many appends under way and with none.
+
+A dumb model that keeps the whole history of the log end says when a follower may not count as in
+sync; the examples say when it must.
+"""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,8 @@
-"""The in-process network: order, delay, faults by rule, and what is counted."""
+"""The in-process network: order, delay, faults by rule, and what is counted.
+
+Without a delay it needs no event loop. With one, tests send on a running loop and wait a few
+milliseconds; they look at order and fate, not at exact times.
+"""
 
 import asyncio
 

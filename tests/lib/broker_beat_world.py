@@ -17,11 +17,14 @@ INTERVAL = 50
 
 @dataclass
 class Led:
+    """What a leader knows of a group: its term, commit, and what each follower holds."""
+
     term: int
     commit: int = 0
     matches: dict[int, int] = field(default_factory=dict)
 
     def known_to(self, follower: int) -> int:
+        """What the follower holds, 0 when nothing is known."""
         return self.matches.get(follower, 0)
 
 
@@ -46,6 +49,7 @@ class Sent:
 
     @property
     def order(self) -> tuple[int, int]:
+        """Later beats of a sender are larger."""
         return self.beat.incarnation, self.beat.sequence
 
 
@@ -72,10 +76,12 @@ class World:
             self.restart(node)
 
     def step(self) -> int:
+        """The time of the next event."""
         self.now += 1
         return self.now
 
     def restart(self, node: int) -> None:
+        """The node forgets whom it led and what it was told."""
         state = self.nodes[node]
         state.incarnation += 1
         state.led = {}
@@ -95,10 +101,12 @@ class World:
         state.book.leading(group, term, followers, 0)
 
     def resign(self, group: int, node: int) -> None:
+        """If `node` leads, it no longer does."""
         if self.nodes[node].led.pop(group, None):
             self.nodes[node].book.not_leading(group)
 
     def commit(self, group: int, node: int, *, upto: int, follower: int, match: int) -> None:
+        """A leader's commit moves, and what one of its followers holds."""
         led = self.nodes[node].led.get(group)
         if led is not None:
             led.commit = max(led.commit, upto)
@@ -124,6 +132,7 @@ class World:
         return sent
 
     def deliver(self, message: Sent | BeatAck) -> None:
+        """A message arrives at its receiver."""
         if isinstance(message, Sent):
             self.take_beat(message)
         else:
@@ -167,6 +176,7 @@ class World:
                 self.deliver(self.bag.pop(0))
 
     def pairs(self) -> Iterator[tuple[Node, int]]:
+        """Every node with every group."""
         for state in self.nodes.values():
             for group in self.voters:
                 yield state, group
