@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from ottla.broker.api.table import BY_KEY
 from ottla.broker.codec import API_NAMES, FrameError, request_schema, response_schema, skip_tags
@@ -142,8 +142,8 @@ class Client(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """asyncio: connected."""
-        assert isinstance(transport, asyncio.Transport), f"no stream transport: {transport!r}"
-        self._transport = transport
+        # uvloop has a class of its own for it.
+        self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
         """asyncio: bytes came."""

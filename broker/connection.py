@@ -22,12 +22,14 @@ has been answered. Bytes after a good body are ignored.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from struct import Struct
-from typing import cast, TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, cast
 
 from ottla.broker.api import table
-from ottla.broker.api.call import Call
+from ottla.broker.api.call import Call, Route
+from ottla.broker.api.produce import PRODUCE_KEY, begin_produce
+from ottla.broker.api.produce_request import Shortcut
 from ottla.broker.codec import (
     API_VERSIONS_KEY,
     FrameError,
@@ -48,38 +50,39 @@ WRITE_HIGH_WATER = 1 << 20
 JOIN_BELOW_BYTES = 1 << 16
 """Answers below this size leave as one piece: a copy is cheaper than a vector."""
 
+SEND_AFTER = 256
+"""Answers that may gather before some are sent."""
+
 _SIZE = Struct(">i")
-_HEAD = Struct(">ii")
-_HEAD_TAGGED = Struct(">iix")
+_FRAME = Struct(">ihhih")
+_FRAME_HEAD_BYTES = 14
+_SMALLEST_FRAME = 10
+"""API key, version, correlation id and the length of the client id."""
+_HEAD = Struct(">ii").pack
+_HEAD_TAGGED = Struct(">iix").pack
+_read_frame = _FRAME.unpack_from
 
-
-class Route(NamedTuple):
-    """How requests of one API and version are read and by whom they are answered."""
-
-    handle: table.Handler
-    read: Callable[[Any, int], Any]
-    header_tags: bool
-    answer_tagged: bool
-
-
-_routes: dict[tuple[int, int], Route] = {}
+_routes: dict[int, Route] = {}
+"""By key * 65536 + version."""
 
 
 def _find_route(key: int, version: int) -> Route:
     """Make the route of a pair that is met for the first time. Raises `FrameError`."""
-    if key == API_VERSIONS_KEY and not table.serves(key, version):
-        # The one request that is answered in a version nobody knows: its body stays unread.
-        return Route(table.handler(key), lambda _frame, _at: None, False, False)
     if not table.serves(key, version):
-        raise FrameError(f"API {key} version {version} is not served")
+        if key != API_VERSIONS_KEY:
+            raise FrameError(f"API {key} version {version} is not served")
+        # The one request that is answered in a version nobody knows: its body stays unread.
+        return Route(key, version, table.handler(key), lambda *_: None, False, False, None)
     schema = request_schema(key, version)
-    route = Route(
+    route = _routes[key * 65536 + version] = Route(
+        key,
+        version,
         table.handler(key),
         schema.read,
         schema.header_tags,
         response_schema(key, version).header_tags,
+        Shortcut(version) if key == PRODUCE_KEY else None,
     )
-    _routes[key, version] = route
     return route
 
 
@@ -112,7 +115,7 @@ class Connection(asyncio.BufferedProtocol):
         """asyncio: the client is there."""
         # uvloop has a class of its own for it.
         self.transport = cast(asyncio.Transport, transport)
-        transport.set_write_buffer_limits(high=WRITE_HIGH_WATER)
+        self.transport.set_write_buffer_limits(high=WRITE_HIGH_WATER)
         self.server.opened(self)
         self._steer_reading()
 
@@ -159,48 +162,64 @@ class Connection(asyncio.BufferedProtocol):
         """Begin the whole frames in `view[start:end]`; returns where the first one left starts."""
         pipeline = self.pipeline
         self._blocked = False
-        while end - start >= 4:
-            (size,) = _SIZE.unpack_from(view, start)
-            if size < 0 or size > self._max_frame:
-                self._refuse(f"a frame of {size} bytes, limit {self._max_frame}")
-                return end
-            if end - start - 4 < size:
+        while end - start >= _FRAME_HEAD_BYTES:
+            size, key, version, correlation_id, length = _read_frame(view, start)
+            after = start + 4 + size
+            if after > end or size < _SMALLEST_FRAME or size > self._max_frame:
                 break
             if not pipeline.may_begin or self._unwritable or self.server.paused:
-                if pipeline.doomed:
-                    return end
-                self._blocked = True
-                break
-            start += 4
-            try:
-                self._begin(view[start : start + size])
-            except FrameError as error:
-                self._refuse(str(error))
-                return end
-            start += size
-            if len(pipeline.ready) > 256:
+                self._blocked = not pipeline.doomed
+                return start if self._blocked else end
+            route = _routes.get(key * 65536 + version)
+            found = None
+            if route is not None and route.shortcut is not None:
+                found = route.shortcut.read(view, start + 12, length, after)
+            if found is not None:
+                target, records = found
+                call = Call(self, route, correlation_id, target.client_id, size)  # type: ignore[arg-type]
+                pipeline.begin(call)
+                try:
+                    begin_produce(target, records, call)
+                except Exception as error:  # noqa: BLE001 - see _failed
+                    self._failed(call, error)
+            else:
+                self._begin(view, start + 4, after)
+            start = after
+            if len(pipeline.ready) > SEND_AFTER:
                 self._send()
-        return start
+        if end - start >= 4:
+            (size,) = _SIZE.unpack_from(view, start)
+            if size < _SMALLEST_FRAME or size > self._max_frame:
+                self._refuse(f"a frame of {size} bytes, limit {self._max_frame}")
+        return end if pipeline.doomed else start
 
-    def _begin(self, frame: memoryview) -> None:
-        """Decode one request and hand it to its handler."""
-        header = read_header(frame)
-        route = _routes.get(header[:2]) or _find_route(header.key, header.version)
-        at = skip_tags(frame, header.end) if route.header_tags else header.end
-        request = route.read(frame, at)
-        call = Call(self, header, len(frame))
-        call.tagged = route.answer_tagged
-        self.pipeline.begin(call)
-        self._handle(route.handle, request, call)
-
-    def _handle(self, handle: table.Handler, request: Any, call: Call) -> None:
+    def _begin(self, view: memoryview, start: int, end: int) -> None:
+        """Decode one request the general way, and hand it to its handler."""
+        frame = view[start:end]
         try:
-            handle(request, call)
-        except Exception as error:  # noqa: BLE001 - one client's request must not end the server
-            self.server.loop.call_exception_handler(
-                {"message": f"API {call.key} version {call.version} failed", "exception": error}
+            header = read_header(frame)
+            route = _routes.get(header.key * 65536 + header.version) or _find_route(
+                header.key, header.version
             )
-            call.close(f"internal error: {error!r}")
+            at = skip_tags(frame, header.end) if route.header_tags else header.end
+            request = route.read(frame, at)
+        except FrameError as error:
+            self._refuse(str(error))
+            return
+        call = Call(self, route, header.correlation_id, header.client_id, end - start)
+        self.pipeline.begin(call)
+        try:
+            route.handle(request, call)
+        except Exception as error:  # noqa: BLE001 - see _failed
+            self._failed(call, error)
+        if route.shortcut is not None:
+            route.shortcut.learn(view, start + 8, end, header.client_id, request)
+
+    def _failed(self, call: Call, error: Exception) -> None:
+        """A handler has a bug: the loop's owner hears of it, and only this client is cut off."""
+        what = f"API {call.route.key} version {call.version} failed"
+        self.server.loop.call_exception_handler({"message": what, "exception": error})
+        call.close(f"{what}: {error!r}")
 
     def _refuse(self, reason: str) -> None:
         """Close after everything before has been answered."""
@@ -276,20 +295,23 @@ class Connection(asyncio.BufferedProtocol):
         self._steer_reading()
 
     def _send(self) -> None:
+        """Hand what is ready to the transport, as few and as large pieces as may be."""
         transport = self.transport
-        pipeline = self.pipeline
-        if pipeline.ready and transport is not None:
+        if transport is None:
+            return
+        ready = self.pipeline.ready
+        if ready:
             pieces: list[bytes | memoryview] = []
             total = 0
-            for slot in pipeline.ready:
+            for slot in ready:
                 if slot.parts:
                     assert isinstance(slot, Call)
                     total += _frame(slot, pieces)
-            pipeline.ready.clear()
+            ready.clear()
             if pieces:
                 self.last_active = self.server.loop.time()
                 _write(transport, pieces, total)
-        if pipeline.closing is not None and transport is not None:
+        if self.pipeline.closing is not None:
             transport.close()
 
     def abort(self) -> None:
@@ -308,15 +330,14 @@ class Connection(asyncio.BufferedProtocol):
 def _frame(call: Call, pieces: list[bytes | memoryview]) -> int:
     """Append one answer, framed, to `pieces`; returns its size."""
     parts = call.parts
-    assert parts is not None
-    size = len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
-    if call.tagged:
-        size += 5
-        pieces.append(_HEAD_TAGGED.pack(size, call.correlation_id))
+    assert parts is not None, f"request {call.correlation_id} leaves without an answer"
+    size = (len(parts[0]) if len(parts) == 1 else sum(map(len, parts))) + 4
+    if call.route.answer_tagged:
+        size += 1
+        pieces.append(_HEAD_TAGGED(size, call.correlation_id))
     else:
-        size += 4
-        pieces.append(_HEAD.pack(size, call.correlation_id))
-    pieces.extend(parts)
+        pieces.append(_HEAD(size, call.correlation_id))
+    pieces += parts
     return size + 4
 
 

@@ -10,8 +10,8 @@ request. That takes effect when everything before it has left, because Kafka, wh
 request at a time, would not have seen it earlier; from the moment it is decided nothing new begins.
 
 At a limit nothing fails: `may_begin` is false until a request leaves, and whoever reads the
-socket stops reading. Who waits behind whom is decided in `Limits` and `may_begin` and nowhere
-else: one request at a time, as Kafka does it, is `Limits(requests=1)`.
+socket stops reading. Who waits behind whom is decided by `Limits` in one method and nowhere else:
+one request at a time, as Kafka does it, is `Limits(requests=1)`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Slot:
 class Pipeline:
     """See the module's text."""
 
-    __slots__ = ("_in_flight", "bytes", "closing", "doomed", "limits", "ready")
+    __slots__ = ("_in_flight", "bytes", "closing", "doomed", "limits", "may_begin", "ready")
 
     def __init__(self, limits: Limits):
         self.limits = limits
@@ -71,6 +71,8 @@ class Pipeline:
         """What is charged for the requests in flight."""
         self.ready: list[Slot] = []
         """Slots that may leave now, in order; the driver sends and clears them."""
+        self.may_begin = True
+        """Whether the next request may be begun now."""
         self.doomed = False
         """A closing slot exists: nothing new begins."""
         self.closing: str | None = None
@@ -80,28 +82,25 @@ class Pipeline:
         """Requests in flight."""
         return len(self._in_flight)
 
-    @property
-    def may_begin(self) -> bool:
-        """Whether the next request may be begun now."""
-        in_flight = len(self._in_flight)
-        return not self.doomed and (
-            in_flight == 0 or (in_flight < self.limits.requests and self.bytes < self.limits.bytes)
-        )
-
     def begin(self, slot: Slot) -> None:
         """Take in the next request in order of arrival."""
-        self._in_flight.append(slot)
+        in_flight = self._in_flight
+        in_flight.append(slot)
         self.bytes += slot.size
+        if len(in_flight) >= self.limits.requests or self.bytes >= self.limits.bytes:
+            self._decide()
 
     def charge(self, slot: Slot, size: int) -> None:
         """Charge a request in flight for `size` bytes more, which its answer may come to hold."""
         slot.size += size
         self.bytes += size
+        self._decide()
 
     def done(self, slot: Slot) -> None:
         """`slot` has been finished: everything that thereby may leave goes to `ready`."""
         if slot.closing is not None:
             self.doomed = True
+            self._decide()
         in_flight = self._in_flight
         if in_flight[0] is not slot:
             return
@@ -110,8 +109,16 @@ class Pipeline:
             self.bytes -= first.size
             if first.closing is not None:
                 self.closing = first.closing
-                break
+                return
             self.ready.append(first)
+        if not self.may_begin:
+            self._decide()
+
+    def _decide(self) -> None:
+        """The one place that says whether a request may be begun."""
+        in_flight = len(self._in_flight)
+        room = in_flight < self.limits.requests and self.bytes < self.limits.bytes
+        self.may_begin = not self.doomed and (in_flight == 0 or room)
 
     def lost(self) -> list[Slot]:
         """The connection is gone: the slots nobody will hear of, finished, in order.
@@ -123,4 +130,5 @@ class Pipeline:
         self._in_flight.clear()
         self.ready.clear()
         self.bytes = 0
+        self._decide()
         return unfinished

@@ -12,13 +12,30 @@ object; the fields marked so belong to `pipeline` and `connection`, not to handl
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ottla.broker.codec import response_schema
 from ottla.broker.pipeline import Slot
 
 if TYPE_CHECKING:
+    from ottla.broker.api.produce_request import Shortcut
     from ottla.broker.host import Host
+
+
+class Route(NamedTuple):
+    """How requests of one API and version are read, and by whom they are answered."""
+
+    key: int
+    version: int
+    handle: Callable[[Any, Call], None]
+    read: Callable[[Any, int], Any]
+    """`codec.Schema.read` of the request."""
+    header_tags: bool
+    """The request's header ends in tagged fields."""
+    answer_tagged: bool
+    """So does the answer's."""
+    shortcut: Shortcut | None
+    """Reads most of the requests faster (Produce only)."""
 
 
 class Link(Protocol):
@@ -40,22 +57,22 @@ class Link(Protocol):
 class Call(Slot):
     """See the module's text."""
 
-    __slots__ = ("client_id", "correlation_id", "host", "key", "link", "memo", "tagged", "version")
+    __slots__ = ("client_id", "correlation_id", "host", "link", "memo", "route", "version")
 
-    def __init__(self, link: Link, header: Any, size: int):
-        """`header` is the request's `codec.RequestHeader`, `size` the bytes of its frame."""
+    def __init__(
+        self, link: Link, route: Route, correlation_id: int, client_id: str | None, size: int
+    ):
+        """`size` is the bytes of the request's frame."""
         super().__init__(size)
         self.link = link
         self.host = link.host
         """The node that serves the request."""
-        self.key: int = header.key
-        self.version: int = header.version
-        self.correlation_id: int = header.correlation_id
-        self.client_id: str | None = header.client_id
+        self.route = route
+        self.version = route.version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
         self.memo: Any = None
         """Whatever the handler wants to find again when it answers."""
-        self.tagged = False
-        """Whether the answer's header has tagged fields; the connection's business."""
 
     @property
     def local_address(self) -> tuple[str, int]:
@@ -64,16 +81,18 @@ class Call(Slot):
 
     def reply(self, **fields: Any) -> None:
         """Answer with the API's response in the request's version, made by `codec.build`."""
-        schema = response_schema(self.key, self.version)
+        schema = response_schema(self.route.key, self.version)
         self.answer_bytes(schema.write(schema.build(**fields)))
 
     def answer(self, response: Any) -> None:
         """Answer with a response entity of the request's API and version."""
-        self.answer_bytes(response_schema(self.key, self.version).write(response))
+        self.answer_bytes(response_schema(self.route.key, self.version).write(response))
 
     def answer_bytes(self, body: bytes) -> None:
         """Answer with an encoded response body."""
-        self.answer_parts((body,))
+        if self.parts is None:
+            self.parts = (body,)
+            self.link.done(self)
 
     def answer_parts(self, parts: Sequence[bytes | memoryview]) -> None:
         """Answer with a body in pieces, which are joined only on their way out."""

@@ -116,7 +116,12 @@ class _Fetch:
         self.undecided = len(asked)
         for part in asked:
             ticket = FetchTicket(
-                part.next_offset, part.limit, part.epoch, self.decided, self.deadline, part
+                part.next_offset,
+                part.limit,
+                part.epoch,
+                self.decided,
+                self.deadline,
+                owner=part,
             )
             assert part.replica is not None
             host.submit(part.replica, ticket)
@@ -151,7 +156,7 @@ class _Fetch:
             part.error = ErrorCode.OFFSET_OUT_OF_RANGE
             part.high_watermark = part.log_start_offset = NO_OFFSET
             return
-        part.full = entries[-1].index < ticket.last_index
+        part.full = not entries or entries[-1].index < ticket.last_index
         for entry in entries:
             if entry.kind is EntryKind.BATCH:
                 batch = entry.payload

@@ -38,6 +38,7 @@ from ottla.log.record_batch import MAX_CODEC, BatchDefect, read_batch
 from ottla.log.types import TRANSACTIONAL_BIT, RecordBatch
 from ottla.raft.types import Micros
 
+PRODUCE_KEY = 0
 ACKS = (-1, 0, 1)
 ZSTD = 4
 NO_TRANSACTIONS = "Transactions are not served by this broker"
