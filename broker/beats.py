@@ -79,8 +79,8 @@ class _Incoming:
 class BeatBook:
     """All beats of one node, sent and received.
 
-    `incarnation` must be larger after every restart of the node; `interval` and all times are
-    microseconds of one monotonic clock.
+    `incarnation` must be larger after every restart of the node (the clock at its start will do, a
+    random number will not); `interval` and all times are microseconds of one monotonic clock.
     """
 
     def __init__(
@@ -143,7 +143,8 @@ class BeatBook:
     def urgent(self, group: GroupId) -> None:
         """Send what changed in `group` (and whatever else did) at the next `due`, this once.
 
-        Also for a follower that has just caught up with what is committed.
+        Call it also when a follower has caught up with what is committed: it is told the rest.
+        Nothing is sent to a peer without news.
         """
         if group in self._led:
             self._dirty[group] = None

@@ -11,7 +11,8 @@ How "caught up at" is learnt, each in O(1) per acknowledgement:
 * an acknowledgement up to a *mark*, the log end as of an earlier contact: caught up when the mark
   was set. Kafka moves the mark with every fetch, which works because a follower has one fetch at a
   time; here many appends are under way at once and a mark that moved each time would never be
-  reached by a follower that is steadily one round trip behind. So a mark stays until reached;
+  reached by a follower that is steadily one round trip behind. So a mark stays until reached, and
+  who is steadily behind by less than half the lag time is in sync;
 * nothing to acknowledge: while the follower's match is the log end, any sign of life (`contact`)
   keeps it caught up; and the leader's own append ends that state (`appended`), so that a follower
   that idled along is not out of sync before it had a chance to answer.

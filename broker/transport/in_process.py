@@ -19,7 +19,7 @@ when it is cut off, or detached, does not reach it (nor its successor that attac
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -62,8 +62,8 @@ class Network:
         self._travelling: deque[_Travelling] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._direct = link_delay == 0
-        self._delivered: Counter[type] = Counter()
-        self._dropped: Counter[type] = Counter()
+        self._delivered: dict[type, int] = {}
+        self._dropped: dict[type, int] = {}
 
     def attach(self, node: NodeId, receive: Receive) -> None:
         """Messages to `node` go to `receive(sender, message)` from now on."""
@@ -81,7 +81,10 @@ class Network:
         if self._direct:
             receive = self._receivers.get(to)
             if receive is not None:
-                self._delivered[message.__class__] += 1
+                try:  # half the price of a Counter, and this is the hot path
+                    self._delivered[message.__class__] += 1
+                except KeyError:
+                    self._delivered[message.__class__] = 1
                 receive(sender, message)
                 return
         self._send_by_rules(sender, to, message)
@@ -136,7 +139,6 @@ class Network:
 
     def _rules_changed(self) -> None:
         rules = self._cut or self._isolated or self._held
-        # What is under way keeps its place: until it has arrived, nothing overtakes it.
         self._direct = not self._delay and not rules
 
     def _blocked(self, sender: NodeId, to: NodeId) -> bool:
@@ -148,7 +150,7 @@ class Network:
     def _send_by_rules(self, sender: NodeId, to: NodeId, message: Any) -> None:
         receive = self._receivers.get(to)
         if receive is None or self._blocked(sender, to):
-            self._dropped[message.__class__] += 1
+            _count(self._dropped, message)
             return
         held = self._held.get((sender, to))
         if held is not None:
@@ -156,7 +158,7 @@ class Network:
         elif self._delay:
             self._delay_message(sender, to, receive, message)
         else:
-            self._delivered[message.__class__] += 1
+            _count(self._delivered, message)
             receive(sender, message)
 
     def _delay_message(self, sender: NodeId, to: NodeId, receive: Receive, message: Any) -> None:
@@ -174,12 +176,11 @@ class Network:
         travelling = self._travelling
         while travelling and travelling[0].due <= reached:
             item = travelling.popleft()
-            counts = self._delivered
             attached = self._receivers.get(item.to)
             if attached is not item.receive or self._blocked(item.sender, item.to):
-                self._dropped[item.message.__class__] += 1
+                _count(self._dropped, item.message)
                 continue
-            counts[item.message.__class__] += 1
+            _count(self._delivered, item.message)
             item.receive(item.sender, item.message)
         if travelling and self._timer is None:
             head = travelling[0].due
@@ -187,11 +188,16 @@ class Network:
 
     def _drop_all(self, link: Link) -> None:
         for message in self._held[link]:
-            self._dropped[message.__class__] += 1
+            _count(self._dropped, message)
         self._held[link] = []
 
 
-def _by_name(counts: Counter[type]) -> dict[str, int]:
+def _count(counts: dict[type, int], message: Any) -> None:
+    kind = message.__class__
+    counts[kind] = counts.get(kind, 0) + 1
+
+
+def _by_name(counts: dict[type, int]) -> dict[str, int]:
     return {kind.__name__: count for kind, count in sorted(counts.items(), key=_name)}
 
 
