@@ -130,9 +130,8 @@ def on_heartbeat_reply(state: RaftState, message: HeartbeatReply, at: Micros) ->
     if not isinstance(leader, Leader) or message.context > state.tickets:
         return
     progress = leader.progress[message.sender]
-    was_quiet = progress.quiet >= 2
-    progress.heard(at)
-    if was_quiet:
+    progress.alive(at)
+    if progress.may_send(state.log.last_index):
         state.outbox.dirty = True
     if message.context > progress.context:
         progress.context = message.context

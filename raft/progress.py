@@ -187,12 +187,16 @@ class Progress:
         if target is not ProgressState.SNAPSHOT:
             self.sending = None
 
-    def heard(self, at: Micros) -> None:
-        """An answer arrived. The first one after silence makes a probe or chunk go out at once."""
+    def answered(self, at: Micros) -> None:
+        """An answer to entries or chunks arrived."""
+        self.alive(at)
+        self.quiet = 0
+
+    def alive(self, at: Micros) -> None:
+        """It lives, as a heartbeat says. That answers nothing; but after silence, ask at once."""
         self.contact = max(self.contact, at)
-        if self.quiet:
-            if self.quiet >= 2:
-                self.asked = False
+        if self.quiet >= 2:
+            self.asked = False
             self.quiet = 0
 
     def may_send(self, last: LogIndex) -> bool:

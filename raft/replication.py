@@ -119,7 +119,7 @@ def on_append_reply(state: RaftState, message: AppendReply, at: Micros) -> None:
     if not isinstance(leader, Leader):
         return
     progress = leader.progress[message.sender]
-    progress.heard(at)
+    progress.answered(at)
     if not message.success:
         _on_refused(state, progress, message)
     elif message.match <= state.log.last_index:
@@ -134,7 +134,7 @@ def on_snapshot_reply(state: RaftState, message: SnapshotReply, at: Micros) -> N
     if not isinstance(leader, Leader):
         return
     progress = leader.progress[message.sender]
-    progress.heard(at)
+    progress.answered(at)
     if not message.done:
         snapshot.on_received(progress, message)
     elif message.index <= state.commit:  # a leader sends snapshots of what is committed
