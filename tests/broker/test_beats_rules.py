@@ -214,6 +214,17 @@ def test_a_withdrawn_claim_is_told_until_acknowledged(pair):
     assert follower.leader_of(7) is None
 
 
+def test_a_full_beat_withdraws_what_it_does_not_name():
+    leader, follower = book(1), book(2)
+    leader.leading(7, 3, (2,), 0)
+    leader.leading(8, 2, (2,), 0)
+    follower.on_beat(one_beat(leader, 0), 0, TERM_0)
+    leader.not_leading(7)
+    beat = exchange(leader, follower, 50, unasked)[0]
+    assert (beat.full, beat.items) == (True, (BeatItem(8, 2, 0, True),))
+    assert (follower.leader_of(7), follower.leader_of(8)) == (None, (1, 2))
+
+
 def test_of_two_claims_the_higher_term_is_believed_whatever_comes_last():
     old, new, node = book(1, peers=(3,)), book(2, peers=(3,)), book(3)
     old.leading(7, 3, (3,), 0)
