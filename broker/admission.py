@@ -16,8 +16,8 @@ The algorithm is that of Redpanda's issue 5054 (mission-R1 to R5), as one pass w
     enqueued   the entry has its index: its order is certain. Release the mutex.
 
 Why the queue and the mutex are real: a full byte budget, a pending sync or a barrier make the way
-from *evaluate* to *enqueued* take time, and leadership may move meanwhile. Then the condition fails,
-and the batch fails together with everything that was admitted behind it (R3, R4).
+from *evaluate* to *enqueued* take time, and leadership may move meanwhile. Then the condition
+fails, and the batch fails together with everything that was admitted behind it (R3, R4).
 
 A client's time limit never removes a batch that has a place in this order, because its successors
 were judged with it: the client hears REQUEST_TIMED_OUT and the data stays (suspect redpanda-S1).
@@ -84,7 +84,7 @@ class Admission:
         """Gaps found since the last barrier was asked for."""
         self._barriers: deque[list[ProduceTicket]] = deque()
 
-    # --- admit -----------------------------------------------------------------------------
+    # --- admit --------------------------------------------------------------------------------
 
     def admit(self, ticket: ProduceTicket, now: Micros) -> None:
         """Take in one batch: refuse it, answer it, or give it its place in the order."""
@@ -174,7 +174,7 @@ class Admission:
             self.counters.gaps_refused += 1
         self.state.refuse(ticket, REASON_CODES[decision.reason])
 
-    # --- barriers for gaps -----------------------------------------------------------------
+    # --- barriers for gaps --------------------------------------------------------------------
 
     def take_barriers(self) -> int:
         """One barrier for all gaps found since the last; gaps found from now on need another."""
@@ -194,7 +194,7 @@ class Admission:
                 ticket.barrier_passed = True
                 self._enter(ticket)
 
-    # --- room in the producer table ---------------------------------------------------------
+    # --- room in the producer table -----------------------------------------------------------
 
     def _make_room(self) -> bool:
         """Decide to forget the producer that was idle longest. False: all have requests in flight.
@@ -212,7 +212,7 @@ class Admission:
             self.table.expire(producer_ids)
             self._queue.append(CommandItem(encode_command("expire", list(producer_ids)), None))
 
-    # --- the leader queue -------------------------------------------------------------------
+    # --- the leader queue ---------------------------------------------------------------------
 
     def command(self, payload: bytes, ticket: Ticket | None) -> None:
         """Queue a decision of the state machine behind what is already admitted."""

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from ottla.broker.config import ClusterConfig
 from ottla.broker.counters import Counters
 from ottla.broker.description import (
     ClusterDescription,
-    NodeDescription,
     PartitionDescription,
     describe_node,
-    describe_replica,
+    describe_partition,
 )
 from ottla.broker.errors import (
     ClusterTimeoutError,
@@ -32,33 +30,19 @@ from ottla.broker.errors import (
     RequestFailedError,
     UnknownTopicError,
 )
+from ottla.broker.events import EventLog
 from ottla.broker.host import PartitionImage
 from ottla.broker.node import Node, monotonic_micros
 from ottla.broker.partition import Partition
 from ottla.broker.runner import Seat
 from ottla.broker.scheduler import Scheduler
 from ottla.broker.stores import Disks
+from ottla.broker.topic import Topic
 from ottla.broker.transport.in_process import Network
-from ottla.raft.types import Micros
 
 MAX_NODES = 7
-EVENTS_KEPT = 100_000
 POLL_SECONDS = 0.001
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterEvent:
-    """Something that changed the cluster: a role, or a fault that was asked for."""
-
-    at: Micros
-    """Monotonic clock."""
-    kind: str
-    """leader, follower, candidate..., or kill, restart, pause, resume, isolate, heal, failed."""
-    node: int
-    topic: str = ""
-    partition: int = -1
-    term: int = 0
-    leader: int = 0
+START_SECONDS = 30.0
 
 
 class AsyncCluster:
@@ -71,6 +55,7 @@ class AsyncCluster:
         host: str = "127.0.0.1",
         port: int = 0,
         data_dir: Path | str | None = None,
+        topics: Sequence[Topic] = (),
         config: ClusterConfig | None = None,
         **settings: Any,
     ):
@@ -81,8 +66,9 @@ class AsyncCluster:
         except TypeError as error:
             raise ConfigError(f"no such setting: {error}") from None
         self.counters = Counters()
-        self.events: deque[ClusterEvent] = deque(maxlen=EVENTS_KEPT)
+        self.events = EventLog()
         self._ids = tuple(range(1, nodes + 1))
+        self._topics = tuple(topics)
         self._host = host
         self._port = port
         self._addresses: dict[int, tuple[str, int]] = {}
@@ -93,7 +79,7 @@ class AsyncCluster:
         self._scheduler: Scheduler | None = None
         self._changed: list[Callable[[], None]] = []
 
-    # --- life ------------------------------------------------------------------------------------
+    # --- life ---------------------------------------------------------------------------------
 
     async def start(self) -> None:
         """Open the disks, listen, elect a controller. Raises `OSError` when a port is in use."""
@@ -108,7 +94,20 @@ class AsyncCluster:
             raise
         for node in self._ids:
             self._join(node)
-        await self._until(self._controller_known, 30.0, "a controller")
+        await self._until(self._controller_known, START_SECONDS, "a controller")
+        for topic in self._topics:
+            await self._ensure(topic)
+
+    async def _ensure(self, topic: Topic) -> None:
+        """Create a topic of the start; one that the disks remember stays as it is."""
+        command = topic.command(len(self._ids), self.config.default_replication_factor)
+        try:
+            await self._control(command, START_SECONDS)
+        except RequestFailedError as error:
+            if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+                raise
+        what = f"leaders of topic {topic.name}"
+        await self._until(lambda: self._serves(topic.name), START_SECONDS, what)
 
     def _controller_known(self) -> bool:
         return all(each.controller() for each in self._running())
@@ -128,7 +127,7 @@ class AsyncCluster:
             counters=self.counters,
         )
         self._lives[node] = life
-        life.on_event = self._role_changed
+        life.on_event = self.events.role_changed
         await life.start(self._host, port)
         self._addresses[node] = life.server.address
 
@@ -144,14 +143,14 @@ class AsyncCluster:
         self._lives.clear()
         self._states.clear()
 
-    async def __aenter__(self) -> AsyncCluster:
+    async def __aenter__(self) -> Self:
         await self.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
-    # --- views -----------------------------------------------------------------------------------
+    # --- views --------------------------------------------------------------------------------
 
     @property
     def bootstrap_servers(self) -> str:
@@ -180,7 +179,10 @@ class AsyncCluster:
 
     def describe(self) -> ClusterDescription:
         """Everything there is to see."""
-        nodes = {node: self._describe_node(node) for node in self._ids}
+        nodes = {
+            node: describe_node(node, self._lives.get(node), self._states.get(node, "dead"))
+            for node in self._ids
+        }
         freshest = max(
             self._lives.values(), key=lambda each: each.controller_machine.applied, default=None
         )
@@ -188,7 +190,10 @@ class AsyncCluster:
         if freshest is not None:
             for topic in freshest.topics().values():
                 topics[topic.name] = [
-                    self._describe_partition(topic.name, each) for each in topic.partitions
+                    describe_partition(
+                        topic.name, each, self._seats(each), self._leading_seat(each)
+                    )
+                    for each in topic.partitions
                 ]
         return ClusterDescription(
             self.cluster_id,
@@ -198,36 +203,6 @@ class AsyncCluster:
             self.counters.as_dict(),
             self.network.delivered,
             self.network.dropped,
-        )
-
-    def _describe_node(self, node: int) -> NodeDescription:
-        life = self._lives.get(node)
-        if life is None:
-            host, port = self._addresses.get(node, (self._host, 0))
-            return NodeDescription(node, f"{host}:{port}", "dead")
-        state = self._states.get(node, "starting") if life.failed is None else "failed"
-        return describe_node(life, state)
-
-    def _describe_partition(self, topic: str, image: PartitionImage) -> PartitionDescription:
-        members = {node: describe_replica(node, seat.replica) for node, seat in self._seats(image)}
-        leader = self._leading_seat(image)
-        if leader is None:
-            last = max((each.log_start_offset for each in members.values()), default=0)
-            return PartitionDescription(
-                topic, image.partition, 0, -1, image.replicas, (), last, last, members
-            )
-        node, seat = leader
-        state = cast(Partition, seat.replica.machine).state
-        return PartitionDescription(
-            topic,
-            image.partition,
-            node,
-            seat.soft.term,
-            image.replicas,
-            state.in_sync.in_sync(monotonic_micros()),
-            state.log_start_offset,
-            state.high_watermark,
-            members,
         )
 
     def _seats(self, image: PartitionImage) -> list[tuple[int, Seat]]:
@@ -250,7 +225,7 @@ class AsyncCluster:
         _, node, seat = max(leading, key=lambda each: each[:2])
         return node, seat
 
-    # --- topics ----------------------------------------------------------------------------------
+    # --- topics -------------------------------------------------------------------------------
 
     async def create_topic(
         self,
@@ -263,21 +238,8 @@ class AsyncCluster:
         timeout: float = 10.0,
     ) -> None:
         """Create a topic and wait until every partition serves."""
-        factor = replication_factor or min(self.config.default_replication_factor, len(self._ids))
-        command: dict[str, Any] = {
-            "type": "create_topic",
-            "name": name,
-            "partitions": partitions,
-            "replication_factor": factor,
-            "assignments": None,
-            "configs": dict(configs or {}),
-        }
-        if assignment is not None:
-            command |= {
-                "partitions": -1,
-                "replication_factor": -1,
-                "assignments": [list(each) for each in assignment],
-            }
+        topic = Topic(name, partitions, replication_factor, configs or {}, assignment)
+        command = topic.command(len(self._ids), self.config.default_replication_factor)
         await self._control(command, timeout)
         await self._until(lambda: self._serves(name), timeout, f"leaders of topic {name}")
 
@@ -325,14 +287,14 @@ class AsyncCluster:
         assert found is not None, "waited for"
         return found[0]
 
-    # --- faults ----------------------------------------------------------------------------------
+    # --- faults -------------------------------------------------------------------------------
 
     async def kill(self, node: int) -> None:
         """Signal 9."""
         self.node(node).stop()
         del self._lives[node]
         self._states.pop(node, None)
-        self._note("kill", node)
+        self.events.note("kill", node)
         await self._disks.crash(node)
 
     async def restart(self, node: int) -> None:
@@ -344,7 +306,7 @@ class AsyncCluster:
         self.network.heal(node)
         await self._listen(node, self._addresses[node][1])
         self._join(node)
-        self._note("restart", node)
+        self.events.note("restart", node)
 
     def pause(self, node: int) -> None:
         """SIGSTOP."""
@@ -353,7 +315,7 @@ class AsyncCluster:
             raise NodeStateError(f"node {node} is paused already")
         life.pause()
         self._states[node] = "paused"
-        self._note("pause", node)
+        self.events.note("pause", node)
 
     def resume(self, node: int) -> None:
         """SIGCONT."""
@@ -361,7 +323,7 @@ class AsyncCluster:
         if self._states[node] != "paused":
             raise NodeStateError(f"node {node} is not paused")
         self._states[node] = "running"
-        self._note("resume", node)
+        self.events.note("resume", node)
         life.resume()
 
     def isolate(self, node: int) -> None:
@@ -369,7 +331,7 @@ class AsyncCluster:
         self.node(node)
         self.network.isolate(node)
         self._states[node] = "isolated"
-        self._note("isolate", node)
+        self.events.note("isolate", node)
 
     def heal(self, node: int | None = None) -> None:
         """End the isolation of `node`, or of all."""
@@ -377,7 +339,7 @@ class AsyncCluster:
         for each in self._ids if node is None else (node,):
             if self._states.get(each) == "isolated":
                 self._states[each] = "running"
-                self._note("heal", each)
+                self.events.note("heal", each)
 
     def cut_connections(self, node: int) -> int:
         """Drop every client connection of a node."""
@@ -405,22 +367,6 @@ class AsyncCluster:
             return False
 
         await self._until(moved, timeout, f"node {to} to lead {topic}-{partition}")
-
-    # --- events ----------------------------------------------------------------------------------
-
-    def _note(self, kind: str, node: int) -> None:
-        self.events.append(ClusterEvent(monotonic_micros(), kind, node))
-
-    def _role_changed(self, life: Node, seat: Seat) -> None:
-        placed = life.controller_machine.partition_of(seat.group)
-        topic, partition = ("", -1) if placed is None else (placed[0].name, placed[1].partition)
-        soft = seat.soft
-        kind = soft.role.name.lower()
-        self.events.append(
-            ClusterEvent(
-                monotonic_micros(), kind, life.node, topic, partition, soft.term, soft.leader
-            )
-        )
 
     async def _until(self, condition: Callable[[], bool], timeout: float, what: str) -> None:
         """Wait until `condition` holds; it is looked at about once a millisecond."""

@@ -4,12 +4,12 @@ Two faces of one thing:
 
 * `with Cluster(nodes=3) as cluster:` runs the cluster in a thread of its own; every method blocks
   until it is done. For ordinary tests and clients that bring their own threads.
-* `async with Cluster(nodes=3) as cluster:` runs it on the caller's event loop; what takes time is
-  awaited.
+* `async with Cluster(nodes=3) as cluster:` runs it on the caller's event loop; what takes time
+  is awaited.
 
-The work is done by `AsyncCluster`; `Cluster` only carries calls over to its loop. Nodes are numbered
-from 1. Faults are exact: `kill` is signal 9 (the unsynced tail of the node's disk is gone), `pause`
-is SIGSTOP, `isolate` cuts a node from its peers while clients still reach it.
+The work is done by `AsyncCluster`; `Cluster` only carries calls over to its loop. Nodes are
+numbered from 1. Faults are exact: `kill` is signal 9 (the unsynced tail of the node's disk is
+gone), `pause` is SIGSTOP, `isolate` cuts a node from its peers while clients still reach it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from ottla.broker.async_cluster import AsyncCluster
 from ottla.broker.config import ClusterConfig
+from ottla.broker.counters import Counters
 from ottla.broker.description import ClusterDescription
 from ottla.broker.errors import ClusterTimeoutError
+from ottla.broker.topic import Topic
 
 Result = TypeVar("Result")
 
@@ -32,9 +34,9 @@ Result = TypeVar("Result")
 class Cluster:
     """A cluster of `nodes` brokers on real TCP ports of this machine.
 
-    `data_dir` keeps the logs in LMDB below that folder and finds them again; without it they live in
-    memory. `port` is that of node 1, node *i* listens on `port + i - 1`; 0 takes free ones. Every
-    field of `ClusterConfig` may be given as a keyword.
+    `data_dir` keeps the logs in LMDB below that folder and finds them again; without it they live
+    in memory. `topics` exist when it has started. `port` is that of node 1, node *i* listens on
+    `port + i - 1`; 0 takes free ones. Every field of `ClusterConfig` may be given as a keyword.
 
     Raises `ConfigError` for settings that make no sense, `OSError` when a port is in use.
 
@@ -52,18 +54,25 @@ class Cluster:
         host: str = "127.0.0.1",
         port: int = 0,
         data_dir: Path | str | None = None,
+        topics: Sequence[Topic] = (),
         config: ClusterConfig | None = None,
         **settings: Any,
     ):
         self._cluster = AsyncCluster(
-            nodes, host=host, port=port, data_dir=data_dir, config=config, **settings
+            nodes,
+            host=host,
+            port=port,
+            data_dir=data_dir,
+            topics=topics,
+            config=config,
+            **settings,
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
-    # --- life ------------------------------------------------------------------------------------
+    # --- life ---------------------------------------------------------------------------------
 
-    def start(self) -> Cluster:
+    def start(self) -> Self:
         """Start the cluster in its own thread; returns when it elects leaders and listens."""
         ready = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(ready,), name="ottla", daemon=True)
@@ -90,7 +99,8 @@ class Cluster:
         loop.close()
 
     def _end_loop(self) -> None:
-        assert self._loop is not None and self._thread is not None, "the loop was never started"
+        assert self._loop is not None, "the loop was never started"
+        assert self._thread is not None, "the thread was never started"
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop = self._thread = None
@@ -107,7 +117,7 @@ class Cluster:
 
         return self._call(answer())
 
-    def __enter__(self) -> Cluster:
+    def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(
@@ -130,7 +140,7 @@ class Cluster:
     ) -> None:
         await self._cluster.stop()
 
-    # --- what it is --------------------------------------------------------------------------------
+    # --- what it is ---------------------------------------------------------------------------
 
     @property
     def bootstrap_servers(self) -> str:
@@ -141,6 +151,11 @@ class Cluster:
         2
         """
         return self._cluster.bootstrap_servers
+
+    @property
+    def counters(self) -> Counters:
+        """What happened since the start, counted where it happens."""
+        return self._cluster.counters
 
     @property
     def addresses(self) -> Mapping[int, tuple[str, int]]:
@@ -157,7 +172,7 @@ class Cluster:
         """
         return self._ask(self._cluster.describe)
 
-    # --- topics --------------------------------------------------------------------------------------
+    # --- topics -------------------------------------------------------------------------------
 
     def create_topic(
         self,
@@ -211,7 +226,7 @@ class Cluster:
         """
         return self._call(self._cluster.leader(topic, partition, timeout=timeout))
 
-    # --- faults --------------------------------------------------------------------------------------
+    # --- faults -------------------------------------------------------------------------------
 
     def kill(self, node: int) -> None:
         """Signal 9: the node is gone at once, and so is what its disk had not synced.
@@ -226,7 +241,7 @@ class Cluster:
         self._call(self._cluster.kill(node))
 
     def restart(self, node: int) -> None:
-        """Start a killed node again on its disk and its port; a running one is stopped cleanly first.
+        """Start a node again on its disk and its port; a running one is stopped cleanly first.
 
         >>> with Cluster(nodes=3) as cluster:
         ...     cluster.kill(2)

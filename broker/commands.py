@@ -112,6 +112,7 @@ class FetchTicket(Ticket):
         current_leader_epoch: Term,
         on_done: Callable[[FetchTicket], None],
         deadline: Micros,
+        *,
         owner: object = None,
     ):
         super().__init__(on_done, deadline, owner)

@@ -1,9 +1,9 @@
 """`ControlClient`: brings a node's controller commands to wherever the controller leads.
 
 A command goes to the local replica of the controller group when that leads, otherwise to the node
-known to lead it. While nobody is known to lead, or the one asked says it does not, the command waits
-and is tried again; that is safe because a refusal *before* the command entered the log is definite.
-Once it may be in the log, an unknown outcome is reported and never retried here.
+known to lead it. While nobody is known to lead, or the one asked says it does not, the command
+waits and is tried again; that is safe because a refusal *before* the command entered the log is
+definite. Once it may be in the log, an unknown outcome is reported and never retried here.
 
 An answer is handed on only when this node has applied the decision too, so that a client that
 creates a topic finds it in the very next metadata request.

@@ -1,17 +1,20 @@
 """What `Cluster.describe()` shows: plain values, printable and ready for JSON.
 
-`str()` of a description is the page to read at night: one line per node, then one per partition with
-its leader, leader epoch, offsets and how far each replica is.
+`str()` of a description is the page to read at night: one line per node, then one per partition
+with its leader, leader epoch, offsets and how far each replica is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, cast
 
-from ottla.broker.node import Node
+from ottla.broker.host import PartitionImage
+from ottla.broker.node import Node, monotonic_micros
 from ottla.broker.partition import Partition
 from ottla.broker.replica import Replica
+from ottla.broker.runner import Seat
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +102,16 @@ def _partition_line(partition: PartitionDescription) -> str:
     )
 
 
-def describe_node(node: Node, state: str) -> NodeDescription:
-    """A node that exists, whatever its state."""
+def describe_node(number: int, node: Node | None, state: str) -> NodeDescription:
+    """A node in its present life, None when it is dead."""
+    if node is None:
+        return NodeDescription(number, "", "dead")
+    if node.failed is not None:
+        state = "failed"
     seats = node.runner.seats.values()
     address, port = node.server.address
     return NodeDescription(
-        node.node,
+        number,
         f"{address}:{port}",
         state,
         connections=node.server.connections,
@@ -112,6 +119,34 @@ def describe_node(node: Node, state: str) -> NodeDescription:
         turns=node.runner.turns,
         syncs=node.runner.syncer.syncs,
         error="" if node.failed is None else str(node.failed),
+    )
+
+
+def describe_partition(
+    topic: str,
+    image: PartitionImage,
+    seats: Sequence[tuple[int, Seat]],
+    leader: tuple[int, Seat] | None,
+) -> PartitionDescription:
+    """A partition, from its replicas that are alive and the one that serves, if any."""
+    members = {node: describe_replica(node, seat.replica) for node, seat in seats}
+    if leader is None:
+        last = max((each.log_start_offset for each in members.values()), default=0)
+        return PartitionDescription(
+            topic, image.partition, 0, -1, image.replicas, (), last, last, members
+        )
+    node, seat = leader
+    state = cast(Partition, seat.replica.machine).state
+    return PartitionDescription(
+        topic,
+        image.partition,
+        node,
+        seat.soft.term,
+        image.replicas,
+        state.in_sync.in_sync(monotonic_micros()),
+        state.log_start_offset,
+        state.high_watermark,
+        members,
     )
 
 

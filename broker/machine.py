@@ -54,12 +54,16 @@ class Machine(Protocol):
     """A replicated state machine as a replica drives it."""
 
     outbox: Outbox
-    applied: LogIndex
-    """Index of the last entry applied."""
-    last_index: LogIndex
-    """Index of the last entry appended."""
     compaction: Compaction | None
     """Set when a snapshot should be stored; the replica takes it and sets None."""
+
+    @property
+    def applied(self) -> LogIndex:
+        """Index of the last entry applied."""
+
+    @property
+    def last_index(self) -> LogIndex:
+        """Index of the last entry appended."""
 
     def submit(self, ticket: Ticket, now: Micros) -> None:
         """Take in one command."""

@@ -47,6 +47,10 @@ EARLY_MESSAGES = 10_000
 PRODUCER_IDS_WITHIN: Micros = 5_000_000
 
 
+def _unheard(_node: Node, _seat: Seat) -> None:
+    """Nobody wants to know."""
+
+
 def monotonic_micros() -> Micros:
     """The clock of all deadlines of a process."""
     return time.monotonic_ns() // 1000
@@ -107,7 +111,7 @@ class Node:
         self.runner.on_applied = self._applied
         self.runner.on_role = self._role_changed
         self.runner.on_failed = self._store_failed
-        self.on_event: Callable[[Node, Seat], None] = lambda node, seat: None
+        self.on_event: Callable[[Node, Seat], None] = _unheard
         """Called when a replica's role, term or known leader changed."""
         self.factory = ReplicaFactory(node, config, store, jitter=jitter, counters=counters)
         self.controller_machine = Controller(cluster_id, nodes, config)
@@ -122,7 +126,7 @@ class Node:
         self._ids = IdPool()
         self._awaiting_ids: deque[Callable[[ErrorCode, ProducerId, ProducerEpoch], None]] = deque()
 
-    # --- life --------------------------------------------------------------------------------------
+    # --- life ---------------------------------------------------------------------------------
 
     async def start(self, address: str, port: int) -> None:
         """Listen, read the store, join the cluster. Raises `OSError` when the port is in use."""
@@ -157,7 +161,7 @@ class Node:
         self.failed = error
         self.stop()
 
-    # --- other nodes -------------------------------------------------------------------------------
+    # --- other nodes --------------------------------------------------------------------------
 
     def _receive(self, sender: NodeId, message: Any) -> None:
         if self.runner.paused:
@@ -179,7 +183,7 @@ class Node:
             waiting = self._early.setdefault(message.group, deque(maxlen=EARLY_MESSAGES))
             waiting.append(message)
 
-    # --- what the controller decided -----------------------------------------------------------------
+    # --- what the controller decided ----------------------------------------------------------
 
     def _applied(self, seat: Seat) -> None:
         if seat.group != CONTROLLER_GROUP:
@@ -213,7 +217,7 @@ class Node:
     def _submit_control(self, ticket: ControlTicket) -> None:
         self.runner.submit(self.runner.seats[CONTROLLER_GROUP], ticket)
 
-    # --- host of the handlers ------------------------------------------------------------------------
+    # --- host of the handlers -----------------------------------------------------------------
 
     def now(self) -> Micros:
         """Monotonic clock."""
@@ -284,7 +288,7 @@ class Node:
         """Have the controller decide `command`, wherever its leader is."""
         self.control_client.request(command, done, deadline)
 
-    # --- producer ids --------------------------------------------------------------------------------
+    # --- producer ids -------------------------------------------------------------------------
 
     def new_producer_id(self, done: Callable[[ErrorCode, ProducerId, ProducerEpoch], None]) -> None:
         """A producer id nobody ever had, epoch 0."""
@@ -296,7 +300,7 @@ class Node:
             producer_id = self._ids.take()
             assert producer_id is not None, f"{len(self._ids)} ids left and none to take"
             self._awaiting_ids.popleft()(ErrorCode.NONE, producer_id, 0)
-        if self._ids.wants_block:
+        if self._ids.wants_block():
             self._ids.asked()
             command = {"type": "allocate_producer_ids", "node": self.node}
             self.control(command, self._block_came, monotonic_micros() + PRODUCER_IDS_WITHIN)

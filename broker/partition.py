@@ -80,7 +80,7 @@ class Partition:
         """Index of the last entry appended."""
         return self.state.index.last_index
 
-    # --- commands ------------------------------------------------------------------------------
+    # --- commands -----------------------------------------------------------------------------
 
     def submit(self, ticket: Ticket, now: Micros) -> None:
         """Take in one command."""
@@ -109,7 +109,7 @@ class Partition:
         else:
             self.admission.command(encode_command("delete_records", offset), ticket)
 
-    # --- time ----------------------------------------------------------------------------------
+    # --- time ---------------------------------------------------------------------------------
 
     def deadline(self) -> Micros | None:
         """When `tick` may have something to do."""
@@ -135,14 +135,14 @@ class Partition:
         return min((each.deadline for each in open_tickets if not each.done), default=None)
 
     def _expire_idle(self, now: Micros) -> None:
-        """A decision in the log, so that every replica forgets the same producers (issue of I25)."""
+        """A decision in the log, so that every replica forgets the same producers (sim-I25)."""
         expiry = self.settings.producer_expiry
         self._next_expiry_check = now + expiry // EXPIRY_CHECKS_PER_PERIOD
         if not self.state.synced:
             return
         self.admission.expire(self.table.idle_since(now - expiry, MAX_EXPIRED_AT_ONCE))
 
-    # --- the way into the log --------------------------------------------------------------------
+    # --- the way into the log -----------------------------------------------------------------
 
     def take_proposals(self, inflight_bytes: int, now: Micros) -> Proposals | None:
         """What the leader queue may propose now."""
@@ -170,7 +170,7 @@ class Partition:
         assert first > self.state.applied, f"truncation at {first}, applied {self.state.applied}"
         self.state.index.truncate_from(first)
 
-    # --- committed entries -------------------------------------------------------------------------
+    # --- committed entries --------------------------------------------------------------------
 
     def apply(self, entries: Sequence[Entry], now: Micros) -> None:
         """Committed, each exactly once and in order, on every replica."""
@@ -239,7 +239,7 @@ class Partition:
         self.admission.synced()
         self.reads.synced()
 
-    # --- role ------------------------------------------------------------------------------------
+    # --- role ---------------------------------------------------------------------------------
 
     def leading(self, term: Term, term_start: LogIndex, now: Micros) -> None:
         """This node leads `term`; it serves once entry `term_start` is applied."""
@@ -277,7 +277,7 @@ class Partition:
         """A follower was heard of: an idle one that holds everything stays in sync."""
         self.state.in_sync.contact(follower, at)
 
-    # --- snapshots -----------------------------------------------------------------------------
+    # --- snapshots ----------------------------------------------------------------------------
 
     def _compact(self) -> None:
         """Entries that hold nothing above the log start may go (design.md, section 8).

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ottla.broker.commands import ProduceTicket, Ticket
+from ottla.broker.commands import FetchTicket, ProduceTicket, Ticket
 from ottla.broker.counters import Counters
 from ottla.broker.errors import ErrorCode
 from ottla.broker.isr import InSync
@@ -100,7 +100,7 @@ class PartitionState:
         """Answer NOT_LEADER_OR_FOLLOWER, naming the leader if one is known."""
         if ticket.done:
             return
-        if hasattr(ticket, "leader"):
+        if isinstance(ticket, ProduceTicket | FetchTicket):
             ticket.leader = 0 if self.leading else self.leader
             ticket.leader_epoch = self.term
         self.answer(ticket, ErrorCode.NOT_LEADER_OR_FOLLOWER)

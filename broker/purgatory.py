@@ -1,4 +1,6 @@
-"""Purgatory: produce requests that wait for the high watermark (Kafka's DelayedProduce, mission-K1).
+"""Purgatory: produce requests that wait for the high watermark (mission-K1).
+
+Kafka calls it DelayedProduce.
 
 Items stand in log order, so a commit settles a prefix. An answer may leave earlier, by the client's
 time limit or by acks=1; the item stays until its entry commits or leadership ends, since parked

@@ -111,7 +111,7 @@ class Reads:
         else:
             self._watching.append(ticket)
 
-    # --- what happens to those who wait --------------------------------------------------------
+    # --- what happens to those who wait -------------------------------------------------------
 
     def synced(self) -> None:
         """The high watermark is known now."""

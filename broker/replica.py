@@ -74,7 +74,7 @@ class Replica:
         """The last entry the machine has seen."""
         return self.machine.applied
 
-    # --- inputs ----------------------------------------------------------------------------------
+    # --- inputs -------------------------------------------------------------------------------
 
     def submit(self, item: Input) -> None:
         """Put something into the inbox, in order of arrival."""
@@ -102,7 +102,7 @@ class Replica:
             return mine if machine is None else machine
         return min(mine, machine)
 
-    # --- the turn --------------------------------------------------------------------------------
+    # --- the turn -----------------------------------------------------------------------------
 
     def turn(self, now: Micros) -> Effects:
         """Drain the inbox, decide, and say what is to be done."""
@@ -190,7 +190,7 @@ class Replica:
         assert started == outcome.ticket, f"barrier {outcome.ticket} ended before {started}"
         self.machine.barrier_done(outcome.index is not None, now)
 
-    # --- the log -----------------------------------------------------------------------------------
+    # --- the log ------------------------------------------------------------------------------
 
     def _append(self, appended: AppendRange, effects: Effects) -> None:
         tail, first = self._tail, appended.first
@@ -264,7 +264,7 @@ class Replica:
         if outbox.enqueued:
             effects.enqueued, outbox.enqueued = outbox.enqueued, []
 
-    # --- views ---------------------------------------------------------------------------------------
+    # --- views --------------------------------------------------------------------------------
 
     @property
     def leading(self) -> bool:

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from ottla.broker.config import ClusterConfig
-from ottla.broker.counters import Counters
 from ottla.broker.controller import CONTROLLER_GROUP
+from ottla.broker.counters import Counters
 from ottla.broker.host import TopicImage
 from ottla.broker.isr import InSync
 from ottla.broker.machine import Machine

@@ -21,10 +21,11 @@ from typing import Protocol
 from ottla.broker.beats import Beat, BeatAck, BeatBook
 from ottla.broker.commands import ProduceTicket, Ticket
 from ottla.broker.config import ClusterConfig
-from ottla.broker.effects import Effects, EntriesRead
+from ottla.broker.effects import EntriesRead
 from ottla.broker.errors import ErrorCode
 from ottla.broker.replica import Replica
 from ottla.broker.scheduler import Scheduler
+from ottla.broker.seat import Seat, Turn
 from ottla.broker.syncing import Syncer
 from ottla.broker.timers import TimerQueue
 from ottla.log.errors import CompactedError, StoreError
@@ -53,30 +54,8 @@ class Sender(Protocol):
         """Deliver, late or never; in order for each pair of nodes."""
 
 
-class Seat:
-    """A replica's place in its runner, with what the runner remembers about it."""
-
-    __slots__ = ("commit", "dirty", "group", "replica", "soft", "term", "urgent")
-
-    def __init__(self, replica: Replica, urgent: bool):
-        self.replica = replica
-        self.group: GroupId = replica.group
-        self.dirty = False
-        self.soft = replica.soft
-        self.commit: LogIndex = 0
-        self.term: Term = replica.core.term
-        self.urgent = urgent
-        """Its followers hear of a commit at once, not with the next beat."""
-
-
-class Turn:
-    """One turn on its way: its effects are performed up to their append, then wait for a sync."""
-
-    __slots__ = ("effects", "seat")
-
-    def __init__(self, seat: Seat, effects: Effects):
-        self.seat = seat
-        self.effects = effects
+def _unheard(_: object) -> None:
+    """Nobody wants to know."""
 
 
 class Runner:
@@ -103,9 +82,10 @@ class Runner:
         self.paused = False
         self.failed: Exception | None = None
         """The store's error, once it failed: this node does nothing any more."""
-        self.on_failed: Callable[[Exception], None] = lambda error: None
-        self.on_role: Callable[[Seat], None] = lambda seat: None
-        self.on_applied: Callable[[Seat], None] = lambda seat: None
+        # Who wants to know; the node sets these before the first turn.
+        self.on_failed: Callable[[Exception], None] = _unheard
+        self.on_role: Callable[[Seat], None] = _unheard
+        self.on_applied: Callable[[Seat], None] = _unheard
         self.turns = 0
         """Turns taken so far."""
         self._sender = sender
@@ -118,11 +98,17 @@ class Runner:
         self._dirty: list[Seat] = []
         self._marked = False
         self._closed = False
-        self.syncer: Syncer[Turn] = Syncer(store, config, writer=writer, loop=loop, now=now)
-        self.syncer.on_durable = self._durable
-        self.syncer.on_failed = self._fail
+        self.syncer: Syncer[Turn] = Syncer(
+            store,
+            config,
+            writer=writer,
+            loop=loop,
+            now=now,
+            on_durable=self._durable,
+            on_failed=self._fail,
+        )
 
-    # --- replicas ----------------------------------------------------------------------------------
+    # --- replicas -----------------------------------------------------------------------------
 
     def add(self, replica: Replica, *, urgent: bool = False) -> Seat:
         """Take a replica in; it gets its first turn soon. `urgent`: see `Seat`."""
@@ -163,7 +149,7 @@ class Runner:
         self.submit(seat, message)
         return True
 
-    # --- pumping -----------------------------------------------------------------------------------
+    # --- pumping ------------------------------------------------------------------------------
 
     def pump(self) -> None:
         """Let everyone who has something to do take a turn, then perform the effects together."""
@@ -249,7 +235,7 @@ class Runner:
         else:
             self.beats.not_leading(seat.group)
 
-    # --- messages ----------------------------------------------------------------------------------
+    # --- messages -----------------------------------------------------------------------------
 
     def _send(self, message: Message) -> None:
         """Fill in what the message only names, and send it."""
@@ -300,7 +286,7 @@ class Runner:
             leader, term, heard = vouched
             seat.replica.vouch(Heartbeat(group, leader, self.node, term, 0), heard)
 
-    # --- durable, or not -----------------------------------------------------------------------
+    # --- durable, or not ----------------------------------------------------------------------
 
     def _durable(self, covered: Sequence[Turn]) -> None:
         """What these turns wrote is on disk: say so, to the others and to the cores."""
@@ -331,7 +317,7 @@ class Runner:
         self.failed = error
         self.on_failed(error)
 
-    # --- time ----------------------------------------------------------------------------------------
+    # --- time ---------------------------------------------------------------------------------
 
     def _arm(self) -> None:
         """One alarm for everything this node waits for."""
@@ -376,7 +362,7 @@ class Runner:
                 seat.replica.step_down(now)
                 self.wake(seat)
 
-    # --- ends ----------------------------------------------------------------------------------------
+    # --- ends ---------------------------------------------------------------------------------
 
     def pause(self) -> None:
         """Stop doing anything, as a process that is stopped by its operating system."""

@@ -40,9 +40,11 @@ class Syncer(Generic[Turn]):
         writer: Executor | None,
         loop: asyncio.AbstractEventLoop,
         now: Callable[[], Micros],
+        on_durable: Callable[[Sequence[Turn]], None],
+        on_failed: Callable[[StoreError, Sequence[Turn]], None],
     ):
-        self.on_durable: Callable[[Sequence[Turn]], None] = lambda turns: None
-        self.on_failed: Callable[[StoreError, Sequence[Turn]], None] = lambda error, turns: None
+        self.on_durable = on_durable
+        self.on_failed = on_failed
         self.syncs = 0
         """Syncs asked of the store so far."""
         self.due: Micros | None = None

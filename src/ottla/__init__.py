@@ -10,8 +10,9 @@ import pathlib as _pathlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ottla.broker.cluster import Cluster, Topic
+    from ottla.broker.cluster import Cluster
     from ottla.broker.errors import OttlaError
+    from ottla.broker.topic import Topic
 
 __all__ = ["Cluster", "OttlaError", "Topic", "__version__"]
 
@@ -20,7 +21,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Cluster": "ottla.broker.cluster",
     "OttlaError": "ottla.broker.errors",
-    "Topic": "ottla.broker.cluster",
+    "Topic": "ottla.broker.topic",
 }
 
 # Links get lost on checkouts without symlink rights and in unpacked sdists; the packages

@@ -1,0 +1,33 @@
+"""What a runner keeps beside each replica, and beside each turn that is under way."""
+
+from __future__ import annotations
+
+from ottla.broker.effects import Effects
+from ottla.broker.replica import Replica
+from ottla.raft.types import GroupId, LogIndex, Term
+
+
+class Seat:
+    """A replica's place in its runner, with what the runner remembers about it."""
+
+    __slots__ = ("commit", "dirty", "group", "replica", "soft", "term", "urgent")
+
+    def __init__(self, replica: Replica, urgent: bool):
+        self.replica = replica
+        self.group: GroupId = replica.group
+        self.dirty = False
+        self.soft = replica.soft
+        self.commit: LogIndex = 0
+        self.term: Term = replica.core.term
+        self.urgent = urgent
+        """Its followers hear of a commit at once, not with the next beat."""
+
+
+class Turn:
+    """One turn on its way: its effects are performed up to their append, then wait for a sync."""
+
+    __slots__ = ("effects", "seat")
+
+    def __init__(self, seat: Seat, effects: Effects):
+        self.seat = seat
+        self.effects = effects
