@@ -34,8 +34,8 @@ from ottla.broker.events import EventLog
 from ottla.broker.host import PartitionImage
 from ottla.broker.node import Node, monotonic_micros
 from ottla.broker.partition import Partition
-from ottla.broker.runner import Seat
 from ottla.broker.scheduler import Scheduler
+from ottla.broker.seat import Seat
 from ottla.broker.stores import Disks
 from ottla.broker.topic import Topic
 from ottla.broker.transport.in_process import Network

@@ -14,7 +14,7 @@ from ottla.broker.host import PartitionImage
 from ottla.broker.node import Node, monotonic_micros
 from ottla.broker.partition import Partition
 from ottla.broker.replica import Replica
-from ottla.broker.runner import Seat
+from ottla.broker.seat import Seat
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,9 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.host import BrokerImage, HostedReplica, LeaderImage, TopicImage
 from ottla.broker.partition import Partition
 from ottla.broker.replica_factory import ReplicaFactory
-from ottla.broker.runner import Runner, Seat
+from ottla.broker.runner import Runner
 from ottla.broker.scheduler import Scheduler
+from ottla.broker.seat import Seat
 from ottla.broker.server import Server
 from ottla.broker.transport.in_process import Network
 from ottla.idempotency.id_blocks import IdBlock, IdPool
