@@ -1,26 +1,16 @@
 """What can be said of a batch identity by itself: whether it is well-formed, and its epoch's order.
 
-The tuple is `ottla.log.types.BatchIdentity`. Epochs are compared as numbers and never wrap: a
-producer whose epoch is used up gets a new producer id (KIP-360).
+The tuple is `ottla.log.types.BatchIdentity`, read from a header by `ottla.log.record_batch`. Epochs
+are compared as numbers and never wrap: a producer whose epoch is used up gets a new producer id
+(KIP-360).
 """
 
 from __future__ import annotations
 
-from ottla.idempotency.sequence import last_of
-from ottla.log.types import BatchIdentity, ProducerEpoch, ProducerId, Sequence
+from ottla.log.types import ProducerEpoch, ProducerId, Sequence
 
 MAX_EPOCH: ProducerEpoch = 2**15 - 1
 """Epochs are int16 on the wire."""
-
-
-def identity_of(
-    producer_id: ProducerId, epoch: ProducerEpoch, base_sequence: Sequence, last_offset_delta: int
-) -> BatchIdentity:
-    """The identity in a record batch's header; a negative base sequence stays negative."""
-    if base_sequence < 0:
-        return BatchIdentity(producer_id, epoch, base_sequence, base_sequence)
-    last = last_of(base_sequence, last_offset_delta)
-    return BatchIdentity(producer_id, epoch, base_sequence, last)
 
 
 def well_formed(

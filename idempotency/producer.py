@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, TypeAlias
 
+from ottla.idempotency.identity import fences
 from ottla.idempotency.rules import Fact
-from ottla.idempotency.sequence import MAX_SEQUENCE
+from ottla.idempotency.sequence import is_successor
 from ottla.log.types import BatchIdentity, Millis, Offset, ProducerEpoch, Sequence
 
 LogIndex: TypeAlias = int
@@ -80,7 +81,7 @@ class Producer:
         facts = _KNOWN_WITH_TAIL
         if epoch != self.epoch:
             facts |= _compared(epoch, self.epoch)
-        if first == (self.tail + 1) & MAX_SEQUENCE:
+        if is_successor(first, self.tail):
             facts |= _SUCCESSOR
         if first in self.firsts and self.find(first, last):
             facts |= _FINISHED
@@ -144,7 +145,7 @@ class Flights:
             facts |= _UNCERTAIN
         if epoch != current:
             facts |= _compared(epoch, current)
-        if first == (self.tail + 1) & MAX_SEQUENCE:
+        if is_successor(first, self.tail):
             facts |= _SUCCESSOR
         twin = self.requests.get((producer_id, current, first, last))
         if twin is not None and twin.term == term:
@@ -157,4 +158,4 @@ class Flights:
 def _compared(epoch: ProducerEpoch, current: ProducerEpoch) -> int:
     if epoch == current:
         return 0
-    return _NEWER if epoch > current else _OLDER
+    return _NEWER if fences(epoch, current) else _OLDER

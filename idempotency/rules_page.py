@@ -1,6 +1,6 @@
 """The rules as a page: `docs/reference/rules.md` is what this writes for profile `reference`.
-`tests/idempotency/test_rules_page.py` compares the two, and writes the page anew when it is run with
-OTTLA_REWRITE=1.
+
+`tests/idempotency/test_rules_page.py` compares the two; with OTTLA_REWRITE=1 it writes the page.
 """
 
 from __future__ import annotations
@@ -88,4 +88,3 @@ def _name(fact: Fact) -> str:
 
 def _word(switch: bool) -> str:
     return "yes" if switch else "no"
-

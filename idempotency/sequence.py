@@ -37,12 +37,3 @@ def is_successor(first: Sequence, tail: Sequence) -> bool:
     (True, True, False)
     """
     return first == (tail + 1) & MAX_SEQUENCE
-
-
-def length(first: Sequence, last: Sequence) -> int:
-    """How many numbers the range takes, at least 1; the wrap may lie inside.
-
-    >>> length(3, 3), length(2147483646, 1)
-    (1, 4)
-    """
-    return ((last - first) & MAX_SEQUENCE) + 1

@@ -232,7 +232,10 @@ class ProducerTable:
         if in_flight is None or in_flight.index != index or in_flight.term != term:
             return NOBODY
         self._remove(flights, in_flight)
-        return in_flight.waiters
+        if not in_flight.waiters:
+            return NOBODY
+        waiters, in_flight.waiters = in_flight.waiters, []
+        return waiters
 
     def apply_expire(self, producer_ids: Iterable[ProducerId], *, index: LogIndex) -> int:
         """The log says at `index` that these are forgotten. Returns how many of them were known."""

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from idempotency_transcript import play
 
 TRANSCRIPTS = sorted((Path(__file__).parent / "testdata").glob("*.txt"))

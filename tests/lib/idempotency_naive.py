@@ -34,18 +34,19 @@ class NaiveTable:
     """A producer table as a list of events."""
 
     room: int
-    applied: list[tuple[str, object]] = field(default_factory=list)
+    applied: list[tuple[BatchIdentity, int] | int] = field(default_factory=list)
+    """A batch with its offset, or the id of a producer that expired."""
     begun: list[Begun] = field(default_factory=list)
     expiring: set[int] = field(default_factory=set)
 
     def replay(self) -> dict[int, Known]:
         """The applied state."""
         state: dict[int, Known] = {}
-        for what, value in self.applied:
-            if what == "expire":
-                state.pop(value, None)
+        for event in self.applied:
+            if isinstance(event, int):
+                state.pop(event, None)
                 continue
-            (pid, epoch, first, last), offset = value
+            (pid, epoch, first, last), offset = event
             if pid not in state or state[pid].epoch != epoch:
                 state[pid] = Known(epoch)
             state[pid].batches.append((first, last, offset))

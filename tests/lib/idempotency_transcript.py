@@ -24,7 +24,7 @@ Every command but the questions shows the table afterwards: `+` stands before a 
 from ottla.idempotency.decisions import Accept, Decision, Duplicate, Park, Reject
 from ottla.idempotency.producer import InFlight
 from ottla.idempotency.profiles import profile_named
-from ottla.idempotency.table import ProducerTable
+from ottla.idempotency.table import ProducerTable, Waiters
 from ottla.log.types import BatchIdentity
 
 SEPARATOR = "----"
@@ -193,6 +193,6 @@ def shown(decision: Decision) -> str:
     return f"Reject {decision.reason.name}{barrier} ({label})"
 
 
-def woken(waiters: object, answer: str) -> list[str]:
+def woken(waiters: Waiters, answer: str) -> list[str]:
     """Who was woken with what."""
     return [f"woken with {answer}: {' '.join(waiters)}"] if waiters else []

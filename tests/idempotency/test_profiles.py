@@ -1,0 +1,48 @@
+"""Profiles are values, found by name."""
+
+import dataclasses
+
+import pytest
+
+from ottla.idempotency.decisions import Duplicate, Reject
+from ottla.idempotency.errors import UnknownProfileError
+from ottla.idempotency.profiles import PROFILES, Profile, profile_named
+from ottla.idempotency.rules import RejectReason
+from ottla.idempotency.table import ProducerTable
+from ottla.log.types import BatchIdentity
+
+
+def test_reference_is_there_and_is_what_the_design_says():
+    profile = profile_named("reference")
+    assert profile.window == 5
+    assert profile.gap_after_barrier
+    assert not profile.park_holds_mutex
+
+
+def test_an_unknown_name_lists_what_exists():
+    with pytest.raises(UnknownProfileError, match="no profile 'Reference'; there are: reference"):
+        profile_named("Reference")
+
+
+def test_names_are_unique():
+    names = [profile.name for profile in PROFILES]
+    assert len(set(names)) == len(names)
+
+
+def test_a_profile_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(profile_named("reference"), "window", 6)  # noqa: B010
+
+
+def test_switches_are_read_by_name():
+    """Another value is another behaviour: nothing asks for the profile's name."""
+    rules = profile_named("reference").rules
+    other = Profile(
+        "other", "A test.", rules, window=2, park_holds_mutex=True, gap_after_barrier=False
+    )
+    table = ProducerTable(other, 10)
+    for n in range(3):
+        table.apply(BatchIdentity(7, 0, n, n), n, -1, index=n + 1, term=1)
+    refused = table.decide(BatchIdentity(7, 0, 0, 0), 1)
+    assert refused == Reject(RejectReason.GAP, refused.row, barrier=False)
+    assert isinstance(table.decide(BatchIdentity(7, 0, 1, 1), 1), Duplicate)

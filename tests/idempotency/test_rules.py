@@ -1,0 +1,168 @@
+"""The table of rules: every set of facts has one row, and every row does what it says.
+
+The walk over all sets does not use the compiler; the compiler is compared with it.
+"""
+
+import re
+
+import msgpack
+import pytest
+
+from ottla.idempotency.decisions import Accept, Duplicate, Park, Reject
+from ottla.idempotency.profiles import PROFILES, profile_named
+from ottla.idempotency.rules import (
+    COMBINATIONS,
+    FACTS,
+    IMPOSSIBLE,
+    REFERENCE,
+    Action,
+    Fact,
+    RejectReason,
+    Row,
+    Verdict,
+    compile_rules,
+)
+from ottla.idempotency.table import ProducerTable
+from ottla.log.types import BatchIdentity
+
+PROFILE_IDS = [profile.name for profile in PROFILES]
+
+
+@pytest.mark.parametrize("profile", PROFILES, ids=PROFILE_IDS)
+def test_every_set_of_facts_has_exactly_one_row_or_a_reason_to_be_impossible(profile):
+    for facts in range(COMBINATIONS):
+        rows = [row.label for row in profile.rules if row.matches(facts)]
+        reasons = [impossible.reason for impossible in IMPOSSIBLE if impossible.matches(facts)]
+        assert reasons or len(rows) == 1, f"{Fact(facts)!r}: {rows}"
+
+
+@pytest.mark.parametrize("profile", PROFILES, ids=PROFILE_IDS)
+def test_the_compiled_table_is_the_walk(profile):
+    compiled = compile_rules(profile.rules)
+    assert len(compiled) == COMBINATIONS
+    for facts, row in enumerate(compiled):
+        if any(impossible.matches(facts) for impossible in IMPOSSIBLE):
+            assert row is None
+        else:
+            assert row is not None
+            assert row.matches(facts)
+
+
+@pytest.mark.parametrize("profile", PROFILES, ids=PROFILE_IDS)
+def test_every_row_is_needed_and_explained(profile):
+    compiled = compile_rules(profile.rules)
+    labels = [row.label for row in profile.rules]
+    assert len(set(labels)) == len(labels)
+    for row in profile.rules:
+        assert row in compiled
+        assert not row.when & row.unless
+        assert re.fullmatch(r"[A-Z][^.]*\.", row.reason), row.reason
+        assert row.source
+        assert isinstance(row.decision, RejectReason) or not row.barrier
+        changes = row.action is not Action.NOTHING
+        assert changes == (row.decision is Verdict.ACCEPT)
+
+
+def test_every_fact_is_described():
+    assert list(FACTS) == list(Fact)
+    assert 2 ** len(Fact) == COMBINATIONS
+
+
+def test_every_reason_to_refuse_has_a_row():
+    reasons = {row.decision for row in REFERENCE if isinstance(row.decision, RejectReason)}
+    assert reasons == set(RejectReason)
+
+
+def test_a_hole_in_the_table_is_found():
+    with pytest.raises(AssertionError, match=r"\d+ sets of facts have a row, \d+ need one"):
+        compile_rules(REFERENCE[:-1])
+
+
+def test_an_overlap_in_the_table_is_found():
+    second = Row(
+        label="again",
+        when=Fact.WELL_FORMED | Fact.FULL | Fact.ZERO,
+        unless=Fact(0),
+        decision=Verdict.ACCEPT,
+        action=Action.START,
+        reason="Overlaps.",
+        source="nowhere",
+    )
+    with pytest.raises(AssertionError, match="table-full"):
+        compile_rules((*REFERENCE, second))
+
+
+# ---- every row, reached through a real table
+
+
+def table(*written, room=10):
+    made = ProducerTable(profile_named("reference"), room)
+    for index, who in enumerate(written, 1):
+        made.apply(BatchIdentity(*who), index * 10, 5, index=index, term=1)
+    return made
+
+
+def with_flight(made, *who):
+    in_flight = made.begin(BatchIdentity(*who), 1)
+    made.enqueued(in_flight, 50)
+    return made
+
+
+def uncertain(made, *who):
+    with_flight(made, *who)
+    made.abandon(next(made.in_flight()))
+    return made
+
+
+def tailless():
+    """Only a snapshot written elsewhere can hold a producer without batches."""
+    made = table()
+    made.restore(msgpack.packb(["producers/1", 9, [[7, 0, 9, []]]]))
+    return made
+
+
+CASES = {
+    "malformed": (table, (7, -1, 0, 4)),
+    "table-full": (lambda: table((8, 0, 0, 4), room=1), (7, 0, 0, 4)),
+    "unknown-start": (table, (7, 0, 0, 4)),
+    "unknown-resumes": (table, (7, 3, 5, 9)),
+    "uncertain": (lambda: uncertain(table(), 7, 0, 0, 4), (7, 0, 5, 9)),
+    "stale-epoch": (lambda: table((7, 1, 0, 4)), (7, 0, 5, 9)),
+    "epoch-start": (lambda: table((7, 1, 0, 4)), (7, 2, 0, 4)),
+    "epoch-start-missing": (lambda: table((7, 1, 0, 4)), (7, 2, 5, 9)),
+    "tail-lost": (tailless, (7, 0, 5, 9)),
+    "duplicate": (lambda: table((7, 0, 0, 4), (7, 0, 5, 9)), (7, 0, 0, 4)),
+    "in-flight": (lambda: with_flight(table((7, 0, 0, 4)), 7, 0, 5, 9), (7, 0, 5, 9)),
+    "next": (lambda: table((7, 0, 0, 4)), (7, 0, 5, 9)),
+    "gap": (lambda: table((7, 0, 0, 4)), (7, 0, 6, 9)),
+}
+KINDS = {Verdict.ACCEPT: Accept, Verdict.DUPLICATE: Duplicate, Verdict.PARK: Park}
+
+
+def test_every_row_has_a_case():
+    assert set(CASES) == {row.label for row in REFERENCE}
+
+
+@pytest.mark.parametrize("row", REFERENCE, ids=[row.label for row in REFERENCE])
+def test_row(row):
+    build, who = CASES[row.label]
+    made = build()
+    identity = BatchIdentity(*who)
+    before, digest = made.describe(), made.digest()
+    decision = made.decide(identity, 1)
+    assert decision.row is row
+    assert row.matches(made.facts(identity, 1))
+    assert made.describe() == before, "a decision changes nothing"
+    if isinstance(row.decision, RejectReason):
+        assert decision == Reject(row.decision, row, row.barrier)
+        return
+    assert isinstance(decision, KINDS[row.decision])
+    if not isinstance(decision, Accept):
+        return
+    made.enqueued(made.begin(identity, 1), 100)
+    assert made.digest() == digest, "stored state changes by apply alone"
+    made.apply(identity, 1000, 5, index=100, term=1)
+    window = made.describe()["producers"][7]["finished"]
+    stored = before["producers"].get(7, {"finished": []})["finished"]
+    kept = [] if row.action is Action.START else stored
+    assert window == [*kept, [*who[2:], 1000, 5]]

@@ -1,0 +1,168 @@
+"""Snapshots: equal for equal prefixes, restored to the same, and never trusted."""
+
+import msgpack
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ottla.idempotency.errors import SnapshotError
+from ottla.idempotency.profiles import profile_named
+from ottla.idempotency.snapshot import TAG, decode, digest_of
+from ottla.idempotency.table import ProducerTable
+from ottla.log.types import BatchIdentity
+
+entries = st.lists(
+    st.builds(
+        BatchIdentity,
+        st.one_of(st.integers(0, 3), st.just(2**63 - 1)),
+        st.sampled_from([0, 1, 32767]),
+        st.sampled_from([0, 1, 2**31 - 1]),
+        st.sampled_from([0, 1, 2**31 - 1]),
+    ),
+    max_size=20,
+)
+
+
+def fresh():
+    return ProducerTable(profile_named("reference"), 10)
+
+
+def apply_all(table, written, now=0):
+    for index, who in enumerate(written, 1):
+        table.apply(who, index * 10, -1, index=index, term=1, now=now)
+    return table
+
+
+@given(entries)
+def test_restoring_gives_the_same_table(written):
+    table = apply_all(fresh(), written)
+    restored = fresh()
+    restored.restore(table.snapshot())
+    assert restored.describe() == table.describe()
+    assert restored.digest() == table.digest()
+    assert restored.snapshot() == table.snapshot()
+    assert restored.longest_idle() == table.longest_idle()
+    assert len(restored) == len({who.producer_id for who in written})
+
+
+@given(entries, st.integers(0, 20))
+def test_a_snapshot_ahead_of_the_log_is_not_changed_by_replaying_it(written, start):
+    table = apply_all(fresh(), written)
+    restored = fresh()
+    restored.restore(table.snapshot())
+    for index, who in list(enumerate(written, 1))[start:]:
+        restored.apply(who, index * 10, -1, index=index, term=1)
+        restored.apply_expire([who.producer_id], index=index)
+    assert restored.snapshot() == table.snapshot()
+
+
+@given(entries, st.randoms(use_true_random=False))
+def test_the_digest_does_not_depend_on_the_order_in_memory(written, random):
+    table = apply_all(fresh(), written)
+    _, producers = decode(table.snapshot(), 5)
+    shuffled = list(producers.items())
+    random.shuffle(shuffled)
+    assert digest_of(dict(shuffled)) == table.digest()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        [[7, 1, 2, [[0, 4, 10, -1]]]],
+        [[7, 0, 1, [[0, 4, 10, -1]]]],
+        [[7, 0, 2, [[0, 5, 10, -1]]]],
+        [[7, 0, 2, [[0, 4, 11, -1]]]],
+        [[7, 0, 2, [[0, 4, 10, 0]]]],
+        [[8, 0, 2, [[0, 4, 10, -1]]]],
+        [],
+    ],
+)
+def test_the_digest_sees_everything_a_decision_sees(changed):
+    one, other = fresh(), fresh()
+    one.restore(msgpack.packb([TAG, 9, [[7, 0, 2, [[0, 4, 10, -1]]]]]))
+    other.restore(msgpack.packb([TAG, 9, changed]))
+    assert one.digest() != other.digest()
+
+
+def test_speculation_and_idle_times_are_not_in_it():
+    quiet = apply_all(fresh(), [BatchIdentity(7, 0, 0, 4)])
+    busy = apply_all(fresh(), [BatchIdentity(7, 0, 0, 4)], now=12345)
+    busy.begin(BatchIdentity(7, 1, 0, 4), 1)
+    busy.begin(BatchIdentity(8, 0, 0, 4), 1)
+    assert busy.snapshot() == quiet.snapshot()
+    assert busy.digest() == quiet.digest()
+
+
+def test_idle_times_start_anew():
+    table = fresh()
+    table.restore(apply_all(fresh(), [BatchIdentity(7, 0, 0, 4)], now=5).snapshot(), now=1000)
+    assert table.idle_since(1000) == []
+    assert table.idle_since(1001) == [7]
+
+
+def test_nothing_is_restored_over_requests_in_flight():
+    table = fresh()
+    table.begin(BatchIdentity(7, 0, 0, 4), 1)
+    with pytest.raises(AssertionError, match="1 requests in flight"):
+        table.restore(fresh().snapshot())
+
+
+BATCH = [0, 4, 10, -1]
+GOOD = [TAG, 9, [[7, 0, 2, [BATCH]]]]
+
+
+@pytest.mark.parametrize(
+    ("value", "complaint"),
+    [
+        ({}, "snapshot is no array of 3"),
+        ([TAG, 9], "snapshot is no array of 3"),
+        (["producers/2", 9, []], "snapshot is 'producers/2', this version reads 'producers/1'"),
+        ([TAG, -1, []], "applied index is -1"),
+        ([TAG, True, []], "applied index is True"),
+        ([TAG, 9, {}], "producers are dict"),
+        ([TAG, 9, [7]], "producer is no array of 4"),
+        ([TAG, 9, [[7, 0, 2]]], "producer is no array of 4"),
+        ([TAG, 9, [[-1, 0, 2, [BATCH]]]], "producer id is -1"),
+        ([TAG, 9, [["7", 0, 2, [BATCH]]]], "producer id is '7'"),
+        ([TAG, 9, [[7, 32768, 2, [BATCH]]]], "epoch is 32768"),
+        ([TAG, 9, [[7, 0, 10, [BATCH]]]], r"last index 10 is not in 1\.\.9"),
+        ([TAG, 9, [[7, 0, 0, [BATCH]]]], r"last index 0 is not in 1\.\.9"),
+        ([TAG, 9, [[7, 0, 2, [BATCH]], [8, 0, 2, [BATCH]]]], r"last index 2 is not in 3\.\.9"),
+        ([TAG, 9, [[7, 0, 2, [BATCH]], [7, 0, 3, [BATCH]]]], "producer 7 comes twice"),
+        ([TAG, 9, [[7, 0, 2, None]]], "producer 7: window is no array of at most 5"),
+        ([TAG, 9, [[7, 0, 2, [BATCH] * 6]]], "producer 7: window is no array of at most 5"),
+        ([TAG, 9, [[7, 0, 2, [[0, 4, 10]]]]], "finished batch is no array of 4"),
+        ([TAG, 9, [[7, 0, 2, [[-1, 4, 10, -1]]]]], "first sequence is -1"),
+        ([TAG, 9, [[7, 0, 2, [[0, 2**31, 10, -1]]]]], "last sequence is 2147483648"),
+        ([TAG, 9, [[7, 0, 2, [[0, 4, -1, -1]]]]], "base offset is -1"),
+        ([TAG, 9, [[7, 0, 2, [[0, 4, 10, -2]]]]], "timestamp is -2"),
+        ([TAG, 9, [[7, 0, 2, [[0, 4, 10, 1.5]]]]], "timestamp is 1.5"),
+    ],
+)
+def test_what_is_wrong_is_said(value, complaint):
+    table = apply_all(fresh(), [BatchIdentity(1, 0, 0, 4)])
+    before = table.snapshot()
+    with pytest.raises(SnapshotError, match=complaint):
+        table.restore(msgpack.packb(value))
+    assert table.snapshot() == before, "a refused snapshot changes nothing"
+
+
+@given(st.data())
+def test_broken_bytes_are_an_error_or_a_snapshot_never_anything_else(data):
+    good = bytearray(msgpack.packb(GOOD))
+    position = data.draw(st.integers(0, len(good) - 1))
+    good[position] = data.draw(st.integers(0, 255))
+    cut = bytes(good[: data.draw(st.integers(0, len(good)))])
+    table = fresh()
+    try:
+        table.restore(cut)
+    except SnapshotError:
+        assert len(table) == 0
+    else:
+        assert table.snapshot() == cut or len(table) <= 1
+
+
+@given(st.binary(max_size=40))
+def test_noise_is_an_error(noise):
+    with pytest.raises(SnapshotError):
+        fresh().restore(noise)
