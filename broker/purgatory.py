@@ -69,7 +69,10 @@ class Purgatory:
     def overdue(self, now: Micros) -> None:
         """REQUEST_TIMED_OUT with the real base offset; the data stays (facts/kafka.md 1.3)."""
         for item in self._items:
-            if isinstance(item, ProduceTicket) and not item.done and item.deadline <= now:
+            if isinstance(item, CommandItem):
+                if item.ticket is not None and item.ticket.deadline <= now:
+                    self.state.answer(item.ticket, ErrorCode.REQUEST_TIMED_OUT)
+            elif not item.done and item.deadline <= now:
                 item.base_offset = item.batch.base_offset
                 self.state.refuse(item, ErrorCode.REQUEST_TIMED_OUT)
 

@@ -1,0 +1,106 @@
+"""CreateTopics (key 19), versions 2 to 7.
+
+Any node serves it: the controller decides, wherever it leads, and every topic by itself. Which
+topics are refused, and with which code and message, stands in `ottla.broker.topic_requests`; a
+name that occurs twice in a request is INVALID_REQUEST, once, and none of the two is created. The
+answer waits until this node knows the new topics too, at most the request's timeout, then
+REQUEST_TIMED_OUT: the topic may be created or not. `validate_only` asks the same and creates none.
+
+From version 5 on the answer says what was created: partitions, replication factor and all configs;
+from version 7 on the topic id. With an error these are -1, -1, none, and zero (facts/kafka.md 8b).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from ottla.broker.api.call import Call
+from ottla.broker.api.rounds import Fields, Round, deadline_after
+from ottla.broker.codec import ZERO_ID
+from ottla.broker.errors import ErrorCode
+from ottla.broker.topic_configs import describe
+
+UNDECIDED = {
+    ErrorCode.NOT_CONTROLLER: "No controller could be reached that leads.",
+    ErrorCode.REQUEST_TIMED_OUT: "The controller did not decide in time; it may still.",
+}
+"""What is said about codes that come from the way to the controller, not from its decision."""
+
+
+def handle(request: Any, call: Call) -> None:
+    """Have the controller decide about every topic, answer once."""
+    host = call.host
+    deadline = deadline_after(host, request.timeout)
+    counts = Counter(topic.name for topic in request.topics)
+    topics: list[Fields] = []
+    asked = Round(lambda: call.reply(throttle_time=0, topics=topics))
+    for topic in {each.name: each for each in request.topics}.values():
+        fields = _nothing_created(topic.name)
+        topics.append(fields)
+        if counts[topic.name] > 1:
+            _refuse(fields, ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+            continue
+        configs = {each.name: each.value for each in topic.configs}
+
+        def done(
+            error: ErrorCode,
+            result: Fields,
+            fields: Fields = fields,
+            configs: dict[str, Any] = configs,
+        ) -> None:
+            if error is ErrorCode.NONE:
+                _accept(fields, result, [_config(each) for each in describe(configs, host.config)])
+            else:
+                _refuse(fields, error, result.get("message") or UNDECIDED.get(error, error.name))
+            asked.end()
+
+        asked.begin()
+        host.control(_command(topic, configs, request.validate_only), done, deadline)
+    asked.end()
+
+
+def _command(topic: Any, configs: dict[str, Any], validate_only: bool) -> Fields:
+    """The controller command for one topic of the request."""
+    return {
+        "type": "create_topic",
+        "name": topic.name,
+        "partitions": topic.num_partitions,
+        "replication_factor": topic.replication_factor,
+        "assignments": [[one.partition_index, list(one.broker_ids)] for one in topic.assignments],
+        "configs": configs,
+        "validate_only": validate_only,
+    }
+
+
+def _nothing_created(name: str) -> Fields:
+    return {
+        "name": name,
+        "topic_id": ZERO_ID,
+        "error_code": ErrorCode.NONE,
+        "error_message": None,
+        "num_partitions": -1,
+        "replication_factor": -1,
+        "configs": (),
+    }
+
+
+def _refuse(fields: Fields, error: ErrorCode, message: str) -> None:
+    fields["error_code"], fields["error_message"] = error, message
+
+
+def _accept(fields: Fields, result: Fields, configs: list[Fields]) -> None:
+    fields["topic_id"] = result["topic_id"]
+    fields["num_partitions"] = result["partitions"]
+    fields["replication_factor"] = result["replication_factor"]
+    fields["configs"] = configs
+
+
+def _config(config: Any) -> Fields:
+    return {
+        "name": config.name,
+        "value": config.value,
+        "read_only": False,
+        "config_source": config.source,
+        "is_sensitive": False,
+    }

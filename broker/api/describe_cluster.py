@@ -1,0 +1,66 @@
+"""DescribeCluster (key 60), versions 0 to 2: the brokers that are up, and who controls.
+
+From version 1 on the request says which kind of endpoint it means: a broker asked for controllers
+(2) answers MISMATCHED_ENDPOINT_TYPE with an empty cluster id and controller -1, any other kind is
+UNSUPPORTED_ENDPOINT_TYPE (facts/kafka.md 8b). No broker is ever fenced: one that is not up is not
+listed. Authorized operations are not kept; they are always answered as *not asked for*.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ottla.broker.api.call import Call
+from ottla.broker.errors import ErrorCode
+
+BROKERS, CONTROLLERS = 1, 2
+NO_OPERATIONS = -(2**31)
+
+
+def handle(request: Any, call: Call) -> None:
+    """Answer from what this node knows."""
+    asked_for = getattr(request, "endpoint_type", BROKERS)
+    if asked_for != BROKERS:
+        _refuse(call, asked_for)
+        return
+    host = call.host
+    brokers = host.brokers()
+    controller = host.controller()
+    alive = any(broker.node == controller for broker in brokers)
+    call.reply(
+        throttle_time=0,
+        error_code=ErrorCode.NONE,
+        error_message=None,
+        endpoint_type=BROKERS,
+        cluster_id=host.cluster_id,
+        controller_id=controller if alive else host.node,
+        brokers=[
+            {
+                "broker_id": broker.node,
+                "host": broker.host,
+                "port": broker.port,
+                "rack": None,
+                "is_fenced": False,
+            }
+            for broker in brokers
+        ],
+        cluster_authorized_operations=NO_OPERATIONS,
+    )
+
+
+def _refuse(call: Call, asked_for: int) -> None:
+    if asked_for == CONTROLLERS:
+        error = ErrorCode.MISMATCHED_ENDPOINT_TYPE
+        message = "This endpoint is a broker's; controllers have none of their own."
+    else:
+        error = ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
+        message = f"Unsupported endpoint type {asked_for}"
+    call.reply(
+        throttle_time=0,
+        error_code=error,
+        error_message=message,
+        cluster_id="",
+        controller_id=-1,
+        brokers=(),
+        cluster_authorized_operations=NO_OPERATIONS,
+    )

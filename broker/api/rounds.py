@@ -1,0 +1,71 @@
+"""What handlers share that ask several replicas, or the controller, before they answer once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, TypeAlias
+
+from ottla.broker.errors import ErrorCode
+from ottla.broker.host import Host, HostedReplica
+from ottla.raft.types import Micros
+
+Fields: TypeAlias = dict[str, Any]
+"""Part of an answer, as `ottla.broker.codec.build` takes it; filled in as outcomes come."""
+
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class Round:
+    """Questions that are out: `finish()` is called once, when the last of them has come back.
+
+    The asker itself counts as one, so that a round whose questions are answered at once does not
+    finish while more are being asked:
+
+        asked = Round(lambda: call.reply(...))
+        for each in request:
+            asked.begin()
+            ask(each, on_answer)        # which calls asked.end()
+        asked.end()
+    """
+
+    __slots__ = ("_finish", "_open")
+
+    def __init__(self, finish: Callable[[], None]):
+        self._finish = finish
+        self._open = 1
+
+    def begin(self) -> None:
+        """One more question is out."""
+        self._open += 1
+
+    def end(self) -> None:
+        """One question, or the asking itself, has come to its end."""
+        assert self._open > 0, f"a round ended {1 - self._open} times too often"
+        self._open -= 1
+        if not self._open:
+            self._finish()
+
+
+def hosted(host: Host, topic: str, partition: int) -> HostedReplica | ErrorCode:
+    """The replica of a partition on this node, or what a client hears that asks in vain."""
+    replica = host.replica(topic, partition)
+    if replica is not None:
+        return replica
+    image = host.topics().get(topic)
+    if image is None or not 0 <= partition < len(image.partitions):
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def deadline_after(host: Host, timeout: timedelta) -> Micros:
+    """Point in time after which a client no longer waits; a timeout of 0 or less means at once."""
+    return host.now() + max(timeout // _MICROSECOND, 0)
+
+
+def leadership_deadline(host: Host) -> Micros:
+    """How long a request that names no limit waits for a new leader to know its high watermark.
+
+    A leader that hears no majority for an election timeout resigns, so waiting longer is in vain.
+    """
+    return host.now() + host.config.election_timeout_ms * 1000

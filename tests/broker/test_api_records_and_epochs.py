@@ -1,0 +1,156 @@
+"""DeleteRecords and OffsetForLeaderEpoch as a client sees them."""
+
+from __future__ import annotations
+
+import pytest
+
+from broker_api_world import EPOCH, ApiWorld
+
+
+def world_with_records():
+    """Topic t: ten offsets in five batches; a second partition that another node has."""
+    world = ApiWorld()
+    assignments = [[0, [1]], [1, [2]]]
+    creation = {"type": "create_topic", "name": "t", "assignments": assignments}
+    world.controlling.decided(creation)
+    for number in range(5):
+        world.log("t").produce(number, number)
+    return world
+
+
+# ---- DeleteRecords
+
+
+def delete(world, *offsets, topic="t", partition=0, version=2, timeout=1000):
+    partitions = [{"partition_index": partition, "offset": offset} for offset in offsets]
+    topics = [{"name": topic, "partitions": partitions}]
+    answer = world.ask("delete_records", version, topics=topics, timeout=timeout)
+    return [(part.error_code, part.low_watermark) for part in answer.topics[0].partitions]
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_the_log_start_moves_in_every_version(version):
+    world = world_with_records()
+    assert delete(world, 3, version=version) == [(0, 3)]
+    assert world.log("t").machine.state.log_start_offset == 3
+
+
+def test_minus_one_means_the_high_watermark():
+    assert delete(world_with_records(), -1) == [(0, 10)]
+
+
+def test_an_offset_below_the_log_start_changes_nothing():
+    world = world_with_records()
+    assert delete(world, 4, 2) == [(0, 4), (0, 4)]
+
+
+@pytest.mark.parametrize("offset", [11, -2])
+def test_an_offset_out_of_range_is_1(offset):
+    world = world_with_records()
+    assert delete(world, offset) == [(1, -1)]
+    assert world.log("t").machine.state.log_start_offset == 0
+
+
+def test_deleting_where_nothing_is_or_somebody_else_leads():
+    world = world_with_records()
+    assert delete(world, 1, topic="no") == [(3, -1)]
+    assert delete(world, 1, partition=2) == [(3, -1)]
+    assert delete(world, 1, partition=-1) == [(3, -1)]
+    assert delete(world, 1, partition=1) == [(6, -1)]
+    world.log("t").follow(EPOCH + 1, leader=2)
+    assert delete(world, 1) == [(6, -1)]
+
+
+def test_what_is_not_decided_in_time_is_7():
+    world = world_with_records()
+    log = world.log("t")
+    world.hold = True
+    topics = [{"name": "t", "partitions": [{"partition_index": 0, "offset": 5}]}]
+    exchange = world.begin("delete_records", 2, topics=topics, timeout=20)
+    (asked,) = world.held()
+    log.submit(asked)
+    log.propose()
+    log.sleep(asked.deadline - log.now)
+    world.flush(log)
+    assert exchange.answer.topics[0].partitions[0].error_code == 7
+    log.commit()
+    assert log.machine.state.log_start_offset == 5, "it was in the log, so it happened all the same"
+
+
+# ---- OffsetForLeaderEpoch
+
+
+def epoch_end(world, epoch, *, topic="t", partition=0, current=-1, version=4):
+    asked = {"partition": partition, "leader_epoch": epoch, "current_leader_epoch": current}
+    topics = [{"topic": topic, "partitions": [asked]}]
+    answer = world.ask("offset_for_leader_epoch", version, topics=topics, replica_id=-1)
+    (part,) = answer.topics[0].partitions
+    return part.error_code, part.leader_epoch, part.end_offset
+
+
+def world_with_epochs():
+    """Offsets 0..3 written in `EPOCH`, 4 and 5 in `EPOCH + 3`, which is the current one."""
+    world = ApiWorld()
+    world.topic("t")
+    log = world.log("t")
+    log.produce(1, 2, 3, 4)
+    log.lead(EPOCH + 3)
+    log.commit()
+    log.produce(5, 6)
+    return world
+
+
+@pytest.mark.parametrize("version", [2, 3, 4])
+def test_an_epoch_ended_where_the_next_one_began(version):
+    assert epoch_end(world_with_epochs(), EPOCH, version=version) == (0, EPOCH, 4)
+
+
+def test_the_current_epoch_ends_at_the_log_end():
+    assert epoch_end(world_with_epochs(), EPOCH + 3) == (0, EPOCH + 3, 6)
+
+
+def test_an_epoch_in_between_is_answered_with_the_one_below():
+    assert epoch_end(world_with_epochs(), EPOCH + 1) == (0, EPOCH, 4)
+
+
+def test_an_epoch_before_the_log_s_first_ends_where_the_log_starts():
+    """The records it wrote are gone, so a reader of it has to begin at the start (as in Kafka)."""
+    assert epoch_end(world_with_epochs(), EPOCH - 1) == (0, EPOCH - 1, 0)
+
+
+@pytest.mark.parametrize("epoch", [EPOCH + 4, -1])
+def test_an_epoch_nobody_knows_is_undefined(epoch):
+    assert epoch_end(world_with_epochs(), epoch) == (0, -1, -1)
+
+
+def test_the_client_s_idea_of_the_current_epoch_is_checked():
+    world = world_with_epochs()
+    assert epoch_end(world, EPOCH, current=EPOCH + 3) == (0, EPOCH, 4)
+    assert epoch_end(world, EPOCH, current=EPOCH) == (74, -1, -1)
+    assert epoch_end(world, EPOCH, current=EPOCH + 4) == (75, -1, -1)
+
+
+def test_asking_where_nothing_is_or_somebody_else_leads():
+    world = world_with_records()
+    assert epoch_end(world, EPOCH, topic="no") == (3, -1, -1)
+    assert epoch_end(world, EPOCH, partition=1) == (6, -1, -1)
+    world.log("t").follow(EPOCH + 1, leader=2)
+    assert epoch_end(world, EPOCH) == (6, -1, -1)
+
+
+def test_several_partitions_are_answered_in_order_once_all_have_answered():
+    world = ApiWorld()
+    world.topic("a", partitions=2)
+    world.topic("b")
+    world.hold = True
+    topics = [
+        {"topic": "a", "partitions": [{"partition": n, "leader_epoch": EPOCH} for n in (1, 0, 7)]},
+        {"topic": "b", "partitions": [{"partition": 0, "leader_epoch": EPOCH}]},
+    ]
+    exchange = world.begin("offset_for_leader_epoch", 4, topics=topics)
+    before = exchange.answer
+    world.release()
+    topics = exchange.answer.topics
+    got = [(t.topic, [(p.partition, p.error_code) for p in t.partitions]) for t in topics]
+    assert before is None
+    assert got == [("a", [(1, 0), (0, 0), (7, 3)]), ("b", [(0, 0)])]
