@@ -103,6 +103,8 @@ class Connection(asyncio.BufferedProtocol):
         """Bytes received and not begun: `_own[_start:_end]`, at least the head of a half frame."""
         self._start = 0
         self._end = 0
+        self._limit = 0
+        """Where receiving into `_own` stops: at the end of the frame."""
         self._reading = True
         self._blocked = False
         """There are whole frames in `_own` that may not begin yet."""
@@ -132,7 +134,7 @@ class Connection(asyncio.BufferedProtocol):
         """asyncio: where to receive to."""
         if self._own is None:
             return self.server.scratch
-        return memoryview(self._own)[self._end :]
+        return memoryview(self._own)[self._end : self._limit]
 
     def buffer_updated(self, nbytes: int) -> None:
         """asyncio: `nbytes` have been received into the buffer last asked for."""
@@ -236,11 +238,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def _keep(self, view: memoryview, start: int, end: int) -> None:
         """Of `view`, bytes `start` to `end` are left: keep them until there are more, or room."""
+        own = self._own
         if start == end:
             self._own = None
+            if own is not None:
+                self.server.give_buffer(own)
             return
-        own = self._own
-        if own is not None and (self._blocked or (start == self._start and end < len(own))):
+        in_place = own is not None and (start == self._start or self._blocked)
+        if in_place and (self._blocked or end < self._limit):
             self._start, self._end = start, end
             return
         rest = end - start
@@ -248,9 +253,9 @@ class Connection(asyncio.BufferedProtocol):
         if not self._blocked:
             wanted = 4 + (_SIZE.unpack_from(view, start)[0] if rest >= 4 else 0)
             wanted = min(wanted, max(FIRST_BUFFER_BYTES, 4 * rest))
-        fresh = bytearray(wanted)
+        fresh = self.server.take_buffer(wanted)
         fresh[:rest] = view[start:end]
-        self._own, self._start, self._end = fresh, 0, rest
+        self._own, self._start, self._end, self._limit = fresh, 0, rest, wanted
 
     def _steer_reading(self) -> None:
         """Read the socket exactly while what it brings could begin."""
@@ -302,11 +307,7 @@ class Connection(asyncio.BufferedProtocol):
         ready = self.pipeline.ready
         if ready:
             pieces: list[bytes | memoryview] = []
-            total = 0
-            for slot in ready:
-                if slot.parts:
-                    assert isinstance(slot, Call)
-                    total += _frame(slot, pieces)
+            total = _frames(ready, pieces)
             ready.clear()
             if pieces:
                 self.last_active = self.server.loop.time()
@@ -327,18 +328,23 @@ class Connection(asyncio.BufferedProtocol):
         return self.last_active
 
 
-def _frame(call: Call, pieces: list[bytes | memoryview]) -> int:
-    """Append one answer, framed, to `pieces`; returns its size."""
-    parts = call.parts
-    assert parts is not None, f"request {call.correlation_id} leaves without an answer"
-    size = (len(parts[0]) if len(parts) == 1 else sum(map(len, parts))) + 4
-    if call.route.answer_tagged:
-        size += 1
-        pieces.append(_HEAD_TAGGED(size, call.correlation_id))
-    else:
-        pieces.append(_HEAD(size, call.correlation_id))
-    pieces += parts
-    return size + 4
+def _frames(ready: Sequence[Slot], pieces: list[bytes | memoryview]) -> int:
+    """Append the answers of these slots, framed, to `pieces`; returns their size."""
+    total = 0
+    for slot in ready:
+        parts = slot.parts
+        if not parts:
+            continue
+        call = cast(Call, slot)  # others have no answer
+        size = (len(parts[0]) if len(parts) == 1 else sum(map(len, parts))) + 4
+        if call.route.answer_tagged:
+            size += 1
+            pieces.append(_HEAD_TAGGED(size, call.correlation_id))
+        else:
+            pieces.append(_HEAD(size, call.correlation_id))
+        pieces += parts
+        total += size + 4
+    return total
 
 
 def _write(transport: asyncio.Transport, pieces: Sequence[bytes | memoryview], total: int) -> None:

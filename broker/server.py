@@ -13,6 +13,8 @@ from ottla.broker.connection import Connection
 from ottla.broker.host import Host
 
 SCRATCH_BYTES = 1 << 18
+SPARE_BYTES = 1 << 22
+"""The largest receive buffer that is kept for reuse."""
 BACKLOG = 1024
 
 
@@ -26,6 +28,7 @@ class Server:
         self.address: tuple[str, int] = ("", 0)
         """Where the listener listens, once started."""
         self._scratch = bytearray(SCRATCH_BYTES)
+        self._spare: bytearray | None = None
         self._connections: dict[Connection, None] = {}
         self._to_flush: list[Connection] = []
         self._listener: asyncio.Server | None = None
@@ -86,6 +89,22 @@ class Server:
     def closed(self, connection: Connection) -> None:
         """A client is gone."""
         self._connections.pop(connection, None)
+
+    def take_buffer(self, size: int) -> bytearray:
+        """A buffer of at least `size` bytes, to hold what is left of a data event."""
+        spare = self._spare
+        if spare is not None and len(spare) >= size:
+            self._spare = None
+            return spare
+        return bytearray(size)
+
+    def give_buffer(self, buffer: bytearray) -> None:
+        """A connection needs its buffer no longer: keep the largest sensible one for the next.
+
+        Fresh memory for every frame of 1 MB costs as much as receiving into it.
+        """
+        if len(buffer) <= SPARE_BYTES and len(buffer) > len(self._spare or b""):
+            self._spare = buffer
 
     def flush_soon(self, connection: Connection) -> None:
         """Flush `connection` when the callbacks that run now are through."""

@@ -29,7 +29,13 @@ from struct import Struct
 from typing import Any, NamedTuple
 
 from ottla.broker.api.call import Call
-from ottla.broker.api.produce_answer import PartitionAnswer, pack, pack_one
+from ottla.broker.api.produce_answer import (
+    FLEXIBLE_FROM,
+    PACK_ONE_V9,
+    PartitionAnswer,
+    pack,
+    pack_one,
+)
 from ottla.broker.api.produce_request import Target
 from ottla.broker.commands import ProduceTicket
 from ottla.broker.errors import DEFECT_CODES, REQUEST_WIDE_DEFECTS, ErrorCode
@@ -98,19 +104,13 @@ def finish_produce(ticket: ProduceTicket) -> None:
         answers = [(target.topic, [_outcome(target.partition, ticket)])]
         call.answer_bytes(pack(call.version, answers, call.host.brokers()))
         return
-    call.answer_bytes(
-        pack_one(
-            target.head,
-            call.version,
-            (
-                target.partition,
-                error,
-                ticket.base_offset,
-                ticket.log_append_time,
-                ticket.log_start_offset,
-            ),
-        )
-    )
+    base, time, start = ticket.base_offset, ticket.log_append_time, ticket.log_start_offset
+    if call.version >= FLEXIBLE_FROM:
+        body = target.head + PACK_ONE_V9(target.partition, error, base, time, start, 1)
+    else:
+        numbers = (target.partition, error, base, time, start)
+        body = pack_one(target.head, call.version, numbers)
+    call.answer_bytes(body)
 
 
 def _end_unanswered(call: Call, error: ErrorCode) -> None:

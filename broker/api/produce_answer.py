@@ -29,12 +29,13 @@ _V3 = Struct(">ihqq")
 _V5 = Struct(">ihqqq")
 _V8 = Struct(">ihqqqi")
 _V9 = Struct(">ihqqqB")
+PACK_ONE_V9 = Struct(">ihqqqB8x").pack
+"""One partition, an empty array (1) of record errors, and nothing but zeros behind them: message,
+tags of the partition and of the topic, throttle time, tags of the answer. Follows `one_head`."""
 _LEADER = Struct(">BBBiiB")
 
 _OLD_TAIL = INT.pack(0)
 """throttle_time 0."""
-_TAIL = b"\0" + INT.pack(0) + b"\0"
-"""Tags of the one topic, throttle_time 0, tags of the response."""
 
 
 class PartitionAnswer(NamedTuple):
@@ -67,7 +68,7 @@ def pack_one(head: bytes, version: int, answer: PartitionAnswer | Sequence[int])
     """
     index, error, base, time, start = answer[:5]
     if version >= FLEXIBLE_FROM:
-        return head + _V9.pack(index, error, base, time, start, 1) + b"\0\0" + _TAIL
+        return head + PACK_ONE_V9(index, error, base, time, start, 1)
     if version == 8:
         return head + _V8.pack(index, error, base, time, start, 0) + b"\xff\xff" + _OLD_TAIL
     if version >= 5:

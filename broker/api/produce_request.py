@@ -17,6 +17,7 @@ Behind it come the length of the records (int32; varint of length + 1 from versi
 from __future__ import annotations
 
 from datetime import timedelta
+from struct import Struct
 from typing import Any, NamedTuple
 
 from ottla.broker.api.packing import INT, SHORT
@@ -31,7 +32,9 @@ _ODD_CODECS_BEFORE_V7 = 0x04
 """Set in zstd and in every codec id that does not exist."""
 _int = INT.unpack_from
 _short = SHORT.unpack_from
-_TAIL_V9 = b"\0\0\0"
+_tail = Struct("3s").unpack_from
+_NO_TAGS = b"\0\0\0"
+"""Of the partition, the topic and the request."""
 
 
 class Target(NamedTuple):
@@ -71,7 +74,7 @@ class Shortcut:
         topic = request.topic_data[0]
         if len(self._known) >= PREFIXES_KEPT:
             self._known.clear()
-        self._known[bytes(view[at:stop])] = Target(
+        self._known[view[at:stop].tobytes()] = Target(
             client_id,
             topic.name,
             topic.partition_data[0].index,
@@ -106,7 +109,7 @@ class Shortcut:
         stop = p + 5 + view[p]
         if stop + 6 > end:
             return None
-        target = self._known.get(bytes(view[at:stop]))
+        target = self._known.get(view[at:stop].tobytes())
         if target is None:
             return None
         size = view[stop]
@@ -122,9 +125,9 @@ class Shortcut:
                     break
                 shift += 7
         last = stop + size - 1
-        if size == 0 or last + 3 > end or view[last : last + 3] != _TAIL_V9:
+        if size == 0 or last + 3 > end or _tail(view, last)[0] != _NO_TAGS:
             return None
-        return target, bytes(view[stop:last])
+        return target, view[stop:last].tobytes()
 
     def _read_old(
         self, view: memoryview, at: int, length: int, end: int
@@ -135,11 +138,11 @@ class Shortcut:
         stop = p + 10 + _short(view, p)[0]
         if stop < p or stop + 4 > end:
             return None
-        target = self._known.get(bytes(view[at:stop]))
+        target = self._known.get(view[at:stop].tobytes())
         if target is None:
             return None
         (size,) = _int(view, stop)
         stop += 4
         if size < 0 or stop + size > end:
             return None
-        return target, bytes(view[stop : stop + size])
+        return target, view[stop : stop + size].tobytes()
