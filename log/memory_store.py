@@ -11,8 +11,10 @@ from collections.abc import Iterable, Sequence
 
 from ottla.log.errors import CompactedError, StoreError
 from ottla.log.memory_disk import Frame, Image, MemoryDisk, MetaPut, Replaced
-from ottla.log.store import StoredGroup, SyncJob, Write
-from ottla.raft.types import ENTRY_OVERHEAD_BYTES, Entry, GroupId, LogIndex, Snapshot
+from ottla.log.store import StoredGroup, SyncJob, Write, fit
+from ottla.raft.types import Entry, GroupId, LogIndex, Snapshot
+
+__all__ = ["MemoryDisk", "MemoryStore", "MemorySyncJob"]
 
 
 class MemorySyncJob:
@@ -102,17 +104,12 @@ class MemoryStore:
         self.disk.sync(job.appends)
 
     def read(self, group: GroupId, first: LogIndex, last: LogIndex, max_bytes: int) -> list[Entry]:
-        """Entries `first..last`, as many as fit `max_bytes`, at least one if there is one."""
+        """Entries `first..last` within `max_bytes`; raises `CompactedError`."""
         image = self.disk.images.get(group)
         if image is None or first < image.first_index:
             raise CompactedError(group, first, image.first_index if image else 0)
         found = image.entries[first - image.first_index : last + 1 - image.first_index]
-        total = 0
-        for count, entry in enumerate(found):
-            total += len(entry.payload) + ENTRY_OVERHEAD_BYTES
-            if total > max_bytes and count:
-                return found[:count]
-        return found
+        return fit(found, max_bytes)
 
     def snapshot(self, group: GroupId) -> Snapshot | None:
         """The group's latest snapshot."""

@@ -10,14 +10,18 @@ appended before it began. What is appended and not yet synced is the *unsynced t
 3. Prefix: a crash (of the process, or of the machine) keeps everything synced and, of the unsynced
    tail, any prefix of whole `append` calls; never a later one without an earlier one.
 4. `finish_sync` returns only when everything that its `begin_sync` covered is durable; when the
-   job failed, it raises `StoreError`, and the store refuses everything afterwards (a disk that
-   failed an fsync once may have dropped the pages: trusting a later success loses data).
+   job failed, it raises `StoreError`, and the store refuses every append and sync afterwards (a
+   disk that failed an fsync once may have dropped the pages: trusting a later success loses data).
 5. Reads return what was appended, whether synced or not; entries below the compacted index are
-   gone and reading them raises `CompactedError`.
+   gone and reading them raises `CompactedError`. What a read returns is the reader's to keep.
 6. A vote, a snapshot and the entries of one write are one unit (promise 2).
 
 **Threads.** All methods run on the owner's thread; only `SyncJob.run` may run in another one.
-Between `begin_sync` and `finish_sync` the owner may go on appending and reading.
+Between `begin_sync` and `finish_sync` the owner may go on appending and reading, but begins no
+second sync.
+
+**Faulty callers.** A gap in the indexes, a reset without a snapshot, compaction beyond the last
+entry: assertions, as after them no promise could be kept.
 """
 
 from __future__ import annotations
@@ -26,16 +30,25 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ottla.raft.types import Entry, GroupId, HardState, LogIndex, Snapshot, SnapshotMeta
+from ottla.raft.types import (
+    ENTRY_OVERHEAD_BYTES,
+    Entry,
+    GroupId,
+    HardState,
+    LogIndex,
+    Snapshot,
+    SnapshotMeta,
+)
 
 
 @dataclass(slots=True)
 class Write:
     """What one turn of one group writes, in this order of effect.
 
-    `delete` drops the group; `snapshot` is stored and, with `reset`, replaces the whole log (one
-    received from the leader), without it only allows `compact_to`; `entries` replace everything
-    from `first` on (`first` is read only when `entries` is given or `truncate` is set).
+    `delete` drops the group, and then nothing else of the write counts; `snapshot` is stored and,
+    with `reset`, replaces the whole log (one received from the leader), without it only allows
+    `compact_to`; `entries` replace everything from `first` on (`first` is read only when `entries`
+    is given or `truncate` is set). A write to an unknown group makes it, with its log at index 1.
     """
 
     group: GroupId
@@ -65,6 +78,16 @@ class StoredGroup:
     """Index of the last entry; `first_index - 1` when there is none."""
 
 
+def fit(entries: list[Entry], max_bytes: int) -> list[Entry]:
+    """As many of `entries` as fit `max_bytes`, at least one if there is one."""
+    total = 0
+    for count, entry in enumerate(entries):
+        total += len(entry.payload) + ENTRY_OVERHEAD_BYTES
+        if total > max_bytes and count:
+            return entries[:count]
+    return entries
+
+
 class SyncJob(Protocol):
     """The blocking half of a sync: may run in the writer thread."""
 
@@ -85,13 +108,20 @@ class LogStore(Protocol):
         """Take in one turn's writes. Raises `StoreError` when the store has failed or is full."""
 
     def begin_sync(self) -> SyncJob | None:
-        """Start a sync of everything appended; None when it is durable already."""
+        """Start a sync of everything appended; None when it is durable already.
+
+        Raises `StoreError` when the store has failed.
+        """
 
     def finish_sync(self, job: SyncJob) -> None:
         """Take over the outcome of a job that ran. Raises `StoreError` as promise 4 says."""
 
     def read(self, group: GroupId, first: LogIndex, last: LogIndex, max_bytes: int) -> list[Entry]:
-        """Entries `first..last`, as many as fit `max_bytes`, at least one."""
+        """Entries `first..last`, as many as fit `max_bytes`, at least one.
+
+        Bytes count as `Entry.size`. Ends at the last entry when `last` lies behind it, so it is
+        empty when `first` does. Raises `CompactedError` when `first` is gone, or the group is.
+        """
 
     def snapshot(self, group: GroupId) -> Snapshot | None:
         """The group's latest snapshot."""

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import NamedTuple, TypeAlias
 
-from ottla.raft.types import Term
+from ottla.raft.types import Term as RaftTerm
 
+Term: TypeAlias = RaftTerm
+"""Leader epoch and Raft term are one number; named here for those who import no more."""
 Offset: TypeAlias = int
 ProducerId: TypeAlias = int
 ProducerEpoch: TypeAlias = int

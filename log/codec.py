@@ -1,0 +1,114 @@
+"""Entries as bytes, for the LMDB store and for the wire between nodes.
+
+| field | bytes | content |
+|---|---|---|
+| checksum | 4 | CRC-32C of everything behind it, but of a batch's payload only the first 21 bytes |
+| header length | 1 | n |
+| header | n | msgpack array: index, term, kind, payload length |
+| payload | | a record batch with its stamp, or the entry's bytes |
+
+A batch carries its own CRC-32C over what lies behind its 21st byte, so together the two sums cover
+every byte once, and stamping a batch never touches the records. Entries are self-delimiting:
+several in a row are simply joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from struct import Struct
+
+import msgpack
+from crc32c import crc32c
+
+from ottla.log.errors import DecodeError
+from ottla.log.record_batch import crc_matches, read_batch
+from ottla.log.types import CRC_COVERS_FROM, STAMP_BYTES, RecordBatch
+from ottla.raft.types import Entry, EntryKind
+
+_CHECKSUM = Struct(">I")
+_PREFIX = Struct(">IB")
+_pack_header = msgpack.Packer(autoreset=True).pack
+_HEADER_FIELDS = 4
+_KINDS = {int(kind): kind for kind in EntryKind}
+_BEFORE_CRC = slice(STAMP_BYTES, CRC_COVERS_FROM)
+
+
+def _parts(entry: Entry) -> tuple[bytes, bytes, bytes | memoryview]:
+    """What to join to get the encoded entry; the records of a batch are a view, not a copy."""
+    payload = entry.payload
+    header = _pack_header((entry.index, entry.term, int(entry.kind), len(payload)))
+    summed = bytes((len(header),)) + header
+    if isinstance(payload, RecordBatch):
+        stamp, rest = payload.parts()
+        checksum = crc32c(payload.data[_BEFORE_CRC], crc32c(stamp, crc32c(summed)))
+        return _CHECKSUM.pack(checksum) + summed, stamp, rest
+    assert isinstance(payload, bytes), f"payload of {entry.kind!r} is {type(payload)}"
+    return _CHECKSUM.pack(crc32c(payload, crc32c(summed))) + summed, b"", payload
+
+
+def encode_entry(entry: Entry) -> bytes:
+    """One entry as bytes; the payload is copied once."""
+    return b"".join(_parts(entry))
+
+
+def encode_entries(entries: Sequence[Entry]) -> bytes:
+    """Entries one behind the other; each payload is copied once."""
+    return b"".join([part for entry in entries for part in _parts(entry)])
+
+
+def decode_entry(data: bytes) -> Entry:
+    """The one entry in `data`. Raises `DecodeError` when it is not exactly that."""
+    entry, end = _decode_at(memoryview(data), 0)
+    if end != len(data):
+        raise DecodeError(f"{len(data) - end} bytes behind the entry at index {entry.index}")
+    return entry
+
+
+def decode_entries(data: bytes | memoryview) -> Iterator[Entry]:
+    """The entries in `data`, one by one. Raises `DecodeError` at the first that is damaged."""
+    view = memoryview(data)
+    position = 0
+    while position < len(view):
+        entry, position = _decode_at(view, position)
+        yield entry
+
+
+def _decode_at(view: memoryview, start: int) -> tuple[Entry, int]:
+    """The entry at `start` and where it ends. Payload bytes are copied out of `view`."""
+    if len(view) - start < _PREFIX.size:
+        raise DecodeError(f"{len(view) - start} bytes are no entry")
+    checksum, header_length = _PREFIX.unpack_from(view, start)
+    body = start + _PREFIX.size
+    index, term, kind, length = _unpack_header(view[body : body + header_length])
+    payload = body + header_length
+    end = payload + length
+    if length < 0 or end > len(view):
+        raise DecodeError(f"entry {index} ends at {end} of {len(view)} bytes")
+    summed_end = min(end, payload + CRC_COVERS_FROM) if kind is EntryKind.BATCH else end
+    if crc32c(view[start + _CHECKSUM.size : summed_end]) != checksum:
+        raise DecodeError(f"checksum of entry {index} does not match")
+    data = bytes(view[payload:end])
+    return Entry(
+        index, term, kind, _read_batch(data, index) if kind is EntryKind.BATCH else data
+    ), end
+
+
+def _unpack_header(header: memoryview) -> tuple[int, int, EntryKind, int]:
+    try:
+        fields = msgpack.unpackb(header)
+    except ValueError as error:
+        raise DecodeError(f"header of an entry: {error}") from error
+    if not isinstance(fields, list) or len(fields) != _HEADER_FIELDS:
+        raise DecodeError(f"header of an entry is {fields!r:.80}")
+    if any(type(field) is not int for field in fields) or fields[2] not in _KINDS:
+        raise DecodeError(f"header of an entry is {fields!r:.80}")
+    return fields[0], fields[1], _KINDS[fields[2]], fields[3]
+
+
+def _read_batch(data: bytes, index: int) -> RecordBatch:
+    batch = read_batch(data)
+    if not isinstance(batch, RecordBatch) or len(batch.data) != len(data):
+        raise DecodeError(f"payload of entry {index} is no record batch")
+    if not crc_matches(batch):
+        raise DecodeError(f"CRC of the batch at index {index} does not match")
+    return batch

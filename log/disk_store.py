@@ -1,0 +1,231 @@
+"""`DiskStore`: the `LogStore` of a node with a data folder, above one transactional environment.
+
+**Theory.** `append` only stages: bounds and entries change in memory (`ottla.log.group_tail`),
+where reads see them, and the writes of a group fold into one change. `begin_sync` takes all changes
+into a job; the job, in the writer thread, makes them one transaction whose commit is the sync. So a
+crash keeps a prefix of syncs, each with whole turns: promises 1 to 3 and 6 of `ottla.log.store`
+need nothing more. Appends that come while a job runs share the next one (group commit).
+
+Entries that are durable stay in memory until the cache's bound, the oldest appends going first, so
+that what was just appended is not read back for followers and consumers.
+
+`ottla.log.lmdb_store` provides the environment.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Protocol, TypeVar
+
+from ottla.log import disk_groups, keys
+from ottla.log.disk_groups import Transaction
+from ottla.log.errors import CompactedError, StoreError
+from ottla.log.group_tail import GroupChange, GroupTail
+from ottla.log.store import StoredGroup, SyncJob, Write, fit
+from ottla.raft.types import (
+    ENTRY_OVERHEAD_BYTES,
+    Entry,
+    GroupId,
+    HardState,
+    LogIndex,
+    Snapshot,
+)
+
+SCAN_BYTES = 1024 * 1024
+"""How much a scan reads in one transaction."""
+
+_T = TypeVar("_T")
+
+
+class Environment(Protocol):
+    """Transactions on one folder. Errors are `StoreError`s."""
+
+    def recovered(self) -> list[StoredGroup]:
+        """Run recovery over every group; the groups as they are then."""
+
+    def commit(self, changes: Collection[GroupChange], meta: Mapping[str, bytes]) -> None:
+        """One transaction with all of it: all of it happens, or nothing."""
+
+    def read(self, work: Callable[[Transaction], _T]) -> _T:
+        """What `work` returns from a read transaction."""
+
+    def close(self) -> None:
+        """Release the folder."""
+
+
+class DiskSyncJob:
+    """One transaction with everything appended before it, for the writer thread."""
+
+    __slots__ = ("_environment", "changes", "error", "meta")
+
+    def __init__(
+        self,
+        environment: Environment,
+        changes: Mapping[GroupId, GroupChange],
+        meta: Mapping[str, bytes],
+    ) -> None:
+        self._environment = environment
+        self.changes = changes
+        self.meta = meta
+        self.error: StoreError | None = None
+        """Why the sync failed, once it ran."""
+
+    def run(self) -> None:
+        """Commit; an error is kept for `finish_sync`."""
+        try:
+            self._environment.commit(self.changes.values(), self.meta)
+        except StoreError as error:
+            self.error = error
+        except (AssertionError, OSError, ValueError) as error:
+            self.error = StoreError(f"sync failed: {error!r}")
+            self.error.__cause__ = error
+
+
+class DiskStore:
+    """See the module's text, and `ottla.log.store.LogStore` for what each call promises."""
+
+    def __init__(self, environment: Environment, cache_bytes: int) -> None:
+        """Take over `environment` and run recovery. `cache_bytes` bounds what is kept in memory."""
+        self._environment = environment
+        self._cache_bytes = cache_bytes
+        self._cached: deque[tuple[GroupTail, LogIndex, int]] = deque()
+        self._cached_bytes = 0
+        self._groups = {found.group: GroupTail(found) for found in environment.recovered()}
+        self._changes: dict[GroupId, GroupChange] = {}
+        self._meta: dict[str, bytes] = {}
+        self._job: DiskSyncJob | None = None
+        self.failure: StoreError | None = None
+        """Why appends and syncs are refused; None while the store works."""
+
+    def groups(self) -> list[StoredGroup]:
+        """Every group, by id."""
+        return [tail.stored() for _, tail in sorted(self._groups.items())]
+
+    def scan(self, group: GroupId) -> Iterable[Entry]:
+        """All entries of a group in order."""
+        tail = self._groups.get(group)
+        index = tail.first_index if tail else 1
+        while tail is not None and index <= tail.last_index:
+            for entry in self.read(group, index, tail.last_index, SCAN_BYTES):
+                yield entry
+                index = entry.index + 1
+
+    def append(self, writes: Sequence[Write]) -> None:
+        """Take in one turn's writes. Raises `StoreError` when the store has failed."""
+        if self.failure is not None:
+            raise self.failure
+        for write in writes:
+            group = write.group
+            if write.delete:
+                self._delete(group)
+                continue
+            tail = self._groups.get(group) or self._create(group)
+            change = self._changes.get(group)
+            if change is None:
+                change = self._changes[group] = GroupChange(group)
+            tail.apply(write, change)
+            if write.entries:
+                size = sum(len(entry.payload) for entry in write.entries)
+                size += ENTRY_OVERHEAD_BYTES * len(write.entries)
+                self._cached.append((tail, tail.last_index, size))
+                self._cached_bytes += size
+
+    def begin_sync(self) -> SyncJob | None:
+        """Take everything appended into a job; None when there is nothing."""
+        if self.failure is not None:
+            raise self.failure
+        assert self._job is None, "a second sync began before the first was finished"
+        if not self._changes and not self._meta:
+            return None
+        for group, change in self._changes.items():
+            if not change.deleted:
+                self._groups[group].seal(change)
+        self._job = DiskSyncJob(self._environment, self._changes, self._meta)
+        self._changes = {}
+        self._meta = {}
+        return self._job
+
+    def finish_sync(self, job: SyncJob) -> None:
+        """Everything the job covers is durable now. Raises `StoreError` when it failed."""
+        assert job is self._job, f"job {job!r} is not the one that runs, {self._job!r}"
+        if job.error is not None:
+            self._fail(job.error)
+        if self.failure is not None:
+            raise self.failure
+        for group in job.changes:
+            tail = self._groups.get(group)
+            if tail is not None:
+                tail.sync_finished()
+        self._job = None
+        self._evict()
+
+    def read(self, group: GroupId, first: LogIndex, last: LogIndex, max_bytes: int) -> list[Entry]:
+        """Entries `first..last` within `max_bytes`; raises `CompactedError`."""
+        tail = self._groups.get(group)
+        if tail is None or first < tail.first_index:
+            raise CompactedError(group, first, tail.first_index if tail else 0)
+        if first >= tail.cached_from or last < first:
+            return fit(tail.cached(first, last), max_bytes)
+        stop = min(last, tail.cached_from - 1)
+        found = self._environment.read(
+            lambda txn: disk_groups.read_entries(txn, group, first, stop, max_bytes)
+        )
+        if found[-1].index == stop < last:
+            found = fit(found + tail.cached(stop + 1, last), max_bytes)
+        return found
+
+    def snapshot(self, group: GroupId) -> Snapshot | None:
+        """The group's latest snapshot."""
+        for changes in (self._changes, self._job.changes if self._job else {}):
+            change = changes.get(group)
+            if change is not None:
+                if change.snapshot is not None:
+                    return change.snapshot
+                if change.deleted or change.wiped:
+                    return None
+        return self._environment.read(lambda txn: disk_groups.read_snapshot(txn, group))
+
+    def get_meta(self, key: str) -> bytes | None:
+        """A small value of the node itself."""
+        for values in (self._meta, self._job.meta if self._job else {}):
+            if key in values:
+                return values[key]
+        return self._environment.read(lambda txn: disk_groups.read_value(txn, keys.meta_key(key)))
+
+    def put_meta(self, key: str, value: bytes) -> None:
+        """Append a node value; durable with the next sync."""
+        if self.failure is not None:
+            raise self.failure
+        self._meta[key] = value
+
+    def close(self) -> None:
+        """Release the folder; what was not synced is lost. The writer thread is idle."""
+        self._fail(StoreError("the store was closed"))
+        self._environment.close()
+
+    def _create(self, group: GroupId) -> GroupTail:
+        tail = self._groups[group] = GroupTail(StoredGroup(group, HardState(), None, 1, 0))
+        if group in self._changes:
+            # It was deleted since the last sync: one change does both.
+            change = self._changes[group] = GroupChange(group)
+            change.wipe()
+        return tail
+
+    def _delete(self, group: GroupId) -> None:
+        self._groups.pop(group, None)
+        change = self._changes[group] = GroupChange(group)
+        change.deleted = True
+
+    def _evict(self) -> None:
+        """Drop the oldest durable entries from memory until the cache fits its bound."""
+        while self._cached_bytes > self._cache_bytes:
+            tail, through, size = self._cached[0]
+            if not tail.evict(through):
+                return
+            self._cached.popleft()
+            self._cached_bytes -= size
+
+    def _fail(self, error: StoreError) -> None:
+        if self.failure is None:
+            self.failure = error

@@ -1,0 +1,74 @@
+"""A node's data folder: who may use it, and room on the disk before it is needed."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from pathlib import Path
+
+from ottla.log.errors import DiskFullError, FormatError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_FIRST_STEP = 256 * 1024
+
+
+def lock_folder(folder: Path) -> int:
+    """Make `folder` and take its lock; returns the descriptor to close when done with it.
+
+    Raises `FormatError` when another process, or another store in this one, has it: two writers
+    would each believe that what they wrote is all there is.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder / "LOCK", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        raise FormatError(f"{folder}: in use by another process or store") from error
+    return descriptor
+
+
+class ZerosAhead:
+    """Keeps a file filled with zeros ahead of what is used of it.
+
+    Overwriting allocated blocks needs no change of the file system's own metadata, so that a commit
+    costs one flush and not two. Steps double up to `step_bytes`, so that small folders stay small.
+    """
+
+    def __init__(self, path: Path, step_bytes: int) -> None:
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        self._step_bytes = step_bytes
+
+    def reserve(self, used: int) -> None:
+        """Extend the file when less than half a step is left behind `used`, durably.
+
+        Called while nobody else writes. A full disk is no error here: the write that needs the
+        room will say so.
+        """
+        # The file may have grown without us, by a transaction larger than what was left of a step.
+        size = os.fstat(self._descriptor).st_size
+        step = min(self._step_bytes, max(_FIRST_STEP, size))
+        if not self._step_bytes or size - used >= step // 2:
+            return
+        try:
+            os.pwrite(self._descriptor, bytes(step), size)
+            os.fsync(self._descriptor)
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            self._step_bytes = 0
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._descriptor)
+
+
+def is_full(code: int) -> bool:
+    """Whether an errno means that there is no room."""
+    return code in _FULL
+
+
+def disk_full(folder: Path, detail: object) -> DiskFullError:
+    """The error for a folder without room."""
+    return DiskFullError(f"{folder}: no room on the disk ({detail})")

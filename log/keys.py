@@ -1,0 +1,109 @@
+"""The keys of a node's LMDB folder, all in one list, and the values under them.
+
+Keys are one letter and big-endian numbers, so that LMDB's byte order is the order of the log.
+
+    meta      "m" name
+        replaced at will; FORMAT and NODE are written once
+        name: UTF-8
+        value: bytes as given to `put_meta`
+
+    state     "s" group
+        replaced with every change of its group; there is one exactly while the group exists
+        group: uint64
+        value: checked msgpack array: term, vote, first_index, last_index, synced_to
+
+    snapshot  "p" group
+        replaced by a newer one
+        group: uint64
+        value: checked msgpack array: index, term, voters, data
+
+    chunk     "e" group index
+        written once; rewritten shorter when a truncation falls inside, deleted by truncation,
+        compaction and deletion of the group
+        group: uint64, index of the first entry in it: uint64
+        value: entries with consecutive indexes, joined (`ottla.log.codec`)
+
+*Checked* means: 4 bytes of CRC-32C before the value. A chunk whose entries all lie below
+`first_index` is garbage that compaction has not come to yet.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Any
+
+import msgpack
+from crc32c import crc32c
+
+from ottla.log.errors import DecodeError
+from ottla.raft.types import GroupId, LogIndex
+
+FORMAT_VERSION = b"1"
+"""Changes whenever this page does."""
+
+META = b"m"
+STATE = b"s"
+SNAPSHOT = b"p"
+CHUNK = b"e"
+
+FORMAT_KEY = META + b"FORMAT"
+NODE_KEY = META + b"NODE"
+
+_GROUP = Struct(">cQ")
+_CHUNK = Struct(">cQQ")
+_CRC = Struct(">I")
+GROUP_KEY_BYTES = _GROUP.size
+CHUNK_KEY_BYTES = _CHUNK.size
+LAST_INDEX: LogIndex = (1 << 64) - 1
+"""Behind every index."""
+
+
+def meta_key(name: str) -> bytes:
+    """Where the node value `name` lies."""
+    return META + name.encode()
+
+
+def state_key(group: GroupId) -> bytes:
+    """Where the state of `group` lies."""
+    return _GROUP.pack(STATE, group)
+
+
+def snapshot_key(group: GroupId) -> bytes:
+    """Where the snapshot of `group` lies."""
+    return _GROUP.pack(SNAPSHOT, group)
+
+
+def chunk_key(group: GroupId, index: LogIndex) -> bytes:
+    """Where the chunk lies that begins with entry `index` of `group`."""
+    return _CHUNK.pack(CHUNK, group, index)
+
+
+def group_of(key: bytes | memoryview) -> GroupId:
+    """The group of a state or snapshot key."""
+    return int(_GROUP.unpack(key)[1])
+
+
+def chunk_index(key: bytes | memoryview, group: GroupId) -> LogIndex | None:
+    """Index of the first entry of a chunk of `group`; None when the key is something else."""
+    if len(key) != CHUNK_KEY_BYTES:
+        return None
+    kind, of_group, index = _CHUNK.unpack(key)
+    return int(index) if kind == CHUNK and of_group == group else None
+
+
+def pack_checked(fields: tuple[Any, ...]) -> bytes:
+    """A checked msgpack array."""
+    packed: bytes = msgpack.packb(fields)
+    return _CRC.pack(crc32c(packed)) + packed
+
+
+def unpack_checked(value: bytes | memoryview, length: int) -> list[Any]:
+    """The `length` fields of a checked value. Raises `DecodeError` when it is damaged."""
+    view = memoryview(value)
+    packed = view[_CRC.size :]
+    if len(view) < _CRC.size or crc32c(packed) != _CRC.unpack_from(view)[0]:
+        raise DecodeError("checksum does not match")
+    fields = msgpack.unpackb(packed)
+    if not isinstance(fields, list) or len(fields) != length:
+        raise DecodeError(f"{length} fields expected")
+    return fields

@@ -1,0 +1,234 @@
+"""`LmdbStore`: a `DiskStore` on one LMDB environment per node.
+
+**Durability** is LMDB's own: `sync` and `metasync` on, no writable map; a commit returns when its
+pages, and then its meta page, are on the disk. Without `sync` (flush policy *off*, which exists to
+be studied) nothing is flushed, and the synced mark of recovery stays where it was.
+
+**Room.** The map doubles when a transaction does not fit; the transaction then runs again. LMDB
+wants no reader while the map changes, so reads and growth share a lock. The file is filled with
+zeros ahead of its use (`ottla.log.folder`). A full disk is `DiskFullError`; like every failed sync
+it ends the store.
+
+**Compaction** only moves the first index; chunks below it are deleted a few hundred at a time with
+the commits that follow, so that no commit stalls behind a large one.
+
+**Opening** runs recovery over every group and deletes what it cut. A folder of another format or
+node, or one that is in use, is refused with `FormatError`.
+
+How keys and values look: `ottla.log.keys`. What a transaction does: `ottla.log.disk_groups`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from threading import Lock
+from typing import TypeVar
+
+import lmdb
+
+from ottla.log import disk_groups, keys
+from ottla.log.disk_groups import DiskGroup, Transaction
+from ottla.log.disk_store import DiskStore
+from ottla.log.errors import FormatError, StoreError
+from ottla.log.folder import ZerosAhead, disk_full, is_full, lock_folder
+from ottla.log.group_tail import GroupChange
+from ottla.log.recovery import LogExtent, recover
+from ottla.log.store import StoredGroup
+from ottla.raft.types import GroupId, LogIndex, NodeId
+
+FIRST_MAP_BYTES = 64 * 1024 * 1024
+MAX_MAP_BYTES = 1 << 40
+ZERO_STEP_BYTES = 16 * 1024 * 1024
+CACHE_BYTES = 32 * 1024 * 1024
+COMPACT_CHUNKS_PER_COMMIT = 256
+
+_T = TypeVar("_T")
+
+
+class LmdbStore(DiskStore):
+    """See the module's text, and `ottla.log.store.LogStore` for what each call promises."""
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        node: NodeId | None = None,
+        sync: bool = True,
+        first_map_bytes: int = FIRST_MAP_BYTES,
+        max_map_bytes: int = MAX_MAP_BYTES,
+        zero_step_bytes: int = ZERO_STEP_BYTES,
+        cache_bytes: int = CACHE_BYTES,
+    ) -> LmdbStore:
+        """Open the folder `path`, made if it is not there, and run recovery.
+
+        `node`, when given, must be the one the folder was made for. `sync` False is the flush
+        policy *off*. The map starts at `first_map_bytes` and doubles up to `max_map_bytes`, the
+        largest the store may become; `zero_step_bytes` is how far the file is filled ahead (0: not
+        at all); `cache_bytes` bounds the entries kept in memory beside those not durable yet.
+
+        Raises `FormatError` (not ours to open, in use), `CorruptLogError` (something durable is
+        damaged), `DiskFullError`, `StoreError`.
+        """
+        folder = Path(path)
+        lock = lock_folder(folder)
+        try:
+            environment = LmdbEnvironment(
+                folder, lock, sync=sync, map_bytes=(first_map_bytes, max_map_bytes)
+            )
+        except BaseException:
+            os.close(lock)
+            raise
+        try:
+            environment.check_format(node)
+            environment.fill_ahead(zero_step_bytes)
+            return cls(environment, cache_bytes)
+        except BaseException:
+            environment.close()
+            raise
+
+
+class LmdbEnvironment:
+    """The LMDB environment of one folder: transactions, growth, format and recovery."""
+
+    def __init__(self, folder: Path, lock: int, *, sync: bool, map_bytes: tuple[int, int]) -> None:
+        self._folder = folder
+        self._lock = lock
+        self._sync = sync
+        first, self._max_map_bytes = map_bytes
+        self._map_lock = Lock()
+        self._compacting: dict[GroupId, tuple[LogIndex, LogIndex]] = {}
+        self._zeros: ZerosAhead | None = None
+        try:
+            self._lmdb = lmdb.open(
+                str(folder), map_size=first, sync=sync, metasync=sync, readahead=False, max_dbs=0
+            )
+        except (lmdb.InvalidError, lmdb.VersionMismatchError, lmdb.CorruptedError) as error:
+            raise FormatError(f"{folder}: no LMDB folder of this version ({error})") from error
+        except lmdb.Error as error:
+            raise self._error(error) from error
+        self._page_bytes = self._lmdb.stat()["psize"]
+
+    def check_format(self, node: NodeId | None) -> None:
+        """Write the format into a new folder, compare it in an old one."""
+        found = self.read(lambda txn: disk_groups.read_value(txn, keys.FORMAT_KEY))
+        owner = self.read(lambda txn: disk_groups.read_value(txn, keys.NODE_KEY))
+        if found is None:
+            if self._lmdb.stat()["entries"]:
+                raise FormatError(f"{self._folder}: holds something that is not an Ottla log")
+            self._in_transaction(lambda txn: txn.put(keys.FORMAT_KEY, keys.FORMAT_VERSION))
+            _sync_folder(self._folder)
+        elif found != keys.FORMAT_VERSION:
+            raise FormatError(
+                f"{self._folder}: format {_text(found)}, this program reads "
+                f"{_text(keys.FORMAT_VERSION)}"
+            )
+        if node is None:
+            return
+        name = str(node).encode()
+        if owner is None:
+            self._in_transaction(lambda txn: txn.put(keys.NODE_KEY, name))
+        elif owner != name:
+            raise FormatError(f"{self._folder}: belongs to node {_text(owner)}, not {node}")
+
+    def fill_ahead(self, step_bytes: int) -> None:
+        """Begin to keep the data file filled with zeros ahead of its use."""
+        if self._sync and step_bytes:
+            self._zeros = ZerosAhead(self._folder / "data.mdb", step_bytes)
+            self._zeros.reserve(self._used_bytes())
+
+    def recovered(self) -> list[StoredGroup]:
+        """Run recovery over every group, delete what it cuts; the groups as they are now."""
+        return [self._recover(found) for found in self.read(disk_groups.read_groups)]
+
+    def commit(self, changes: Collection[GroupChange], meta: Mapping[str, bytes]) -> None:
+        """One transaction with all of it. Raises `StoreError`; then none of it happened, or all."""
+        for change in changes:
+            if change.deleted:
+                self._compacting.pop(change.group, None)
+            elif change.compacted or change.group in self._compacting:
+                self._compacting[change.group] = (change.first_index, change.last_index)
+
+        def work(txn: Transaction) -> list[GroupId]:
+            for key, value in meta.items():
+                txn.put(keys.meta_key(key), value)
+            for change in changes:
+                disk_groups.write_change(txn, change, self._sync)
+            return [
+                group
+                for group, bounds in self._compacting.items()
+                if disk_groups.delete_compacted(txn, group, bounds, COMPACT_CHUNKS_PER_COMMIT)
+            ]
+
+        for group in self._in_transaction(work):
+            del self._compacting[group]
+        if self._zeros is not None:
+            self._zeros.reserve(self._used_bytes())
+
+    def read(self, work: Callable[[Transaction], _T]) -> _T:
+        """What `work` returns from a read transaction; it must keep no view of it."""
+        with self._map_lock:
+            try:
+                with self._lmdb.begin(buffers=True) as txn:
+                    return work(txn)
+            except lmdb.Error as error:
+                raise self._error(error) from error
+
+    def close(self) -> None:
+        """Release everything, the folder's lock last."""
+        if self._zeros is not None:
+            self._zeros.close()
+        self._lmdb.close()
+        os.close(self._lock)
+
+    def _recover(self, found: DiskGroup) -> StoredGroup:
+        group, first = found.group, found.first_index
+        extent = LogExtent(group, first, found.synced_to, found.hard_state.term)
+        last = self.read(lambda txn: recover(extent, disk_groups.stored_records(txn, group, first)))
+        if last != found.last_index:
+            self._in_transaction(lambda txn: disk_groups.cut(txn, found, last))
+            found.last_index = last
+        snapshot = self.read(lambda txn: disk_groups.read_snapshot(txn, group))
+        if first > 1:
+            self._compacting[group] = (first, last)
+        return found.stored(snapshot.meta if snapshot else None)
+
+    def _in_transaction(self, work: Callable[[Transaction], _T]) -> _T:
+        while True:
+            try:
+                with self._lmdb.begin(write=True) as txn:
+                    return work(txn)
+            except lmdb.MapFullError as error:
+                self._grow(error)
+            except lmdb.Error as error:
+                raise self._error(error) from error
+
+    def _grow(self, reason: lmdb.Error) -> None:
+        size = self._lmdb.info()["map_size"]
+        if size * 2 > self._max_map_bytes:
+            raise disk_full(self._folder, f"limit of {self._max_map_bytes} bytes") from reason
+        with self._map_lock:
+            self._lmdb.set_mapsize(size * 2)
+
+    def _used_bytes(self) -> int:
+        return int((self._lmdb.info()["last_pgno"] + 1) * self._page_bytes)
+
+    def _error(self, error: lmdb.Error) -> StoreError:
+        if is_full(getattr(error, "code", 0)):
+            return disk_full(self._folder, error)
+        return StoreError(f"{self._folder}: {error}")
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the names of new files durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _text(value: bytes) -> str:
+    return value.decode(errors="replace")
