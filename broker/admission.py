@@ -306,16 +306,17 @@ class Admission:
         elsewhere; everything else keeps its place and may still be stored.
         """
         state = self.state
-        waiting = self._awaiting_sync
-        for _ in range(len(waiting)):
-            ticket = waiting.popleft()
-            if ticket.deadline <= now:
+        for waiting in (self._awaiting_sync, self._gaps, *self._barriers):
+            late = [each for each in waiting if each.deadline <= now]
+            for ticket in late:
+                waiting.remove(ticket)
                 state.not_leader(ticket)
-            else:
-                waiting.append(ticket)
         for item in (*self.mutex.waiters(), *self._queue):
-            if isinstance(item, ProduceTicket) and item.deadline <= now:
-                state.refuse(item, ErrorCode.REQUEST_TIMED_OUT)
+            if isinstance(item, ProduceTicket):
+                if item.deadline <= now:
+                    state.refuse(item, ErrorCode.REQUEST_TIMED_OUT)
+            elif item.ticket is not None and item.ticket.deadline <= now:
+                state.answer(item.ticket, ErrorCode.REQUEST_TIMED_OUT)
 
     def open_tickets(self) -> Iterable[Ticket]:
         """Every ticket in here that waits for its answer."""
@@ -324,4 +325,7 @@ class Admission:
         for gaps in self._barriers:
             yield from gaps
         yield from self.mutex.waiters()
-        yield from (each for each in self._queue if isinstance(each, ProduceTicket))
+        for item in self._queue:
+            ticket = item if isinstance(item, ProduceTicket) else item.ticket
+            if ticket is not None:
+                yield ticket

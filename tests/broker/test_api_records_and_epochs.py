@@ -1,4 +1,8 @@
-"""DeleteRecords and OffsetForLeaderEpoch as a client sees them."""
+"""DeleteRecords and OffsetForLeaderEpoch as a client sees them.
+
+Both ask the leaders of partitions; the partitions behind the handlers are real and led by hand, so
+a test says which epoch wrote what, and who leads when the question comes.
+"""
 
 from __future__ import annotations
 

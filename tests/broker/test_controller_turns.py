@@ -1,4 +1,8 @@
-"""A command's way through the controller: when it waits, when it is answered, and with what."""
+"""A command's way through the controller: when it waits, when it is answered, and with what.
+
+The tests say what consensus decided (`lead`, `commit`, `follow`) and in which order; a ticket must
+be answered exactly once, with the outcome of its own entry, whatever happens in between.
+"""
 
 from __future__ import annotations
 
@@ -221,6 +225,28 @@ def test_a_snapshot_is_asked_for_every_so_many_entries_and_names_the_last_applie
     assert (fresh.machine.applied, fresh.machine.last_index) == (8, 8)
     assert len(fresh.machine.topics) == 7
     assert fresh.machine.compaction is None
+
+
+def test_a_snapshot_holds_everything_that_counts_for_what_comes_next():
+    driver = leader(compact_every=8)
+    for command in (
+        create("a", partitions=4, configs={"retention.ms": "-1"}),
+        create("b"),
+        ids_for(2),
+    ):
+        driver.ask(command)
+    for command in (delete("b"), create("c", replication_factor=2), ids_for(1), delete("none")):
+        driver.ask(command)
+    fresh = leader(compact_every=8)
+    driver.ask(create("d"))
+    fresh.restore(driver.compactions[-1])
+    old, new = driver.machine.catalog, fresh.machine.catalog
+    assert driver.compactions[-1].index == driver.machine.applied
+    assert new.encode() == old.encode()
+    assert (new.version, dict(new.topics)) == (old.version, dict(old.topics))
+    assert new.loads.place((1, 2, 3), 5, 1) == old.loads.place((1, 2, 3), 5, 1)
+    assert new.id_blocks.allocate(3).first == old.id_blocks.allocate(3).first == 2000
+    assert [new.deleted(group) for group in range(9)] == [old.deleted(group) for group in range(9)]
 
 
 def test_a_snapshot_of_another_format_is_refused_with_both_numbers():

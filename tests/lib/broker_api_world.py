@@ -171,27 +171,35 @@ class ApiWorld:
     # ---- Host
 
     def now(self) -> Micros:
+        """The controller's clock."""
         return self.controlling.now
 
     def wall_ms(self) -> int:
+        """Always the same."""
         return 1_700_000_000_000
 
     def call_at(self, when: Micros, call: Callable[[], None]) -> Callable[[], None]:
+        """No handler of these has a timer of its own."""
         raise AssertionError(f"a handler wants {call} to be called at {when}")
 
     def topics(self) -> Mapping[str, TopicImage]:
+        """As the controller decided."""
         return self.controlling.machine.topics
 
     def brokers(self) -> Sequence[BrokerImage]:
+        """Those that are up."""
         return self.up
 
     def controller(self) -> NodeId:
+        """Whom the test named."""
         return self.controller_node
 
     def leader(self, group: GroupId) -> LeaderImage:
+        """This node, always."""
         return LeaderImage(NODE, EPOCH, (NODE,))
 
     def replica(self, topic: str, partition: int) -> HostedPartition | None:
+        """The replica that the controller placed here; it leads from its first use."""
         image = self.topics().get(topic)
         if image is None or not 0 <= partition < len(image.partitions):
             return None
@@ -206,6 +214,7 @@ class ApiWorld:
         return self.partitions[part.group]
 
     def submit(self, replica: HostedPartition, asked: Ticket) -> None:
+        """Have the ticket answered at once, or hold it."""
         if self.hold:
             self._held.append((replica, asked))
             return
@@ -214,6 +223,7 @@ class ApiWorld:
         self.flush(replica)
 
     def read(self, group: GroupId, first: LogIndex, last: LogIndex, max_bytes: int) -> list[Entry]:
+        """As `Host.read`."""
         found: list[Entry] = []
         for entry in self.partitions[group].log[first - 1 : last]:
             max_bytes -= entry.size
@@ -228,6 +238,7 @@ class ApiWorld:
         done: Callable[[ErrorCode, dict[str, Any]], None],
         deadline: Micros,
     ) -> None:
+        """Have the controller decide at once, or fail as the test said."""
         if self.controller_error is not ErrorCode.NONE:
             done(self.controller_error, {})
             return
@@ -239,4 +250,5 @@ class ApiWorld:
         done(asked.error, asked.result)
 
     def new_producer_id(self, done: Callable[[ErrorCode, int, int], None]) -> None:
+        """The next outcome that the test prepared."""
         done(*self.producer_ids.pop(0))
