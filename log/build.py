@@ -15,6 +15,7 @@ import cramjam
 from crc32c import crc32c
 
 from ottla.log.record_batch import HEADER
+from ottla.log.records import XERIAL_MAGIC
 from ottla.log.types import (
     CRC_COVERS_FROM,
     NO_PRODUCER_ID,
@@ -46,8 +47,6 @@ class NewRecord(NamedTuple):
     timestamp: Millis | None = None
 
 
-XERIAL_MAGIC = b"\x82SNAPPY\x00"
-"""Start of the block framing that Java clients put around snappy (xerial snappy-java)."""
 _XERIAL_HEADER = XERIAL_MAGIC + Struct(">ii").pack(1, 1)
 _XERIAL_BLOCK_BYTES = 32 * 1024
 _BLOCK_LENGTH = Struct(">i")
