@@ -28,6 +28,7 @@ class Effects:
     __slots__ = (
         "answers",
         "answers_after_append",
+        "dropped",
         "enqueued",
         "group",
         "messages",
@@ -48,6 +49,9 @@ class Effects:
         self.persisted: tuple[LogIndex, Term] | None = None
         """The last entry of `writes` and its term, to be echoed once durable."""
         self.read: tuple[LogIndex, LogIndex] | None = None
+        self.dropped: Sequence[Entry] = ()
+        """Entries that `writes` replace by those of a newer leader, in order; nothing to do but to
+        say so: whoever was told that they are stored has lost them (mission-K4)."""
 
 
 class EntriesRead:

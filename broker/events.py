@@ -1,4 +1,4 @@
-"""What changed a cluster, in order: roles of replicas, and faults that were asked for.
+"""What changed a cluster, in order: roles of replicas, entries lost, and faults asked for.
 
 For timelines, and for whoever asks at night what happened before it broke. Bounded: the newest
 `EVENTS_KEPT` stay.
@@ -7,29 +7,31 @@ For timelines, and for whoever asks at night what happened before it broke. Boun
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ottla.broker.node import Node, monotonic_micros
 from ottla.broker.seat import Seat
-from ottla.raft.types import Micros
+from ottla.raft.types import Entry, Micros
 
 EVENTS_KEPT = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterEvent:
-    """Something that changed the cluster: a role, or a fault that was asked for."""
+    """Something that changed the cluster: a role, a truncation, a fault that was asked for."""
 
     at: Micros
     """Monotonic clock."""
     kind: str
-    """leader, follower, candidate..., or kill, restart, pause, resume, isolate, heal, failed."""
+    """leader, follower, candidate..., truncated, or kill, restart, pause, resume, isolate, heal."""
     node: int
     topic: str = ""
     partition: int = -1
     term: int = 0
     leader: int = 0
+    dropped: tuple[Entry, ...] = ()
+    """truncated: the entries that the log of the leader of `term` replaced."""
 
 
 class EventLog:
@@ -50,10 +52,16 @@ class EventLog:
 
     def role_changed(self, life: Node, seat: Seat) -> None:
         """A replica of `life` has another role, term or known leader."""
+        self._append(seat.soft.role.name.lower(), life, seat)
+
+    def truncated(self, life: Node, seat: Seat, dropped: Sequence[Entry]) -> None:
+        """A newer leader's log replaced these entries of a replica of `life`."""
+        self._append("truncated", life, seat, tuple(dropped))
+
+    def _append(self, kind: str, life: Node, seat: Seat, dropped: tuple[Entry, ...] = ()) -> None:
         placed = life.controller_machine.partition_of(seat.group)
         topic, partition = ("", -1) if placed is None else (placed[0].name, placed[1].partition)
-        soft, at = seat.soft, monotonic_micros()
-        kind = soft.role.name.lower()
+        soft, at = seat.replica.soft, monotonic_micros()
         self._events.append(
-            ClusterEvent(at, kind, life.node, topic, partition, soft.term, soft.leader)
+            ClusterEvent(at, kind, life.node, topic, partition, soft.term, soft.leader, dropped)
         )

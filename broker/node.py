@@ -48,7 +48,7 @@ EARLY_MESSAGES = 10_000
 PRODUCER_IDS_WITHIN: Micros = 5_000_000
 
 
-def _unheard(_node: Node, _seat: Seat) -> None:
+def _unheard(*_: object) -> None:
     """Nobody wants to know."""
 
 
@@ -114,6 +114,9 @@ class Node:
         self.runner.on_failed = self._store_failed
         self.on_event: Callable[[Node, Seat], None] = _unheard
         """Called when a replica's role, term or known leader changed."""
+        self.on_dropped: Callable[[Node, Seat, Sequence[Entry]], None] = _unheard
+        """Called when a newer leader's log replaced the end of a replica's."""
+        self.runner.on_dropped = lambda seat, dropped: self.on_dropped(self, seat, dropped)
         self.factory = ReplicaFactory(node, config, store, jitter=jitter, counters=counters)
         self.controller_machine = Controller(cluster_id, nodes, config)
         self.control_client = ControlClient(

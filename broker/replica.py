@@ -196,8 +196,10 @@ class Replica:
         tail, first = self._tail, appended.first
         truncate = first <= self.machine.last_index
         if truncate:
+            dropped: list[Entry] = []
             while tail and tail[-1].index >= first:
-                tail.pop()
+                dropped.append(tail.pop())
+            effects.dropped = (*effects.dropped, *reversed(dropped))
             self.machine.truncated(first)
         tail.extend(appended.entries)
         self.machine.appended(appended.entries)

@@ -39,7 +39,7 @@ from ottla.raft.messages import (
     RequestVote,
 )
 from ottla.raft.roles import Role
-from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term
+from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId, Term
 
 log = logging.getLogger("ottla")
 
@@ -54,7 +54,7 @@ class Sender(Protocol):
         """Deliver, late or never; in order for each pair of nodes."""
 
 
-def _unheard(_: object) -> None:
+def _unheard(*_: object) -> None:
     """Nobody wants to know."""
 
 
@@ -86,6 +86,7 @@ class Runner:
         self.on_failed: Callable[[Exception], None] = _unheard
         self.on_role: Callable[[Seat], None] = _unheard
         self.on_applied: Callable[[Seat], None] = _unheard
+        self.on_dropped: Callable[[Seat, Sequence[Entry]], None] = _unheard
         self.turns = 0
         """Turns taken so far."""
         self._sender = sender
@@ -195,6 +196,8 @@ class Runner:
             self.syncer.add(turn)
         if effects.read is not None:
             self._read(turn.seat, *effects.read)
+        if effects.dropped:
+            self.on_dropped(turn.seat, effects.dropped)
 
     def _answer(self, ticket: Ticket) -> None:
         """Tell whoever submitted it; what goes wrong there is not the replica's fault."""
