@@ -70,13 +70,16 @@ def collect(state: RaftState, leader: Leader) -> None:
 def _stream(state: RaftState, progress: Progress, last: LogIndex) -> None:
     """REPLICATE: send on until everything is sent or the window is full."""
     log, config = state.log, state.config
+    in_flight = log.bytes_between(progress.match, progress.next - 1)
     while progress.next <= last:
-        window = config.max_inflight_bytes - log.bytes_between(progress.match, progress.next - 1)
-        if window <= 0:
-            return
+        window = config.max_inflight_bytes - in_flight
         end = log.range_end(progress.next, min(window, config.max_append_bytes))
+        size = log.bytes_between(progress.next - 1, end)
+        if in_flight and size > window:
+            return
         _send(state, progress, end)
         progress.next = end + 1
+        in_flight += size
 
 
 def _ask(state: RaftState, progress: Progress) -> None:

@@ -16,10 +16,9 @@ import sys
 from random import Random
 from time import monotonic
 
+from ottla.raft.types import NodeId
 from raft_invariants import Watch
 from raft_world import ELECTION, Member, World
-
-from ottla.raft.types import NodeId
 
 
 class Chaos:

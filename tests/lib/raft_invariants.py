@@ -14,12 +14,11 @@ who led, who voted, what was appended and what was committed, and asserts:
 
 from __future__ import annotations
 
-from raft_world import Member
-
 from ottla.raft.messages import VoteReply
 from ottla.raft.ready import Ready
 from ottla.raft.roles import Role
 from ottla.raft.types import AppendRange, Entry, LogIndex, NodeId, Term
+from raft_world import Member
 
 
 class Watch:

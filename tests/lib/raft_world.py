@@ -289,15 +289,18 @@ class World:
     def beat(self) -> None:
         """What nodes do for each other: vouch for leaders, and for followers that answered."""
         for member in self.alive:
-            core = member.core
-            for follower in core.progress():
-                other = self.members[follower]
-                if not other.alive or (core.config.node, follower) in self.cut:
-                    continue
-                commit = core.commit_known_to(follower)
-                self.deliver(Heartbeat(GROUP, member.node, follower, core.term, commit))
-                if (follower, member.node) not in self.cut and other.core.term == core.term:
-                    self.deliver(HeartbeatReply(GROUP, follower, member.node, core.term))
+            for follower in member.core.progress():
+                self.vouch(member, self.members[follower])
+
+    def vouch(self, leader: Member, follower: Member) -> None:
+        """Their nodes heard each other, as far as the links go."""
+        node, term = leader.node, leader.core.term
+        if not follower.alive or (node, follower.node) in self.cut:
+            return
+        commit = leader.core.commit_known_to(follower.node)
+        self.deliver(Heartbeat(GROUP, node, follower.node, term, commit))
+        if (follower.node, node) not in self.cut and follower.core.term == term:
+            self.deliver(HeartbeatReply(GROUP, follower.node, node, term))
 
     def finish_writes(self) -> bool:
         """Finish all writes under way; whether there were any."""
