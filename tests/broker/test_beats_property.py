@@ -26,6 +26,7 @@ class BeatsAgainstFullState(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.world = World(NODES, VOTERS)
+        self.believed = {}
 
     @rule(group=groups, node=nodes)
     def elect(self, group, node):
@@ -92,6 +93,15 @@ class BeatsAgainstFullState(RuleBasedStateMachine):
                 assert sent.beat.sender == leader
                 assert sent.led.get(group) == term
                 assert sent.order == self.world.newest[state.node, heard]
+
+    @invariant()
+    def no_term_is_believed_once_a_higher_one_was(self):
+        for state, group in self.world.pairs():
+            known = state.book.leader_of(group)
+            if known is not None:
+                place = (state.node, state.incarnation, group)
+                assert known[1] >= self.believed.get(place, 0)
+                self.believed[place] = known[1]
 
     @invariant()
     def a_reply_is_vouched_for_by_an_ack_whose_sender_then_followed(self):

@@ -1,53 +1,21 @@
-"""One test or more per row of the table that opens `ottla.broker.beats`.
+"""What beats say and what is made of it: claims, Heartbeats, higher terms, commits, cost.
 
 Two or three nodes, every beat and ack carried by hand; node 1 leads and node 2 follows unless a
-test says otherwise. `unasked` stands for cores that an idle beat must not look at.
+test says otherwise. `unasked` stands for cores that an idle beat must not look at. What happens to
+beats on their way is in `test_beats_delivery.py`.
 """
 
 import pytest
 
+from broker_beat_pair import always, book, exchange, following_pair, one_beat, unasked
 from broker_calls import calls_of
-from ottla.broker.beats import NO_REPLICA, SEND_FULL, Beat, BeatBook, BeatItem
+from ottla.broker.beats import NO_REPLICA, Beat, BeatItem
 from ottla.raft.messages import Heartbeat, HeartbeatReply
-
-INTERVAL = 50
-
-
-def book(node, *, incarnation=1, peers=(1, 2), now=0):
-    return BeatBook(node, peers, INTERVAL, incarnation, now)
-
-
-def always(term):
-    return lambda _group: term
-
-
-TERM_0 = always(0)
-
-
-def unasked(group):
-    raise AssertionError(f"asked for the term of group {group}")
-
-
-def one_beat(sender, now):
-    (beat,) = sender.due(now)
-    return beat
-
-
-def exchange(leader, follower, now, cores=TERM_0):
-    """One beat and its ack, nothing lost; returns the beat, the ack and the Heartbeats."""
-    beat = one_beat(leader, now)
-    ack, heartbeats = follower.on_beat(beat, now, cores)
-    assert leader.on_ack(ack, now) == []
-    return beat, ack, heartbeats
 
 
 @pytest.fixture
 def pair():
-    """Node 1 leads group 7 in term 3; node 2 follows and has acknowledged it."""
-    leader, follower = book(1), book(2)
-    leader.leading(7, 3, (2,), 0)
-    exchange(leader, follower, 0)
-    return leader, follower
+    return following_pair()
 
 
 def test_the_first_beat_is_due_at_once_and_names_all_claims():
@@ -98,112 +66,6 @@ def test_urgent_without_news_sends_nothing(pair):
     assert leader.deadline() == 50
 
 
-def test_a_lost_beat_is_made_up_for_by_the_next(pair):
-    leader, follower = pair
-    leader.leading(8, 2, (2,), 0)
-    lost = one_beat(leader, 50)
-    beat, _ack, heartbeats = exchange(leader, follower, 100)
-    assert beat.items == lost.items == (BeatItem(8, 2, 0, True),)
-    assert heartbeats == [Heartbeat(8, 1, 2, 2, 0)]
-    assert exchange(leader, follower, 150)[0].items == ()
-
-
-def test_a_lost_ack_makes_the_items_come_again_but_not_the_heartbeats(pair):
-    leader, follower = pair
-    leader.leading(8, 2, (2,), 0)
-    follower.on_beat(one_beat(leader, 50), 50, always(0))
-    beat, _ack, heartbeats = exchange(leader, follower, 100, unasked)
-    assert (len(beat.items), heartbeats) == (1, [])
-
-
-def test_a_duplicate_beat_vouches_for_nothing_new(pair):
-    leader, follower = pair
-    beat = exchange(leader, follower, 50)[0]
-    follower.on_beat(beat, 900, unasked)
-    assert follower.vouched(7) == (1, 3, 50)
-    assert not follower.alive(1, 900, 100)
-
-
-def test_a_late_beat_does_not_bring_back_a_withdrawn_claim(pair):
-    leader, follower = pair
-    late = one_beat(leader, 50)
-    leader.not_leading(7)
-    exchange(leader, follower, 100)
-    follower.on_beat(late, 101, unasked)
-    assert follower.vouched(7) is None
-    assert follower.leader_of(7) is None
-
-
-def test_a_late_ack_counts_for_nothing(pair):
-    leader, follower = pair
-    early = follower.on_beat(one_beat(leader, 50), 50, unasked)[0]
-    exchange(leader, follower, 100)
-    leader.on_ack(early, 101)
-    assert leader.replies_vouched(7) == [(2, 100)]
-
-
-def test_an_ack_counts_as_of_when_its_beat_was_sent(pair):
-    leader, follower = pair
-    ack = follower.on_beat(one_beat(leader, 50), 60, unasked)[0]
-    leader.on_ack(ack, 5000)
-    assert leader.replies_vouched(7) == [(2, 50)]
-    assert leader.alive(2, 5000, 0)
-
-
-def test_an_ack_of_a_beat_never_sent_is_ignored(pair):
-    leader, follower = pair
-    ack = exchange(leader, follower, 50)[1]
-    ack.sequence, ack.sent_at = 99, 77
-    assert leader.on_ack(ack, 60) == []
-    assert leader.replies_vouched(7) == [(2, 50)]
-
-
-def test_a_restarted_sender_claims_nothing_of_its_former_life(pair):
-    leader, follower = pair
-    reborn = book(1, incarnation=2, now=60)
-    exchange(reborn, follower, 60)
-    assert follower.vouched(7) is None
-    ack, heartbeats = follower.on_beat(one_beat(leader, 61), 61, unasked)
-    assert (ack.generation, heartbeats) == (SEND_FULL, [])
-    assert follower.leader_of(7) is None
-    assert reborn.on_ack(ack, 62) == []
-
-
-def test_an_ack_for_a_former_life_is_ignored(pair):
-    leader, follower = pair
-    ack = follower.on_beat(one_beat(leader, 50), 50, unasked)[0]
-    reborn = book(1, incarnation=2, now=60)
-    reborn.leading(7, 4, (2,), 0)
-    one_beat(reborn, 60)
-    reborn.on_ack(ack, 61)
-    assert reborn.replies_vouched(7) == []
-    assert not reborn.alive(2, 61, 1000)
-
-
-def test_a_restarted_receiver_asks_for_all_claims_and_gets_them_at_once(pair):
-    leader, _follower = pair
-    leader.leading(8, 2, (2,), 0)
-    reborn = book(2, incarnation=2, now=60)
-    ack, heartbeats = reborn.on_beat(one_beat(leader, 60), 60, unasked)
-    assert (ack.generation, heartbeats) == (SEND_FULL, [])
-    assert reborn.vouched(7) is None
-    leader.on_ack(ack, 61)
-    assert leader.deadline() == 0
-    beat, _ack, heartbeats = exchange(leader, reborn, 62)
-    assert beat.full
-    assert [each.group for each in heartbeats] == [7, 8]
-    assert leader.replies_vouched(8) == [(2, 62)]
-
-
-def test_a_beat_of_a_restarted_peer_is_answered_by_all_claims(pair):
-    leader, _follower = pair
-    reborn = book(2, incarnation=2, now=55)
-    exchange(book(2, incarnation=1), leader, 54)
-    exchange(reborn, leader, 55)
-    beat = one_beat(leader, 56)
-    assert (beat.full, beat.items) == (True, (BeatItem(7, 3, 0, True),))
-
-
 def test_a_withdrawn_claim_is_told_until_acknowledged(pair):
     leader, follower = pair
     leader.not_leading(7)
@@ -212,17 +74,6 @@ def test_a_withdrawn_claim_is_told_until_acknowledged(pair):
     assert exchange(leader, follower, 100)[0].items == lost.items
     assert exchange(leader, follower, 150)[0].items == ()
     assert follower.leader_of(7) is None
-
-
-def test_a_full_beat_withdraws_what_it_does_not_name():
-    leader, follower = book(1), book(2)
-    leader.leading(7, 3, (2,), 0)
-    leader.leading(8, 2, (2,), 0)
-    follower.on_beat(one_beat(leader, 0), 0, TERM_0)
-    leader.not_leading(7)
-    beat = exchange(leader, follower, 50, unasked)[0]
-    assert (beat.full, beat.items) == (True, (BeatItem(8, 2, 0, True),))
-    assert (follower.leader_of(7), follower.leader_of(8)) == (None, (1, 2))
 
 
 def test_of_two_claims_the_higher_term_is_believed_whatever_comes_last():
@@ -235,6 +86,8 @@ def test_of_two_claims_the_higher_term_is_believed_whatever_comes_last():
     assert node.vouched(7) == (2, 4, 1)
     new.not_leading(7)
     exchange(new, node, 60, always(4))
+    old.committed(7, 9, lambda _node: 9)
+    node.on_beat(one_beat(old, 61), 61, always(4))
     assert node.leader_of(7) is None
 
 
@@ -357,14 +210,6 @@ def test_alive_is_who_was_heard_of_within_the_span(pair):
     assert follower.alive(1, 30, 30)
     assert not follower.alive(1, 31, 30)
     assert not follower.alive(3, 0, 30)
-
-
-def test_an_ack_of_a_stranger_is_ignored(pair):
-    leader, follower = pair
-    ack = follower.on_beat(one_beat(leader, 50), 50, unasked)[0]
-    ack.sender = 42
-    assert leader.on_ack(ack, 51) == []
-    assert leader.replies_vouched(7) == [(2, 0)]
 
 
 def idle_cost(groups):
