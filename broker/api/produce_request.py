@@ -26,6 +26,8 @@ from ottla.log.types import TRANSACTIONAL_BIT
 from ottla.raft.types import Micros
 
 PREFIXES_KEPT = 4096
+LONGEST_PREFIX = 512
+"""Bytes; client ids may be longer, and memory is not theirs to fill."""
 
 _MICROSECOND = timedelta(microseconds=1)
 _ODD_CODECS_BEFORE_V7 = 0x04
@@ -69,7 +71,7 @@ class Shortcut:
     ) -> None:
         """Remember the prefix of a request that the codec has read, if it has the right form."""
         stop = self._prefix_end(view, at, end)
-        if stop is None:
+        if stop is None or stop - at > LONGEST_PREFIX:
             return
         topic = request.topic_data[0]
         if len(self._known) >= PREFIXES_KEPT:
