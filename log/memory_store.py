@@ -150,7 +150,7 @@ def _is_plain(write: Write, image: Image) -> bool:
     """Whether `write` only adds a hard state or entries behind the last one."""
     if write.truncate or write.compact_to or write.snapshot is not None:
         return False
-    if write.delete:
+    if write.delete or write.reset:
         return False
     return not write.entries or write.first == image.first_index + len(image.entries)
 
