@@ -225,6 +225,10 @@ class Runner:
             seat.commit = commit
             if seat.soft.role is Role.LEADER:
                 self.beats.committed(seat.group, commit, replica.core.commit_known_to)
+        applied = replica.applied
+        if applied != seat.applied:
+            # Not the commit: after a restart entries are applied a turn later, when they are read.
+            seat.applied = applied
             self.on_applied(seat)
         if seat.urgent and seat.soft.role is Role.LEADER:
             self.beats.urgent(seat.group)

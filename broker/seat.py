@@ -10,13 +10,14 @@ from ottla.raft.types import GroupId, LogIndex, Term
 class Seat:
     """A replica's place in its runner, with what the runner remembers about it."""
 
-    __slots__ = ("commit", "dirty", "group", "replica", "soft", "term", "urgent")
+    __slots__ = ("applied", "commit", "dirty", "group", "replica", "soft", "term", "urgent")
 
     def __init__(self, replica: Replica, urgent: bool):
         self.replica = replica
         self.group: GroupId = replica.group
         self.dirty = False
         self.soft = replica.soft
+        self.applied: LogIndex = 0
         self.commit: LogIndex = 0
         self.term: Term = replica.core.term
         self.urgent = urgent
