@@ -61,6 +61,10 @@ class Wire:
         await asyncio.sleep(0)
         assert not self.failures, self.failures
 
+    async def tick(self) -> None:
+        """Let the loop go round."""
+        await asyncio.sleep(0.001)
+
     async def client(self) -> Client:
         """A decoding client."""
         client = await Client.connect(*self.server.address)

@@ -1,0 +1,242 @@
+"""Hand-packed answers and the short cut in decoding, held to kio byte for byte."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker_wire import frame
+from ottla.broker import codec
+from ottla.broker.api import fetch_answer, produce_answer
+from ottla.broker.api.produce_request import LONGEST_PREFIX, Shortcut
+from ottla.broker.errors import ErrorCode
+from ottla.broker.host import BrokerImage
+from ottla.log.build import build_batch
+from ottla.log.record_batch import read_batch
+
+I64 = st.integers(-1, 2**63 - 1)
+I32 = st.integers(-1, 2**31 - 1)
+NAMES = st.text(st.characters(codec="utf-8"), max_size=200)
+ERRORS = st.sampled_from(list(ErrorCode))
+TIMES = st.integers(-1, 2**41)
+BROKERS = [BrokerImage(1, "one", 9001), BrokerImage(2, "zwölf" * 40, 9002)]
+
+produce_parts = st.builds(
+    produce_answer.PartitionAnswer,
+    I32,
+    ERRORS,
+    I64,
+    TIMES,
+    I64,
+    st.none() | NAMES,
+    st.sampled_from([-1, 1, 2, 3]),
+    I32,
+)
+
+
+@given(
+    st.integers(3, 12), st.lists(st.tuples(NAMES, st.lists(produce_parts, max_size=4)), max_size=4)
+)
+def test_produce_answers_are_kios_bytes(version, topics):
+    schema = codec.response_schema(0, version)
+    not_here = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    leaders = [part.leader for _, parts in topics for part in parts if part.error is not_here]
+    entity = schema.build(
+        responses=[
+            {"name": name, "partition_responses": [kio_part(version, part) for part in parts]}
+            for name, parts in topics
+        ],
+        throttle_time=0,
+        node_endpoints=[
+            {"node_id": each.node, "host": each.host, "port": each.port, "rack": None}
+            for each in BROKERS
+            if each.node in leaders
+        ],
+    )
+    assert produce_answer.pack(version, topics, BROKERS) == schema.write(entity)
+
+
+def kio_part(version, part):
+    fields = {
+        "index": part.partition,
+        "error_code": part.error,
+        "base_offset": part.base_offset,
+        "log_append_time": part.log_append_time,
+        "log_start_offset": part.log_start_offset,
+        "record_errors": (),
+        "error_message": part.message,
+    }
+    if part.error is ErrorCode.NOT_LEADER_OR_FOLLOWER and version >= 10:
+        leader = {"leader_id": part.leader, "leader_epoch": part.leader_epoch}
+        fields["current_leader"] = leader
+    return fields
+
+
+@given(st.integers(3, 12), NAMES, I32, ERRORS, st.tuples(I64, TIMES, I64))
+def test_the_answer_for_one_partition_is_the_general_one(version, topic, index, error, numbers):
+    head = produce_answer.one_head(topic, version)
+    answer = produce_answer.PartitionAnswer(index, error, *numbers)
+    general = produce_answer.pack(version, [(topic, [answer])])
+    assert produce_answer.pack_one(head, version, (index, error, *numbers)) == general
+    assert produce_answer.pack_one(head, version, answer) == general
+
+
+batches = st.builds(
+    lambda value, base: stamped(build_batch([value]), base),
+    st.binary(max_size=200),
+    st.integers(0, 10**12),
+)
+
+
+def stamped(data, base):
+    batch = read_batch(data)
+    batch.stamp(base, 3)
+    return batch
+
+
+fetch_parts = st.builds(
+    fetch_answer.PartitionRead,
+    I32,
+    ERRORS,
+    I64,
+    I64,
+    st.lists(batches, max_size=3),
+    st.booleans(),
+)
+
+
+@given(
+    st.integers(4, 12),
+    st.lists(st.tuples(NAMES, st.lists(fetch_parts, max_size=3)), max_size=3),
+    ERRORS,
+)
+def test_fetch_answers_are_kios_bytes(version, topics, error):
+    schema = codec.response_schema(1, version)
+    entity = schema.build(
+        throttle_time=0,
+        error_code=error,
+        session_id=0,
+        responses=[
+            {
+                "topic": name,
+                "partitions": [
+                    {
+                        "partition_index": part.partition,
+                        "error_code": part.error,
+                        "high_watermark": part.high_watermark,
+                        "last_stable_offset": part.high_watermark,
+                        "log_start_offset": part.log_start_offset,
+                        "aborted_transactions": None if part.aborted_is_null else (),
+                        "preferred_read_replica": -1,
+                        "records": b"".join(batch.stamped() for batch in part.batches),
+                    }
+                    for part in parts
+                ],
+            }
+            for name, parts in topics
+        ],
+    )
+    assert b"".join(fetch_answer.pack(version, topics, error)) == schema.write(entity)
+
+
+requests = st.fixed_dictionaries(
+    {
+        "transactional_id": st.none() | st.sampled_from(["", "txn"]),
+        "acks": st.integers(-2, 2),
+        "timeout": st.integers(-5, 100_000),
+        "topic_data": st.lists(
+            st.fixed_dictionaries(
+                {
+                    "name": st.sampled_from(["t", "", "longer.name", "ü" * 70]) | NAMES,
+                    "partition_data": st.lists(
+                        st.fixed_dictionaries(
+                            {
+                                "index": st.integers(-1, 70_000),
+                                "records": st.none() | st.binary(max_size=300),
+                            }
+                        ),
+                        min_size=1,
+                        max_size=2,
+                    ),
+                }
+            ),
+            min_size=1,
+            max_size=2,
+        ),
+    }
+)
+
+
+@given(st.integers(3, 12), requests, st.binary(max_size=300), st.binary(max_size=5), st.data())
+def test_the_short_cut_reads_what_the_codec_reads(version, fields, records, extra, data):
+    """Learn one request; another one with the same prefix, or any damage to it, reads the same."""
+    shortcut = Shortcut(version)
+    learn(shortcut, frame("produce", version, **fields))
+    fields["topic_data"][0]["partition_data"][0]["records"] = records
+    other = bytearray(frame("produce", version, **fields) + extra)
+    if data.draw(st.booleans()):
+        at = data.draw(st.integers(14, len(other) - 1))
+        other[at] = data.draw(st.integers(0, 255))
+    del other[data.draw(st.integers(len(other) // 2, len(other))) :]
+    found = take(shortcut, bytes(other))
+    if found is not None:
+        target, got = found
+        request = general(version, bytes(other))
+        (topic,) = request.topic_data
+        (part,) = topic.partition_data
+        assert (target.topic, target.partition) == (topic.name, part.index)
+        assert (target.acks, got) == (request.acks, part.records)
+        assert target.timeout == max(codec.millis(request.timeout), 0) * 1000
+        assert request.transactional_id is None
+
+
+def take(shortcut, data):
+    view = memoryview(data)
+    length = int.from_bytes(data[12:14], "big", signed=True)
+    return shortcut.read(view, 12, length, len(view))
+
+
+def general(version, data):
+    schema = codec.request_schema(0, version)
+    header = codec.read_header(data[4:])
+    at = codec.skip_tags(data[4:], header.end) if schema.header_tags else header.end
+    return schema.read(data[4:], at)
+
+
+def learn(shortcut, data):
+    header = codec.read_header(data[4:])
+    request = general(shortcut.version, data)
+    shortcut.learn(memoryview(data), 12, len(data), header.client_id, request)
+
+
+def one(version, name="t", records=b"r" * 70):
+    part = {"index": 3, "records": records}
+    return frame(
+        "produce",
+        version,
+        transactional_id=None,
+        acks=1,
+        timeout=5,
+        topic_data=[{"name": name, "partition_data": [part]}],
+    )
+
+
+def test_the_short_cut_is_taken():
+    for version in range(3, 13):
+        shortcut = Shortcut(version)
+        assert take(shortcut, one(version)) is None
+        learn(shortcut, one(version))
+        target, records = take(shortcut, one(version, records=b"other" * 50))
+        assert (target.client_id, target.partition, target.acks) == ("ottla", 3, 1)
+        assert records == b"other" * 50
+        assert take(shortcut, one(version, name="u")) is None
+        assert take(shortcut, one(version, records=None)) is None
+
+
+def test_overlong_prefixes_are_not_kept():
+    for version in (8, 9):
+        shortcut = Shortcut(version)
+        data = bytearray(one(version))
+        name = b"c" * LONGEST_PREFIX
+        data[12 : 14 + 5] = len(name).to_bytes(2, "big") + name
+        data[:4] = (len(data) - 4).to_bytes(4, "big")
+        learn(shortcut, bytes(data))
+        assert take(shortcut, bytes(data)) is None
