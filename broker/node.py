@@ -95,7 +95,7 @@ class Node:
             node,
             [each for each in nodes if each != node],
             config.heartbeat_ms * 1000,
-            incarnation=jitter.getrandbits(48),
+            incarnation=self._started,  # A later life must have a larger one.
             now=self._started,
         )
         self.runner = Runner(

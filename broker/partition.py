@@ -146,7 +146,11 @@ class Partition:
 
     def take_proposals(self, inflight_bytes: int, now: Micros) -> Proposals | None:
         """What the leader queue may propose now."""
-        return self.admission.take(inflight_bytes)
+        proposals = self.admission.take(inflight_bytes)
+        if proposals is not None:
+            log_end = self.state.index.last_index + len(proposals.items)
+            self.state.in_sync.appended(log_end, now)
+        return proposals
 
     def proposed(self, first: LogIndex | None) -> None:
         """Its outcome: index of the first item, None when refused."""
@@ -248,7 +252,7 @@ class Partition:
         state.leading, state.leader, state.term = True, self.settings.node, term
         state.term_start = term_start
         self.settings.counters.leaderships += 1
-        state.in_sync.begin(now, state.index.last_index)
+        state.in_sync.begin(now, term_start - 1)
 
     def not_leading(self, leader: NodeId, term: Term, now: Micros) -> None:
         """This node follows `leader` (0: nobody known)."""

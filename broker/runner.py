@@ -353,7 +353,7 @@ class Runner:
             seat = self.seats[group]
             self._vouch(seat)
             due = seat.replica.deadline()
-            if due is None or due > now:
+            if (due is None or due > now) and not seat.replica.core.has_ready():
                 self._timers.set(group, due)
             else:
                 self.wake(seat)
