@@ -150,10 +150,20 @@ class WatchTicket(Ticket):
 class ListOffsetsTicket(Ticket):
     """Offset by timestamp (ListOffsets): -1 latest, -2 earliest, -3 max timestamp, else a time.
 
-    For a time (or -3) the answer names the candidate batch, `index`; the driver looks inside it.
+    For a time (or -3) the answer names the candidate batch, `index`; the driver looks inside it,
+    no deeper than `log_start_offset`. When a header promised a time that no record has, the driver
+    asks again with `behind` set to that index.
     """
 
-    __slots__ = ("current_leader_epoch", "index", "leader_epoch", "offset", "timestamp")
+    __slots__ = (
+        "behind",
+        "current_leader_epoch",
+        "index",
+        "leader_epoch",
+        "log_start_offset",
+        "offset",
+        "timestamp",
+    )
 
     def __init__(
         self,
@@ -166,7 +176,10 @@ class ListOffsetsTicket(Ticket):
         super().__init__(on_done, deadline, owner)
         self.timestamp = timestamp
         self.current_leader_epoch = current_leader_epoch
+        self.behind: LogIndex = 0
+        # The answer.
         self.offset: Offset = NO_OFFSET
+        self.log_start_offset: Offset = NO_OFFSET
         self.index: LogIndex = 0
         self.leader_epoch: Term = -1
 

@@ -20,7 +20,7 @@ from ottla.broker.commands import (
 )
 from ottla.broker.errors import ErrorCode
 from ottla.broker.partition_state import PartitionState
-from ottla.log.types import Millis
+from ottla.log.types import Millis, Offset
 from ottla.raft.types import LogIndex, Micros, Term
 
 LATEST_TIMESTAMP = -1
@@ -84,19 +84,28 @@ class Reads:
     def _list_offsets(self, ticket: ListOffsetsTicket) -> None:
         state = self.state
         ticket.leader_epoch = state.term
+        ticket.log_start_offset = state.log_start_offset
         if ticket.timestamp == LATEST_TIMESTAMP:
             ticket.offset = state.high_watermark
         elif ticket.timestamp == EARLIEST_TIMESTAMP:
             ticket.offset = state.log_start_offset
+            ticket.leader_epoch = self._epoch_at(ticket.offset)
         else:
-            ticket.index = self._candidate(ticket.timestamp) or 0
+            ticket.index = self._candidate(ticket.timestamp, ticket.behind) or 0
 
-    def _candidate(self, timestamp: Millis) -> LogIndex | None:
+    def _epoch_at(self, offset: Offset) -> Term:
+        """The leader epoch in force at `offset`; the current one where nothing was written yet."""
+        for start in reversed(self.state.index.epoch_starts()):
+            if start.start_offset <= offset:
+                return start.epoch
+        return self.state.term
+
+    def _candidate(self, timestamp: Millis, behind: LogIndex) -> LogIndex | None:
         """The batch to look into for a time; None when no committed one can hold it."""
         state, index = self.state, self.state.index
         if state.log_start_offset >= state.high_watermark:
             return None
-        first = index.index_of(state.log_start_offset)
+        first = max(index.index_of(state.log_start_offset), behind + 1)
         if timestamp == MAX_TIMESTAMP:
             return index.with_max_timestamp(first, state.applied)
         return index.first_with_timestamp(timestamp, first, state.applied)

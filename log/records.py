@@ -210,30 +210,36 @@ def iter_records(data: bytes, max_bytes: int = MAX_RECORDS_BYTES) -> Iterator[Re
 
 
 def first_record_at_or_after(
-    batch: RecordBatch, timestamp: Millis, max_bytes: int = MAX_RECORDS_BYTES
+    batch: RecordBatch,
+    timestamp: Millis,
+    max_bytes: int = MAX_RECORDS_BYTES,
+    *,
+    start: Offset = 0,
 ) -> tuple[Offset, Millis] | None:
     """Offset and time of the first record whose time is `timestamp` or later; None without one.
 
-    Answers ListOffsets by time (facts/kafka.md 8b). Raises `RecordsError`.
+    Records below `start`, the log start offset, count as deleted. Answers ListOffsets by time
+    (facts/kafka.md 8b). Raises `RecordsError`.
     """
     for record in records_of(batch, max_bytes):
-        if record.timestamp >= timestamp:
+        if record.timestamp >= timestamp and record.offset >= start:
             return record.offset, record.timestamp
     return None
 
 
 def record_of_max_timestamp(
-    batch: RecordBatch, max_bytes: int = MAX_RECORDS_BYTES
+    batch: RecordBatch, max_bytes: int = MAX_RECORDS_BYTES, *, start: Offset = 0
 ) -> tuple[Offset, Millis]:
     """Offset and time of the first record with the largest time: ListOffsets -3 (8b).
 
-    By the records, not by the header's max_timestamp, which a client may have got wrong. Raises
-    `RecordsError`, also for a batch without records.
+    By the records, not by the header's max_timestamp, which a client may have got wrong. Records
+    below `start`, the log start offset, count as deleted. Raises `RecordsError`, also for a batch
+    without any other.
     """
     best: tuple[Offset, Millis] | None = None
     for record in records_of(batch, max_bytes):
-        if best is None or record.timestamp > best[1]:
+        if record.offset >= start and (best is None or record.timestamp > best[1]):
             best = record.offset, record.timestamp
     if best is None:
-        raise RecordsError("a batch without records")
+        raise RecordsError(f"a batch without records from {start} on")
     return best

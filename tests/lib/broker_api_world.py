@@ -88,8 +88,12 @@ class HostedPartition(MachineDriver[Partition]):
 
     def produce(self, *timestamps: int, **options: Any) -> RecordBatch:
         """Append and commit a batch of records with these times; returns it as stored."""
-        records = [_record(each) for each in timestamps]
-        batch = read_batch(build_batch(records, **options))
+        records = [NewRecord(b"value", timestamp=each) for each in timestamps]
+        return self.produce_bytes(build_batch(records, **options))
+
+    def produce_bytes(self, data: bytes) -> RecordBatch:
+        """The same for a batch as a producer would send it."""
+        batch = read_batch(data)
         assert isinstance(batch, RecordBatch), batch
         wish = ProduceTicket(batch, 1, lambda _: None, self.now + 10**9)
         self.submit(wish)
@@ -97,10 +101,6 @@ class HostedPartition(MachineDriver[Partition]):
         assert wish in self.answered(), "the batch was not answered"
         assert wish.error is ErrorCode.NONE, wish.error
         return batch
-
-
-def _record(timestamp: int) -> NewRecord:
-    return NewRecord(b"value", timestamp=timestamp)
 
 
 class ApiWorld:
@@ -122,6 +122,8 @@ class ApiWorld:
         self.controller_node = NODE
         self.producer_ids: list[tuple[ErrorCode, int, int]] = []
         """What `new_producer_id` answers, in order."""
+        self.fail_reads: list[Exception] = []
+        """What the next calls of `read` raise, in order."""
         self.partitions: dict[GroupId, HostedPartition] = {}
         self._held: list[tuple[HostedPartition, Ticket]] = []
 
@@ -224,6 +226,8 @@ class ApiWorld:
 
     def read(self, group: GroupId, first: LogIndex, last: LogIndex, max_bytes: int) -> list[Entry]:
         """As `Host.read`."""
+        if self.fail_reads:
+            raise self.fail_reads.pop(0)
         found: list[Entry] = []
         for entry in self.partitions[group].log[first - 1 : last]:
             max_bytes -= entry.size

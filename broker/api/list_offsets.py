@@ -1,0 +1,147 @@
+"""ListOffsets (key 2), versions 1 to 8: offsets by time, from a partition's leader.
+
+    timestamp       from version   answer (facts/kafka.md 8b)
+    -1 latest       1              high watermark, timestamp -1 (no transactions: also the last
+                                   stable offset)
+    -2 earliest     1              log start offset, timestamp -1
+    -3 largest      7              the first record with the largest time, and that time
+    -4 local start  8              log start offset, timestamp -1: the log is all local
+    a time          1              the first record that is not older: its time and offset
+    anything else                  UNSUPPORTED_VERSION for that partition (-5 and -6 begin with
+                                   versions 9 and 11)
+
+An empty log has no largest time, and a time may lie behind all records: error 0, offset and
+timestamp -1. Records below the log start do not count. Epoch checks 74 and 75, unknown partition 3,
+not led here 6, the same partition twice in one request 42 (as in Kafka). Only a record is asked for
+its time: a batch whose header promises a time that none of its records has is passed over. A batch
+that cannot be read at all is UNKNOWN_SERVER_ERROR, a store that fails KAFKA_STORAGE_ERROR.
+
+A leader that does not know its high watermark yet is waited for. The isolation level and the
+replica id make no difference.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, cast
+
+from ottla.broker.api.call import Call
+from ottla.broker.api.rounds import Fields, Round, hosted, leadership_deadline
+from ottla.broker.commands import ANY_EPOCH, ListOffsetsTicket
+from ottla.broker.errors import ErrorCode
+from ottla.broker.host import Host, HostedReplica
+from ottla.log.errors import CompactedError, RecordsError, StoreError
+from ottla.log.records import first_record_at_or_after, record_of_max_timestamp
+from ottla.log.types import Millis, Offset, RecordBatch
+from ottla.raft.types import EntryKind, Micros
+
+LATEST, EARLIEST, LARGEST, LOCAL_START = -1, -2, -3, -4
+FIRST_VERSION = {LATEST: 1, EARLIEST: 1, LARGEST: 7, LOCAL_START: 8}
+"""Special timestamps that are served, and the first version that knows them."""
+ONE_BATCH = 1
+"""Bytes to read: the store gives at least one entry."""
+
+
+def handle(request: Any, call: Call) -> None:
+    """Ask every partition's leader, answer once."""
+    host = call.host
+    deadline = leadership_deadline(host)
+    counts = Counter(
+        (topic.name, part.partition_index) for topic in request.topics for part in topic.partitions
+    )
+    topics: list[Fields] = []
+    asked = Round(lambda: call.reply(throttle_time=0, topics=topics))
+    for topic in request.topics:
+        partitions: list[Fields] = []
+        topics.append({"name": topic.name, "partitions": partitions})
+        for part in topic.partitions:
+            fields = _nothing(part.partition_index)
+            partitions.append(fields)
+            replica = hosted(host, topic.name, part.partition_index)
+            if counts[topic.name, part.partition_index] > 1:
+                fields["error_code"] = ErrorCode.INVALID_REQUEST
+            elif not _served(part.timestamp, call.version):
+                fields["error_code"] = ErrorCode.UNSUPPORTED_VERSION
+            elif isinstance(replica, ErrorCode):
+                fields["error_code"] = replica
+            else:
+                asked.begin()
+                _Question(host, replica, part, asked, fields).ask(deadline)
+    asked.end()
+
+
+def _nothing(partition: int) -> Fields:
+    return {
+        "partition_index": partition,
+        "error_code": ErrorCode.NONE,
+        "timestamp": -1,
+        "offset": -1,
+        "leader_epoch": -1,
+    }
+
+
+def _served(timestamp: Millis, version: int) -> bool:
+    return timestamp >= 0 or version >= FIRST_VERSION.get(timestamp, version + 1)
+
+
+class _Question:
+    """One partition of a request until it is answered."""
+
+    __slots__ = ("_asked", "_deadline", "_epoch", "_fields", "_host", "_replica", "_timestamp")
+
+    def __init__(self, host: Host, replica: HostedReplica, part: Any, asked: Round, fields: Fields):
+        self._host = host
+        self._replica = replica
+        self._timestamp: Millis = EARLIEST if part.timestamp == LOCAL_START else part.timestamp
+        self._epoch = getattr(part, "current_leader_epoch", ANY_EPOCH)
+        self._asked = asked
+        self._fields = fields
+        self._deadline: Micros = 0
+
+    def ask(self, deadline: Micros, behind: int = 0) -> None:
+        """Ask the partition; `behind` is the batch that was looked into in vain."""
+        self._deadline = deadline
+        ticket = ListOffsetsTicket(self._timestamp, self._epoch, self._answered, deadline)
+        ticket.behind = behind
+        self._host.submit(self._replica, ticket)
+
+    def _answered(self, ticket: ListOffsetsTicket) -> None:
+        if ticket.error is not ErrorCode.NONE:
+            self._end(error_code=ticket.error)
+        elif ticket.timestamp in {LATEST, EARLIEST}:
+            self._end(offset=ticket.offset, leader_epoch=ticket.leader_epoch)
+        elif not ticket.index:
+            self._end()
+        else:
+            self._look(ticket)
+
+    def _look(self, ticket: ListOffsetsTicket) -> None:
+        """Look inside the batch that the partition named."""
+        try:
+            entry = self._host.read(self._replica.group, ticket.index, ticket.index, ONE_BATCH)[0]
+            assert entry.kind is EntryKind.BATCH, f"entry {entry.index} is {entry.kind!r}, no batch"
+            batch = cast(RecordBatch, entry.payload)
+            found = _find(batch, ticket.timestamp, ticket.log_start_offset)
+        except CompactedError:
+            # The log start moved past it meanwhile; the next answer knows.
+            self.ask(self._deadline)
+        except RecordsError:
+            self._end(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+        except StoreError:
+            self._end(error_code=ErrorCode.KAFKA_STORAGE_ERROR)
+        else:
+            if found is None:
+                self.ask(self._deadline, ticket.index)
+            else:
+                self._end(offset=found[0], timestamp=found[1], leader_epoch=batch.leader_epoch)
+
+    def _end(self, **fields: Any) -> None:
+        self._fields.update(fields)
+        self._asked.end()
+
+
+def _find(batch: RecordBatch, timestamp: Millis, start: Offset) -> tuple[Offset, Millis] | None:
+    """Offset and time of the record asked for; None when only the header had promised it."""
+    if timestamp == LARGEST:
+        return record_of_max_timestamp(batch, start=start)
+    return first_record_at_or_after(batch, timestamp, start=start)
