@@ -110,29 +110,22 @@ class RaftCore:
     def step(self, message: Message, at: Micros) -> None:
         """Take a message. `at` is when it was heard: now, or earlier for one that vouches late."""
         state = self._state
-        state.clock = max(state.clock, at)
-        if not self._is_for_me(message):
+        state.clock = at
+        config = state.config
+        sender, me = message.sender, config.node
+        if message.to != me or message.group != config.group or sender == me:
             return
+        if sender not in state.log.voters and state.log.voters:
+            return  # without a configuration it listens to anyone: it may be told one
         if message.term == state.term or term_gate.passes(state, message, at):
             handler = _HANDLERS.get(type(message))
             if handler is not None:
                 handler(state, message, at)
 
-    def _is_for_me(self, message: Message) -> bool:
-        """A member without a configuration listens to anyone: it may be told one."""
-        state = self._state
-        config, voters, sender = state.config, state.log.voters, message.sender
-        return (
-            message.group == config.group
-            and message.to == config.node
-            and sender != config.node
-            and (sender in voters or not voters)
-        )
-
     def advance(self, now: Micros) -> None:
         """Tell the time; whatever is due by it happens."""
         state = self._state
-        state.clock = max(state.clock, now)
+        state.clock = now
         role = state.role
         if isinstance(role, Leader):
             leadership.advance(state, role, now)
@@ -142,7 +135,7 @@ class RaftCore:
     def campaign(self, now: Micros) -> None:
         """Start an election without waiting: a fresh group's first. Asks first (pre-vote) unless
         the term is still 0. Nothing happens on a leader or a member that is no voter."""
-        self._tell_time(now)
+        self._state.clock = now
         election.campaign(self._state, now)
 
     def propose(self, proposals: Sequence[Proposal], expected_term: Term) -> LogIndex | None:
@@ -161,20 +154,20 @@ class RaftCore:
     def barrier(self, now: Micros) -> int:
         """Ask for proof that this member leads now (read index, thesis 6.4). Returns a ticket,
         whose outcome comes in `Ready.barriers`: at the latest after an election timeout."""
-        self._tell_time(now)
+        self._state.clock = now
         return leadership.begin_barrier(self._state, now)
 
     def transfer(self, to: NodeId, now: Micros) -> bool:
         """Hand leadership to another voter (thesis 3.10). False if that cannot begin: not leader,
         `to` is no other voter, or another transfer is under way. Proposals are refused until it
         succeeds or, after an election timeout, is given up."""
-        self._tell_time(now)
+        self._state.clock = now
         return leadership.begin_transfer(self._state, to, now)
 
     def step_down(self, now: Micros) -> None:
         """Resign, because an outcome is uncertain (mission R5): follower in the same term, without
         a leader. It may win a later term, never again this one. Nothing happens on others."""
-        self._tell_time(now)
+        self._state.clock = now
         leadership.resign(self._state, now)
 
     def persisted(self, index: LogIndex, term: Term, now: Micros) -> None:
@@ -183,8 +176,8 @@ class RaftCore:
         Counts only for what is still in the log: entries that were truncated since do not, even
         if equal ones took their place (see `RaftLog.finish_write`).
         """
-        self._tell_time(now)
         state = self._state
+        state.clock = now
         if state.log.finish_write(index, term) and isinstance(state.role, Leader):
             replication.advance_commit(state, state.role)
 
@@ -198,10 +191,6 @@ class RaftCore:
                 f"compact to {meta.index}, but only {state.commit} is committed"
             )
             state.log.compact(meta)
-
-    def _tell_time(self, now: Micros) -> None:
-        state = self._state
-        state.clock = max(state.clock, now)
 
     # -- outputs
 

@@ -1,8 +1,8 @@
 """What a core says and does, in words for people: transcripts, logs, reports, diagrams.
 
-One line per message, `sender>receiver Kind field=value ...`, with fields at their default left out;
-places in the log are written `index/term`, ranges `first..last`. Nothing decides by these texts, and
-they name no times: the same run reads the same on any machine.
+One line per message, `sender>receiver Kind field=value ...`, fields at their default left out;
+places in the log are written `index/term`, ranges `first..last`. Nothing decides by these texts,
+and they name no times: the same run reads the same on any machine.
 """
 
 from __future__ import annotations

@@ -56,13 +56,13 @@ def deadline(state: RaftState, role: Follower | Candidate) -> Micros | None:
         return min(role.ends_at, role.retransmit_at)
     if state.config.node not in state.log.voters:
         return None
-    return role.waits_from + role.timeout
+    return max(role.waits_from, role.contact) + role.timeout
 
 
 def advance(state: RaftState, role: Follower | Candidate, now: Micros) -> None:
     """Judge by the times that were told, not by being called: early calls change nothing."""
     if isinstance(role, Follower):
-        if now >= role.waits_from + role.timeout:
+        if now >= max(role.waits_from, role.contact) + role.timeout:
             campaign(state, now)
     elif now >= role.ends_at:
         campaign(state, now)
@@ -150,6 +150,7 @@ def on_request_vote(state: RaftState, message: RequestVote, at: Micros) -> None:
         return
     if not message.pre:
         state.vote = message.sender
+        state.outbox.moved = True
         role = state.role
         if isinstance(role, Candidate):
             become_follower(state, Trigger.VOTE_GRANTED, at)

@@ -38,9 +38,8 @@ def hear_leader(state: RaftState, sender: NodeId, at: Micros) -> Follower | None
             return None
         role.leader = sender
         role.contact = at
-        state.outbox.dirty = True
+        state.outbox.dirty = state.outbox.moved = True
     role.contact = max(role.contact, at)
-    role.waits_from = max(role.waits_from, at)
     return role
 
 
@@ -51,8 +50,7 @@ def on_append_entries(state: RaftState, message: AppendEntries, at: Micros) -> N
     log = state.log
     prev_index, entries = message.prev_index, message.entries
     if prev_index < state.commit:
-        # Everything up to `commit` is in the log of every later leader: skip what repeats it.
-        entries = entries[state.commit - prev_index :]
+        entries = _skip_committed(state, message)
         prev_index = state.commit
     elif log.term_at(prev_index) != message.prev_term:
         _refuse(state, message)
@@ -60,7 +58,8 @@ def on_append_entries(state: RaftState, message: AppendEntries, at: Micros) -> N
     if entries:
         _take_in(state, prev_index, entries)
     match = prev_index + len(entries)
-    state.commit_to(min(message.commit, match))
+    if message.commit > state.commit:
+        state.commit_to(min(message.commit, match))
     config = state.config
     reply = AppendReply(config.group, config.node, message.sender, state.term, True, match)
     state.outbox.acknowledge(reply)
@@ -76,6 +75,19 @@ def _is_well_formed(message: AppendEntries) -> bool:
     head, tail = entries[0], entries[-1]
     numbered = head.index == first and tail.index == message.last_index
     return numbered and message.prev_term <= head.term <= tail.term <= message.term
+
+
+def _skip_committed(state: RaftState, message: AppendEntries) -> Sequence[Entry]:
+    """The entries beyond `commit`. Those before it are in the log of every later leader."""
+    repeated = min(state.commit, message.last_index) - message.prev_index
+    last = message.prev_index + repeated
+    theirs = message.entries[repeated - 1].term if repeated else message.prev_term
+    ours = state.log.term_at(last)
+    assert ours is None or ours == theirs, (
+        f"entry {last} of term {ours} is committed (through {state.commit}), "
+        f"the leader of term {state.term} has term {theirs} there"
+    )
+    return message.entries[repeated:]
 
 
 def _take_in(state: RaftState, prev_index: LogIndex, entries: Sequence[Entry]) -> None:

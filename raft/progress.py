@@ -189,8 +189,10 @@ class Progress:
 
     def answered(self, at: Micros) -> None:
         """An answer to entries or chunks arrived."""
-        self.alive(at)
-        self.quiet = 0
+        self.contact = max(self.contact, at)
+        if self.quiet:
+            self.alive(at)
+            self.quiet = 0
 
     def alive(self, at: Micros) -> None:
         """It lives, as a heartbeat says. That answers nothing; but after silence, ask at once."""

@@ -245,15 +245,17 @@ class RaftLog:
         writes one may name the last only: at worst too little is believed until the next one. An
         end that names no write under way is ignored.
         """
-        writes = self._writes
-        if not any(write.index == index and write.term == term for write in writes):
+        if not any(write.index == index and write.term == term for write in self._writes):
             return False
-        before = self.persisted
-        while True:
-            write = writes.popleft()
-            self.persisted = max(self.persisted, write.durable_to)
-            if write.index == index and write.term == term:
-                return self.persisted > before
+        durable, ended = 0, False
+        while not ended:
+            write = self._writes.popleft()
+            durable = max(durable, write.durable_to)
+            ended = write.index == index and write.term == term
+        if durable <= self.persisted:
+            return False
+        self.persisted = durable
+        return True
 
 
 def bootstrap(voters: Iterable[NodeId]) -> tuple[RaftLog, list[Entry]]:

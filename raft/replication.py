@@ -62,7 +62,8 @@ def collect(state: RaftState, leader: Leader) -> None:
                 _stream(state, progress, last)
             else:
                 _ask(state, progress)
-        waiting = waiting or progress.unanswered
+        if not waiting:
+            waiting = progress.unanswered
     if waiting and leader.retransmit_at is None:
         leader.retransmit_at = state.clock + state.config.retransmit
 
@@ -70,16 +71,18 @@ def collect(state: RaftState, leader: Leader) -> None:
 def _stream(state: RaftState, progress: Progress, last: LogIndex) -> None:
     """REPLICATE: send on until everything is sent or the window is full."""
     log, config = state.log, state.config
-    in_flight = log.bytes_between(progress.match, progress.next - 1)
-    while progress.next <= last:
+    sent = progress.next - 1
+    in_flight = log.bytes_between(progress.match, sent) if sent > progress.match else 0
+    while sent < last:
         window = config.max_inflight_bytes - in_flight
-        end = log.range_end(progress.next, min(window, config.max_append_bytes))
-        size = log.bytes_between(progress.next - 1, end)
-        if in_flight and size > window:
+        end = log.range_end(sent + 1, min(window, config.max_append_bytes))
+        if in_flight and log.bytes_between(sent, end) > window:
             return
         _send(state, progress, end)
         progress.next = end + 1
-        in_flight += size
+        if end < last:
+            in_flight += log.bytes_between(sent, end)
+        sent = end
 
 
 def _ask(state: RaftState, progress: Progress) -> None:

@@ -56,9 +56,9 @@ class Follower:
     leader: NodeId
     """Who leads this term, as far as known."""
     contact: Micros
-    """When that leader was last heard of; means nothing while there is none."""
+    """When a leader was last heard of; while none is known, that of an earlier term."""
     waits_from: Micros
-    """Start of the current wait: last contact, vote given, or role taken."""
+    """When it took the role or gave its vote: the wait starts then, or at `contact` if later."""
     timeout: Micros
     """How long the wait may be: drawn once per term of office, from [1x, 2x)."""
     receiving: Receiving | None = None
@@ -118,7 +118,7 @@ class Leader:
 class Outbox:
     """The effects since the last `Ready`, in the making."""
 
-    __slots__ = ("_ack", "_hard_state", "_ready", "_soft", "_tail", "_tail_end", "dirty")
+    __slots__ = ("_ack", "_hard_state", "_ready", "_soft", "_tail", "_tail_end", "dirty", "moved")
 
     def __init__(self, hard_state: HardState) -> None:
         self._ready = Ready()
@@ -129,6 +129,8 @@ class Outbox:
         self._soft = SoftState(Role.FOLLOWER, hard_state.term, NO_NODE)
         self.dirty = False
         """Whether there may be something to hand out."""
+        self.moved = False
+        """Whether role, term, vote or leader may have changed."""
 
     def send(self, message: Message) -> None:
         """Send at once: it promises nothing that is not on disk."""
@@ -176,17 +178,13 @@ class Outbox:
     def take(self, state: RaftState) -> Ready:
         """Hand out what has gathered, with what changed in `state` since last time."""
         ready = self._ready
-        self._ready = Ready()
+        self._ready = Ready(None, None, [], [], [], 0, None, [])
         self.dirty = False
         if self._ack is not None:
             ready.messages_after.append(self._ack)
             self._ack = None
-        hard = self._hard_state
-        if hard.term != state.term or hard.vote != state.vote:
-            self._hard_state = ready.hard_state = HardState(state.term, state.vote)
-        soft, role, leader = self._soft, state.role.role, state.leader
-        if soft.role is not role or soft.term != state.term or soft.leader != leader:
-            self._soft = ready.soft = SoftState(role, state.term, leader)
+        if self.moved:
+            self._compare(state, ready)
         ready.commit = state.commit
         if ready.append:
             last = self._tail[-1]
@@ -195,6 +193,15 @@ class Outbox:
         elif ready.snapshot is not None:
             state.log.begin_write(ready.snapshot.meta.index, ready.snapshot.meta.term)
         return ready
+
+    def _compare(self, state: RaftState, ready: Ready) -> None:
+        """Say what changed since the caller was last told; there and back is no change."""
+        self.moved = False
+        hard, soft = HardState(state.term, state.vote), SoftState(*state.standing)
+        if hard != self._hard_state:
+            self._hard_state = ready.hard_state = hard
+        if soft != self._soft:
+            self._soft = ready.soft = soft
 
 
 class RaftState:
@@ -243,6 +250,11 @@ class RaftState:
             return role.leader
         return self.config.node if isinstance(role, Leader) else NO_NODE
 
+    @property
+    def standing(self) -> tuple[Role, Term, NodeId]:
+        """Role, term and leader, as a `SoftState` holds them."""
+        return self.role.role, self.term, self.leader
+
     def draw_timeout(self) -> Micros:
         """A random election timeout from [1x, 2x) (paper 5.2; thesis 9.3)."""
         shortest = self.config.election_timeout
@@ -274,7 +286,7 @@ def _enter(state: RaftState, trigger: Trigger, target: Role, term: Term | None) 
         for barrier in role.barriers:
             state.outbox.finish_barrier(barrier.ticket, None)
     state.outbox.drop_acknowledgement()
-    state.outbox.dirty = True
+    state.outbox.dirty = state.outbox.moved = True
 
 
 def become_follower(

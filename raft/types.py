@@ -95,9 +95,10 @@ class Proposal:
     payload: Sized
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AppendRange:
-    """Entries to write: everything from `first` on is replaced by `entries`."""
+    """Entries to write: everything from `first` on is replaced by `entries`. One is made per turn,
+    so it is not frozen (that costs); treat it as if it were."""
 
     first: LogIndex
     entries: Sequence[Entry]

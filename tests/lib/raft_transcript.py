@@ -1,6 +1,6 @@
 """Scenarios as text: commands to a `World` of Raft cores, with everything that follows from them.
 
-A transcript is a file of comments (`#`), commands (`>`) and, below each command, what the cores did.
+A transcript is a file of comments (`#`), commands (`>`) and, below each, what the cores did.
 `play` runs the commands and writes the file anew; a test compares the two. The language:
 
 | command | meaning |
@@ -12,7 +12,7 @@ A transcript is a file of comments (`#`), commands (`>`) and, below each command
 | `compact N INDEX [SIZE]` | store a snapshot of SIZE bytes at INDEX, drop the log up to it |
 | `write N [COUNT]` | N's disk finishes its oldest writes (all, without COUNT) |
 | `persisted N INDEX/TERM` | tell N's core that a write is durable, true or not |
-| `deliver [A>B] [Kind] [last]` | what flies now and matches arrives (with `last`: only the newest) |
+| `deliver [A>B] [Kind] [last]` | what flies now and matches arrives; `last`: only the newest |
 | `drop ...` · `repeat ...` | the same choice of messages is lost; arrives and keeps flying |
 | `time SPAN [N...]` | time passes; the members named (all, without names) are told |
 | `vouch A>B` | the nodes of leader A and follower B heard each other, and tell their cores |
