@@ -4,6 +4,7 @@ import pytest
 
 from ottla.idempotency.decisions import Accept, Duplicate, Park
 from ottla.idempotency.profiles import profile_named
+from ottla.idempotency.rules import Fact
 from ottla.idempotency.table import ProducerTable
 from ottla.log.types import BatchIdentity
 
@@ -61,13 +62,14 @@ def test_a_request_in_flight_in_another_term_is_not_parked_on(table):
     assert table.decide(who(0, 4), 2).row.label == "gap"
 
 
-def test_only_the_entry_at_its_own_index_and_term_ends_a_flight(table):
+@pytest.mark.parametrize(
+    ("index", "term", "ends"), [(3, 2, True), (3, 1, False), (2, 2, False), (2, 1, False)]
+)
+def test_only_the_entry_at_its_own_index_and_term_ends_a_flight(table, index, term, ends):
     original = begun(table, who(0, 4), 3, term=2)
     table.park(original, "a")
-    assert list(table.apply(who(0, 4), 0, -1, index=1, term=1)) == []
-    assert list(table.in_flight()) == [original]
-    assert list(table.apply(who(0, 4), 5, -1, index=3, term=2)) == ["a"]
-    assert list(table.in_flight()) == []
+    assert list(table.apply(who(0, 4), 5, -1, index=index, term=term)) == (["a"] if ends else [])
+    assert list(table.in_flight()) == ([] if ends else [original])
 
 
 def test_abandoning_in_the_middle_leaves_the_tail_with_the_newest(table):
@@ -101,6 +103,26 @@ def test_of_two_uncertain_batches_one_applied_leaves_the_other(table):
     table.abandon(second)
     table.apply(who(0, 4), 0, -1, index=1, term=1)
     assert table.decide(who(10, 14), 1).row.label == "uncertain"
+
+
+def test_an_uncertain_batch_that_is_applied_after_all_lets_its_successor_be_certain_too(table):
+    first = begun(table, who(0, 4), 1)
+    begun(table, who(5, 9), 2)
+    table.abandon(first)
+    assert table.decide(who(10, 14), 1).row.label == "uncertain"
+    table.apply(who(0, 4), 0, -1, index=1, term=1)
+    assert table.decide(who(10, 14), 1).row.label == "next"
+
+
+def test_ranges_are_compared_within_the_current_epoch_whatever_the_requests_epoch(table):
+    """Facts say what is equal; the rows say what another epoch makes of it."""
+    write(table, who(0, 4, epoch=1), 1)
+    begun(table, who(5, 9, epoch=1), 2)
+    for epoch, compared in ((0, Fact.OLDER), (1, Fact(0)), (2, Fact.NEWER)):
+        known = Fact.WELL_FORMED | Fact.KNOWN | Fact.TAIL | compared
+        assert table.facts(who(0, 4, epoch), 1) == known | Fact.FINISHED | Fact.ZERO
+        assert table.facts(who(5, 9, epoch), 1) == known | Fact.IN_FLIGHT
+        assert table.facts(who(10, 14, epoch), 1) == known | Fact.SUCCESSOR
 
 
 def test_a_place_at_or_below_what_is_applied_is_a_broken_invariant(table):
