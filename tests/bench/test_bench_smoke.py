@@ -1,0 +1,41 @@
+"""The bench runs, and idempotence costs no turn, no message and no sync. Numbers, never times."""
+
+import pytest
+
+from bench import idempotent, throughput
+from bench.host import TOPIC
+from bench.null_server import answer_tail
+
+
+@pytest.fixture(scope="module")
+def processes():
+    bench = idempotent.Bench()
+    yield bench
+    bench.close()
+
+
+@pytest.mark.parametrize("name", sorted(idempotent.BURSTS))
+def test_an_idempotent_producer_takes_the_turns_messages_and_syncs_of_a_plain_one(processes, name):
+    found = idempotent.counted(processes, idempotent.QUICK, name)
+    assert found.details["plain"] == found.details["idempotent"], found.note
+
+
+@pytest.mark.parametrize("name", sorted(idempotent.BURSTS))
+def test_a_burst_that_arrives_together_costs_four_turns_and_one_round_of_messages(processes, name):
+    _, burst = idempotent.BURSTS[name]
+    plain = idempotent.counted(processes, idempotent.QUICK, name).details["plain"]
+    bursts = idempotent.QUICK.counted // burst
+    assert plain == {"turns": 4 * bursts, "messages": 4 * bursts, "syncs": 3 * bursts}
+
+
+def test_every_request_of_a_round_is_answered_by_ottla_and_by_the_null_server():
+    report = throughput.run_produce(throughput.Plan(rounds=1, requests=20))
+    assert [each.name for each in report.outcomes] == [
+        f"produce over null, {size}" for size in throughput.SIZES
+    ]
+    assert all(each.measured > 0 for each in report.outcomes)
+
+
+def test_the_null_server_gives_the_answer_a_broker_would_give():
+    """Topic array of one, the name, partition array of one, index 0, error 0, offset 0."""
+    assert answer_tail(TOPIC).startswith(b"\0\0\0\1\0\5bench\0\0\0\1\0\0\0\0\0\0" + bytes(8))
