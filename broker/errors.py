@@ -155,6 +155,8 @@ INDEFINITE_CODES = frozenset(
         ErrorCode.REQUEST_TIMED_OUT,
         ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
         ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.NOT_CONTROLLER,
     }
 )
-"""Codes after which the data may still be stored (facts/kafka.md 1.6; Jepsen's `info`)."""
+"""Codes after which the data may still be stored (facts/kafka.md 1.6; Jepsen's `info`), or a
+controller command still be applied."""
