@@ -1,4 +1,8 @@
-"""Producer ids are unique for ever: across nodes, restarts, repeated answers, new controllers."""
+"""Producer ids are unique for ever: across nodes, restarts, repeated answers, new controllers.
+
+The machine at the end keeps every id ever handed out and lets answers be lost, late and repeated,
+nodes restart with empty memory, and controllers come back with nothing but their snapshot.
+"""
 
 from hypothesis import settings
 from hypothesis import strategies as st

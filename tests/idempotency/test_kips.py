@@ -1,6 +1,7 @@
 """Sentences of KIP-98 and KIP-360 about the broker's side of idempotent produce, one test each.
 
-The sentences are paraphrased; transactions are not part of it.
+The sentences are paraphrased in the tests' names. Transactions are not part of it, nor is what
+clients do when they are refused.
 """
 
 import pytest

@@ -1,4 +1,8 @@
-"""The producer mutex: first come first served, nobody forgotten, nobody disturbed."""
+"""The producer mutex: first come first served, nobody forgotten, nobody disturbed.
+
+Single steps first, then a state machine against a model in which everybody who is there stands in
+one queue per producer, the holder at its head.
+"""
 
 from collections import deque
 

@@ -1,6 +1,7 @@
 """The table of rules: every set of facts has one row, and every row does what it says.
 
-The walk over all sets does not use the compiler; the compiler is compared with it.
+The walk over all sets does not use the compiler; the compiler is compared with it. Then every row
+is reached through a real table, and its decision and its action are seen to happen.
 """
 
 import re

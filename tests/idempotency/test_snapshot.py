@@ -1,4 +1,8 @@
-"""Snapshots: equal for equal prefixes, restored to the same, and never trusted."""
+"""Snapshots: equal for equal prefixes, restored to the same, and never trusted.
+
+What a peer or a disk hands in is refused with a sentence, number by number, and a refused snapshot
+leaves the table as it was.
+"""
 
 import msgpack
 import pytest

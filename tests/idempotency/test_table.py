@@ -1,4 +1,8 @@
-"""The producer table, the corners that transcripts and the machine do not spell out."""
+"""The producer table: corners that transcripts and the machine do not spell out.
+
+Waiters, uncertainty, the end of terms, who may be forgotten, how much room there is, and what is a
+broken invariant.
+"""
 
 import pytest
 
