@@ -1,9 +1,10 @@
 """Metadata (key 3), versions 0 to 12.
 
-Topics are asked for by name, from version 10 on also by id; none named in version 0, or null
-later, means all. Answers as measured on Apache Kafka 4.3.1 (facts/kafka.md 8b): unknown name 3,
-impossible name 17, unknown id 100; a partition without a leader has LEADER_NOT_AVAILABLE and leader
--1; controller_id always names a live broker, because clients fail without one.
+Topics are asked for by name, from version 12 on also by id (versions 10 and 11 have the field, and
+using it is INVALID_REQUEST); none named in version 0, or null later, means all. Answers as measured
+on Apache Kafka 4.3.1 (facts/kafka.md 8b): unknown name 3, impossible name 17, unknown id 100; a
+partition without a leader has LEADER_NOT_AVAILABLE and leader -1; controller_id always names a live
+broker, because clients fail without one.
 
 Topics nobody knows yet are created when the client (version 4 on) and the configuration allow it.
 Kafka answers 3 at once and has the topic some 40 ms later; here the answer waits until the topic
@@ -25,6 +26,7 @@ from ottla.raft.types import Micros, NodeId
 CREATION_WAIT: Micros = 1_000_000
 """How long a client waits for the topics its request created."""
 LOOK_EVERY: Micros = 2_000
+BY_ID_FROM = 12
 
 Fields = dict[str, Any]
 
@@ -35,6 +37,10 @@ def handle(request: Any, call: Call) -> None:
     wanted = request.topics
     if wanted is None or (call.version == 0 and not wanted):
         _answer(call, [_known(host, topic) for topic in host.topics().values()])
+        return
+    if call.version < BY_ID_FROM and any(map(_uses_id, wanted)):
+        bad = ErrorCode.INVALID_REQUEST
+        _answer(call, [_unknown(topic.name or "", ZERO_ID, bad) for topic in wanted])
         return
     missing = _creatable(request, call)
     if missing:
@@ -54,7 +60,11 @@ def _creatable(request: Any, call: Call) -> list[str]:
 
 
 def _asks_by_id(topic: Any) -> bool:
-    return topic.name is None and hasattr(topic, "topic_id")
+    return topic.name is None
+
+
+def _uses_id(topic: Any) -> bool:
+    return topic.name is None or getattr(topic, "topic_id", None) is not None
 
 
 class _Creation:

@@ -1,0 +1,246 @@
+"""Metadata: what exists, what does not, and what is made on the way (facts/kafka.md 8b, 4.2)."""
+
+import asyncio
+import time
+
+import pytest
+
+from broker_fake_host import EPOCH, FakeHost
+from broker_wire import default_host, run
+from ottla.broker.errors import ErrorCode
+from ottla.broker.host import BrokerImage
+
+E = ErrorCode
+
+
+def ask(client, topics, version=12, *, create=False, ids=()):
+    named = None
+    if topics is not None:
+        named = [{"topic_id": bytes(16), "name": name} for name in topics]
+        named += [{"topic_id": each, "name": None} for each in ids]
+    return client.send(
+        "metadata",
+        version,
+        topics=named,
+        allow_auto_topic_creation=create,
+        include_cluster_authorized_operations=False,
+        include_topic_authorized_operations=False,
+    )
+
+
+@pytest.mark.parametrize("version", range(13))
+def test_a_topic_in_every_version(version):
+    async def test(wire):
+        client = await wire.client()
+        answer = await ask(client, ["t"], version)
+        assert [(b.node_id, b.host, b.port) for b in answer.brokers] == [
+            (1, "one", 9001),
+            (2, "two", 9002),
+        ]
+        (topic,) = answer.topics
+        assert (topic.error_code, topic.name) == (E.NONE, "t")
+        assert [part.partition_index for part in topic.partitions] == [0, 1, 2]
+        part = topic.partitions[0]
+        assert (part.error_code, part.leader_id, part.replica_nodes, part.isr_nodes) == (
+            E.NONE,
+            1,
+            (1, 2),
+            (1, 2),
+        )
+        assert getattr(part, "leader_epoch", EPOCH) == EPOCH
+        assert getattr(part, "offline_replicas", ()) == ()
+        if version >= 1:
+            assert (answer.controller_id, topic.is_internal) == (1, False)
+        if version >= 2:
+            assert answer.cluster_id == "fake"
+        if version >= 10:
+            assert topic.topic_id.bytes == wire.host.images["t"].topic_id
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("version", "topics", "expected"),
+    [(0, [], ["t", "u"]), (1, [], []), (1, None, ["t", "u"]), (12, None, ["t", "u"]), (12, [], [])],
+)
+def test_all_topics_or_none(version, topics, expected):
+    async def test(wire):
+        wire.host.add_topic("u")
+        client = await wire.client()
+        answer = await ask(client, topics, version)
+        assert [topic.name for topic in answer.topics] == expected
+
+    run(test)
+
+
+@pytest.mark.parametrize("version", [4, 9, 12])
+def test_an_unknown_topic_that_may_not_be_created(version):
+    async def test(wire):
+        client = await wire.client()
+        for create, allowed in [(False, True), (True, False)]:
+            wire.host.config = default_host(auto_create_topics=allowed).config
+            (topic,) = (await ask(client, ["new"], version, create=create)).topics
+            assert (topic.error_code, topic.name, topic.partitions) == (
+                E.UNKNOWN_TOPIC_OR_PARTITION,
+                "new",
+                (),
+            )
+            assert getattr(topic, "topic_id", None) is None
+        assert wire.host.controlled == []
+
+    run(test)
+
+
+@pytest.mark.parametrize("name", ["a b", "", ".", "..", "x" * 250, "a/b", "ü"])
+@pytest.mark.parametrize("create", [True, False])
+def test_impossible_names(name, create):
+    async def test(wire):
+        client = await wire.client()
+        (topic,) = (await ask(client, [name], create=create)).topics
+        assert (topic.error_code, topic.topic_id) == (E.INVALID_TOPIC_EXCEPTION, None)
+        assert wire.host.controlled == []
+
+    run(test)
+
+
+def test_topics_by_id():
+    async def test(wire):
+        client = await wire.client()
+        known, unknown = wire.host.images["t"].topic_id, b"\x09" * 16
+        first, second = (await ask(client, [], ids=[known, unknown])).topics
+        assert (first.error_code, first.name, len(first.partitions)) == (E.NONE, "t", 3)
+        assert (second.error_code, second.name) == (E.UNKNOWN_TOPIC_ID, None)
+        assert second.topic_id.bytes == unknown
+
+    run(test)
+
+
+@pytest.mark.parametrize("version", [10, 11])
+def test_topics_by_id_before_version_12(version):
+    async def test(wire):
+        client = await wire.client()
+        by_id = (await ask(client, ["t"], version, ids=[wire.host.images["t"].topic_id])).topics
+        assert [(topic.error_code, topic.name) for topic in by_id] == [
+            (E.INVALID_REQUEST, "t"),
+            (E.INVALID_REQUEST, ""),
+        ]
+
+    run(test)
+
+
+def test_the_controller_named_is_alive():
+    async def test(wire):
+        client = await wire.client()
+        for claimed, named in [(2, 2), (0, 1), (3, 1)]:
+            wire.host.controller_node = claimed
+            assert (await ask(client, [])).controller_id == named
+
+    run(test)
+
+
+@pytest.mark.parametrize("leader", [0, 3])
+def test_a_partition_without_a_living_leader(leader):
+    async def test(wire):
+        client = await wire.client()
+        wire.host.set_leader("t", 1, leader)
+        wire.host.nodes = [BrokerImage(1, "one", 9001)]
+        (topic,) = (await ask(client, ["t"])).topics
+        assert [(p.error_code, p.leader_id) for p in topic.partitions] == [
+            (E.NONE, 1),
+            (E.LEADER_NOT_AVAILABLE, -1),
+            (E.NONE, 1),
+        ]
+        assert topic.partitions[0].offline_replicas == (2,)
+
+    run(test)
+
+
+@pytest.mark.parametrize("version", [1, 4, 12])
+@pytest.mark.parametrize("delay", [0, 0.03])
+def test_a_new_topic_is_created_and_answered_with_its_leaders(version, delay):
+    async def test(wire):
+        wire.host.creation_delay = delay
+        client = await wire.client()
+        answer = await ask(client, ["new", "t", "new"], version, create=True)
+        assert [(topic.name, topic.error_code) for topic in answer.topics] == [
+            ("new", E.NONE),
+            ("t", E.NONE),
+            ("new", E.NONE),
+        ]
+        assert answer.topics[0].partitions[0].leader_id == 1
+        assert [command for command, _ in wire.host.controlled] == [
+            {"type": "create_topic", "name": "new"}
+        ]
+
+    run(test)
+
+
+def test_it_waits_for_the_new_topics_leader():
+    host = FakeHost()
+
+    async def test(wire):
+        client = await wire.client()
+        create = host.add_topic
+        host.add_topic = lambda name: create(name, leader=0)
+        future = ask(client, ["new"], create=True)
+        await asyncio.sleep(0.05)
+        assert not future.done()
+        host.set_leader("new", 0, 2)
+        (topic,) = (await asyncio.wait_for(future, 2)).topics
+        assert topic.partitions[0].leader_id == 2
+
+    run(test, host)
+
+
+def test_it_does_not_wait_for_ever():
+    host = FakeHost()
+
+    async def test(wire):
+        client = await wire.client()
+        create = host.add_topic
+        host.add_topic = lambda name: create(name, leader=0)
+        start = time.monotonic()
+        (topic,) = (await ask(client, ["new"], create=True)).topics
+        assert 0.9 < time.monotonic() - start < 3
+        assert topic.partitions[0].error_code == E.LEADER_NOT_AVAILABLE
+
+    run(test, host)
+
+
+@pytest.mark.parametrize(
+    ("decided", "answered"),
+    [
+        (E.NOT_CONTROLLER, E.LEADER_NOT_AVAILABLE),
+        (E.REQUEST_TIMED_OUT, E.LEADER_NOT_AVAILABLE),
+        (E.INVALID_REPLICATION_FACTOR, E.INVALID_REPLICATION_FACTOR),
+    ],
+)
+def test_a_creation_that_fails_says_so(decided, answered):
+    async def test(wire):
+        wire.host.control_error = decided
+        client = await wire.client()
+        first, second = (await ask(client, ["new", "t"], create=True)).topics
+        assert (first.error_code, second.error_code) == (answered, E.NONE)
+
+    run(test)
+
+
+def test_a_client_that_leaves_while_its_topic_is_made_leaves_no_timer():
+    host = FakeHost()
+
+    async def test(wire):
+        client = await wire.client()
+        create = host.add_topic
+        host.add_topic = lambda name: create(name, leader=0)
+        ask(client, ["new"], create=True)
+        await asyncio.sleep(0.02)
+        client.close()
+        while wire.server.connections:
+            await wire.tick()
+        looks = []
+        call_at = host.call_at
+        host.call_at = lambda *at: looks.append(at) or call_at(*at)
+        await asyncio.sleep(0.03)
+        assert looks == []
+
+    run(test, host)
