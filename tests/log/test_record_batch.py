@@ -1,0 +1,272 @@
+"""Reading and checking a produced batch: one test per row, the rows' order, and nothing else."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import log_kit as kit
+from ottla.log.build import NewRecord, build_batch
+from ottla.log.record_batch import (
+    CONTENT_CHECKS,
+    SEQUENCE_MASK,
+    STRUCTURAL_CHECKS,
+    BatchDefect,
+    check_batch,
+    crc_matches,
+    identity,
+    read_batch,
+)
+from ottla.log.types import BatchIdentity, RecordBatch
+
+GOOD = build_batch([b"a", b"b", b"c"], producer_id=7, producer_epoch=1, base_sequence=4)
+LIMIT = 1_048_588
+LENGTH = len(GOOD) - 12
+
+
+def with_length(length, data=GOOD):
+    return data[:8] + length.to_bytes(4, "big", signed=True) + data[12:]
+
+
+def with_magic(magic, data=GOOD):
+    return data[:16] + bytes([magic % 256]) + data[17:]
+
+
+STRUCTURAL = [
+    (b"", BatchDefect.NO_BATCH),
+    (GOOD[:11], BatchDefect.NO_BATCH),
+    (GOOD[:12], BatchDefect.NO_BATCH),
+    (GOOD[:16], BatchDefect.NO_BATCH),
+    (GOOD[:17], BatchDefect.NO_BATCH),
+    (GOOD[:-1], BatchDefect.NO_BATCH),
+    (with_length(LENGTH + 1), BatchDefect.NO_BATCH),
+    (with_length(2**31 - 1), BatchDefect.NO_BATCH),
+    (with_length(13), BatchDefect.BAD_LENGTH_FIELD),
+    (with_length(0), BatchDefect.BAD_LENGTH_FIELD),
+    (with_length(-1), BatchDefect.BAD_LENGTH_FIELD),
+    (with_length(13)[:12], BatchDefect.BAD_LENGTH_FIELD),
+    (with_length(13, with_magic(9)), BatchDefect.BAD_LENGTH_FIELD),
+    (with_magic(3), BatchDefect.UNKNOWN_MAGIC),
+    (with_magic(-1), BatchDefect.UNKNOWN_MAGIC),
+    (with_magic(3)[:17], BatchDefect.UNKNOWN_MAGIC),
+    (with_magic(0), BatchDefect.OLD_MAGIC),
+    (with_magic(1), BatchDefect.OLD_MAGIC),
+    (with_magic(1)[:-1], BatchDefect.NO_BATCH),
+    (with_length(14), BatchDefect.TOO_SHORT),
+    (with_length(48), BatchDefect.TOO_SHORT),
+    (with_length(48)[:60], BatchDefect.TOO_SHORT),
+    (GOOD + GOOD, BatchDefect.SEVERAL_BATCHES),
+    (GOOD + GOOD + b"x", BatchDefect.SEVERAL_BATCHES),
+    (GOOD + with_magic(1), BatchDefect.SEVERAL_BATCHES),
+    (GOOD + with_length(13), BatchDefect.MALFORMED_SECOND_BATCH),
+    (GOOD + with_length(-5)[:12], BatchDefect.MALFORMED_SECOND_BATCH),
+    (GOOD + with_magic(5), BatchDefect.MALFORMED_SECOND_BATCH),
+    (GOOD + with_magic(5)[:17], BatchDefect.MALFORMED_SECOND_BATCH),
+]
+
+CONTENT = [
+    ({"base_offset": 1}, BatchDefect.BASE_OFFSET_NOT_ZERO),
+    ({"base_offset": -1}, BatchDefect.BASE_OFFSET_NOT_ZERO),
+    ({"crc": 1, "sealed": False}, BatchDefect.CRC_MISMATCH),
+    ({"producer_id": 8, "sealed": False}, BatchDefect.CRC_MISMATCH),
+    ({"attributes": 5}, BatchDefect.UNKNOWN_CODEC),
+    ({"attributes": 7}, BatchDefect.UNKNOWN_CODEC),
+    ({"last_offset_delta": -1, "record_count": 0}, BatchDefect.NEGATIVE_LAST_OFFSET_DELTA),
+    ({"last_offset_delta": -1}, BatchDefect.NEGATIVE_LAST_OFFSET_DELTA),
+    ({"record_count": 0}, BatchDefect.NO_RECORDS),
+    ({"record_count": -3}, BatchDefect.NO_RECORDS),
+    ({"record_count": 2}, BatchDefect.COUNT_MISMATCH),
+    ({"last_offset_delta": 3}, BatchDefect.COUNT_MISMATCH),
+    ({"last_offset_delta": 2**31 - 1}, BatchDefect.COUNT_MISMATCH),
+    ({"attributes": 0x20}, BatchDefect.CONTROL_BATCH),
+    ({"base_sequence": -1}, BatchDefect.NO_SEQUENCE),
+    ({"base_sequence": -1, "producer_id": 0}, BatchDefect.NO_SEQUENCE),
+]
+
+GOOD_HEADERS = [
+    {},
+    {"producer_id": -1, "base_sequence": -1},
+    {"attributes": 0x10},
+    {"attributes": 0x08},
+    {"attributes": 4},
+    {"leader_epoch": 77},
+    {"base_sequence": 2**31 - 1},
+    {"max_timestamp": -1},
+]
+
+
+def checked(data, limit=LIMIT):
+    return check_batch(kit.parsed(data), limit)
+
+
+@pytest.mark.parametrize(("data", "defect"), STRUCTURAL)
+def test_a_structural_defect_is_named(data, defect):
+    assert read_batch(data) is defect
+
+
+@pytest.mark.parametrize(("fields", "defect"), CONTENT)
+def test_a_content_defect_is_named(fields, defect):
+    assert checked(kit.with_header(GOOD, **fields)) is defect
+
+
+@pytest.mark.parametrize("fields", GOOD_HEADERS)
+def test_a_good_batch_passes(fields):
+    assert checked(kit.with_header(GOOD, **fields)) is None
+
+
+def test_every_defect_has_a_row_and_every_row_a_test():
+    rows = [check.defect for check in (*STRUCTURAL_CHECKS, *CONTENT_CHECKS)]
+    tested = {defect for _, defect in (*STRUCTURAL, *CONTENT)} | {BatchDefect.TOO_LARGE}
+    assert set(rows) == set(BatchDefect) == tested
+    assert all(check.source for check in (*STRUCTURAL_CHECKS, *CONTENT_CHECKS))
+
+
+@pytest.mark.parametrize(
+    ("limit", "defect"), [(len(GOOD) - 1, BatchDefect.TOO_LARGE), (len(GOOD), None)]
+)
+def test_the_limit_is_the_largest_size_allowed(limit, defect):
+    assert checked(GOOD, limit) is defect
+
+
+def test_the_first_failing_row_decides_in_kafkas_order():
+    fields = {
+        "base_offset": 1,
+        "crc": 1,
+        "attributes": 0x27,
+        "last_offset_delta": -1,
+        "record_count": 0,
+        "base_sequence": -1,
+    }
+    repairs = [
+        {"base_offset": 0},
+        {"limit": LIMIT},
+        {"sealed": True},
+        {"attributes": 0x20},
+        {"last_offset_delta": 0},
+        {"record_count": 2},
+        {"record_count": 1},
+        {"attributes": 0},
+        {"base_sequence": 0},
+    ]
+    limit, sealed, seen = 10, False, []
+    for repair in ({}, *repairs):
+        limit = repair.pop("limit", limit)
+        sealed = repair.pop("sealed", sealed)
+        fields |= repair
+        seen.append(checked(kit.with_header(GOOD, sealed=sealed, **fields), limit))
+    assert seen == [*(check.defect for check in CONTENT_CHECKS), None]
+
+
+@pytest.mark.parametrize("stray", [b"x", b"x" * 11, GOOD[:-1], GOOD[:16], GOOD[:12]])
+def test_stray_bytes_that_are_no_batch_are_trimmed(stray):
+    batch = kit.parsed(GOOD + stray)
+    assert batch == kit.parsed(GOOD)
+    assert check_batch(batch, LIMIT) is None
+
+
+def test_the_bytes_are_kept_not_copied():
+    assert kit.parsed(GOOD).data is GOOD
+
+
+def test_the_header_is_read_whole():
+    records = [NewRecord(b"v", timestamp=20), NewRecord(b"w", timestamp=10)]
+    batch = kit.parsed(
+        build_batch(
+            records,
+            producer_id=9,
+            producer_epoch=3,
+            base_sequence=5,
+            base_timestamp=15,
+            attributes=16,
+        )
+    )
+    assert (batch.base_offset, batch.leader_epoch, batch.magic) == (0, -1, 2)
+    assert (batch.producer_id, batch.producer_epoch, batch.base_sequence) == (9, 3, 5)
+    assert (batch.base_timestamp, batch.max_timestamp) == (15, 20)
+    assert (batch.record_count, batch.last_offset_delta, len(batch)) == (2, 1, len(batch.data))
+    assert (batch.codec, batch.is_transactional, batch.is_control) == (0, True, False)
+
+
+# ---- the stamp
+
+
+@given(offset=st.integers(0, 2**63 - 1), epoch=st.integers(0, 2**31 - 1))
+def test_a_stamp_lies_outside_the_crc_and_changes_nothing_else(offset, epoch):
+    batch = kit.parsed(GOOD)
+    batch.stamp(offset, epoch)
+    stamped = kit.parsed(batch.stamped())
+    assert crc_matches(stamped)
+    assert dataclasses.replace(stamped, data=GOOD) == batch
+    assert (stamped.base_offset, stamped.leader_epoch) == (offset, epoch)
+    assert batch.last_offset == offset + 2
+    assert stamped.data[16:] == GOOD[16:]
+    assert batch.data is GOOD
+
+
+# ---- identity
+
+
+@pytest.mark.parametrize(
+    ("first", "count", "last"),
+    [
+        (0, 1, 0),
+        (4, 3, 6),
+        (2**31 - 1, 1, 2**31 - 1),
+        (2**31 - 1, 2, 0),
+        (2**31 - 2, 5, 2),
+    ],
+)
+def test_sequences_wrap_to_zero_inside_a_batch_too(first, count, last):
+    data = build_batch([b""] * count, producer_id=3, producer_epoch=2, base_sequence=first)
+    assert identity(kit.parsed(data)) == BatchIdentity(3, 2, first, last)
+
+
+@given(first=st.integers(0, SEQUENCE_MASK), delta=st.integers(0, 2**31 - 1))
+def test_the_last_sequence_is_the_first_one_counted_up_one_by_one(first, delta):
+    data = kit.with_header(GOOD, base_sequence=first, last_offset_delta=delta)
+    found = identity(kit.parsed(data))
+    left = 2**31 - 1 - first
+    assert found is not None
+    assert found.last_sequence == (first + delta if delta <= left else delta - left - 1)
+
+
+@pytest.mark.parametrize("producer_id", [-1, -2])
+def test_a_plain_producers_batch_has_no_identity(producer_id):
+    assert identity(kit.parsed(kit.with_header(GOOD, producer_id=producer_id))) is None
+
+
+# ---- anything at all
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_give_a_batch_or_a_defect(data):
+    assert isinstance(read_batch(data), (RecordBatch, BatchDefect))
+
+
+@given(
+    flips=st.lists(
+        st.tuples(st.integers(0, len(GOOD) - 1), st.integers(1, 255)), min_size=1, max_size=4
+    ),
+    tail=st.binary(max_size=30),
+)
+def test_a_damaged_batch_is_a_batch_or_a_defect_and_never_passes_when_records_changed(flips, tail):
+    damaged = bytearray(GOOD)
+    for at, mask in flips:
+        damaged[at] ^= mask
+    found = read_batch(bytes(damaged) + tail)
+    if isinstance(found, BatchDefect):
+        return
+    assert len(found.data) == found.batch_length + 12
+    if found.data[21:] != GOOD[21:] and found.crc == kit.parsed(GOOD).crc:
+        assert check_batch(found, LIMIT) is not None
+
+
+@given(
+    st.binary(min_size=61, max_size=120).map(
+        lambda data: with_magic(2, with_length(len(data) - 12, data))
+    )
+)
+def test_content_checks_never_raise(data):
+    found = check_batch(kit.parsed(data), LIMIT)
+    assert found is None or found in BatchDefect
