@@ -65,6 +65,7 @@ def test_an_answer_that_comes_twice_gives_nothing():
     assert pool.add(IdBlock(1, 1000, 1999))
     assert not pool.add(IdBlock(1, 1000, 1999))
     assert not pool.add(IdBlock(1, 0, 999)), "older than what was taken in: abandoned"
+    assert not pool.add(IdBlock(1, 1999, 2998)), "begins with an id that is taken"
     assert len(pool) == 1000
 
 

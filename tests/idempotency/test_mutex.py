@@ -126,4 +126,4 @@ class MutexMachine(RuleBasedStateMachine):
 
 
 TestMutexMachine = MutexMachine.TestCase
-TestMutexMachine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestMutexMachine.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
