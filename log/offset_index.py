@@ -390,6 +390,6 @@ def _without_empty(starts: list[EpochStart]) -> list[EpochStart]:
     """Leave out epochs that start where the next one does: they wrote no record."""
     return [
         start
-        for start, following in zip(starts, [*starts[1:], None], strict=True)
-        if following is None or following.start_offset != start.start_offset
+        for position, start in enumerate(starts, 1)
+        if position == len(starts) or starts[position].start_offset != start.start_offset
     ]
