@@ -36,10 +36,11 @@ class Topic:
         3
         """
         name, *numbers = text.split(":")
-        if not name or len(numbers) > 2 or not all(each.isdecimal() for each in numbers):
+        well_formed = all(each.isdecimal() and int(each) > 0 for each in numbers)
+        if not name or len(numbers) > 2 or not well_formed:
             raise ConfigError(f"topic {text!r} is not NAME:PARTITIONS:RF, such as orders:3:3")
-        counts = [int(each) for each in numbers] + [0, 0]
-        return cls(name, counts[0] or 1, counts[1] or None)
+        counts = [int(each) for each in numbers]
+        return cls(name, *counts)
 
     def command(self, nodes: int, default_factor: int) -> dict[str, Any]:
         """The controller command that creates it on a cluster of `nodes` nodes."""
@@ -50,6 +51,7 @@ class Topic:
             "name": self.name,
             "partitions": -1 if assigned else self.partitions,
             "replication_factor": -1 if assigned else factor,
-            "assignments": [list(each) for each in self.assignment or ()] if assigned else None,
+            "assignments": [[p, list(each)] for p, each in enumerate(self.assignment or ())]
+            or None,
             "configs": dict(self.configs),
         }
