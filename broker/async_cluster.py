@@ -36,6 +36,7 @@ from ottla.broker.node import Node, monotonic_micros
 from ottla.broker.partition import Partition
 from ottla.broker.scheduler import Scheduler
 from ottla.broker.seat import Seat
+from ottla.broker.stages import Stages, replicate_in_stages
 from ottla.broker.stores import Disks
 from ottla.broker.topic import Topic
 from ottla.broker.transport.in_process import Network
@@ -287,6 +288,24 @@ class AsyncCluster:
         found = self._leading_seat(image)
         assert found is not None, "waited for"
         return found[0]
+
+    def replicate_in_stages(
+        self, topic: str, partition: int, batch: bytes, *, acks: int = -1, timeout: float = 30.0
+    ) -> Stages:
+        """Append one record batch on the partition's leader, without a client in between.
+
+        Raises `UnknownTopicError`, or `NodeStateError` while nobody serves the partition.
+        """
+        image = self._image(topic, partition)
+        if image is None:
+            raise UnknownTopicError(f"there is no partition {partition} of topic {topic!r}")
+        found = self._leading_seat(image)
+        if found is None:
+            raise NodeStateError(f"nobody serves {topic}-{partition} now; wait for leader()")
+        node, seat = found
+        return replicate_in_stages(
+            self._lives[node], seat, batch, acks=acks, timeout=round(timeout * 1e6)
+        )
 
     # --- faults -------------------------------------------------------------------------------
 
