@@ -11,9 +11,14 @@ The algorithm is that of Redpanda's issue 5054 (mission-R1 to R5), as one pass w
                  gap       -> release the mutex, prove leadership by a barrier, evaluate again
                  Reject    -> refuse, release the mutex
                  Accept    -> into the leader queue, *holding the mutex*
-    propose    while the byte budget lasts, in queue order, on condition that the term still is
-               the one the rules were asked in (expected_term)
-    enqueued   the entry has its index: its order is certain. Release the mutex.
+    take       while the byte budget lasts, in queue order, into one list; hand the mutex on
+    propose    the whole list, on condition that the term still is the one the rules were asked
+               in (expected_term)
+    enqueued   every entry of the list has its index: its order is certain
+
+The mutex is handed on when its holder joins the list, not after: the list is proposed in the same
+breath and gets its places or fails as one, so between the two nothing can be decided otherwise. That
+is how requests of one producer that arrive together leave as one append.
 
 Why the queue and the mutex are real: a full byte budget, a pending sync or a barrier make the way
 from *evaluate* to *enqueued* take time, and leadership may move meanwhile. Then the condition
@@ -242,6 +247,8 @@ class Admission:
                 item.batch.stamp(offset, state.term)
                 offset += item.batch.last_offset_delta + 1
                 proposals.append(Proposal(EntryKind.BATCH, item.batch))
+                if item.in_flight is not None:
+                    self._release(item.batch.producer_id)
             else:
                 proposals.append(Proposal(EntryKind.COMMAND, item.payload))
         return Proposals(state.term, proposals) if proposals else None
@@ -249,8 +256,8 @@ class Admission:
     def proposed(self, first: LogIndex | None) -> list[Item]:
         """Outcome of the last `take`.
 
-        Accepted: the items now have their index and are *enqueued*; returns them, in order, after
-        the producers' mutexes were handed on. Refused (the term is over, or leadership is being
+        Accepted: the items now have their index and are *enqueued*; returns them, in order.
+        Refused (the term is over, or leadership is being
         transferred): nothing that was admitted in this term may succeed any more, because its
         predecessors did not (mission-R4); everything fails and the list is empty.
         """
@@ -263,12 +270,8 @@ class Admission:
             item.index = index
             if isinstance(item, ProduceTicket) and item.in_flight is not None:
                 self.table.enqueued(item.in_flight, index)
-        for item in taken:
-            if isinstance(item, ProduceTicket):
-                if item.in_flight is not None:
-                    self._release(item.batch.producer_id)
-                if item.on_enqueued is not None:
-                    self.state.outbox.enqueued.append(item)
+            if isinstance(item, ProduceTicket) and item.on_enqueued is not None:
+                self.state.outbox.enqueued.append(item)
         return taken
 
     # --- ends ---------------------------------------------------------------------------------
