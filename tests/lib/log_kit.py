@@ -1,4 +1,8 @@
-"""Entries to store, stores to open and kill: what the tests of `log/` share."""
+"""Entries to store, stores to open and kill: what the tests of `log/` share.
+
+A `StoreKit` is a medium with a store on it that can be killed or restarted; `KITS` lists every
+store that the contract is held against. `lying_kit` is the negative control.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What only the store on LMDB has: a folder, a map that grows, a disk that fills, damaged bytes."""
+"""What only the store on LMDB has: a folder, a map that grows, a disk that fills, damaged bytes.
+
+Damage is done through LMDB itself, behind the store's back: its pages stay well-formed, only the
+values are wrong, which LMDB does not notice and our checksums must.
+"""
 
 import os
 import subprocess

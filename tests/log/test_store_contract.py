@@ -1,4 +1,8 @@
-"""The promises of `ottla.log.store`, held against every store. Crashes: test_store_crash.py."""
+"""The promises of `ottla.log.store`, held against every store.
+
+Each test runs in memory (syncs at once, and as jobs) and on LMDB (with a cache, and reading
+everything back). Crashes are in test_store_crash.py, random histories in test_store_machine.py.
+"""
 
 import pytest
 
