@@ -26,6 +26,7 @@ from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from io import BytesIO
 from struct import Struct
+from types import NoneType
 from typing import Any, NamedTuple, TypeAlias, get_args
 from uuid import UUID
 
@@ -56,7 +57,6 @@ with _hypothesis_hidden():
     import kio.static.primitive  # noqa: F401
 
 from kio.serial import entity_reader, entity_writer  # noqa: E402
-from kio.serial.errors import SerialError  # noqa: E402
 from kio.static.constants import EntityType  # noqa: E402
 
 ReadOnlyBuffer: TypeAlias = bytes | memoryview
@@ -166,9 +166,13 @@ class Schema:
     def read(self, frame: ReadOnlyBuffer, at: int) -> Any:
         """Decode the entity that starts at byte `at`. Raises `FrameError`; ignores what follows."""
         try:
-            return self._read(frame, at)[0]
-        except (SerialError, ValueError, OverflowError, TypeError) as error:
+            entity = self._read(frame, at)[0]
+        except Exception as error:
+            # kio's own errors, but also KeyError for a tagged field its schema does not know,
+            # ValueError for text that is not UTF-8, and what else decoding garbage may raise.
             raise FrameError(f"{self.cls.__name__}: {error}") from error
+        _refuse_null_arrays(entity, self.cls)
+        return entity
 
     def write(self, entity: Any) -> bytes:
         """Encode an entity of this schema."""
@@ -181,6 +185,38 @@ class Schema:
     def build(self, **values: Any) -> Any:
         """Make the entity; see `build`."""
         return build(self.cls, **values)
+
+
+class _Array(NamedTuple):
+    """A field that is an array."""
+
+    name: str
+    nullable: bool
+    item: type[Any] | None
+    """The class of its items, if they are entities."""
+
+
+_arrays: dict[type[Any], list[_Array]] = {}
+
+
+def _refuse_null_arrays(entity: Any, cls: type[Any]) -> None:
+    """kio reads null where the schema allows none; Kafka takes that for a frame cut wrong."""
+    arrays = _arrays.get(cls)
+    if arrays is None:
+        arrays = _arrays[cls] = [
+            _Array(field.name, NoneType in get_args(field.type), item)
+            for field in fields(cls)
+            for item, is_array in [_nested(field.type)]
+            if is_array
+        ]
+    for array in arrays:
+        items = getattr(entity, array.name)
+        if items is None:
+            if not array.nullable:
+                raise FrameError(f"{cls.__name__}.{array.name} is null")
+        elif array.item is not None:
+            for item in items:
+                _refuse_null_arrays(item, array.item)
 
 
 _schemas: dict[tuple[int, int, EntityType], Schema] = {}

@@ -1,4 +1,8 @@
-"""The codec adapter: headers, tags, builders, lazy imports, and what it keeps from kio."""
+"""The codec adapter: headers, tags, builders, lazy imports, and what it keeps from kio.
+
+The table of APIs is checked against kio's schemas here, and the document made from it. One test
+starts a process of its own, to see what a broker imports.
+"""
 
 import subprocess
 import sys

@@ -1,4 +1,8 @@
-"""Fetch: limits, long polls, errors and sessions, as measured on Apache Kafka 4.3.1 (facts 8b)."""
+"""Fetch: limits, long polls, errors and sessions, as measured on Apache Kafka 4.3.1 (facts 8b).
+
+The log is the fake node's; what may be seen of a real partition is tested with the partition.
+Bytes of one batch here are `ONE`.
+"""
 
 import asyncio
 import time
@@ -130,10 +134,7 @@ def test_entries_that_went_meanwhile_are_out_of_range():
         client = await wire.client()
         await fill(client, 2)
 
-        def gone(*_):
-            raise CompactedError(1, 2, 3)
-
-        wire.host.read = gone
+        wire.host.read_error = CompactedError(1, 2, 3)
         part = only(await fetch(client, ("t", 0, 0), wait=5000))
         assert (part.error_code, part.high_watermark) == (E.OFFSET_OUT_OF_RANGE, -1)
 

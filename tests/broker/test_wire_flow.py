@@ -1,4 +1,8 @@
-"""Flow: limits in flight, slow and silent clients, idle connections, pausing a whole node."""
+"""Flow: limits in flight, slow and silent clients, idle connections, pausing a whole node.
+
+Real sockets, because what they buffer is part of the question; times are as short as a busy
+machine allows.
+"""
 
 import asyncio
 import gc
@@ -244,16 +248,13 @@ def test_a_bug_in_a_handler_closes_one_connection_and_is_reported():
     async def test(wire):
         client, other = await wire.client(), await wire.client()
 
-        def broken():
-            raise AssertionError("3 is not 4")
-
-        good, wire.host.brokers = wire.host.brokers, broken
+        wire.host.cluster_id = object()
         with pytest.raises(ConnectionResetError):
             await client.metadata(["t"])
-        wire.host.brokers = good
+        wire.host.cluster_id = "fake"
         assert (await other.metadata(["t"])).topics
         (failure,) = wire.failures
-        assert str(failure["exception"]) == "3 is not 4"
+        assert failure["message"] == "API 3 version 12 failed"
         wire.failures.clear()
 
     run(test)

@@ -1,12 +1,16 @@
-"""Frames, versions and the order of answers, as measured on Apache Kafka 4.3.1 (facts 1.1, 8b)."""
+"""Frames, versions and the order of answers, as measured on Apache Kafka 4.3.1 (facts 1.1, 8b).
+
+Real TCP, a fake node behind it; answers with acks=0 (mission-P1, P2) are here too, because they
+are a matter of order.
+"""
 
 import asyncio
 import struct
 
 import pytest
 
-from broker_wire import api_versions, default_host, frame, produce_frame, run
-from ottla.broker.client import Exchange, produced
+from broker_wire import api_versions, default_host, frame, outcome, produce_frame, run
+from ottla.broker.client import Exchange
 from ottla.broker.errors import ErrorCode
 from ottla.log.build import build_batch
 
@@ -167,7 +171,7 @@ def test_large_frames_come_through_unharmed_and_between_small_ones(size):
         payload = bytes(range(256)) * (size // 256)
         batches = [build_batch([payload]), build_batch([b"small"]), build_batch([payload[:-1]])] * 2
         futures = [client.send_batch("t", 0, batch) for batch in batches]
-        assert [produced(await future).base_offset for future in futures] == list(range(6))
+        assert [outcome(await future).base_offset for future in futures] == list(range(6))
         stored = [entry.payload.data for entry in wire.host.replicas["t", 0].entries]
         assert stored == batches
 
@@ -228,7 +232,7 @@ def test_acks_0_is_never_answered_and_the_connection_stays_usable():
         for _ in range(3):
             assert await client.send_batch("t", 0, build_batch([b"v"]), acks=0) is None
             assert (await client.call("api_versions", 0)).error_code == E.NONE
-        assert produced(await client.send_batch("t", 0, build_batch([b"v"]))).base_offset == 3
+        assert outcome(await client.send_batch("t", 0, build_batch([b"v"]))).base_offset == 3
         assert not client.closed.done()
 
     run(test)
@@ -272,7 +276,7 @@ def test_a_close_by_acks_0_waits_for_the_answers_before_it():
         await wire.tick()
         assert not client.closed.done()
         wire.host.complete(answered)
-        assert produced(await first).error is E.NONE
+        assert outcome(await first).error is E.NONE
         await client.closed
         assert isinstance(later.exception(), ConnectionResetError)
 

@@ -1,4 +1,8 @@
-"""Metadata: what exists, what does not, and what is made on the way (facts/kafka.md 8b, 4.2)."""
+"""Metadata: what exists, what does not, and what is made on the way (facts/kafka.md 8b, 4.2).
+
+The fake node's controller decides at once or after `creation_delay`; a new topic is led by
+`leader_of_new`.
+"""
 
 import asyncio
 import time
@@ -180,8 +184,7 @@ def test_it_waits_for_the_new_topics_leader():
 
     async def test(wire):
         client = await wire.client()
-        create = host.add_topic
-        host.add_topic = lambda name: create(name, leader=0)
+        host.leader_of_new = 0
         future = ask(client, ["new"], create=True)
         await asyncio.sleep(0.05)
         assert not future.done()
@@ -197,8 +200,7 @@ def test_it_does_not_wait_for_ever():
 
     async def test(wire):
         client = await wire.client()
-        create = host.add_topic
-        host.add_topic = lambda name: create(name, leader=0)
+        host.leader_of_new = 0
         start = time.monotonic()
         (topic,) = (await ask(client, ["new"], create=True)).topics
         assert 0.9 < time.monotonic() - start < 3
@@ -230,17 +232,14 @@ def test_a_client_that_leaves_while_its_topic_is_made_leaves_no_timer():
 
     async def test(wire):
         client = await wire.client()
-        create = host.add_topic
-        host.add_topic = lambda name: create(name, leader=0)
+        host.leader_of_new = 0
         ask(client, ["new"], create=True)
         await asyncio.sleep(0.02)
         client.close()
         while wire.server.connections:
             await wire.tick()
-        looks = []
-        call_at = host.call_at
-        host.call_at = lambda *at: looks.append(at) or call_at(*at)
+        timers = host.timers
         await asyncio.sleep(0.03)
-        assert looks == []
+        assert host.timers == timers
 
     run(test, host)

@@ -1,4 +1,8 @@
-"""The pipeline: any order of completion, one order of answers, and limits that hold."""
+"""The pipeline: any order of completion, one order of answers, and limits that hold.
+
+Properties over random sizes, limits and orders of completion; then one test for each rule that the
+module's text states.
+"""
 
 from collections import deque
 
@@ -26,7 +30,9 @@ def finish(pipeline, slot, *args, **kwargs):
 def test_any_order_of_completion_leaves_in_order_of_arrival(sizes, requests, size_limit, chance):
     pipeline = Pipeline(Limits(requests, size_limit))
     arriving = deque(Slot(size) for size in sizes)
-    expected, under_way, left = list(arriving), [], []
+    expected = list(arriving)
+    under_way: list[Slot] = []
+    left: list[Slot] = []
     while arriving or under_way:
         while arriving and pipeline.may_begin:
             under_way.append(arriving[0])
@@ -78,20 +84,20 @@ def test_one_at_a_time_is_a_limit_of_one():
     pipeline = Pipeline(Limits(1, 1000))
     slot = Slot(1)
     pipeline.begin(slot)
-    assert not pipeline.may_begin
+    seen = [pipeline.may_begin]
     finish(pipeline, slot, (b"x",))
-    assert pipeline.may_begin
+    assert [*seen, pipeline.may_begin] == [False, True]
 
 
 @pytest.mark.parametrize("size", [1000, 999_999])
 def test_a_request_larger_than_the_limit_may_begin_when_it_is_alone(size):
     pipeline = Pipeline(Limits(10, 1000))
-    assert pipeline.may_begin
+    may = [pipeline.may_begin]
     slot = Slot(size)
     pipeline.begin(slot)
-    assert not pipeline.may_begin
+    may.append(pipeline.may_begin)
     finish(pipeline, slot, (b"x",))
-    assert pipeline.may_begin
+    assert [*may, pipeline.may_begin] == [True, False, True]
 
 
 def test_what_an_answer_may_hold_counts_until_it_leaves():
@@ -99,12 +105,13 @@ def test_what_an_answer_may_hold_counts_until_it_leaves():
     first, second = Slot(1), Slot(1)
     pipeline.begin(first)
     pipeline.begin(second)
+    may = [pipeline.may_begin]
     pipeline.charge(second, 5000)
-    assert not pipeline.may_begin
+    may.append(pipeline.may_begin)
     finish(pipeline, second, (b"x",))
-    assert not pipeline.may_begin, "it waits behind the first"
+    may.append(pipeline.may_begin)  # it waits behind the first
     finish(pipeline, first, (b"x",))
-    assert pipeline.may_begin
+    assert [*may, pipeline.may_begin] == [True, False, False, True]
     assert pipeline.bytes == 0
 
 

@@ -1,12 +1,16 @@
-"""Produce: checks before a partition is asked, and answers behind it (facts/kafka.md 1, 8)."""
+"""Produce: checks before a partition is asked, and answers behind it (facts/kafka.md 1, 8).
+
+The first request of a connection goes through the codec, later ones through the short cut; tests
+that are told `learnt` or send twice look at both ways.
+"""
 
 import struct
 
 import pytest
 
 from broker_fake_host import EPOCH, FakeHost
-from broker_wire import default_host, produce_frame, run
-from ottla.broker.client import Producer, produced
+from broker_wire import default_host, outcome, produce_frame, run
+from ottla.broker.client import Producer
 from ottla.broker.errors import ErrorCode
 from ottla.log.build import Codec, build_batch, seal
 
@@ -80,7 +84,7 @@ def test_a_batch_is_stored_and_answered_in_every_version(version):
         client = await wire.client()
         for expected in (0, 2, 4):  # the first by the codec, the others by the short cut
             batch = build_batch([b"a", b"b"])
-            answer = produced(await client.send_batch("t", 1, batch, version=version))
+            answer = outcome(await client.send_batch("t", 1, batch, version=version))
             assert answer == (E.NONE, expected, 0 if version >= 5 else -1)
         assert ends(wire.host) == [0, 6, 0]
 
@@ -98,7 +102,7 @@ def test_bad_batches(name, version, learnt):
         if learnt:
             await client.send_batch("t", 0, GOOD, version=version)
         before = ends(wire.host)
-        alone = produced(await client.send_batch("t", 0, records, version=version))
+        alone = outcome(await client.send_batch("t", 0, records, version=version))
         assert alone.error is error
         if error is not E.NONE:
             assert (alone.base_offset, alone.log_start_offset) == (-1, -1)
@@ -144,7 +148,7 @@ def test_codecs_below_version_7(version, codec, error, wide, learnt):
         client = await wire.client()
         if learnt:
             await client.send_batch("t", 0, GOOD, version=version)
-        alone = produced(await client.send_batch("t", 0, records, version=version))
+        alone = outcome(await client.send_batch("t", 0, records, version=version))
         assert alone.error is error
         both = errors(await request(client, ("t", 0, records), ("t", 1, GOOD), version=version))
         assert both == {("t", 0): error, ("t", 1): error if wide else E.NONE}
@@ -306,7 +310,7 @@ def test_the_partitions_outcome_is_passed_on():
                 await wire.tick()
             wire.host.complete(wire.host.held[0], error, **fields)
             base, start = fields.get("base_offset", -1), fields.get("log_start_offset", -1)
-            assert produced(await future) == (error, base, start)
+            assert outcome(await future) == (error, base, start)
 
     run(test, default_host(hold=True))
 

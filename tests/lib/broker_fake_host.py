@@ -38,9 +38,11 @@ class FakeReplica:
 
     @property
     def high_watermark(self) -> int:
+        """One past the last record."""
         return self.entries[-1].payload.last_offset + 1 if self.entries else 0
 
     def append(self, batch: Any) -> int:
+        """Stamp a batch, store it, tell who watches."""
         batch.stamp(self.high_watermark, EPOCH)
         self.entries.append(Entry(len(self.entries) + 1, EPOCH, EntryKind.BATCH, batch))
         for watch in self.watches:
@@ -50,6 +52,7 @@ class FakeReplica:
         return int(batch.base_offset)
 
     def first_index(self, offset: int) -> int:
+        """Index of the entry that holds this offset; 0 when there is none."""
         return next((e.index for e in self.entries if e.payload.last_offset >= offset), 0)
 
 
@@ -58,7 +61,7 @@ class FakeHost:
 
     def __init__(self, *, hold: bool = False, **settings: Any):
         self.node = NODE
-        self.cluster_id = "fake"
+        self.cluster_id: Any = "fake"
         self.config = ClusterConfig(**settings)
         self.hold = hold
         self.held: list[Any] = []
@@ -67,6 +70,9 @@ class FakeHost:
         self.controlled: list[Any] = []
         self.control_error = ErrorCode.NONE
         self.creation_delay = 0.0
+        self.leader_of_new = NODE
+        self.timers = 0
+        self.read_error: Exception | None = None
         self.nodes = [BrokerImage(1, "one", 9001), BrokerImage(2, "two", 9002)]
         self.controller_node = NODE
         self.leaders: dict[int, LeaderImage] = {}
@@ -80,6 +86,7 @@ class FakeHost:
     def add_topic(
         self, name: str, partitions: int = 1, *, hosted: bool = True, leader: int = NODE
     ) -> TopicImage:
+        """Make a topic; `hosted` says whether this node has its replicas."""
         first = 100 * (len(self.images) + 1)
         images = tuple(PartitionImage(p, first + p, (1, 2)) for p in range(partitions))
         topic_id = (len(self.images) + 1).to_bytes(16, "big")
@@ -91,6 +98,7 @@ class FakeHost:
         return self.images[name]
 
     def set_leader(self, name: str, partition: int, leader: int) -> None:
+        """Another node leads the partition now."""
         group = self.images[name].partitions[partition].group
         self.leaders[group] = replace(self.leaders[group], leader=leader)
 
@@ -102,30 +110,40 @@ class FakeHost:
     # -- Host
 
     def now(self) -> int:
+        """See `Host`."""
         return int(asyncio.get_running_loop().time() * 1_000_000)
 
     def wall_ms(self) -> int:
+        """See `Host`."""
         return 1_700_000_000_000
 
     def call_at(self, when: int, call: Callable[[], None]) -> Callable[[], None]:
+        """See `Host`."""
+        self.timers += 1
         return asyncio.get_running_loop().call_at(when / 1_000_000, call).cancel
 
     def topics(self) -> dict[str, TopicImage]:
+        """See `Host`."""
         return self.images
 
     def brokers(self) -> list[BrokerImage]:
+        """See `Host`."""
         return self.nodes
 
     def controller(self) -> int:
+        """See `Host`."""
         return self.controller_node
 
     def leader(self, group: int) -> LeaderImage:
+        """See `Host`."""
         return self.leaders[group]
 
     def replica(self, topic: str, partition: int) -> FakeReplica | None:
+        """See `Host`."""
         return self.replicas.get((topic, partition))
 
     def submit(self, replica: Any, ticket: Any) -> None:
+        """See `Host`."""
         self.submitted += 1
         if self.hold:
             self.held.append(ticket)
@@ -134,6 +152,9 @@ class FakeHost:
             self._complete(ticket, self.fail_with, {}, replica)
 
     def read(self, group: int, first: int, last: int, max_bytes: int) -> list[Entry]:
+        """See `Host`."""
+        if self.read_error is not None:
+            raise self.read_error
         replica = next(r for r in self.replicas.values() if r.group == group)
         found: list[Entry] = []
         size = 0
@@ -150,11 +171,12 @@ class FakeHost:
         done: Callable[[ErrorCode, dict[str, Any]], None],
         deadline: int,
     ) -> None:
+        """See `Host`."""
         self.controlled.append((command, deadline))
 
         def decide() -> None:
             if self.control_error is ErrorCode.NONE and command["type"] == "create_topic":
-                self.add_topic(command["name"])
+                self.add_topic(command["name"], leader=self.leader_of_new)
             done(self.control_error, {})
 
         if self.creation_delay:
@@ -163,6 +185,7 @@ class FakeHost:
             decide()
 
     def new_producer_id(self, done: Callable[[ErrorCode, int, int], None]) -> None:
+        """See `Host`."""
         done(ErrorCode.NONE, next(self.producer_ids), 0)
 
     # -- outcomes

@@ -1,4 +1,8 @@
-"""Harness of the wire tests: a listener over a fake node, real TCP, raw and decoding clients."""
+"""Harness of the wire tests: a listener over a fake node, real TCP, raw and decoding clients.
+
+A test is a coroutine function that takes a `Wire`; `run` gives it one and a time limit. What the
+loop's exception handler hears of fails the test, unless it takes it out of `Wire.failures`.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from broker_fake_host import FakeHost
-from ottla.broker.client import API_KEYS, Client, Exchange
+from ottla.broker.client import API_KEYS, Client, Exchange, Produced, produced
 from ottla.broker.server import Server
 from ottla.log.build import build_batch
 
@@ -106,6 +110,13 @@ class Raw:
     def close(self) -> None:
         """End the connection."""
         self.writer.close()
+
+
+def outcome(answer: Any) -> Produced:
+    """What a Produce response says of its first partition; there must be one."""
+    found = produced(answer)
+    assert found is not None
+    return found
 
 
 def frame(api: str, version: int, **fields: Any) -> bytes:
