@@ -1,4 +1,8 @@
-"""The facade's contract: what is refused when built, what one round hands out, what time does."""
+"""The facade's contract: what is refused when built, what one round hands out, what time does.
+
+The last test throws messages made of nonsense at members in every role: input of a peer is answered
+or ignored, it never raises. Fields are small numbers around those that mean something.
+"""
 
 from dataclasses import replace
 

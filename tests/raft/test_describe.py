@@ -1,4 +1,8 @@
-"""Descriptions say everything, in one line, and the diagrams show every row of their tables."""
+"""Descriptions say everything, in one line, and the diagrams show every row of their tables.
+
+Transcripts depend on these texts, so each form is pinned here once, where a change is easy to see,
+instead of in all golden files.
+"""
 
 import pytest
 

@@ -1,4 +1,8 @@
-"""Followers: answers in bundles, snapshots in chunks, and input that cannot be true."""
+"""Followers: answers in bundles, snapshots in chunks, and input that cannot be true.
+
+Rules of figures 2 and 13 that `test_figure_2.py` does not cover, and the line between the two kinds
+of wrong input: what no rule produces is ignored, what contradicts a committed entry asserts.
+"""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,8 @@
-"""The table of progress, and the flow of one leader towards one follower."""
+"""The table of progress, and the flow of one leader towards one follower.
+
+First the table, pair by pair; then what the leader sends in each state, with limits, silence, late
+and lost answers. Followers are played by the test.
+"""
 
 from itertools import product
 

@@ -1,4 +1,8 @@
-"""The index of the log against a model that is nothing but a list, and a disk that is another."""
+"""The index of the log against a model that is nothing but a list, and a disk that is another.
+
+Hypothesis appends, truncates, compacts and installs, and lets the model's disk finish its writes in
+order; after each step the index must agree with the list, and believe of the disk what is true.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The table of roles: every role with every trigger leads somewhere or is named impossible."""
+"""The table of roles: every role with every trigger leads somewhere or is named impossible.
+
+Then the core is made to walk each row by its inputs, so that a row nobody can reach, or one that
+the code does not follow, fails.
+"""
 
 from itertools import product
 

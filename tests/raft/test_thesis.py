@@ -1,4 +1,8 @@
-"""Sections of Ongaro's thesis that refine figure 2, sentence by sentence, on one core."""
+"""Sections of Ongaro's thesis that refine figure 2, sentence by sentence, on one core.
+
+One class per section; a test's name is the sentence. What the project adds to a section (late
+vouching instead of heartbeats, probing without bytes) stands beside it.
+"""
 
 import pytest
 
