@@ -140,7 +140,7 @@ def test_random_bodies_behind_good_headers(heads, data):
     deliver(sent, lambda: 1 << 20)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.lists(st.sampled_from(GOOD), min_size=1, max_size=4), st.data())
 def test_good_frames_with_a_few_bytes_changed(frames, data):
     sent = bytearray(b"".join(frames))
@@ -150,6 +150,7 @@ def test_good_frames_with_a_few_bytes_changed(frames, data):
     deliver(bytes(sent), lambda: 1 << 20)
 
 
+@settings(max_examples=50)
 @given(st.lists(st.sampled_from(GOOD), min_size=1, max_size=12), st.data())
 def test_any_cut_into_pieces_gives_the_same_answers(frames, data):
     sent = b"".join(frames)
