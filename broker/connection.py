@@ -176,15 +176,15 @@ class Connection(asyncio.BufferedProtocol):
             found = None
             if route is not None and route.shortcut is not None:
                 found = route.shortcut.read(view, start + 12, length, after)
-            if found is not None:
-                target, records = found
-                call = Call(self, route, correlation_id, target.client_id, size)  # type: ignore[arg-type]
-                pipeline.begin(call)
-                try:
-                    begin_produce(target, records, call)
-                except Exception as error:  # noqa: BLE001 - see _failed
-                    self._failed(call, error)
-            else:
+                if found is not None:
+                    target, records = found
+                    call = Call(self, route, correlation_id, target.client_id, size)
+                    pipeline.begin(call)
+                    try:
+                        begin_produce(target, records, call)
+                    except Exception as error:  # noqa: BLE001 - see _failed
+                        self._failed(call, error)
+            if found is None:
                 self._begin(view, start + 4, after)
             start = after
             if len(pipeline.ready) > SEND_AFTER:
