@@ -195,7 +195,7 @@ class RaftCore:
     # -- outputs
 
     def has_ready(self) -> bool:
-        """Whether `ready` would ask for something."""
+        """Whether `ready` may ask for something; False means that it would not."""
         return self._state.outbox.dirty
 
     def ready(self) -> Ready:
@@ -215,6 +215,15 @@ class RaftCore:
         if isinstance(role, Leader):
             return leadership.deadline(role)
         return election.deadline(state, role)
+
+    @property
+    def work_deadline(self) -> Micros | None:
+        """`deadline` without what hearing of the leader, or of a quorum, keeps putting off: a
+        follower's election and a leader's check-quorum. For drivers that know they are heard."""
+        role = self._state.role
+        if isinstance(role, Leader):
+            return leadership.work_deadline(role)
+        return None if role.role is Role.FOLLOWER else self.deadline
 
     # -- state to read
 

@@ -27,9 +27,15 @@ from ottla.raft.types import LogIndex, Micros, NodeId
 
 def deadline(leader: Leader) -> Micros | None:
     """The earliest of the leader's timers."""
-    due = leader.check_at
-    if leader.retransmit_at is not None and (due is None or leader.retransmit_at < due):
-        due = leader.retransmit_at
+    due, check_at = work_deadline(leader), leader.check_at
+    if due is None or check_at is None:
+        return due if check_at is None else check_at
+    return min(due, check_at)
+
+
+def work_deadline(leader: Leader) -> Micros | None:
+    """The earliest of the leader's timers, check-quorum left out."""
+    due = leader.retransmit_at
     if leader.barriers:
         expires_at = leader.barriers[0].expires_at
         due = expires_at if due is None else min(due, expires_at)

@@ -224,7 +224,7 @@ class RaftLog:
         """Replace everything by a snapshot received from the leader; it is not persisted yet."""
         for write in self._writes:
             write.durable_to = 0
-        persisted = min(self.persisted, meta.index)
+        persisted = min(self.persisted, meta.index - 1)  # what is there at `index` is another entry
         self._begin_behind(meta)
         self.persisted = persisted
         self.voters = meta.voters

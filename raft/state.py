@@ -236,7 +236,7 @@ class RaftState:
         self.commit: LogIndex = log.first_index - 1
         """A snapshot holds only what was committed; what follows it is learnt again."""
         self.clock: Micros = now
-        """The latest time any input named."""
+        """The time that the last input named; only the retransmission timer is armed by it."""
         self.tickets = 0
         """Barriers asked for so far. Never reset, so a late answer cannot count for a new one."""
         self.outbox = Outbox(hard_state)

@@ -9,6 +9,7 @@ who led, who voted, what was appended and what was committed, and asserts:
 * leader completeness: a leader holds every entry committed in an earlier term,
 * state machine safety: one payload per committed index,
 * commit never falls (within a life), never exceeds the log, and is never truncated,
+* what a core believes to be on its disk is there, and no write under way will replace it,
 * a leader's commit is durable on a majority of disks; terms on disk never fall.
 """
 
@@ -42,6 +43,7 @@ class Watch:
         if ready.soft is not None and ready.soft.role is Role.LEADER:
             self._see_leader(member, ready.soft.term)
         self._see_commit(member, ready)
+        self._see_persisted(member)
 
     def on_durable(self, member: Member, ready: Ready) -> None:
         """A write finished; what waited for it leaves next, unless the member crashes."""
@@ -81,6 +83,15 @@ class Watch:
                 assert known[1] == before, (
                     f"{entry.index}/{entry.term} follows {known[1]}, {before}"
                 )
+
+    def _see_persisted(self, member: Member) -> None:
+        index = member.core.log.persisted
+        term = member.core.log.term_at(index)
+        if term is not None:  # else a snapshot took its place and is still being written
+            assert member.disk.holds(index, term), f"{member.node}: {index}/{term} is not on disk"
+        for write in member.writes:
+            for appended in write.ready.append:
+                assert appended.first > index, f"{member.node}: {index} will be overwritten"
 
     def _see_votes(self, member: Member, ready: Ready) -> None:
         for message in ready.messages:

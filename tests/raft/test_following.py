@@ -123,6 +123,14 @@ class TestSnapshot:
         ready = lone.step(lone.append((9, 1), [1]))
         assert only(AppendReply, ready.messages_after).match == 10
 
+    def test_it_counts_as_persisted_only_when_it_is_written(self) -> None:
+        """An entry of another term may lie at its index on the disk until then."""
+        lone = Lone([1] * 10, term=2)
+        ready = lone.step(self.chunk(lone, 0, b"abcdef", snapshot_term=2), hold=True)
+        assert lone.core.log.persisted == 8
+        lone.finish(ready)
+        assert lone.core.log.persisted == 9
+
     def test_entries_of_the_same_round_are_overtaken(self) -> None:
         lone = Lone()
         ready = lone.step(lone.append((1, 0), [1]), self.chunk(lone, 0, b"abcdef"))
