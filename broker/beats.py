@@ -256,6 +256,16 @@ class BeatBook:
         seen = self._seen.get(peer)
         return peer == self._node or (seen is not None and now - seen <= within)
 
+    def heard(self, peer: NodeId) -> Micros | None:
+        """When a beat of `peer` last vouched for its claims; None before the first."""
+        incoming = self._incoming.get(peer)
+        return None if incoming is None else incoming.heard
+
+    def acknowledged(self, peer: NodeId) -> Micros | None:
+        """When the beat was sent that `peer` acknowledged last; None before the first."""
+        outgoing = self._outgoing.get(peer)
+        return None if outgoing is None else outgoing.acknowledged
+
     def forget(self, group: GroupId) -> None:
         """The group is gone (deleted): claim nothing, believe nobody, vouch for nothing."""
         self.not_leading(group)

@@ -173,6 +173,11 @@ class Outgoing:
             return None
         return self._vouched_at
 
+    @property
+    def acknowledged(self) -> Micros | None:
+        """When the beat was sent that the peer acknowledged last."""
+        return self._vouched_at
+
     def _tell(self, item: BeatItem) -> None:
         self._told[item.group] = item
         self._pending[item.group] = self._generation + 1

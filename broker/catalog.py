@@ -226,6 +226,7 @@ class Catalog:
 def created(topic: TopicImage) -> dict[str, Any]:
     """The answer to create_topic."""
     return {
+        "name": topic.name,
         "topic_id": topic.topic_id,
         "partitions": len(topic.partitions),
         "replication_factor": len(topic.partitions[0].replicas),

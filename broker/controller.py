@@ -66,6 +66,8 @@ class Controller:
         """`nodes` are all nodes of the cluster: where new partitions may be placed."""
         assert compact_every > 0, f"a snapshot every {compact_every} entries"
         self.outbox = Outbox()
+        self._touched: dict[str, None] | None = {}
+        """Topics created or deleted since the node last asked; None: any may have been."""
         self.compaction: Compaction | None = None
         self.applied: LogIndex = 0
         self.last_index: LogIndex = 0
@@ -117,6 +119,11 @@ class Controller:
     def deleted(self, group: GroupId) -> bool:
         """Whether this group's partition was deleted: its replica and log may go, for good."""
         return self._catalog.deleted(group)
+
+    def take_touched(self) -> Sequence[str] | None:
+        """Names of the topics created or deleted since the last call; None: look at all of them."""
+        touched, self._touched = self._touched, {}
+        return None if touched is None else tuple(touched)
 
     # ---- tickets
 
@@ -242,6 +249,9 @@ class Controller:
     def _apply_command(self, entry: Entry) -> None:
         command = msgpack.unpackb(cast(bytes, entry.payload))
         outcome = self._catalog.apply(entry.index, command)
+        name = outcome.result.get("name")
+        if name is not None and self._touched is not None:
+            self._touched[name] = None
         number = self._proposed.pop(entry.index, None)
         if number is not None:
             assert entry.term == self._term, (
@@ -253,6 +263,7 @@ class Controller:
     def restore(self, snapshot: Snapshot) -> None:
         """Replace the catalog. Raises `SnapshotFormatError` if another version wrote it."""
         self._catalog = Catalog.decode(self._cluster_id, snapshot.data)
+        self._touched = None
         self.applied = self.last_index = self._compacted = snapshot.meta.index
         self.compaction = None
 

@@ -38,7 +38,7 @@ from ottla.broker.seat import Seat
 from ottla.broker.server import Server
 from ottla.broker.transport.in_process import Network
 from ottla.idempotency.id_blocks import IdBlock, IdPool
-from ottla.log.store import LogStore
+from ottla.log.store import LogStore, Write
 from ottla.log.types import Millis, ProducerEpoch, ProducerId
 from ottla.raft.roles import Role
 from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId
@@ -87,6 +87,8 @@ class Node:
         self._started: Micros = monotonic_micros()
         self._controller_leader: NodeId = 0
         self._catalog_version = -1
+        self._hosted: dict[str, list[GroupId]] = {}
+        """Groups hosted here, by the topic they are of."""
         self._early: dict[GroupId, deque[Any]] = {}
         self._held: list[tuple[NodeId, Any]] = []
         seed = None if config.seed is None else config.seed * 1009 + node
@@ -199,19 +201,39 @@ class Node:
 
     def _reconcile(self) -> None:
         """Host exactly the replicas that the controller placed here."""
-        seats, machine = self.runner.seats, self.controller_machine
-        for group in [each for each in seats if machine.deleted(each)]:
-            self.runner.remove(group)
-            self.store.append([self.factory.deletion(group)])
-        for topic in machine.topics.values():
-            for partition in topic.partitions:
-                if self.node in partition.replicas and partition.group not in seats:
-                    self._host(topic, partition.group, partition.replicas)
+        machine = self.controller_machine
+        touched = machine.take_touched()
+        if touched is None:
+            touched = tuple(dict.fromkeys([*self._hosted, *machine.topics]))
+        for name in touched:
+            self._drop_deleted(name)
+            topic = machine.topics.get(name)
+            if topic is not None:
+                self._host(topic)
+        self.store.append(self.factory.leftovers(machine.deleted))
 
-    def _host(self, topic: TopicImage, group: GroupId, replicas: Sequence[NodeId]) -> None:
-        seat = self.runner.add(self.factory.partition(topic, group, replicas, monotonic_micros()))
-        for message in self._early.pop(group, ()):
-            self.runner.submit(seat, message)
+    def _drop_deleted(self, name: str) -> None:
+        """Let go of what this node hosts of a topic of that name, if it is deleted."""
+        groups = self._hosted.get(name, [])
+        gone = [each for each in groups if self.controller_machine.deleted(each)]
+        for group in gone:
+            self.runner.remove(group)
+        self.store.append([Write(group, delete=True) for group in gone])
+        self._hosted[name] = [each for each in groups if each not in gone]
+        if not self._hosted[name]:
+            del self._hosted[name]
+
+    def _host(self, topic: TopicImage) -> None:
+        """Open the replicas of a topic that belong here and are not open yet."""
+        for image in topic.partitions:
+            group = image.group
+            if self.node not in image.replicas or group in self.runner.seats:
+                continue
+            replica = self.factory.partition(topic, group, image.replicas, monotonic_micros())
+            seat = self.runner.add(replica)
+            self._hosted.setdefault(topic.name, []).append(group)
+            for message in self._early.pop(group, ()):
+                self.runner.submit(seat, message)
 
     def _role_changed(self, seat: Seat) -> None:
         if seat.group == CONTROLLER_GROUP and seat.soft.leader:

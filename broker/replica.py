@@ -102,6 +102,13 @@ class Replica:
             return mine if machine is None else machine
         return min(mine, machine)
 
+    def work_deadline(self) -> Micros | None:
+        """The same, without what a peer that was heard puts off: elections, quorum checks."""
+        mine, machine = self.core.work_deadline, self.machine.deadline()
+        if mine is None or machine is None:
+            return mine if machine is None else machine
+        return min(mine, machine)
+
     # --- the turn -----------------------------------------------------------------------------
 
     def turn(self, now: Micros) -> Effects:

@@ -8,7 +8,7 @@ it is committed it learns from the leader.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from ottla.broker.config import ClusterConfig
@@ -75,10 +75,12 @@ class ReplicaFactory:
         machine = Partition(settings, InSync(config.replica_lag_ms * 1000, replicas, self._node))
         return self._make(group, replicas, machine, now)
 
-    def deletion(self, group: GroupId) -> Write:
-        """The write that forgets a group for good."""
-        self._stored.pop(group, None)
-        return Write(group, delete=True)
+    def leftovers(self, deleted: Callable[[GroupId], bool]) -> list[Write]:
+        """Writes that forget what the store still remembers of groups deleted meanwhile."""
+        gone = [each for each in self._stored if deleted(each)]
+        for group in gone:
+            del self._stored[group]
+        return [Write(group, delete=True) for group in gone]
 
     def _make(
         self, group: GroupId, voters: Sequence[NodeId], machine: Machine, now: Micros

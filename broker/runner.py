@@ -23,17 +23,15 @@ from ottla.broker.commands import ProduceTicket, Ticket
 from ottla.broker.config import ClusterConfig
 from ottla.broker.effects import EntriesRead
 from ottla.broker.errors import ErrorCode
+from ottla.broker.lookout import Lookout
 from ottla.broker.replica import Replica
 from ottla.broker.scheduler import Scheduler
 from ottla.broker.seat import Seat, Turn
 from ottla.broker.syncing import Syncer
-from ottla.broker.timers import TimerQueue
 from ottla.log.errors import CompactedError, StoreError
 from ottla.log.store import LogStore, Write
 from ottla.raft.messages import (
     AppendEntries,
-    Heartbeat,
-    HeartbeatReply,
     InstallSnapshot,
     Message,
     RequestVote,
@@ -93,7 +91,7 @@ class Runner:
         self._scheduler = scheduler
         self._now = now
         self._loop = loop
-        self._timers: TimerQueue[GroupId] = TimerQueue()
+        self.lookout = Lookout(node, config, beats=beats, seats=self.seats, wake=self.wake)
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at: Micros = 0
         self._dirty: list[Seat] = []
@@ -122,7 +120,7 @@ class Runner:
     def remove(self, group: GroupId) -> None:
         """Let a replica go; its store is the caller's to delete."""
         if self.seats.pop(group, None) is not None:
-            self._timers.set(group, None)
+            self.lookout.forget(group)
             self.beats.forget(group)
             self.beats.term_moved(group)
 
@@ -146,7 +144,7 @@ class Runner:
         if seat is None:
             return False
         if isinstance(message, RequestVote):
-            self._vouch(seat)
+            self.lookout.vouch(seat)
         self.submit(seat, message)
         return True
 
@@ -215,6 +213,7 @@ class Runner:
         replica = seat.replica
         if replica.soft is not seat.soft:
             seat.soft = replica.soft
+            self.lookout.doubt(seat)
             self._tell_beats(seat)
             self.on_role(seat)
         if replica.core.term != seat.term:
@@ -232,7 +231,7 @@ class Runner:
             self.on_applied(seat)
         if seat.urgent and seat.soft.role is Role.LEADER:
             self.beats.urgent(seat.group)
-        self._timers.set(seat.group, replica.deadline())
+        self.lookout.after_turn(seat)
 
     def _tell_beats(self, seat: Seat) -> None:
         soft, core = seat.soft, seat.replica.core
@@ -266,32 +265,25 @@ class Runner:
 
     def on_beat(self, beat: Beat) -> None:
         """Another node vouches for the groups it leads."""
-        ack, heartbeats = self.beats.on_beat(beat, self._now(), self._term_of)
+        now = self._now()
+        ack, heartbeats = self.beats.on_beat(beat, now, self._term_of)
         for heartbeat in heartbeats:
             self.submit(self.seats[heartbeat.group], heartbeat)
+        if beat.items or beat.full:
+            self.lookout.beat_taken(beat, now)
         self._sender.send(self.node, ack.to, ack)
 
     def on_beat_ack(self, ack: BeatAck) -> None:
         """Another node follows the groups we lead."""
-        for message in self.beats.on_ack(ack, self._now()):
+        now = self._now()
+        for message in self.beats.on_ack(ack, now):
             self.receive(message)
+        if ack.higher_terms:
+            self.lookout.ack_taken(ack, now)
 
     def _term_of(self, group: GroupId) -> Term | None:
         seat = self.seats.get(group)
         return None if seat is None else seat.replica.core.term
-
-    def _vouch(self, seat: Seat) -> None:
-        """Tell the core what beats vouched for since it last asked."""
-        core, group = seat.replica.core, seat.group
-        if core.role is Role.LEADER:
-            for peer, heard in self.beats.replies_vouched(group):
-                reply = HeartbeatReply(group, peer, self.node, core.term)
-                seat.replica.vouch(reply, heard)
-            return
-        vouched = self.beats.vouched(group)
-        if vouched is not None:
-            leader, term, heard = vouched
-            seat.replica.vouch(Heartbeat(group, leader, self.node, term, 0), heard)
 
     # --- durable, or not ----------------------------------------------------------------------
 
@@ -329,7 +321,7 @@ class Runner:
     def _arm(self) -> None:
         """One alarm for everything this node waits for."""
         at = self.beats.deadline()
-        first = self._timers.next()
+        first = self.lookout.next()
         if first is not None and first < at:
             at = first
         if self.syncer.due is not None and self.syncer.due < at:
@@ -349,14 +341,7 @@ class Runner:
         self._check_stall(now)
         for beat in self.beats.due(now):
             self._sender.send(self.node, beat.to, beat)
-        for group in self._timers.pop_due(now):
-            seat = self.seats[group]
-            self._vouch(seat)
-            due = seat.replica.deadline()
-            if (due is None or due > now) and not seat.replica.core.has_ready():
-                self._timers.set(group, due)
-            else:
-                self.wake(seat)
+        self.lookout.due(now)
         self.syncer.poll()
         self._arm()
 

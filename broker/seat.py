@@ -10,7 +10,17 @@ from ottla.raft.types import GroupId, LogIndex, Term
 class Seat:
     """A replica's place in its runner, with what the runner remembers about it."""
 
-    __slots__ = ("applied", "commit", "dirty", "group", "replica", "soft", "term", "urgent")
+    __slots__ = (
+        "applied",
+        "commit",
+        "dirty",
+        "group",
+        "replica",
+        "soft",
+        "term",
+        "trusting",
+        "urgent",
+    )
 
     def __init__(self, replica: Replica, urgent: bool):
         self.replica = replica
@@ -20,6 +30,8 @@ class Seat:
         self.applied: LogIndex = 0
         self.commit: LogIndex = 0
         self.term: Term = replica.core.term
+        self.trusting = False
+        """See `lookout.py`."""
         self.urgent = urgent
         """Its followers hear of a commit at once, not with the next beat."""
 

@@ -40,7 +40,7 @@ class Topic:
         if not name or len(numbers) > 2 or not well_formed:
             raise ConfigError(f"topic {text!r} is not NAME:PARTITIONS:RF, such as orders:3:3")
         counts = [int(each) for each in numbers]
-        return cls(name, *counts)
+        return cls(name, counts[0] if counts else 1, counts[1] if len(counts) == 2 else None)
 
     def command(self, nodes: int, default_factor: int) -> dict[str, Any]:
         """The controller command that creates it on a cluster of `nodes` nodes."""

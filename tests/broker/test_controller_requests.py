@@ -100,7 +100,12 @@ def test_a_topic_is_what_was_asked_for():
         create("t", partitions=3, replication_factor=2, configs={"retention.ms": "-1"})
     )
     topic = driver.machine.topics["t"]
-    assert result == {"topic_id": topic.topic_id, "partitions": 3, "replication_factor": 2}
+    assert result == {
+        "name": "t",
+        "topic_id": topic.topic_id,
+        "partitions": 3,
+        "replication_factor": 2,
+    }
     assert topic.configs == {"retention.ms": "-1"}
     assert [part.partition for part in topic.partitions] == [0, 1, 2]
     assert [part.group for part in topic.partitions] == [1, 2, 3]

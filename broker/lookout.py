@@ -1,0 +1,162 @@
+"""`Lookout`: when each replica of a node must be looked at though nothing arrives for it.
+
+Every replica has deadlines: an election, a retransmission, an overdue client. They stand in one
+timer queue. A *look* first lets the beats vouch (for a follower: its leader was heard; for a
+leader: its followers were), which usually moves the deadline on, and only then gives the replica a
+turn if something is really due.
+
+With a thousand idle partitions even looking is too much. So a look that finds a replica vouched for
+*trusts* the peers concerned and takes its election or quorum deadline out of the queue. It comes
+back when there is reason for doubt, and nothing is decided by trust itself:
+
+| doubt | how it is noticed |
+|---|---|
+| a peer fell silent | `silent_peers`, asked at every beat: all who trust it are looked at |
+| a peer claims something else, or no longer | the items of its beat, or a full beat |
+| a peer stopped following in a group | the groups its acknowledgement names |
+| the replica's own role, term or leader changed | `doubt` by the runner |
+
+A leader that is trusted is still looked at twice per lag time, so that idle followers stay in sync.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from ottla.broker.beats import Beat, BeatAck, BeatBook
+from ottla.broker.config import ClusterConfig
+from ottla.broker.seat import Seat
+from ottla.broker.timers import TimerQueue
+from ottla.raft.messages import Heartbeat, HeartbeatReply
+from ottla.raft.quorum import majority
+from ottla.raft.roles import Role
+from ottla.raft.types import GroupId, Micros, NodeId
+
+
+class Lookout:
+    """See the module's text. `seats` are the node's replicas, `wake` gives one a turn."""
+
+    def __init__(
+        self,
+        node: NodeId,
+        config: ClusterConfig,
+        *,
+        beats: BeatBook,
+        seats: Mapping[GroupId, Seat],
+        wake: Callable[[Seat], None],
+    ):
+        self._node = node
+        self._beats = beats
+        self._seats = seats
+        self._wake = wake
+        self._timers: TimerQueue[GroupId] = TimerQueue()
+        # Silence is noticed well before any election or quorum deadline.
+        self._patience: Micros = config.election_timeout_ms * 1000 // 2
+        self._lag_look: Micros = max(config.replica_lag_ms * 1000 // 2, self._patience)
+        self._led_by: dict[NodeId, dict[GroupId, None]] = {}
+        self._followed_by: dict[NodeId, dict[GroupId, None]] = {}
+
+    # --- the queue ----------------------------------------------------------------------------
+
+    def next(self) -> Micros | None:
+        """When the next look is due."""
+        return self._timers.next()
+
+    def after_turn(self, seat: Seat) -> None:
+        """A replica took a turn: its deadlines may have moved. Hot path."""
+        replica = seat.replica
+        due = replica.work_deadline() if seat.trusting else replica.deadline()
+        self._timers.set(seat.group, due)
+
+    def forget(self, group: GroupId) -> None:
+        """The replica is gone."""
+        self._timers.set(group, None)
+
+    def due(self, now: Micros) -> None:
+        """Look at everything that is due, and at all who trust a peer that fell silent."""
+        for group in self._timers.pop_due(now):
+            self._look(self._seats[group], now)
+        self._look_again(self._left_alone(now), now)
+
+    def _look(self, seat: Seat, now: Micros) -> None:
+        self.vouch(seat)
+        replica = seat.replica
+        seat.trusting = self._may_trust(seat, now)
+        due = replica.work_deadline() if seat.trusting else replica.deadline()
+        if replica.core.has_ready() or (due is not None and due <= now):
+            self._wake(seat)
+            return
+        if seat.trusting and replica.leading:
+            due = now + self._lag_look if due is None else min(due, now + self._lag_look)
+        self._timers.set(seat.group, due)
+
+    def _look_again(self, groups: Iterable[GroupId], now: Micros) -> None:
+        for group in groups:
+            seat = self._seats.get(group)
+            if seat is not None:
+                self._look(seat, now)
+
+    # --- vouching -----------------------------------------------------------------------------
+
+    def vouch(self, seat: Seat) -> None:
+        """Tell the core what beats vouched for since it last asked."""
+        core, group = seat.replica.core, seat.group
+        if core.role is Role.LEADER:
+            for peer, heard in self._beats.replies_vouched(group):
+                reply = HeartbeatReply(group, peer, self._node, core.term)
+                seat.replica.vouch(reply, heard)
+            return
+        vouched = self._beats.vouched(group)
+        if vouched is not None:
+            leader, term, heard = vouched
+            seat.replica.vouch(Heartbeat(group, leader, self._node, term, 0), heard)
+
+    def _may_trust(self, seat: Seat, now: Micros) -> bool:
+        """Whether beats vouch for this replica right now; remembers whom it relies on."""
+        core, group = seat.replica.core, seat.group
+        if core.role is Role.LEADER:
+            heard = [
+                peer for peer, at in self._beats.replies_vouched(group) if now - at < self._patience
+            ]
+            if len(heard) + 1 < majority(len(core.voters)):
+                return False
+            for peer in heard:
+                self._followed_by.setdefault(peer, {})[group] = None
+            return True
+        vouched = self._beats.vouched(group)
+        if core.role is not Role.FOLLOWER or vouched is None:
+            return False
+        leader, term, at = vouched
+        if (leader, term) != (core.leader, core.term) or now - at >= self._patience:
+            return False
+        self._led_by.setdefault(leader, {})[group] = None
+        return True
+
+    # --- doubt --------------------------------------------------------------------------------
+
+    def doubt(self, seat: Seat) -> None:
+        """The replica's role, term or leader changed: trust has to be found anew."""
+        seat.trusting = False
+
+    def beat_taken(self, beat: Beat, now: Micros) -> None:
+        """A peer said what it leads; what it says anew, or no longer, is looked at."""
+        if beat.full:
+            self._look_again(self._led_by.pop(beat.sender, ()), now)
+        self._look_again([item.group for item in beat.items], now)
+
+    def ack_taken(self, ack: BeatAck, now: Micros) -> None:
+        """A peer does not follow in the groups it names."""
+        self._look_again([group for group, _ in ack.higher_terms], now)
+
+    def _left_alone(self, now: Micros) -> list[GroupId]:
+        """Groups that trust a peer of which nothing was heard for too long."""
+        left: list[GroupId] = []
+        for trusted, last in (
+            (self._led_by, self._beats.heard),
+            (self._followed_by, self._beats.acknowledged),
+        ):
+            for peer in tuple(trusted):
+                at = last(peer)
+                if at is None or now - at >= self._patience:
+                    left.extend(trusted.pop(peer))
+        return left
