@@ -190,10 +190,14 @@ class Connection(asyncio.BufferedProtocol):
             if len(pipeline.ready) > SEND_AFTER:
                 self._send()
         if end - start >= 4:
-            (size,) = _SIZE.unpack_from(view, start)
-            if size < _SMALLEST_FRAME or size > self._max_frame:
-                self._refuse(f"a frame of {size} bytes, limit {self._max_frame}")
+            self._check_size(view, start)
         return end if pipeline.doomed else start
+
+    def _check_size(self, view: memoryview, start: int) -> None:
+        """Refuse a frame whose size alone tells that it is none, before any more of it comes."""
+        (size,) = _SIZE.unpack_from(view, start)
+        if size < _SMALLEST_FRAME or size > self._max_frame:
+            self._refuse(f"a frame of {size} bytes, limit {self._max_frame}")
 
     def _begin(self, view: memoryview, start: int, end: int) -> None:
         """Decode one request the general way, and hand it to its handler."""
