@@ -177,7 +177,15 @@ class AsyncCluster:
             raise NodeStateError(f"there is no node {node}; nodes are 1 to {len(self._ids)}")
 
     def _running(self) -> list[Node]:
-        return [life for node, life in self._lives.items() if self._states.get(node) != "paused"]
+        """Nodes that can take part now; at least one. Raises `NodeStateError`."""
+        running = [
+            life
+            for node, life in self._lives.items()
+            if self._states.get(node) == "running" and life.failed is None
+        ]
+        if not running:
+            raise NodeStateError("no node is running; restart, resume or heal one first")
+        return running
 
     def describe(self) -> ClusterDescription:
         """Everything there is to see."""

@@ -96,6 +96,8 @@ class Runner:
         self._alarm_at: Micros = 0
         self._dirty: list[Seat] = []
         self._marked = False
+        self._unsaid: list[Turn] = []
+        """Turns that became durable while this node was paused."""
         self._closed = False
         self.syncer: Syncer[Turn] = Syncer(
             store,
@@ -289,6 +291,9 @@ class Runner:
 
     def _durable(self, covered: Sequence[Turn]) -> None:
         """What these turns wrote is on disk: say so, to the others and to the cores."""
+        if self.paused:
+            self._unsaid.extend(covered)
+            return
         now = self._now()
         for turn in covered:
             effects = turn.effects
@@ -366,6 +371,8 @@ class Runner:
     def resume(self) -> None:
         """Go on where `pause` stopped."""
         self.paused = False
+        unsaid, self._unsaid = self._unsaid, []
+        self._durable(unsaid)
         if not self._marked:
             self._marked = True
             self._scheduler.mark(self)
