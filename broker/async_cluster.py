@@ -12,15 +12,16 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from ottla.broker.config import ClusterConfig
 from ottla.broker.counters import Counters
 from ottla.broker.description import (
     ClusterDescription,
-    PartitionDescription,
     describe_node,
     describe_partition,
+    leading_seat,
+    seats_of,
 )
 from ottla.broker.errors import (
     ClusterTimeoutError,
@@ -33,7 +34,6 @@ from ottla.broker.errors import (
 from ottla.broker.events import EventLog
 from ottla.broker.host import PartitionImage
 from ottla.broker.node import Node, monotonic_micros
-from ottla.broker.partition import Partition
 from ottla.broker.scheduler import Scheduler
 from ottla.broker.seat import Seat
 from ottla.broker.stages import Stages, replicate_in_stages
@@ -196,15 +196,14 @@ class AsyncCluster:
         freshest = max(
             self._lives.values(), key=lambda each: each.controller_machine.applied, default=None
         )
-        topics: dict[str, list[PartitionDescription]] = {}
-        if freshest is not None:
-            for topic in freshest.topics().values():
-                topics[topic.name] = [
-                    describe_partition(
-                        topic.name, each, self._seats(each), self._leading_seat(each)
-                    )
-                    for each in topic.partitions
-                ]
+        images = {} if freshest is None else freshest.topics()
+        topics = {
+            name: [
+                describe_partition(name, each, self._seats(each), self._leading_seat(each))
+                for each in topic.partitions
+            ]
+            for name, topic in images.items()
+        }
         return ClusterDescription(
             self.cluster_id,
             0 if freshest is None else freshest.controller(),
@@ -216,24 +215,10 @@ class AsyncCluster:
         )
 
     def _seats(self, image: PartitionImage) -> list[tuple[int, Seat]]:
-        found = ((node, self._lives.get(node)) for node in image.replicas)
-        return [
-            (node, life.runner.seats[image.group])
-            for node, life in found
-            if life is not None and image.group in life.runner.seats
-        ]
+        return seats_of(image, self._lives)
 
     def _leading_seat(self, image: PartitionImage) -> tuple[int, Seat] | None:
-        """The replica that leads in the highest term and serves."""
-        leading = [
-            (seat.soft.term, node, seat)
-            for node, seat in self._seats(image)
-            if seat.replica.leading and cast(Partition, seat.replica.machine).state.synced
-        ]
-        if not leading:
-            return None
-        _, node, seat = max(leading, key=lambda each: each[:2])
-        return node, seat
+        return leading_seat(self._seats(image))
 
     # --- topics -------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ with its leader, leader epoch, offsets and how far each replica is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, cast
 
@@ -100,6 +100,29 @@ def _partition_line(partition: PartitionDescription) -> str:
         f"{partition.high_watermark} in sync {list(partition.in_sync)} "
         f"(node:role+term applied/last: {members})"
     )
+
+
+def seats_of(image: PartitionImage, lives: Mapping[int, Node]) -> list[tuple[int, Seat]]:
+    """The replicas of a partition on the nodes that are alive, with their nodes."""
+    found = ((node, lives.get(node)) for node in image.replicas)
+    return [
+        (node, life.runner.seats[image.group])
+        for node, life in found
+        if life is not None and image.group in life.runner.seats
+    ]
+
+
+def leading_seat(seats: Sequence[tuple[int, Seat]]) -> tuple[int, Seat] | None:
+    """The replica that leads in the highest term and serves, with its node."""
+    leading = [
+        (seat.soft.term, node, seat)
+        for node, seat in seats
+        if seat.replica.leading and cast(Partition, seat.replica.machine).state.synced
+    ]
+    if not leading:
+        return None
+    _, node, seat = max(leading, key=lambda each: each[:2])
+    return node, seat
 
 
 def describe_node(number: int, node: Node | None, state: str) -> NodeDescription:
