@@ -17,8 +17,8 @@ The algorithm is that of Redpanda's issue 5054 (mission-R1 to R5), as one pass w
     enqueued   every entry of the list has its index: its order is certain
 
 The mutex is handed on when its holder joins the list, not after: the list is proposed in the same
-breath and gets its places or fails as one, so between the two nothing can be decided otherwise. That
-is how requests of one producer that arrive together leave as one append.
+breath and gets its places or fails as one, so nothing can be decided otherwise in between. That is
+how requests of one producer that arrive together leave as one append.
 
 Why the queue and the mutex are real: a full byte budget, a pending sync or a barrier make the way
 from *evaluate* to *enqueued* take time, and leadership may move meanwhile. Then the condition
@@ -223,6 +223,10 @@ class Admission:
         """Queue a decision of the state machine behind what is already admitted."""
         self._queue.append(CommandItem(payload, ticket))
 
+    def restless(self) -> bool:
+        """Whether `take` or `take_barriers` may have something."""
+        return len(self._queue) > 0 or len(self._gaps) > 0
+
     def take(self, inflight_bytes: int) -> Proposals | None:
         """As much of the queue as the byte budget allows; at least one when nothing is under way.
 
@@ -234,21 +238,23 @@ class Admission:
         budget = state.settings.leader_queue_bytes
         offset = state.index.next_offset
         proposals: list[Proposal] = []
-        while self._queue:
-            item = self._queue[0]
-            payload = item.batch if isinstance(item, ProduceTicket) else item.payload
+        queue, taken = self._queue, self._taken
+        while queue:
+            item = queue[0]
+            payload = item.batch.data if isinstance(item, ProduceTicket) else item.payload
             size = len(payload) + ENTRY_OVERHEAD_BYTES
             if inflight_bytes and inflight_bytes + size > budget:
                 break
             inflight_bytes += size
-            self._queue.popleft()
-            self._taken.append(item)
+            queue.popleft()
+            taken.append(item)
             if isinstance(item, ProduceTicket):
-                item.batch.stamp(offset, state.term)
-                offset += item.batch.last_offset_delta + 1
-                proposals.append(Proposal(EntryKind.BATCH, item.batch))
+                batch = item.batch
+                batch.stamp(offset, state.term)
+                offset += batch.last_offset_delta + 1
+                proposals.append(Proposal(EntryKind.BATCH, batch))
                 if item.in_flight is not None:
-                    self._release(item.batch.producer_id)
+                    self._release(batch.producer_id)
             else:
                 proposals.append(Proposal(EntryKind.COMMAND, item.payload))
         return Proposals(state.term, proposals) if proposals else None

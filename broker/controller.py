@@ -188,6 +188,10 @@ class Controller:
 
     # ---- the way into the log
 
+    def restless(self) -> bool:
+        """Whether commands wait for their place in the log."""
+        return len(self._queue) > 0
+
     def take_proposals(self, inflight_bytes: int, now: Micros) -> Proposals | None:
         """Queued commands in order of arrival, up to the leader queue's budget in bytes."""
         budget = self._config.leader_queue_bytes - inflight_bytes

@@ -74,6 +74,9 @@ class Machine(Protocol):
     def deadline(self) -> Micros | None:
         """The next point in time at which `tick` has something to do."""
 
+    def restless(self) -> bool:
+        """Whether `take_proposals` or `take_barriers` may have something."""
+
     def take_proposals(self, inflight_bytes: int, now: Micros) -> Proposals | None:
         """What may be proposed now, given the bytes proposed and not yet committed."""
 

@@ -45,6 +45,8 @@ from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId
 
 EARLY_MESSAGES = 10_000
 """Messages kept for groups this node has not heard of yet (the controller's log may lag)."""
+_BETWEEN_NODES = frozenset({Beat, BeatAck, ControlRequest, ControlResponse})
+"""Messages that are no group's own; all others are Raft's."""
 PRODUCER_IDS_WITHIN: Micros = 5_000_000
 
 
@@ -172,6 +174,9 @@ class Node:
     def _receive(self, sender: NodeId, message: Any) -> None:
         if self.runner.paused:
             self._held.append((sender, message))
+        elif message.__class__ not in _BETWEEN_NODES:
+            if not self.runner.receive(message):
+                self._keep_early(message)
         elif isinstance(message, Beat):
             self.runner.on_beat(message)
         elif isinstance(message, BeatAck):
@@ -180,8 +185,6 @@ class Node:
             self.control_client.serve(message)
         elif isinstance(message, ControlResponse):
             self.control_client.answered(message)
-        elif not self.runner.receive(message):
-            self._keep_early(message)
 
     def _keep_early(self, message: Any) -> None:
         """A group that the controller's log has not told this node of yet."""

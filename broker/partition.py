@@ -144,6 +144,10 @@ class Partition:
 
     # --- the way into the log -----------------------------------------------------------------
 
+    def restless(self) -> bool:
+        """Whether the leader queue or gaps without a barrier wait."""
+        return self.admission.restless()
+
     def take_proposals(self, inflight_bytes: int, now: Micros) -> Proposals | None:
         """What the leader queue may propose now."""
         proposals = self.admission.take(inflight_bytes)
@@ -178,22 +182,26 @@ class Partition:
 
     def apply(self, entries: Sequence[Entry], now: Micros) -> None:
         """Committed, each exactly once and in order, on every replica."""
-        state = self.state
+        state, last = self.state, entries[-1].index
         assert entries[0].index == state.applied + 1, (
             f"apply of {entries[0].index} after {state.applied}"
         )
         waiting = len(self.purgatory) > 0
         enough = not (waiting and state.leading and state.below_minimum(now))
+        batch: Any = None
         for entry in entries:
-            if entry.kind == EntryKind.BATCH:
-                self._apply_batch(cast(RecordBatch, entry.payload), entry, now, enough)
-            elif entry.kind == EntryKind.COMMAND:
+            if entry.kind is EntryKind.BATCH:
+                batch = entry.payload
+                if batch.producer_id >= 0:
+                    self._apply_producer(batch, entry, now, enough)
+            elif entry.kind is EntryKind.COMMAND:
                 self._apply_command(cast(bytes, entry.payload), entry.index)
-            state.applied = entry.index
-            if waiting:
-                item = self.purgatory.settle(entry.index, enough)
-                if item is not None:
-                    self._finish_command(item)
+        if batch is not None:
+            state.high_watermark = batch.last_offset + 1
+        state.applied = last
+        if waiting:
+            for item in self.purgatory.settle(last, enough):
+                self._finish_command(item)
         state.check_offsets()
         if self._log_start_moved:
             self._compact()
@@ -201,21 +209,19 @@ class Partition:
             self._synced(now)
         self.reads.moved()
 
-    def _apply_batch(self, batch: RecordBatch, entry: Entry, now: Micros, enough: bool) -> None:
-        if batch.producer_id >= 0:
-            who = identity(batch)
-            assert who is not None, f"producer {batch.producer_id} without identity"
-            parked = self.table.apply(
-                who,
-                batch.base_offset,
-                batch.max_timestamp,
-                index=entry.index,
-                term=entry.term,
-                now=now,
-            )
-            for ticket in parked:
-                self.purgatory.answer(ticket, batch.base_offset, enough)
-        self.state.high_watermark = batch.base_offset + batch.last_offset_delta + 1
+    def _apply_producer(self, batch: RecordBatch, entry: Entry, now: Micros, enough: bool) -> None:
+        who = identity(batch)
+        assert who is not None, f"producer {batch.producer_id} without identity"
+        parked = self.table.apply(
+            who,
+            batch.base_offset,
+            batch.max_timestamp,
+            index=entry.index,
+            term=entry.term,
+            now=now,
+        )
+        for ticket in parked:
+            self.purgatory.answer(ticket, batch.base_offset, enough)
 
     def _apply_command(self, payload: bytes, index: LogIndex) -> None:
         name, argument = msgpack.unpackb(payload)

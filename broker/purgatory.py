@@ -43,25 +43,27 @@ class Purgatory:
                 state.outbox.after_append.append(item)
             self._items.append(item)
 
-    def settle(self, index: LogIndex, enough: bool) -> CommandItem | None:
-        """The entry at `index` is committed and applied: answer whoever waits for it.
+    def settle(self, index: LogIndex, enough: bool) -> list[CommandItem]:
+        """Entries up to `index` are committed and applied: answer whoever waits for them.
 
         `enough`: as many replicas are in sync as min.insync.replicas asks for; if not, the record
         is stored and the client must know it is less safe than it asked for (mission-K2).
-        Returns the item when it is a command, for its owner to finish.
+        Returns the items that are commands, for their owner to finish.
         """
         items = self._items
-        if not items or items[0].index != index:
-            return None
-        item = items.popleft()
-        if isinstance(item, CommandItem):
-            return item
-        if not item.done:
-            self.answer(item, item.batch.base_offset, enough)
-        return None
+        commands: list[CommandItem] = []
+        while items and items[0].index <= index:
+            item = items.popleft()
+            if isinstance(item, CommandItem):
+                commands.append(item)
+            else:
+                self.answer(item, item.batch.base_offset, enough)
+        return commands
 
     def answer(self, ticket: ProduceTicket, base_offset: int, enough: bool) -> None:
         """Outcome of a committed batch, for its own request or a parked copy of it."""
+        if ticket.done:
+            return
         self.state.accept(ticket, base_offset)
         if ticket.acks == -1 and not enough:
             ticket.error = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND

@@ -126,10 +126,15 @@ class Replica:
                 if item.__class__ is AppendReply and item.success:
                     machine.follower_progress(item.sender, item.match, now)
         self._deadlines(now)
-        while self._advance(effects, now):
+        while self._advance(effects, now) and self._restless():
             pass
         self._hand_over(effects)
         return effects
+
+    def _restless(self) -> bool:
+        """Whether another round may find something to do."""
+        core, machine = self.core, self.machine
+        return core.has_ready() or machine.restless() or core.commit > machine.applied
 
     def _deadlines(self, now: Micros) -> None:
         due = self.core.deadline
@@ -142,15 +147,7 @@ class Replica:
     def _advance(self, effects: Effects, now: Micros) -> bool:
         """One round: propose, start barriers, take what the core has ready. False: at rest."""
         core, machine = self.core, self.machine
-        moved = False
-        if core.role is Role.LEADER:
-            proposals = machine.take_proposals(self._uncommitted_bytes(), now)
-            if proposals is not None:
-                machine.proposed(core.propose(proposals.items, proposals.expected_term))
-                moved = True
-        for _ in range(machine.take_barriers()):
-            self._barriers.append(core.barrier(now))
-            moved = True
+        moved = machine.restless() and self._propose(now)
         if core.has_ready():
             self._absorb(core.ready(), effects, now)
             moved = True
@@ -160,12 +157,21 @@ class Replica:
             self._compact(machine.compaction, effects)
         return moved
 
-    def _uncommitted_bytes(self) -> int:
-        """Bytes proposed and not yet committed: what the leader queue's budget bounds."""
-        core = self.core
-        if core.commit == core.last_index:
-            return 0
-        return core.log.bytes_between(core.commit, core.last_index)
+    def _propose(self, now: Micros) -> bool:
+        """Propose what the leader queue lets go, start barriers. False: nothing of either."""
+        core, machine = self.core, self.machine
+        moved = False
+        if core.role is Role.LEADER:
+            # What is proposed and not yet committed counts against the leader queue's budget.
+            inflight_bytes = core.log.bytes_between(core.commit, core.last_index)
+            proposals = machine.take_proposals(inflight_bytes, now)
+            if proposals is not None:
+                machine.proposed(core.propose(proposals.items, proposals.expected_term))
+                moved = True
+        for _ in range(machine.take_barriers()):
+            self._barriers.append(core.barrier(now))
+            moved = True
+        return moved
 
     def _absorb(self, ready: Ready, effects: Effects, now: Micros) -> None:
         if ready.soft is not None:

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
-from typing import Protocol
 
 from ottla.broker.beats import Beat, BeatAck, BeatBook
+from ottla.broker.carrier import Carrier, Sender
 from ottla.broker.commands import ProduceTicket, Ticket
 from ottla.broker.config import ClusterConfig
 from ottla.broker.effects import EntriesRead
@@ -28,11 +28,9 @@ from ottla.broker.replica import Replica
 from ottla.broker.scheduler import Scheduler
 from ottla.broker.seat import Seat, Turn
 from ottla.broker.syncing import Syncer
-from ottla.log.errors import CompactedError, StoreError
+from ottla.log.errors import StoreError
 from ottla.log.store import LogStore, Write
 from ottla.raft.messages import (
-    AppendEntries,
-    InstallSnapshot,
     Message,
     RequestVote,
 )
@@ -43,13 +41,6 @@ log = logging.getLogger("ottla")
 
 READ_BYTES = 4 << 20
 """Most bytes read at once to catch up a machine after a restart."""
-
-
-class Sender(Protocol):
-    """Whoever carries messages to other nodes."""
-
-    def send(self, sender: NodeId, to: NodeId, message: object) -> None:
-        """Deliver, late or never; in order for each pair of nodes."""
 
 
 def _unheard(*_: object) -> None:
@@ -88,6 +79,7 @@ class Runner:
         self.turns = 0
         """Turns taken so far."""
         self._sender = sender
+        self._carrier = Carrier(node, store, sender, config.max_request_bytes)
         self._scheduler = scheduler
         self._now = now
         self._loop = loop
@@ -129,7 +121,8 @@ class Runner:
     def submit(self, seat: Seat, item: Ticket | EntriesRead | Message) -> None:
         """Put something into a replica's inbox and see that it gets its turn."""
         seat.replica.submit(item)
-        self.wake(seat)
+        if not seat.dirty:
+            self.wake(seat)
 
     def wake(self, seat: Seat) -> None:
         """See that this replica gets a turn soon."""
@@ -182,16 +175,16 @@ class Runner:
         self._arm()
 
     def _perform(self, turn: Turn) -> None:
-        effects = turn.effects
+        effects, send = turn.effects, self._carrier.send
         for message in effects.messages:
-            self._send(message)
+            send(message, effects.writes)
         for staged in effects.enqueued:
             if staged.on_enqueued is not None:
                 staged.on_enqueued(staged)
-        for ticket in effects.answers:
-            self._answer(ticket)
-        for ticket in effects.answers_after_append:
-            self._answer(ticket)
+        if effects.answers:
+            self._answer(effects.answers)
+        if effects.answers_after_append:
+            self._answer(effects.answers_after_append)
         if effects.writes or effects.messages_after:
             self.syncer.add(turn)
         if effects.read is not None:
@@ -199,12 +192,13 @@ class Runner:
         if effects.dropped:
             self.on_dropped(turn.seat, effects.dropped)
 
-    def _answer(self, ticket: Ticket) -> None:
-        """Tell whoever submitted it; what goes wrong there is not the replica's fault."""
-        try:
-            ticket.on_done(ticket)
-        except Exception:
-            log.exception("node %d: an answer could not be delivered", self.node)
+    def _answer(self, tickets: Iterable[Ticket]) -> None:
+        """Tell whoever submitted them; what goes wrong there is not the replica's fault."""
+        for ticket in tickets:
+            try:
+                ticket.on_done(ticket)
+            except Exception:
+                log.exception("node %d: an answer could not be delivered", self.node)
 
     def _read(self, seat: Seat, first: LogIndex, last: LogIndex) -> None:
         entries = self.store.read(seat.group, first, last, READ_BYTES)
@@ -245,26 +239,6 @@ class Runner:
 
     # --- messages -----------------------------------------------------------------------------
 
-    def _send(self, message: Message) -> None:
-        """Fill in what the message only names, and send it."""
-        if isinstance(message, AppendEntries):
-            if message.last_index > message.prev_index:
-                try:
-                    message.entries = self.store.read(
-                        message.group,
-                        message.prev_index + 1,
-                        message.last_index,
-                        self.config.max_request_bytes,
-                    )
-                except CompactedError:
-                    return  # The core will hear of the compaction and send the snapshot instead.
-        elif isinstance(message, InstallSnapshot):
-            snapshot = self.store.snapshot(message.group)
-            if snapshot is None or snapshot.meta.index != message.index:
-                return
-            message.chunk = snapshot.data[message.offset : message.offset + message.length]
-        self._sender.send(self.node, message.to, message)
-
     def on_beat(self, beat: Beat) -> None:
         """Another node vouches for the groups it leads."""
         now = self._now()
@@ -298,7 +272,7 @@ class Runner:
         for turn in covered:
             effects = turn.effects
             for message in effects.messages_after:
-                self._send(message)
+                self._carrier.send(message)
             if effects.persisted is not None:
                 index, term = effects.persisted
                 if turn.seat.replica.synced(index, term, now):
@@ -309,10 +283,11 @@ class Runner:
         log.error("node %d stops: %s", self.node, error)
         self.failed = error
         for turn in turns:
-            for ticket in (*turn.effects.answers, *turn.effects.answers_after_append):
+            tickets = (*turn.effects.answers, *turn.effects.answers_after_append)
+            for ticket in tickets:
                 if isinstance(ticket, ProduceTicket):
                     ticket.error = ErrorCode.KAFKA_STORAGE_ERROR
-                self._answer(ticket)
+            self._answer(tickets)
         self.on_failed(error)
 
     def broken(self, error: Exception) -> None:

@@ -25,11 +25,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sortedcontainers import SortedDict
 
-from ottla.log.types import NO_TIMESTAMP, EpochStart, Millis, Offset, RecordBatch
+from ottla.log.types import NO_TIMESTAMP, EpochStart, Millis, Offset
 from ottla.raft.types import Entry, EntryKind, LogIndex, Term
 
 BLOCK_ENTRIES = 256
@@ -158,8 +158,7 @@ class OffsetIndex:
                 term = entry.term
                 self._start_epoch(term, index, offset)
             if entry.kind is EntryKind.BATCH:
-                batch = entry.payload
-                assert isinstance(batch, RecordBatch)
+                batch: Any = entry.payload
                 assert batch.base_offset == offset, (
                     f"batch at index {index} has base offset {batch.base_offset}, log end {offset}"
                 )

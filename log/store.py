@@ -31,7 +31,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ottla.raft.types import (
-    ENTRY_OVERHEAD_BYTES,
     Entry,
     GroupId,
     HardState,
@@ -82,7 +81,7 @@ def fit(entries: list[Entry], max_bytes: int) -> list[Entry]:
     """As many of `entries` as fit `max_bytes`, at least one if there is one."""
     total = 0
     for count, entry in enumerate(entries):
-        total += len(entry.payload) + ENTRY_OVERHEAD_BYTES
+        total += entry.size
         if total > max_bytes and count:
             return entries[:count]
     return entries

@@ -29,7 +29,6 @@ import msgpack
 
 from ottla.raft.errors import CorruptStateError
 from ottla.raft.types import (
-    ENTRY_OVERHEAD_BYTES,
     Entry,
     EntryKind,
     LogIndex,
@@ -169,7 +168,7 @@ class RaftLog:
         total = self._totals[-1]
         add = self._totals.append
         for entry in entries:
-            total += len(entry.payload) + ENTRY_OVERHEAD_BYTES
+            total += entry.size
             add(total)
         self.last_index = first + len(entries) - 1
         if entries[-1].term != self._run_term[-1]:  # equal ends have equal terms between them
@@ -245,13 +244,19 @@ class RaftLog:
         writes one may name the last only: at worst too little is believed until the next one. An
         end that names no write under way is ignored.
         """
-        if not any(write.index == index and write.term == term for write in self._writes):
+        writes = self._writes
+        if writes and writes[0].index == index and writes[0].term == term:  # nearly always
+            return self._take_durable(writes.popleft().durable_to)
+        if not any(write.index == index and write.term == term for write in writes):
             return False
         durable, ended = 0, False
         while not ended:
             write = self._writes.popleft()
             durable = max(durable, write.durable_to)
             ended = write.index == index and write.term == term
+        return self._take_durable(durable)
+
+    def _take_durable(self, durable: LogIndex) -> bool:
         if durable <= self.persisted:
             return False
         self.persisted = durable

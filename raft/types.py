@@ -14,7 +14,7 @@ their way to the log store and are dropped (Raft thesis, chapter 3; design.md, s
 from __future__ import annotations
 
 from collections.abc import Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TypeAlias
 
@@ -44,7 +44,7 @@ class EntryKind(IntEnum):
     """A decision of the state machine above (msgpack), such as *producers expired*."""
 
 
-@dataclass(slots=True, eq=True)
+@dataclass(slots=True, init=False)
 class Entry:
     """One entry of the replicated log. Treat as immutable: replicas in one process share it."""
 
@@ -53,11 +53,16 @@ class Entry:
     kind: EntryKind
     payload: Sized
     """`ottla.log.types.RecordBatch` for BATCH, bytes otherwise. `len()` is its size in bytes."""
+    size: int = field(compare=False, repr=False)
+    """Bytes this entry takes of every budget: payload plus a fixed overhead."""
 
-    @property
-    def size(self) -> int:
-        """Bytes this entry takes of every budget: payload plus a fixed overhead."""
-        return len(self.payload) + ENTRY_OVERHEAD_BYTES
+    def __init__(self, index: LogIndex, term: Term, kind: EntryKind, payload: Sized):
+        self.index = index
+        self.term = term
+        self.kind = kind
+        self.payload = payload
+        # Measured once: every replica of the process, and every budget, asks for it.
+        self.size = len(payload) + ENTRY_OVERHEAD_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +92,10 @@ class Snapshot:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Proposal:
-    """What a leader is asked to append: kind and payload, before it has an index."""
+    """What a leader is asked to append: kind and payload, before it has an index. Treat as frozen;
+    it is not, because one is made for every request."""
 
     kind: EntryKind
     payload: Sized

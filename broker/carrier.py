@@ -1,0 +1,57 @@
+"""`Carrier`: fills in what a message of Raft only names, entries and chunks, and sends it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from ottla.log.errors import CompactedError
+from ottla.log.store import LogStore, Write
+from ottla.raft.messages import AppendEntries, InstallSnapshot, Message
+from ottla.raft.types import Entry, NodeId
+
+
+class Sender(Protocol):
+    """Whoever carries messages to other nodes."""
+
+    def send(self, sender: NodeId, to: NodeId, message: object) -> None:
+        """Deliver, late or never; in order for each pair of nodes."""
+
+
+class Carrier:
+    """Sends for `node`; reads bytes from `store`, at most `max_bytes` for one message."""
+
+    __slots__ = ("_max_bytes", "_node", "_sender", "_store")
+
+    def __init__(self, node: NodeId, store: LogStore, sender: Sender, max_bytes: int):
+        self._node = node
+        self._store = store
+        self._sender = sender
+        self._max_bytes = max_bytes
+
+    def send(self, message: Message, written: Sequence[Write] = ()) -> None:
+        """Fill in and send; a message that cannot be filled in is dropped, for the core will hear
+        of the compaction and send the snapshot instead. `written`: by the same turn."""
+        if isinstance(message, AppendEntries):
+            if message.last_index > message.prev_index:
+                entries = self._entries(message, written)
+                if entries is None:
+                    return
+                message.entries = entries
+        elif isinstance(message, InstallSnapshot):
+            snapshot = self._store.snapshot(message.group)
+            if snapshot is None or snapshot.meta.index != message.index:
+                return
+            message.chunk = snapshot.data[message.offset : message.offset + message.length]
+        self._sender.send(self._node, message.to, message)
+
+    def _entries(self, message: AppendEntries, written: Sequence[Write]) -> Sequence[Entry] | None:
+        """What was just written is handed on, not read back. None: the range is compacted."""
+        first, last = message.prev_index + 1, message.last_index
+        for write in written:
+            if write.entries and write.first == first and write.entries[-1].index == last:
+                return write.entries
+        try:
+            return self._store.read(message.group, first, last, self._max_bytes)
+        except CompactedError:
+            return None
