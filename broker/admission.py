@@ -326,6 +326,16 @@ class Admission:
                     state.refuse(item, ErrorCode.REQUEST_TIMED_OUT)
             elif item.ticket is not None and item.ticket.deadline <= now:
                 state.answer(item.ticket, ErrorCode.REQUEST_TIMED_OUT)
+        for original, parked in self._parked():
+            if parked.deadline <= now and not parked.done:
+                parked.base_offset = original.batch.base_offset
+                state.refuse(parked, ErrorCode.REQUEST_TIMED_OUT)
+
+    def _parked(self) -> Iterable[tuple[ProduceTicket, ProduceTicket]]:
+        """Every duplicate that waits, behind the original it waits for."""
+        for in_flight in self.table.in_flight():
+            for parked in in_flight.waiters:
+                yield in_flight.owner, parked
 
     def open_tickets(self) -> Iterable[Ticket]:
         """Every ticket in here that waits for its answer."""
@@ -338,3 +348,5 @@ class Admission:
             ticket = item if isinstance(item, ProduceTicket) else item.ticket
             if ticket is not None:
                 yield ticket
+        for _, parked in self._parked():
+            yield parked

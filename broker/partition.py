@@ -69,6 +69,7 @@ class Partition:
         """No open ticket is due before this; a lower bound, not the exact time."""
         self._next_expiry_check: Micros | None = None
         self._log_start_moved = False
+        self._proposed_at: Micros = 0
 
     @property
     def applied(self) -> LogIndex:
@@ -150,15 +151,15 @@ class Partition:
 
     def take_proposals(self, inflight_bytes: int, now: Micros) -> Proposals | None:
         """What the leader queue may propose now."""
-        proposals = self.admission.take(inflight_bytes)
-        if proposals is not None:
-            log_end = self.state.index.last_index + len(proposals.items)
-            self.state.in_sync.appended(log_end, now)
-        return proposals
+        self._proposed_at = now
+        return self.admission.take(inflight_bytes)
 
     def proposed(self, first: LogIndex | None) -> None:
         """Its outcome: index of the first item, None when refused."""
-        self.purgatory.enter(self.admission.proposed(first))
+        items = self.admission.proposed(first)
+        if first is not None:
+            self.state.in_sync.appended(first + len(items) - 1, self._proposed_at)
+            self.purgatory.enter(items)
 
     def take_barriers(self) -> int:
         """Barriers to start now: each ends in one `barrier_done`."""
@@ -274,7 +275,10 @@ class Partition:
             return
         for in_flight in self.table.new_term(state.term):
             for parked in in_flight.waiters:
-                state.not_leader(parked)
+                if in_flight.index:
+                    state.lost(parked, in_flight.owner.batch.base_offset)
+                else:
+                    state.not_leader(parked)
         self.admission.fail()
         self.purgatory.fail()
         self.reads.fail()

@@ -105,6 +105,13 @@ class PartitionState:
             ticket.leader_epoch = self.term
         self.answer(ticket, ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
+    def lost(self, ticket: ProduceTicket, base_offset: Offset) -> None:
+        """Leadership went while the batch waited for its commit: say where it lay in this log."""
+        if not ticket.done:
+            ticket.base_offset = base_offset
+            ticket.log_start_offset = self.log_start_offset
+            self.not_leader(ticket)
+
     def below_minimum(self, now: Micros) -> bool:
         """Fewer replicas in sync than min.insync.replicas asks for (mission-K2)."""
         return self.in_sync.below_minimum(self.settings.min_insync_replicas, now)

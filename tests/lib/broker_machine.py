@@ -65,9 +65,10 @@ class MachineDriver(Generic[M]):
             self.machine.truncated(first)
         self._append(new)
 
-    def propose(self, *, refuse: bool = False) -> list[Entry]:
-        """Append what the machine wants to propose; `refuse`: the term is another by now."""
-        proposals = self.machine.take_proposals(0, self.now) if self.is_leader else None
+    def propose(self, *, refuse: bool = False, inflight: int = 0) -> list[Entry]:
+        """Append what the machine wants to propose; `refuse`: the term is another by now, or
+        leadership is being handed over; `inflight`: bytes that are proposed and not committed."""
+        proposals = self.machine.take_proposals(inflight, self.now) if self.is_leader else None
         if proposals is None:
             return []
         if refuse or proposals.expected_term != self.term:
