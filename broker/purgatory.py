@@ -84,9 +84,8 @@ class Purgatory:
             if isinstance(item, CommandItem):
                 if item.ticket is not None:
                     self.state.not_leader(item.ticket)
-            elif not item.done:
-                item.base_offset = item.batch.base_offset
-                self.state.not_leader(item)
+            else:
+                self.state.lost(item, item.batch.base_offset)
         self._items.clear()
 
     def open_tickets(self) -> Iterable[Ticket]:
