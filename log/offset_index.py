@@ -266,12 +266,13 @@ class OffsetIndex:
         start = self.end_offset(first - 1)
         if start == self.end_offset(last):
             return last
-        at_least = self.index_of(start)
-        limit = self._bytes_through(first - 1) + max_bytes
+        before = self._bytes_through(first - 1)
+        first_batch = self._bytes_through(self.index_of(start))
+        limit = max(before + max_bytes, first_batch)
         for block, _, stop in self._slices(first, last):
             fitting = bisect_right(block.bytes, limit, 0, stop)
             if fitting < stop:
-                return max(at_least, block.first_index + fitting - 1)
+                return block.first_index + fitting - 1
         return last
 
     # ---- timestamps
@@ -369,10 +370,11 @@ class OffsetIndex:
         self._epochs.update(later)
 
     def _bytes_through(self, index: LogIndex) -> int:
-        """Bytes of all batches up to and including entry `index`; `index + 1` is in the log."""
-        following = self._block_of(index + 1)
-        position = index - following.first_index
-        return following.bytes[position] if position >= 0 else following.base_bytes
+        """Bytes of all batches up to and including entry `index`, or the one before the log."""
+        if index == self._base_index:
+            return self._block_of(index + 1).base_bytes
+        block = self._block_of(index)
+        return block.bytes[index - block.first_index]
 
     def _slices(self, first: LogIndex, last: LogIndex) -> Iterator[tuple[_Block, int, int]]:
         """The blocks of `first .. last` with the positions in each that belong to the range."""

@@ -7,9 +7,14 @@ store that the contract is held against. `lying_kit` is the negative control.
 from __future__ import annotations
 
 import dataclasses
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import lmdb
 
 from ottla.log.build import build_batch, seal
 from ottla.log.lmdb_store import LmdbStore
@@ -158,8 +163,31 @@ def deferred_memory_kit(_folder: Path) -> StoreKit:
 
 def lmdb_kit(folder: Path, **settings: Any) -> StoreKit:
     """On disk, in small steps."""
-    options = SMALL | settings
-    return StoreKit("lmdb", lambda: LmdbStore.open(folder, **options), lambda: None)
+    return StoreKit("lmdb", lambda: open_lmdb(folder, **settings), lambda: None)
+
+
+def open_lmdb(folder: Path, **settings: Any) -> LmdbStore:
+    """A store on disk with small steps."""
+    return LmdbStore.open(folder, **(SMALL | settings))
+
+
+def data_of(folder: Path) -> dict[bytes, bytes]:
+    """Every key and value of a closed store."""
+    with lmdb.open(str(folder), readonly=True) as env, env.begin() as txn:
+        return {bytes(key): bytes(value) for key, value in txn.cursor()}
+
+
+def change_lmdb(folder: Path, key: bytes, value: bytes | None) -> None:
+    """Put a value into a closed store behind its back; None deletes."""
+    with lmdb.open(str(folder)) as env, env.begin(write=True) as txn:
+        assert txn.put(key, value) if value is not None else txn.delete(key)
+
+
+def in_child(script: str) -> subprocess.CompletedProcess[str]:
+    """Run `script` in a Python of its own."""
+    run = [sys.executable, "-c", script]
+    environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return subprocess.run(run, env=environment, capture_output=True, text=True, check=False)
 
 
 def uncached_lmdb_kit(folder: Path) -> StoreKit:

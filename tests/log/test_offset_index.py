@@ -41,16 +41,23 @@ class NaiveIndex:
         return sum(map(records_in, self.entries[:index]))
 
     def index_of(self, offset):
-        return next(each.index for each in self.entries if self.end(each.index) > offset)
+        end = 0
+        for each in self.entries:
+            end += records_in(each)
+            if end > offset:
+                return each.index
+        raise AssertionError(f"no record {offset}, the log ends at {end}")
 
     def kept(self, first, last):
         return self.entries[max(first, self.base + 1) - 1 : last]
 
     def last_within(self, first, last, limit):
-        holding = [each for each in self.kept(first, last) if records_in(each)]
-        for each in holding[1:]:
-            if sum(map(bytes_in, self.entries[first - 1 : each.index])) > limit:
+        total, held = 0, False
+        for each in self.kept(first, last):
+            total += bytes_in(each)
+            if total > limit and held and records_in(each):
                 return each.index - 1
+            held = held or records_in(each) > 0
         return last
 
     def first_with_timestamp(self, timestamp, first, last):
@@ -64,12 +71,12 @@ class NaiveIndex:
     def epoch_starts(self, index):
         """Kafka's rule: noted when an epoch starts, dropped when the next one starts there."""
         starts: dict[int, int] = {}
+        at = 0
         for each in self.entries[:index]:
             if each.term not in starts:
-                at = self.end(each.index - 1)
-                starts = {term: start for term, start in starts.items() if start < at} | {
-                    each.term: at
-                }
+                starts = {term: start for term, start in starts.items() if start < at}
+                starts[each.term] = at
+            at += records_in(each)
         return [EpochStart(*start) for start in starts.items()]
 
     def end_of_epoch(self, epoch, log_end):
@@ -176,7 +183,11 @@ class IndexMachine(RuleBasedStateMachine):
             found = self.index.index_of(offset)
             assert self.index.base_offset(found) == self.naive.end(found - 1)
 
-    @rule(data=st.data(), timestamp=st.integers(-2, 60), limit=st.integers(0, 40_000))
+    @rule(
+        data=st.data(),
+        timestamp=st.integers(-2, 60),
+        limit=st.integers(0, 200) | st.integers(0, 40_000),
+    )
     def ask_for_ranges(self, data, timestamp, limit):
         if self.naive.base == self.naive.last:
             return
@@ -220,6 +231,27 @@ def test_offsets_count_records_and_indexes_count_entries():
     index = filled()
     assert [index.end_offset(each) for each in range(6)] == [0, 0, 3, 3, 3, 4]
     assert [index.index_of(offset) for offset in range(4)] == [2, 2, 2, 5]
+
+
+def test_a_range_holds_its_first_batch_however_large_and_counts_batches_only():
+    index = filled()
+    size = len(kit.batch_entry(1, values=[b"a", b"b", b"c"]).payload)
+    assert [index.last_within(1, 5, limit) for limit in (0, size, 10 * size)] == [4, 4, 5]
+    assert [index.last_within(3, 5, limit) for limit in (0, size)] == [5, 5]
+
+
+def test_timestamps_of_truncated_batches_are_forgotten():
+    index = filled()
+    assert index.first_with_timestamp(20, 1, 5) == 5
+    assert index.with_max_timestamp(1, 5) == 5
+    index.truncate_from(5)
+    index.extend([kit.batch_entry(5, 6, 3, timestamp=5)])
+    assert index.first_with_timestamp(20, 1, 5) is None
+    assert index.with_max_timestamp(1, 5) == 2
+    index.truncate_from(5)
+    index.extend([kit.batch_entry(5, 6, 3, timestamp=90)])
+    assert index.first_with_timestamp(20, 1, 5) == 5
+    assert index.with_max_timestamp(1, 5) == 5
 
 
 def test_an_epoch_that_wrote_nothing_is_left_out_and_comes_back_with_a_truncation():

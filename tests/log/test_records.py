@@ -191,6 +191,7 @@ def outcome(data):
 
 
 @pytest.mark.parametrize("codec", CODECS)
+@settings(max_examples=60)
 @given(payload=st.binary(max_size=80), count=st.integers(-2, 4))
 def test_any_payload_gives_records_or_records_error(codec, payload, count):
     assert isinstance(outcome(repacked(payload, codec, count)), (list, str))
@@ -200,6 +201,7 @@ WHOLE = {codec: build_batch([b"v" * 50, b"w" * 50, b"x"], codec=codec) for codec
 
 
 @pytest.mark.parametrize("codec", CODECS)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_any_damage_gives_records_or_records_error(codec, data):
     payload = bytearray(WHOLE[codec][61:])

@@ -123,6 +123,17 @@ def test_a_damaged_synced_entry_is_refused(damaged):
         MemoryStore(disk)
 
 
+def test_what_replaced_synced_entries_is_not_synced_itself():
+    disk = MemoryDisk()
+    store = MemoryStore(disk)
+    kit.append_run(store, 1, 6)
+    kit.sync(store)
+    kit.append_run(store, 3, 5, term=2)
+    disk.damage(1, 4)
+    disk.crash(keep=1)
+    assert MemoryStore(disk).groups()[0].last_index == 3
+
+
 def test_a_crash_keeps_as_many_appends_as_it_is_told():
     def ended(keep):
         disk, store = filled_disk()
