@@ -19,6 +19,7 @@ from random import Random
 from typing import Any
 
 from broker_core_watch import Watch
+from ottla.broker.carrier import Carrier
 from ottla.broker.commands import Ticket
 from ottla.broker.counters import Counters
 from ottla.broker.effects import Effects, EntriesRead
@@ -27,16 +28,13 @@ from ottla.broker.partition import Partition
 from ottla.broker.partition_state import PartitionSettings
 from ottla.broker.replica import Input, Replica
 from ottla.idempotency.profiles import profile_named
-from ottla.log.errors import CompactedError
 from ottla.log.memory_store import MemoryDisk, MemoryStore
 from ottla.log.store import SyncJob, Write
 from ottla.raft.config import RaftConfig
 from ottla.raft.core import RaftCore
 from ottla.raft.messages import (
-    AppendEntries,
     Heartbeat,
     HeartbeatReply,
-    InstallSnapshot,
     Message,
 )
 from ottla.raft.raft_log import RaftLog, bootstrap
@@ -89,6 +87,7 @@ class Life:
         self.alive = True
         self.paused = False
         self.store = MemoryStore(world.disks[node])
+        self._carrier = Carrier(node, self.store, world, ALL_BYTES)
         self.open: dict[Ticket, Micros] = {}
         self._held: list[Callable[[], None]] = []
         self._marked = False
@@ -182,7 +181,7 @@ class Life:
             core = self.replica.core
             if (core.term, core.leader) == (message.term, message.sender):
                 reply = HeartbeatReply(GROUP, self.node, message.sender, core.term)
-                self.world.send(reply)
+                self.world.send(self.node, message.sender, reply)
 
     # ---- the runner in miniature
 
@@ -193,7 +192,7 @@ class Life:
         if effects.writes:
             self.store.append(effects.writes)
         for message in effects.messages:
-            self._send(message)
+            self._carrier.send(message, effects.writes)
         for ticket in (*effects.answers, *effects.answers_after_append):
             self._answer(ticket)
         if effects.writes or effects.messages_after:
@@ -209,20 +208,6 @@ class Life:
         assert ticket in self.open, f"{ticket} of node {self.node} is answered twice"
         del self.open[ticket]
         ticket.on_done(ticket)
-
-    def _send(self, message: Message) -> None:
-        if isinstance(message, AppendEntries) and message.last_index > message.prev_index:
-            first, last = message.prev_index + 1, message.last_index
-            try:
-                message.entries = self.store.read(GROUP, first, last, ALL_BYTES)
-            except CompactedError:
-                return
-        elif isinstance(message, InstallSnapshot):
-            snapshot = self.store.snapshot(GROUP)
-            if snapshot is None or snapshot.meta.index != message.index:
-                return
-            message.chunk = snapshot.data[message.offset : message.offset + message.length]
-        self.world.send(message)
 
     def _sync(self) -> None:
         if self._syncing is not None or not self._waiting:
@@ -248,7 +233,7 @@ class Life:
     def _durable(self, turns: list[Effects]) -> None:
         for effects in turns:
             for message in effects.messages_after:
-                self._send(message)
+                self._carrier.send(message)
             if effects.persisted is not None:
                 index, term = effects.persisted
                 self.replica.synced(index, term, self.world.kernel.now)
@@ -279,7 +264,8 @@ class Life:
             for peer in core.voters:
                 if peer != self.node:
                     known = core.commit_known_to(peer)
-                    self.world.send(Heartbeat(GROUP, self.node, peer, core.term, known))
+                    beat = Heartbeat(GROUP, self.node, peer, core.term, known)
+                    self.world.send(self.node, peer, beat)
         self.world.kernel.after(HEARTBEAT, self._beat)
 
     # ---- ends
@@ -370,19 +356,19 @@ class World:
         leading = [each for each in self.alive() if each.machine.state.synced]
         return max(leading, key=lambda each: each.machine.state.term, default=None)
 
-    def send(self, message: Message) -> None:
+    def send(self, sender: NodeId, to: NodeId, message: object) -> None:
         """Carry a message to its node, late, twice, or never."""
         rng, options = self.rng, self.options
         copies = 1 + (rng.random() < options.twice)
         for _ in range(copies):
-            if (message.sender, message.to) in self.cut or rng.random() < options.loss:
+            if (sender, to) in self.cut or rng.random() < options.loss:
                 continue
             span = rng.choice((50, 100, 100, 300, 3 * MS))
-            self.kernel.after(span, lambda: self._deliver(message))
+            self.kernel.after(span, partial(self._deliver, sender, to, message))
 
-    def _deliver(self, message: Message) -> None:
-        life = self.lives.get(message.to)
-        if life is not None and (message.sender, message.to) not in self.cut:
+    def _deliver(self, sender: NodeId, to: NodeId, message: Any) -> None:
+        life = self.lives.get(to)
+        if life is not None and (sender, to) not in self.cut:
             life.when_awake(lambda: life.hear(message))
 
     def isolate(self, node: NodeId) -> None:
