@@ -39,7 +39,6 @@ class Chaos:
         )
         self.watch = watch
         self.proposed = 0
-        self.barriers = 0
         steps = (
             ("deliver", 30),
             ("deliver_some", 6),
@@ -59,7 +58,7 @@ class Chaos:
             ("campaign", draw.choice((0, 1))),
             ("transfer", draw.choice((0, 1))),
             ("step_down", draw.choice((0, 1))),
-            ("barrier", 1),
+            ("barrier", 3),
             ("compact", draw.choice((0, 1))),
         )
         self.names = [name for name, _ in steps]
@@ -186,8 +185,7 @@ class Chaos:
         """Someone asks for proof of leadership."""
         member = self._any()
         if member:
-            member.core.barrier(self.world.now)
-            member.take()
+            self.world.barrier(member.node)
 
     def compact(self) -> None:
         """A member takes a snapshot somewhere in what it knows to be committed."""

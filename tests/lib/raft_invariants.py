@@ -10,6 +10,7 @@ who led, who voted, what was appended and what was committed, and asserts:
 * state machine safety: one payload per committed index,
 * commit never falls (within a life), never exceeds the log, and is never truncated,
 * what a core believes to be on its disk is there, and no write under way will replace it,
+* a barrier that holds covers everything that anyone knew to be committed when it was asked for,
 * a leader's commit is durable on a majority of disks; terms on disk never fall.
 """
 
@@ -34,6 +35,8 @@ class Watch:
         """Each committed entry, and the term of the member that first knew."""
         self.commits: dict[NodeId, LogIndex] = {}
         self.last_committed: LogIndex = 0
+        self.asked: dict[tuple[NodeId, int], LogIndex] = {}
+        """What anyone knew to be committed when a barrier was asked for, by member and ticket."""
 
     def on_ready(self, member: Member, ready: Ready) -> None:
         """A member hands out effects. Its `view` has them already."""
@@ -44,6 +47,14 @@ class Watch:
             self._see_leader(member, ready.soft.term)
         self._see_commit(member, ready)
         self._see_persisted(member)
+        for outcome in ready.barriers:
+            known = self.asked.pop((member.node, outcome.ticket), 0)
+            if outcome.index is not None:
+                assert outcome.index >= known, f"{member.node}: {outcome}, {known} was committed"
+
+    def on_barrier(self, node: NodeId, ticket: int) -> None:
+        """A member was asked to prove that it leads."""
+        self.asked[node, ticket] = self.last_committed
 
     def on_durable(self, member: Member, ready: Ready) -> None:
         """A write finished; what waited for it leaves next, unless the member crashes."""

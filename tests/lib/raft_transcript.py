@@ -99,6 +99,10 @@ class Transcript:
         self.watch.on_restart(member)
         self.commits[member.node] = member.core.commit
 
+    def on_barrier(self, node: NodeId, ticket: int) -> None:
+        """Judge, silently."""
+        self.watch.on_barrier(node, ticket)
+
     # -- commands
 
     def do_nodes(self, count: str, *limits: str) -> None:
@@ -124,9 +128,7 @@ class Transcript:
 
     def do_barrier(self, node: str) -> None:
         """Ask for proof of leadership."""
-        ticket = self.world[int(node)].barrier(self.world.now)
-        self.say(f"= ticket {ticket}")
-        self.world.members[int(node)].take()
+        self.say(f"= ticket {self.world.barrier(int(node))}")
 
     def do_transfer(self, node: str, _to: str, successor: str) -> None:
         """Hand over."""

@@ -56,6 +56,9 @@ class Observer(Protocol):
     def on_restart(self, member: Member) -> None:
         """A member came back from its disk."""
 
+    def on_barrier(self, node: NodeId, ticket: int) -> None:
+        """A member was asked to prove that it leads."""
+
 
 class NoObserver:
     """Watches nothing."""
@@ -67,6 +70,9 @@ class NoObserver:
         """Ignore it."""
 
     def on_restart(self, member: Member) -> None:
+        """Ignore it."""
+
+    def on_barrier(self, node: NodeId, ticket: int) -> None:
         """Ignore it."""
 
 
@@ -273,6 +279,13 @@ class World:
         first = member.core.propose(proposals, member.core.term if term is None else term)
         member.take()
         return first
+
+    def barrier(self, node: NodeId) -> int:
+        """Ask a member to prove that it leads; the ticket."""
+        ticket = self[node].barrier(self.now)
+        self.observer.on_barrier(node, ticket)
+        self.members[node].take()
+        return ticket
 
     def campaign(self, node: NodeId) -> None:
         """Start an election."""

@@ -134,8 +134,7 @@ class Group(RuleBasedStateMachine):
     def barrier(self, number: int) -> None:
         member = self.one(number)
         if member.alive:
-            member.core.barrier(self.world.now)
-            member.take()
+            self.world.barrier(member.node)
 
     @rule(number=members, back=st.integers(0, 3))
     def compact(self, number: int, back: int) -> None:
