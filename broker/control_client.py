@@ -47,16 +47,21 @@ class ControlResponse:
     """Where the command stands in the controller's log; 0 when it never entered it."""
 
 
+def _nothing() -> None:
+    """No timer runs."""
+
+
 class _Command:
     """One command until its `done` was called."""
 
-    __slots__ = ("command", "deadline", "done", "number")
+    __slots__ = ("cancel_timer", "command", "deadline", "done", "number")
 
     def __init__(self, number: int, command: dict[str, Any], done: Done, deadline: Micros):
         self.number = number
         self.command = command
         self.done = done
         self.deadline = deadline
+        self.cancel_timer: Callable[[], None] = _nothing
 
 
 class ControlClient:
@@ -87,7 +92,7 @@ class ControlClient:
         """Have `command` decided; `done(error, result)` is called once, by `deadline` or soon."""
         mine = _Command(next(self._numbers), command, done, deadline)
         self._open[mine.number] = mine
-        self._call_at(deadline, lambda: self._overdue(mine.number))
+        mine.cancel_timer = self._call_at(deadline, lambda: self._overdue(mine.number))
         self._try(mine)
 
     def serve(self, request: ControlRequest) -> None:
@@ -107,7 +112,7 @@ class ControlClient:
         if response.error is ErrorCode.NOT_CONTROLLER and not response.index:
             self._call_at(self._now() + RETRY_AFTER, lambda: self._retry(mine))
         elif response.error is ErrorCode.NONE and response.index > self._applied:
-            del self._open[mine.number]
+            self._settled(mine)
             self._decided.append((response.index, mine, response.error, response.result))
         else:
             self._finish(mine, response.error, response.result)
@@ -147,5 +152,15 @@ class ControlClient:
             self._finish(mine, ErrorCode.REQUEST_TIMED_OUT, {})
 
     def _finish(self, mine: _Command, error: ErrorCode, result: dict[str, Any]) -> None:
-        self._open.pop(mine.number, None)
+        self._settled(mine)
         mine.done(error, result)
+
+    def _settled(self, mine: _Command) -> None:
+        """Its timer goes too: it would keep this node, its disk with it, until it rings."""
+        self._open.pop(mine.number, None)
+        mine.cancel_timer()
+
+    def close(self) -> None:
+        """The node stops: nobody is told any more."""
+        for mine in list(self._open.values()):
+            self._settled(mine)

@@ -151,6 +151,7 @@ class Node:
         self._network.detach(self.node)
         self.runner.close()
         self.server.stop()
+        self.control_client.close()
 
     def pause(self) -> None:
         """Freeze, as a process that is stopped: nothing is read, done or said."""
