@@ -50,6 +50,7 @@ class Connection:
         self.open = True
         self._life = world.lives.get(node)
         self._arrives: Micros = 0
+        self._answered: Micros = 0
         self._answers: deque[tuple[ProduceTicket, Callable[[ProduceTicket], None]]] = deque()
 
     def produce(
@@ -80,8 +81,10 @@ class Connection:
         while answers and answers[0][0].done:
             ticket, done = answers.popleft()
             if self.open:
+                kernel = self.world.kernel
                 span = self.world.rng.choice((50, 200, 2 * MS))
-                self.world.kernel.after(span, partial(self._tell, ticket, done))
+                self._answered = max(self._answered, kernel.now + span)
+                kernel.at(self._answered, partial(self._tell, ticket, done))
 
     def _tell(self, ticket: ProduceTicket, done: Callable[[ProduceTicket], None]) -> None:
         if self.open:

@@ -1,0 +1,117 @@
+"""A producer's first batch is refused or lost, its second one arrives: what then?
+
+A client that keeps several batches in flight takes the success of a later one as proof of the
+earlier ones (librdkafka: *implicit ack*), so a broker that stores sequence n of a producer whose
+sequence 0 it never stored makes the client report records that are nowhere: "lost message" as
+mission-K4 means it. This is KAFKA-15591 (and KAFKA-14312, KAFKA-19880; facts/kafka.md 2.1 row 5).
+
+A broker may accept an unknown producer at any sequence for one reason only: it knew the producer
+and has forgotten it (KIP-360). Here forgetting is a decision in the log, so a replica knows whether
+that can be the case.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from broker_core_nemesis import Story, wander
+from broker_core_partition import (
+    ELSEWHERE,
+    GAP,
+    LAG,
+    NONE,
+    PartitionDriver,
+    make_partition,
+    outcome,
+)
+from broker_core_world import Options
+from ottla.broker.errors import ErrorCode
+
+HOLE = pytest.mark.xfail(
+    strict=True,
+    raises=AssertionError,
+    reason="row `unknown-resumes` accepts any first sequence, forgotten producer or not",
+)
+SOON = 1000
+
+
+def not_leading_yet(driver):
+    first = driver.produce(7, 0, 5)
+    driver.serve()
+    return first
+
+
+def while_handing_over(driver):
+    driver.serve()
+    first = driver.produce(7, 0, 5)
+    driver.propose(refuse=True)
+    return first
+
+
+def before_it_was_synced(driver):
+    driver.lead(1)
+    first = driver.produce(7, 0, 5, within=SOON)
+    driver.sleep(SOON)
+    driver.commit()
+    return first
+
+
+def below_the_minimum(driver):
+    driver.serve()
+    driver.sleep(LAG + 1)
+    first = driver.produce(7, 0, 5)
+    driver.hear_followers()
+    return first
+
+
+REFUSALS = [not_leading_yet, while_handing_over, before_it_was_synced, below_the_minimum]
+
+
+@HOLE
+@pytest.mark.parametrize("refuse_first", REFUSALS)
+def test_the_second_batch_is_not_stored_after_the_first_was_refused(refuse_first):
+    driver = PartitionDriver(make_partition(min_insync=2))
+    first = refuse_first(driver)
+    assert first.error in (ELSEWHERE, ErrorCode.NOT_ENOUGH_REPLICAS)
+    second = driver.produce(7, 5)
+    driver.barrier(confirmed=True)
+    driver.settle()
+    assert driver.stored() == [], "the second batch is stored without the first"
+    assert outcome(second)[0] is GAP
+
+
+@HOLE
+def test_nor_where_other_producers_have_written_before():
+    driver = PartitionDriver()
+    driver.serve()
+    driver.produce(8, 0)
+    driver.settle()
+    second = driver.produce(7, 5)
+    driver.barrier(confirmed=True)
+    driver.settle()
+    assert driver.ranges() == [(8, 0)]
+    assert outcome(second)[0] is GAP
+
+
+@pytest.mark.parametrize("refuse_first", REFUSALS)
+def test_the_first_batch_tried_again_is_stored_at_the_beginning(refuse_first):
+    driver = PartitionDriver(make_partition(min_insync=2))
+    refuse_first(driver)
+    again, second = driver.produce(7, 0, 5), driver.produce(7, 5)
+    driver.settle()
+    assert (outcome(again), outcome(second)) == ((NONE, 0), (NONE, 5))
+
+
+@HOLE
+def test_producers_with_five_in_flight_from_the_first_batch_on_lose_nothing():
+    """Found by random lives; `broker_core_clients` says what a careful producer avoids."""
+    for seed in range(1000, 1025):
+        rng = Random(seed * 7 + 1)
+        story = Story(seed, Options(min_insync=rng.choice((1, 1, 2))), careful=False)
+        wander(story, rng, 300)
+        story.world.heal()
+        story.world.kernel.run(2_000_000)
+        for producer in story.producers:
+            assert not producer.refused, f"{producer.refused[0]}"
