@@ -141,6 +141,7 @@ class AsyncCluster:
         """Stop every node: what is appended is synced, disks are closed."""
         for node, life in list(self._lives.items()):
             life.stop()
+            await life.runner.syncer.drained()
             self._disks.close(node)
         self._lives.clear()
         self._states.clear()
@@ -314,7 +315,9 @@ class AsyncCluster:
         """Start a node again on its disk and port; a running one is stopped first."""
         self._check(node)
         if node in self._lives:
-            self._lives.pop(node).stop()
+            life = self._lives.pop(node)
+            life.stop()
+            await life.runner.syncer.drained()
             self._disks.close(node)
         self.network.heal(node)
         await self._listen(node, self._addresses[node][1])

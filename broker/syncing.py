@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 from ottla.broker.config import ClusterConfig, FlushPolicy
@@ -59,6 +60,7 @@ class Syncer(Generic[Turn]):
         self._waiting: list[Turn] = []
         self._covered: list[Turn] = []
         self._started: Micros | None = None
+        self._under_way: tuple[asyncio.Future[None], SyncJob] | None = None
         self._closed = False
 
     def add(self, turn: Turn) -> None:
@@ -96,12 +98,13 @@ class Syncer(Generic[Turn]):
         self._started = self._now()
         running = self._loop.run_in_executor(self._writer, job.run)
         running.add_done_callback(lambda _: self._ended(job))
+        self._under_way = (running, job)
 
     def _ended(self, job: SyncJob) -> None:
         if self._closed:
             return
         turns, self._covered = self._covered, []
-        self._started = None
+        self._started = self._under_way = None
         try:
             self._store.finish_sync(job)
         except StoreError as error:
@@ -117,3 +120,12 @@ class Syncer(Generic[Turn]):
     def close(self) -> None:
         """Nothing is durable from here on; a job under way ends unheard."""
         self._closed = True
+
+    async def drained(self) -> None:
+        """After `close`: wait for a job under way, so that the store may be used again."""
+        if self._under_way is not None:
+            running, job = self._under_way
+            self._under_way = None
+            await asyncio.wait((running,))
+            with suppress(StoreError):  # Who closes the store next will hear of it.
+                self._store.finish_sync(job)
