@@ -63,11 +63,13 @@ def encode_command(name: str, argument: Any) -> bytes:
 class CommandItem:
     """A decision of the state machine on its way into the log."""
 
-    __slots__ = ("index", "payload", "ticket")
+    __slots__ = ("expires", "index", "payload", "ticket")
 
-    def __init__(self, payload: bytes, ticket: Ticket | None):
+    def __init__(self, payload: bytes, ticket: Ticket | None, expires: Sequence[ProducerId] = ()):
         self.payload = payload
         self.ticket = ticket
+        self.expires = expires
+        """Whom it forgets; requests are judged as if it were applied already."""
         self.index: LogIndex = 0
 
 
@@ -215,7 +217,8 @@ class Admission:
         """Queue the decision to forget idle producers."""
         if producer_ids:
             self.table.expire(producer_ids)
-            self._queue.append(CommandItem(encode_command("expire", list(producer_ids)), None))
+            payload = encode_command("expire", list(producer_ids))
+            self._queue.append(CommandItem(payload, None, producer_ids))
 
     # --- the leader queue ---------------------------------------------------------------------
 
@@ -291,8 +294,10 @@ class Admission:
                     for parked in self.table.abandon(item.in_flight):
                         state.not_leader(parked)
                 state.not_leader(item)
-            elif item.ticket is not None:
-                state.not_leader(item.ticket)
+            else:
+                self.table.keep(item.expires)
+                if item.ticket is not None:
+                    state.not_leader(item.ticket)
         self._queue.clear()
         for ticket in self._everyone_waiting():
             state.not_leader(ticket)

@@ -264,7 +264,7 @@ class Controller:
             )
             self._close(number, outcome)
 
-    def restore(self, snapshot: Snapshot) -> None:
+    def restore(self, snapshot: Snapshot, now: Micros) -> None:
         """Replace the catalog. Raises `SnapshotFormatError` if another version wrote it."""
         self._catalog = Catalog.decode(self._cluster_id, snapshot.data)
         self._touched = None

@@ -110,5 +110,5 @@ class Machine(Protocol):
     def not_leading(self, leader: NodeId, term: Term, now: Micros) -> None:
         """This node does not lead; `leader` is 0 while nobody is known to."""
 
-    def restore(self, snapshot: Snapshot) -> None:
-        """Replace everything by this snapshot."""
+    def restore(self, snapshot: Snapshot, now: Micros) -> None:
+        """Replace everything by this snapshot; what counts time starts at `now`."""

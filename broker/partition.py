@@ -89,6 +89,7 @@ class Partition:
         if due is None or ticket.deadline < due:
             self._overdue_from = ticket.deadline
         if isinstance(ticket, ProduceTicket):
+            self.settings.counters.batches_received += 1
             self.admission.admit(ticket, now)
         elif isinstance(ticket, DeleteRecordsTicket):
             self._delete_records(ticket)
@@ -315,7 +316,7 @@ class Partition:
         self.compaction = Compaction(upto, msgpack.packb(body))
         state.index.compact_to(upto)
 
-    def restore(self, snapshot: Snapshot) -> None:
+    def restore(self, snapshot: Snapshot, now: Micros) -> None:
         """Replace everything by this snapshot; the log goes on behind its index."""
         body = msgpack.unpackb(snapshot.data)
         assert body["version"] == SNAPSHOT_VERSION, f"snapshot version {body['version']}"
@@ -323,7 +324,7 @@ class Partition:
         last_index, next_offset, epochs = body["offsets"]
         epochs = tuple(EpochStart(*each) for each in epochs)
         state.index.restore(IndexState(last_index, next_offset, epochs))
-        self.table.restore(body["producers"])
+        self.table.restore(body["producers"], now)
         state.applied = snapshot.meta.index
         # The log start may lie behind the snapshot's last entry; the command that moved it there
         # is replayed, and until then start <= high watermark <= end must hold.

@@ -177,7 +177,7 @@ class Replica:
         if ready.soft is not None:
             self._change_role(ready.soft, now)
         if ready.snapshot is not None:
-            self._install(ready.snapshot, effects)
+            self._install(ready.snapshot, effects, now)
         for appended in ready.append:
             self._append(appended, effects)
         if ready.hard_state is not None:
@@ -228,10 +228,10 @@ class Replica:
         else:
             effects.writes.append(Write(self.group, hard_state=hard_state))
 
-    def _install(self, snapshot: Snapshot, effects: Effects) -> None:
+    def _install(self, snapshot: Snapshot, effects: Effects, now: Micros) -> None:
         """A snapshot from the leader replaces log and state."""
         self._tail.clear()
-        self.machine.restore(snapshot)
+        self.machine.restore(snapshot, now)
         effects.writes.append(Write(self.group, snapshot=snapshot, reset=True))
         effects.persisted = (snapshot.meta.index, snapshot.meta.term)
 

@@ -92,7 +92,7 @@ class ReplicaFactory:
             self._store.append([Write(group, first=entries[0].index, entries=entries)])
             hard_state = HardState()
         else:
-            log = self._remember(stored, machine)
+            log = self._remember(stored, machine, now)
             hard_state, entries = stored.hard_state, []
         core = RaftCore(
             self._raft_config(group), hard_state=hard_state, log=log, jitter=self._jitter, now=now
@@ -101,11 +101,11 @@ class ReplicaFactory:
             core.campaign(now)
         return Replica(group, core, machine, entries)
 
-    def _remember(self, stored: StoredGroup, machine: Machine) -> RaftLog:
+    def _remember(self, stored: StoredGroup, machine: Machine, now: Micros) -> RaftLog:
         if stored.snapshot is not None:
             snapshot = self._store.snapshot(stored.group)
             assert snapshot is not None, f"group {stored.group} lost its snapshot"
-            machine.restore(snapshot)
+            machine.restore(snapshot, now)
         return RaftLog.restore(stored.snapshot, self._replayed(stored.group, machine))
 
     def _replayed(self, group: GroupId, machine: Machine) -> Iterator[Entry]:

@@ -171,6 +171,10 @@ class ProducerTable:
             if producer_id in self._applied:
                 self._expiring.add(producer_id)
 
+    def keep(self, producer_ids: Iterable[ProducerId]) -> None:
+        """The decision to forget these was refused its place in the log: it was never made."""
+        self._expiring.difference_update(producer_ids)
+
     def new_term(self, term: Term) -> list[InFlight]:
         """A leadership is over, for a newer term or within its own: drop all speculation.
 

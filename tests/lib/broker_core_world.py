@@ -124,7 +124,7 @@ class Life:
             if stored.snapshot is not None:
                 snapshot = self.store.snapshot(GROUP)
                 assert snapshot is not None
-                machine.restore(snapshot)
+                machine.restore(snapshot, now)
             kept = list(self.store.scan(GROUP))
             if kept:
                 machine.appended(kept)

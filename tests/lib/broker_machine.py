@@ -118,7 +118,7 @@ class MachineDriver(Generic[M]):
         """Start over from a snapshot that the machine itself, or one like it, asked to store."""
         term = self.log[compaction.index - 1].term if compaction.index <= len(self.log) else 0
         meta = SnapshotMeta(compaction.index, term, (1, 2, 3), len(compaction.data))
-        self.machine.restore(Snapshot(meta, compaction.data))
+        self.machine.restore(Snapshot(meta, compaction.data), self.now)
         self.committed = compaction.index
 
     # ---- what the machine did
