@@ -62,6 +62,12 @@ class Lookout:
         """When the next look is due."""
         return self._timers.next()
 
+    def before_turn(self, seat: Seat) -> None:
+        """A trusting replica is about to take a turn, in which it judges its own deadlines: tell it
+        what beats vouched for first, and look at it by its deadlines from here on."""
+        seat.trusting = False
+        self.vouch(seat)
+
     def after_turn(self, seat: Seat) -> None:
         """A replica took a turn: its deadlines may have moved. Hot path."""
         replica = seat.replica

@@ -156,6 +156,8 @@ class Runner:
         writes: list[Write] = []
         for seat in dirty:
             seat.dirty = False
+            if seat.trusting:
+                self.lookout.before_turn(seat)
             effects = seat.replica.turn(now)
             taken.append(Turn(seat, effects))
             if effects.writes:
