@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass
 class Counters:
     """Plain numbers; only ever rising."""
 
+    batches_received: int = 0
+    """Batches that came to a replica of their partition, whatever became of them."""
     duplicates_answered: int = 0
     """Batches that were stored already and got their old offset again."""
     duplicates_parked: int = 0

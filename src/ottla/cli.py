@@ -1,0 +1,294 @@
+"""The command `ottla`: the one composition root, above all packages.
+
+    ottla up     a cluster in the foreground, for any Kafka client
+    ottla demo   the main job: two idempotent producers write while leaders fail; then the proof
+
+Whatever a user can do wrong ends in one line on standard error that says what to do, and status 2.
+Nothing heavy is imported before it is needed, so that `ottla up` acknowledges its first record
+about 300 ms after the process was started.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from ottla import __version__
+
+if TYPE_CHECKING:
+    from ottla.broker.async_cluster import AsyncCluster
+    from ottla.broker.topic import Topic
+
+MAX_PORT = 65_535
+SERVICE_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+# Plain help and errors: rich would draw boxes, and costs 100 ms before the first byte is served.
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+)
+
+
+class Acks(StrEnum):
+    """What a producer waits for."""
+
+    ALL = "all"
+    LEADER = "1"
+    NONE = "0"
+
+
+class UsageError(typer.TyperException):
+    """The user can do something about it; the text is one line that says what."""
+
+
+def main() -> NoReturn:
+    """Run the command line; the process ends with its status."""
+    try:
+        status = app(standalone_mode=False)
+    except typer.Abort:
+        status = 130
+    except typer.TyperException as error:
+        told = getattr(error, "format_message", error.__str__)()
+        if "\n" in told:  # the help that stands in for a missing command
+            sys.stdout.write(told + "\n")
+        else:
+            sys.stderr.write(f"ottla: {told}\n")
+        status = 2
+    sys.exit(status or 0)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ottla {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def ottla(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """A small, exact, embeddable reference broker for Kafka's idempotent produce."""
+
+
+# --- ottla up -------------------------------------------------------------------------------------
+
+
+@app.command()
+def up(
+    *,
+    nodes: Annotated[int, typer.Option(min=1, max=7, help="Brokers to run.")] = 3,
+    port: Annotated[
+        int,
+        typer.Option(min=0, max=MAX_PORT, help="Port of node 1; node i has port + i - 1. 0: free."),
+    ] = 9092,
+    profile: Annotated[str, typer.Option(help="Whose rules producers meet.")] = "reference",
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(help="Keep the logs in this folder; without it they live in memory."),
+    ] = None,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME:PARTITIONS:RF", help="Create this topic. May be repeated."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Say `ready` as one JSON object.")
+    ] = False,
+    auto_create: Annotated[
+        bool, typer.Option("--auto-create/--no-auto-create", help="Create topics on first use.")
+    ] = True,
+) -> None:
+    """Run a cluster in the foreground until SIGINT or SIGTERM.
+
+    One line on standard output, `ready bootstrap=HOST:PORT`, says that produce requests can
+    succeed.
+    """
+    for each in SERVICE_SIGNALS:
+        signal.signal(each, _leave_early)
+    # Everything at once: what is imported later is imported while somebody waits.
+    from ottla.broker.async_cluster import AsyncCluster
+    from ottla.broker.cluster import new_event_loop
+
+    topics = [_topic(text, nodes) for text in topic or ()]
+    _check_settings(port, nodes, profile, data_dir)
+    cluster = AsyncCluster(
+        nodes,
+        port=port,
+        data_dir=data_dir,
+        topics=topics,
+        profile=profile,
+        auto_create_topics=auto_create,
+    )
+    import asyncio
+
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(_serve(cluster, as_json=as_json))
+
+
+def _leave_early(*_: object) -> None:
+    """A signal before there is anything to stop."""
+    sys.exit(0)
+
+
+def _topic(text: str, nodes: int) -> Topic:
+    from ottla.broker.errors import ConfigError
+    from ottla.broker.topic import Topic
+    from ottla.broker.topic_requests import name_refusal
+
+    try:
+        topic = Topic.parse(text)
+    except ConfigError as error:
+        raise UsageError(f"--topic: {error}") from None
+    refusal = name_refusal(topic.name)
+    if refusal:
+        raise UsageError(f"--topic {text!r}: {refusal}")
+    if (topic.replication_factor or 0) > nodes:
+        raise UsageError(
+            f"--topic {text!r} asks for {topic.replication_factor} replicas; there are {nodes} "
+            f"nodes: lower it, or raise --nodes"
+        )
+    return topic
+
+
+def _check_settings(port: int, nodes: int, profile: str, data_dir: Path | None) -> None:
+    from ottla.idempotency.errors import UnknownProfileError
+    from ottla.idempotency.profiles import profile_named
+
+    try:
+        profile_named(profile)
+    except UnknownProfileError as error:
+        raise UsageError(f"--profile: {error.args[0]}") from None
+    if port and port + nodes - 1 > MAX_PORT:
+        raise UsageError(f"--port {port}: node {nodes} would need port {port + nodes - 1}")
+    if data_dir is not None and data_dir.exists() and not data_dir.is_dir():
+        raise UsageError(f"--data-dir {data_dir}: is a file; name a folder")
+
+
+async def _serve(cluster: AsyncCluster, *, as_json: bool) -> None:
+    """Start, say so, wait for a signal, stop."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    told = asyncio.Event()
+    for each in SERVICE_SIGNALS:
+        loop.add_signal_handler(each, told.set)
+    try:
+        await _start(cluster)
+        if not told.is_set():
+            _say(_ready_object(cluster) if as_json else f"ready bootstrap={_bootstrap(cluster)}")
+            await told.wait()
+    finally:
+        await cluster.stop()
+
+
+async def _start(cluster: AsyncCluster) -> None:
+    from ottla.broker.errors import ConfigError, RequestFailedError
+    from ottla.log.errors import FormatError, StoreError
+
+    try:
+        await cluster.start()
+    except OSError as error:
+        raise UsageError(_unusable(error)) from None
+    except FormatError as error:
+        raise UsageError(f"--data-dir: {error}; choose another folder") from None
+    except (ConfigError, RequestFailedError, StoreError) as error:
+        raise UsageError(str(error)) from None
+
+
+def _unusable(error: OSError) -> str:
+    """What an address or a folder that cannot be had means to the user."""
+    text = error.strerror or str(error)
+    if error.errno == errno.EADDRINUSE:
+        port = _port_in(text)
+        return f"port {port} is in use; stop what listens there, or choose another with --port"
+    if error.filename is not None:
+        return f"--data-dir {error.filename}: {os.strerror(error.errno or 0)}"
+    if error.errno in {errno.EACCES, errno.EPERM}:
+        return f"not allowed to listen ({text}); choose a port above 1023 with --port"
+    return text
+
+
+def _port_in(text: str) -> str:
+    """The port in `address ('127.0.0.1', 9092): address already in use`, as asyncio says it."""
+    return text.partition("',")[2].partition(")")[0].strip() or "asked for"
+
+
+def _bootstrap(cluster: AsyncCluster) -> str:
+    return cluster.bootstrap_servers.partition(",")[0]
+
+
+def _ready_object(cluster: AsyncCluster) -> str:
+    import json
+
+    seen = cluster.describe()
+    ready: dict[str, Any] = {
+        "ready": True,
+        "bootstrap": _bootstrap(cluster),
+        "bootstrap_servers": cluster.bootstrap_servers,
+        "cluster_id": seen.cluster_id,
+        "profile": cluster.config.profile,
+        "nodes": [
+            {"node": node, "host": host, "port": port}
+            for node, (host, port) in cluster.addresses.items()
+        ],
+        "topics": [
+            {
+                "name": name,
+                "partitions": len(partitions),
+                "replication_factor": len(partitions[0].replicas),
+            }
+            for name, partitions in seen.topics.items()
+        ],
+    }
+    return json.dumps(ready)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+# --- ottla demo -----------------------------------------------------------------------------------
+
+
+@app.command()
+def demo(
+    *,
+    acks: Annotated[Acks, typer.Option(help="What producers wait for.")] = Acks.ALL,
+    records: Annotated[int, typer.Option(min=300, help="Records to write, at least.")] = 120_000,
+    seconds: Annotated[
+        float, typer.Option(min=0.5, max=600, help="Time over which writing is spread.")
+    ] = 15.0,
+    seed: Annotated[int, typer.Option(help="Of elections and of the order of faults.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("out"),
+    show: Annotated[bool, typer.Option("--open", help="Open the report in a browser.")] = False,
+) -> None:
+    """Write through failing leaders with real clients, then prove what became of every record.
+
+    Ends with status 1 when a check fails.
+    """
+    try:
+        from ottla.demo.run import run_demo
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"the demo drives real clients, and {error.name} is not installed: "
+            f"pip install 'ottla[test]'"
+        ) from None
+    from ottla.demo.settings import DemoSettings
+
+    settings = DemoSettings(acks=acks.value, records=records, seconds=seconds, seed=seed, out=out)
+    outcome = run_demo(settings)
+    if show:
+        typer.launch(str(outcome.report))
+    raise typer.Exit(0 if outcome.passed else 1)

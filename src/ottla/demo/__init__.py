@@ -1,0 +1,1 @@
+"""The main job: real producers write through failing leaders, and every record is accounted for."""

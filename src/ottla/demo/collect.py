@@ -1,0 +1,202 @@
+"""Gathers the evidence: every replica's own log from its store, and what a consumer reads.
+
+The stores are read on the cluster's loop, which takes references only; what lies in the entries is
+looked at elsewhere, because the cluster must not miss its heartbeats meanwhile. The consumer is
+confluent-kafka's, with the check of CRCs switched on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ottla.broker.async_cluster import AsyncCluster
+from ottla.broker.events import ClusterEvent
+from ottla.broker.node import Node
+from ottla.demo.audit import Claims, Evidence, LogEntry
+from ottla.demo.ledger import Ledger
+from ottla.demo.losses import Dropped
+from ottla.demo.settings import NODES, PARTITIONS, TOPIC
+from ottla.demo.work import Work
+from ottla.log.records import records_of
+from ottla.log.types import Offset, RecordBatch
+from ottla.raft.types import Entry, GroupId, LogIndex, NodeId
+
+READ_BYTES = 4 << 20
+SETTLE_SECONDS = 10.0
+CONSUME_SECONDS = 30.0
+
+
+class Stored(NamedTuple):
+    """One partition as its stores have it: committed entries by node."""
+
+    leader: NodeId
+    entries: dict[NodeId, list[Entry]]
+
+
+class Logs:
+    """What lies in the stores: per partition, entries by node and the leader's records."""
+
+    def __init__(self, stored: Iterable[Stored]) -> None:
+        self.replicas: list[dict[NodeId, list[LogEntry]]] = []
+        self.records: list[dict[Offset, bytes]] = []
+        self.batches = 0
+        """Batches stored, over all partitions."""
+        for each in stored:
+            self.replicas.append(
+                {node: list(map(_as_value, found)) for node, found in each.entries.items()}
+            )
+            leaders = each.entries[each.leader]
+            self.records.append(_records(leaders))
+            self.batches += sum(isinstance(entry.payload, RecordBatch) for entry in leaders)
+
+
+async def settled(cluster: AsyncCluster) -> None:
+    """Wait until every replica has applied all there is; goes on regardless after 10 s.
+
+    What then still differs is for the audit to find.
+    """
+    for _ in range(round(SETTLE_SECONDS / 0.02)):
+        seen = cluster.describe().topics[TOPIC]
+        ends = [
+            {(each.last_index, each.applied_index) for each in partition.members.values()}
+            for partition in seen
+        ]
+        if all(len(each) == 1 and next(iter(each))[0] == next(iter(each))[1] for each in ends):
+            return
+        await asyncio.sleep(0.02)
+
+
+async def read_stores(cluster: AsyncCluster) -> list[Stored]:
+    """Read every replica's committed entries back from its node's store.
+
+    To be looked into elsewhere (`Logs`): decoding here would keep the cluster from its heartbeats.
+    """
+    await settled(cluster)
+    found = []
+    for partition in range(PARTITIONS):
+        seen = cluster.describe().topics[TOPIC][partition]
+        entries: dict[NodeId, list[Entry]] = {}
+        for node in range(1, NODES + 1):
+            life = cluster.node(node)
+            group = life.topics()[TOPIC].partitions[partition].group
+            entries[node] = _read(life, group, seen.members[node].commit_index)
+        found.append(Stored(await cluster.leader(TOPIC, partition), entries))
+        await asyncio.sleep(0)
+    return found
+
+
+def _read(node: Node, group: GroupId, commit: LogIndex) -> list[Entry]:
+    entries: list[Entry] = []
+    while found := node.store.read(group, len(entries) + 1, commit, READ_BYTES):
+        entries.extend(found)
+    return entries
+
+
+def _as_value(entry: Entry) -> LogEntry:
+    payload = entry.payload
+    data = payload.stamped() if isinstance(payload, RecordBatch) else payload
+    assert isinstance(data, bytes), f"entry {entry.index} holds {type(data).__name__}"
+    digest = hashlib.blake2b(data, digest_size=8).digest()
+    return LogEntry(entry.index, entry.term, entry.kind.name, digest)
+
+
+def _records(entries: list[Entry]) -> dict[Offset, bytes]:
+    return {
+        record.offset: record.value or b""
+        for entry in entries
+        if isinstance(entry.payload, RecordBatch)
+        for record in records_of(entry.payload)
+    }
+
+
+def dropped_records(events: Iterable[ClusterEvent]) -> list[Dropped]:
+    """Every record that a truncation took out of some replica's log."""
+    return [
+        Dropped(
+            event.at,
+            event.partition,
+            event.node,
+            record.value or b"",
+            record.offset,
+            entry.index,
+            entry.term,
+            event.leader,
+            event.term,
+        )
+        for event in events
+        if event.kind == "truncated" and event.topic == TOPIC
+        for entry in event.dropped
+        if isinstance(entry.payload, RecordBatch)
+        for record in records_of(entry.payload)
+    ]
+
+
+# --- the consumer ---------------------------------------------------------------------------------
+
+
+def consume(bootstrap: str) -> list[list[tuple[Offset, bytes]]]:
+    """Read every partition from its start to its high watermark, with confluent-kafka."""
+    from confluent_kafka import Consumer, TopicPartition
+
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "demo",
+            "enable.auto.commit": False,
+            "check.crcs": True,
+            "fetch.wait.max.ms": 50,
+        }
+    )
+    try:
+        places = [TopicPartition(TOPIC, each, 0) for each in range(PARTITIONS)]
+        ends = [consumer.get_watermark_offsets(each, timeout=10)[1] for each in places]
+        consumer.assign(places)
+        return _read_until(consumer, ends)
+    finally:
+        consumer.close()
+
+
+def _read_until(consumer: Any, ends: list[Offset]) -> list[list[tuple[Offset, bytes]]]:
+    found: list[list[tuple[Offset, bytes]]] = [[] for _ in ends]
+    deadline = time.monotonic() + CONSUME_SECONDS
+    while time.monotonic() < deadline and any(
+        not lane or lane[-1][0] < end - 1 for lane, end in zip(found, ends, strict=True) if end
+    ):
+        for message in consumer.consume(num_messages=5000, timeout=0.2):
+            if message.error() is None:
+                found[message.partition()].append((message.offset(), message.value()))
+    return found
+
+
+def _refused(work: Work, ledger: Ledger, partition: int) -> list[bytes]:
+    """What the broker refused for good: only the raw producer earns that."""
+    if ledger is not work.probe:
+        return []
+    sent = frozenset(ledger.sent[partition])
+    return [each.value for each in ledger.failed if each.value in sent]
+
+
+def evidence(work: Work, logs: Logs, consumed: list[list[tuple[Offset, bytes]]]) -> list[Evidence]:
+    """Everything about every partition, ready for the audit."""
+    return [
+        Evidence(
+            partition,
+            [
+                Claims(
+                    ledger.producer,
+                    ledger.sent[partition],
+                    ledger.acked[partition],
+                    _refused(work, ledger, partition),
+                )
+                for ledger in work.ledgers
+            ],
+            logs.records[partition],
+            logs.replicas[partition],
+            consumed[partition],
+        )
+        for partition in range(PARTITIONS)
+    ]

@@ -1,0 +1,125 @@
+"""What a run shows on the terminal: progress while it runs, each fault as it is over, the table.
+
+On anything but a terminal the moving part is left out, so that a log of a run reads well.
+The text of a figure or a check is made elsewhere; here it only gets its place and its colour.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import rich.box
+from rich.console import Console as Terminal
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from ottla.demo.losses import told
+from ottla.demo.result import Result
+from ottla.demo.settings import DemoSettings
+from ottla.demo.stage import Deed, Stage
+from ottla.demo.work import Work
+
+NODE_COLOURS = ("", "blue", "dark_orange", "green")
+BAR_WIDTH = 32
+
+
+class Console:
+    """All output of a run."""
+
+    def __init__(self, settings: DemoSettings):
+        self._settings = settings
+        self._terminal = Terminal(highlight=False)
+        self._live: Live | None = None
+        self._shown = 0
+
+    def begin(self, stage: Stage) -> None:
+        """The cluster is up."""
+        kind = "idempotent" if self._settings.idempotent else "plain"
+        self._terminal.print(
+            f"[bold]ottla demo[/]: three nodes in this process ({stage.bootstrap}), two {kind} "
+            f"producers, acks={self._settings.acks}, seed {self._settings.seed}",
+            soft_wrap=True,
+        )
+        if self._terminal.is_terminal:
+            self._live = Live(console=self._terminal, refresh_per_second=10, transient=True)
+            self._live.start()
+
+    def progress(self, stage: Stage, work: Work, steps: int) -> None:
+        """Show how far the run is."""
+        for deed in stage.deeds[self._shown :]:
+            self._terminal.print(_deed_line(stage, deed))
+            self._shown += 1
+        if self._live is not None and stage.samples:
+            self._live.update(self._picture(stage, work, steps))
+
+    def finished(self, stage: Stage, work: Work, steps: int) -> None:
+        """Writing is over."""
+        self.progress(stage, work, steps)
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def say(self, text: str) -> None:
+        """What happens next."""
+        self._terminal.print(f"  [dim]{text}[/]")
+
+    def _picture(self, stage: Stage, work: Work, steps: int) -> RenderableType:
+        sample = stage.samples[-1]
+        grid = Table.grid(padding=(0, 2))
+        acked = sum(sample.acked)
+        bars = (
+            ("records", acked, self._settings.records, f"{acked:,} acknowledged"),
+            ("faults", len(stage.deeds), steps, stage.now_doing),
+        )
+        for name, done, whole, text in bars:
+            grid.add_row(name, ProgressBar(whole, min(done, whole), width=BAR_WIDTH), text)
+        for partition, leader in enumerate(sample.leaders):
+            who = (
+                Text(f"node {leader}", style=NODE_COLOURS[leader])
+                if leader
+                else Text("no leader", style="bold red")
+            )
+            mark = f"high watermark {sample.high_watermarks[partition]:,}"
+            grid.add_row(f"demo-{partition}", who, mark)
+        return Group(Text(), grid)
+
+    def end(self, result: Result, report: Path) -> None:
+        """The table, the checks, and where the report lies."""
+        terminal = self._terminal
+        terminal.print()
+        terminal.print(_table(result))
+        terminal.print()
+        for verdict in result.verdicts:
+            mark = "[green]pass[/]" if verdict.passed else "[bold red]FAIL[/]"
+            terminal.print(
+                f"  {mark}  {verdict.check} [dim]({verdict.compared})[/]", soft_wrap=True
+            )
+            for line in verdict.shown:
+                terminal.print(f"        {line}", style="red", markup=False, soft_wrap=True)
+            if verdict.violations > len(verdict.shown):
+                terminal.print(f"        and {verdict.violations - len(verdict.shown):,} more")
+        if result.loss_groups:
+            terminal.print()
+        for group in result.loss_groups:
+            terminal.print(f"  {told(group)}", style="yellow", soft_wrap=True)
+        terminal.print()
+        terminal.print(result.sentence, style="bold", soft_wrap=True)
+        terminal.print(f"report: {report}", soft_wrap=True)
+
+
+def _deed_line(stage: Stage, deed: Deed) -> str:
+    at = (deed.at - stage.started) / 1e6
+    return f"  {at:5.1f} s  partition {deed.partition}  {deed.text}"
+
+
+def _table(result: Result) -> Table:
+    table = Table(box=rich.box.SIMPLE_HEAD, show_edge=False)
+    table.add_column("")
+    table.add_column("", justify="right")
+    table.add_column("what it is", style="dim")
+    for figure in result.figures:
+        table.add_row(figure.name, figure.text, figure.source)
+    return table

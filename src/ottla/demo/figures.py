@@ -1,0 +1,130 @@
+"""Turns what a run left behind into the table and into verdicts about the run itself. Pure.
+
+A column names its source, because numbers of one table that were counted by different parties must
+say so. `earned` is the rule that no column may stand at 0: a run in which nothing was parked has
+proven nothing about parking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ottla.demo.audit import Verdict, verdict
+from ottla.demo.ledger import Ledger, place_of
+from ottla.demo.losses import Loss
+from ottla.demo.result import Figure
+from ottla.demo.settings import MIN_LEADER_FAULTS, DemoSettings
+from ottla.demo.timeline import Timeline, p50
+
+
+def leaderless(timelines: Sequence[Timeline]) -> list[int]:
+    """Time without a leader of every failover, in microseconds."""
+    return [change.micros for line in timelines for change in line.changes if change.failover]
+
+
+def figures_of_all(
+    stored: int, timelines: Sequence[Timeline], retries: int, counters: Mapping[str, int]
+) -> list[Figure]:
+    """The table of a run with acks=all; every column must be above 0."""
+    gaps = leaderless(timelines)
+    counted = "counted by the brokers"
+    return [
+        Figure("records", stored, "", "in the log, after everything"),
+        Figure(
+            "failovers", len(gaps), "", "a partition got a new leader because the old one failed"
+        ),
+        Figure(
+            "without a leader, p50", p50(gaps) / 1000, "ms", "from the fault to the next election"
+        ),
+        Figure("without a leader, max", max(gaps, default=0) / 1000, "ms", "the longest of them"),
+        Figure(
+            "retries",
+            retries,
+            "",
+            "batches that came to the brokers beyond those in the log and those refused for good",
+        ),
+        Figure("duplicates answered", counters["duplicates_answered"], "", counted),
+        Figure("duplicates parked", counters["duplicates_parked"], "", counted),
+        Figure("gaps refused", counters["gaps_refused"], "", counted),
+        Figure("step-downs", counters["step_downs"], "", counted),
+    ]
+
+
+def figures_of_losses(
+    acked: int, stored: int, timelines: Sequence[Timeline], losses: Sequence[Loss]
+) -> list[Figure]:
+    """The table of a run with acks=1 or acks=0."""
+    gaps = leaderless(timelines)
+    explained = sum(each.explained for each in losses)
+    return [
+        Figure("records acknowledged", acked, "", "success told by the clients"),
+        Figure("records in the log", stored, "", "after everything"),
+        Figure(
+            "failovers", len(gaps), "", "a partition got a new leader because the old one failed"
+        ),
+        Figure(
+            "without a leader, p50", p50(gaps) / 1000, "ms", "from the fault to the next election"
+        ),
+        Figure("without a leader, max", max(gaps, default=0) / 1000, "ms", "the longest of them"),
+        Figure("acknowledged and lost", len(losses), "", "no consumer can read them"),
+        Figure("losses explained", explained, "", "found in a truncation, byte for byte"),
+    ]
+
+
+def about_the_run(
+    settings: DemoSettings, ledgers: Sequence[Ledger], leader_faults: int, trouble: Sequence[str]
+) -> list[Verdict]:
+    """Was the run what it should be: enough records, enough faults, no client in trouble?"""
+    sent = sum(each.sent_count for each in ledgers)
+    short = [] if sent >= settings.records else [f"{sent:,} of {settings.records:,}"]
+    few = [] if leader_faults >= MIN_LEADER_FAULTS else [f"{leader_faults} of {MIN_LEADER_FAULTS}"]
+    return [
+        verdict(
+            "Enough was written", f"{sent:,} records sent, {settings.records:,} asked for", short
+        ),
+        verdict(
+            "Enough went wrong",
+            f"{leader_faults} times a leader was killed, isolated or paused",
+            [*few, *trouble],
+        ),
+        _clients(settings, ledgers),
+    ]
+
+
+def _clients(settings: DemoSettings, ledgers: Sequence[Ledger]) -> Verdict:
+    told = [f"{ledger.producer}: {text}" for ledger in ledgers for text in ledger.problems]
+    writers = [ledger for ledger in ledgers if ledger.producer != "raw"]
+    if settings.idempotent:
+        told += [
+            f"{ledger.producer}: {place_of(failure.value)} failed: {failure.reason}"
+            for ledger in writers
+            for failure in ledger.failed
+        ]
+    acked = sum(each.acked_count for each in writers)
+    return verdict(
+        "The clients are content", f"{acked:,} records acknowledged, no error left", told
+    )
+
+
+def earned(figures: Sequence[Figure]) -> Verdict:
+    """Every column of the table stands for something that happened."""
+    names = [figure.name for figure in figures if figure.value <= 0]
+    return verdict("Every column is earned", f"{len(figures)} columns above 0", names)
+
+
+def about_losses(losses: Sequence[Loss]) -> list[Verdict]:
+    """acks=1 and acks=0 must lose something here, and nothing without an explanation."""
+    unexplained = [
+        f"partition {each.partition}: {place_of(each.ack.value)}, offset {each.ack.offset}"
+        for each in losses
+        if not each.explained
+    ]
+    none = [] if losses else ["no acknowledged record was lost"]
+    return [
+        verdict("Losses were provoked", f"{len(losses):,} acknowledged records are lost", none),
+        verdict(
+            "Every loss is explained",
+            f"{len(losses):,} lost values looked up in the entries that truncations dropped",
+            unexplained,
+        ),
+    ]

@@ -1,0 +1,70 @@
+"""`Ledger`: what one producer sent, and what it was told about it.
+
+Values are unique and name their place: producer, partition, number. Lists only grow and each is
+written by one thread, so others may count them while they do.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ottla.log.types import Offset
+
+VALUE_BYTES = 100
+
+
+class Ack(NamedTuple):
+    """A record that the client was told is stored; `offset` is None with acks=0."""
+
+    value: bytes
+    offset: Offset | None
+
+
+class Failure(NamedTuple):
+    """A record that the client was told is not, or may not be, stored."""
+
+    value: bytes
+    reason: str
+
+
+def make_value(producer: str, partition: int, number: int) -> bytes:
+    """A value nobody else sends, of a fixed size."""
+    return b"%s/%d/%d " % (producer.encode(), partition, number) + b"." * (
+        VALUE_BYTES - len(producer) - len(str(number)) - 4
+    )
+
+
+def place_of(value: bytes) -> str:
+    """`producer/partition/number` of a value, for people to read."""
+    return value.split(b" ", 1)[0].decode(errors="replace")
+
+
+class Ledger:
+    """Sent, acknowledged and failed records of one producer, per partition."""
+
+    def __init__(self, producer: str, partitions: int):
+        self.producer = producer
+        self.sent: list[list[bytes]] = [[] for _ in range(partitions)]
+        """In the order in which they were sent."""
+        self.acked: list[list[Ack]] = [[] for _ in range(partitions)]
+        """In the order in which the client learned of them."""
+        self.failed: list[Failure] = []
+        self.problems: list[str] = []
+        """Errors of the client itself: a fatal one, or records it never answered for."""
+
+    def next_value(self, partition: int) -> bytes:
+        """Make the next value and note it as sent."""
+        sent = self.sent[partition]
+        value = make_value(self.producer, partition, len(sent))
+        sent.append(value)
+        return value
+
+    @property
+    def sent_count(self) -> int:
+        """Records sent so far."""
+        return sum(map(len, self.sent))
+
+    @property
+    def acked_count(self) -> int:
+        """Records acknowledged so far."""
+        return sum(map(len, self.acked))

@@ -1,0 +1,196 @@
+"""The report: one HTML file that needs nothing else, for screens light and dark, and for paper.
+
+Its style lies in `report.css` and is written into the page; the picture is `picture.py`'s. Every
+section is a function from the result to HTML, and everything that came from outside is escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from pathlib import Path
+
+from ottla import __version__
+from ottla.demo.audit import Verdict
+from ottla.demo.ledger import place_of
+from ottla.demo.losses import told
+from ottla.demo.picture import Picture
+from ottla.demo.result import Figure, Result
+from ottla.demo.settings import NODES
+from ottla.demo.stage import Deed
+
+STYLE = Path(__file__).with_name("report.css")
+LISTED = 200
+"""Lost records that are listed one by one."""
+
+
+def write_report(result: Result) -> Path:
+    """Write `demo.html` into the settings' folder, making it if need be; returns its path."""
+    folder = result.settings.out
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "demo.html"
+    path.write_text(page(result), encoding="utf-8")
+    return path
+
+
+def page(result: Result) -> str:
+    """The whole page."""
+    settings = result.settings
+    word = "passed" if result.passed else "failed"
+    sections = [
+        _header(result),
+        _section("What was counted", _figures(result.figures)),
+        _section("What was checked", _verdicts(result.verdicts)),
+        _section("What happened when", _timeline(result)),
+        _section("What went wrong on purpose", _deeds(result)),
+    ]
+    if result.losses:
+        sections.append(_section("What was lost", _losses(result)))
+    sections.append(_section("How to read this", _notes(result)))
+    return "\n".join(
+        [
+            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            f"<title>Ottla demo, acks={settings.acks}: {word}</title>",
+            f"<style>{STYLE.read_text(encoding='utf-8')}</style></head><body><main>",
+            *sections,
+            "</main></body></html>\n",
+        ]
+    )
+
+
+def _section(title: str, body: str) -> str:
+    return f"<section><h2>{title}</h2>{body}</section>"
+
+
+def _header(result: Result) -> str:
+    settings = result.settings
+    word = "all checks passed" if result.passed else "checks failed"
+    kind = "good" if result.passed else "bad"
+    command = (
+        f"ottla demo --acks {settings.acks} --records {settings.records} "
+        f"--seconds {settings.seconds:g} --seed {settings.seed}"
+    )
+    return (
+        f'<header><p class="brand">Ottla {__version__}</p>'
+        f"<h1>Producers with acks={settings.acks}, through failing leaders"
+        f'<span class="badge {kind}">{word}</span></h1>'
+        f'<p class="lead">{escape(result.sentence)}</p>'
+        f'<p class="fine"><code>{escape(command)}</code> &middot; {escape(result.clients)}</p>'
+        f"</header>"
+    )
+
+
+def _figures(figures: Iterable[Figure]) -> str:
+    tiles = "".join(
+        f'<div class="tile" title="{escape(each.source)}"><dt>{escape(each.name)}</dt>'
+        f"<dd>{each.value:,.0f}{f'<small> {each.unit}</small>' if each.unit else ''}</dd>"
+        f"<p>{escape(each.source)}</p></div>"
+        for each in figures
+    )
+    return f'<dl class="tiles">{tiles}</dl>'
+
+
+def _verdicts(verdicts: Iterable[Verdict]) -> str:
+    return f'<ul class="checks">{"".join(map(_verdict, verdicts))}</ul>'
+
+
+def _verdict(verdict: Verdict) -> str:
+    kind, mark = ("good", "&#10003;") if verdict.passed else ("bad", "&#10007;")
+    shown = "".join(f"<li>{escape(line)}</li>" for line in verdict.shown)
+    more = verdict.violations - len(verdict.shown)
+    if more:
+        shown += f"<li>and {more:,} more</li>"
+    return (
+        f'<li><span class="mark {kind}">{mark}</span><div><strong>{escape(verdict.check)}</strong>'
+        f"<span>{escape(verdict.compared)}</span>"
+        f"{f'<ul>{shown}</ul>' if shown else ''}</div></li>"
+    )
+
+
+def _timeline(result: Result) -> str:
+    keys = [
+        *(f'<span><i class="key node{n}"></i>node {n} leads</span>' for n in range(1, NODES + 1)),
+        '<span><i class="key gap"></i>nobody leads</span>',
+        '<span><i class="key acks"></i>acknowledged per second (left)</span>',
+        '<span><i class="key watermark"></i>high watermark (right)</span>',
+        '<span><i class="key fault">1</i>fault, listed below</span>',
+    ]
+    if result.losses:
+        keys.append('<span><i class="key lost">&#10005;</i>acknowledged records lost</span>')
+    return (
+        f'<p class="legend">{"".join(keys)}</p><div class="scroll">{Picture(result).draw()}</div>'
+        f'<p class="fine">Hover over a mark for its story. One panel per partition.</p>'
+    )
+
+
+def _deeds(result: Result) -> str:
+    rows = "".join(
+        f"<tr><td class='n'><i class='key fault'>{number}</i></td>"
+        f"<td class='n'>{(deed.at - result.started) / 1e6:.2f} s</td><td>{deed.partition}</td>"
+        f"<td>{escape(deed.text)}</td><td>{escape(_effect(result, deed))}</td></tr>"
+        for number, deed in enumerate(result.deeds, 1)
+    )
+    return (
+        '<div class="scroll"><table><thead><tr><th></th><th class="n">at</th><th>partition</th>'
+        f"<th>fault</th><th>what followed</th></tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _effect(result: Result, deed: Deed) -> str:
+    """The failovers that a fault caused."""
+    changes = [
+        f"demo-{change.partition}: node {change.new} in term {change.term} after "
+        f"{change.micros / 1000:,.0f} ms"
+        for line in result.timelines
+        for change in line.changes
+        if change.failover and deed.at <= change.start <= deed.until
+    ]
+    return "; ".join(changes) or "the leader stayed"
+
+
+def _losses(result: Result) -> str:
+    groups = "".join(f"<li>{escape(told(group))}</li>" for group in result.loss_groups)
+    rows = "".join(
+        f"<tr><td>{escape(place_of(loss.ack.value))}</td><td>{loss.partition}</td>"
+        f"<td class='n'>{'' if loss.ack.offset is None else loss.ack.offset}</td>"
+        + (
+            f"<td class='n'>{loss.dropped.index}</td><td>node {loss.dropped.node}, term "
+            f"{loss.dropped.term}</td><td>node {loss.dropped.new_leader}, term "
+            f"{loss.dropped.new_term}</td></tr>"
+            if loss.dropped is not None
+            else "<td></td><td></td><td class='bad'>not explained</td></tr>"
+        )
+        for loss in result.losses[:LISTED]
+    )
+    more = len(result.losses) - LISTED
+    tail = f"<p class='fine'>and {more:,} more, in the same truncations</p>" if more > 0 else ""
+    return (
+        f"<ul class='told'>{groups}</ul><details><summary>Record by record</summary>"
+        "<div class='scroll'><table><thead><tr><th>record (producer/partition/number)</th>"
+        "<th>partition</th><th class='n'>told offset</th><th class='n'>log index</th>"
+        f"<th>appended by</th><th>replaced by the log of</th></tr></thead><tbody>{rows}</tbody>"
+        f"</table></div>{tail}</details>"
+    )
+
+
+def _notes(result: Result) -> str:
+    idempotent = (
+        "<p>Three sides that do not know of each other are compared: what the producers sent and "
+        "were told, what a consumer read afterwards, and every replica's log as read back from its "
+        "own store. Values are unique, so a record can be recognised wherever it lies.</p>"
+    )
+    lossy = (
+        "<p>With acks=1 and acks=0 nobody but the leader stands behind an acknowledged record. "
+        "Each fault cuts a leader off from its peers while clients still reach it: what it takes "
+        "in then is replaced by the log of the next leader. A record counts as lost when its "
+        "producer was told success and the consumer found it nowhere; it is explained when the "
+        "very record is found among the entries that a truncation dropped.</p>"
+    )
+    return (
+        (idempotent if result.settings.idempotent else lossy)
+        + "<p>Time without a leader runs from the fault to the moment at which another node wins "
+        "the election of a higher term. Nodes, producers and the consumer share one machine; "
+        "times are those of this machine.</p>"
+    )

@@ -1,0 +1,96 @@
+"""`Stage`: the cluster of the demo in a thread of its own, and what is watched there.
+
+The main thread shows progress and the producers have threads of their own; everything that touches
+the cluster (faults, samples, reading logs) runs as coroutines on its loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from typing import Any, NamedTuple, Self, TypeVar
+
+from ottla.broker.async_cluster import AsyncCluster
+from ottla.broker.cluster import new_event_loop
+from ottla.broker.node import monotonic_micros
+from ottla.broker.topic import Topic
+from ottla.demo.settings import NODES, PARTITIONS, TOPIC, DemoSettings
+from ottla.raft.types import Micros
+
+Result = TypeVar("Result")
+
+
+class Sample(NamedTuple):
+    """What a look at the cluster showed, partition by partition."""
+
+    at: Micros
+    leaders: tuple[int, ...]
+    """0 where nobody serves."""
+    high_watermarks: tuple[int, ...]
+    acked: tuple[int, ...]
+    """Records acknowledged so far, over all producers."""
+
+
+class Deed(NamedTuple):
+    """A fault as it was done: `node` is whom it hit first, 0 where it hit no single one."""
+
+    at: Micros
+    until: Micros
+    fault: str
+    partition: int
+    node: int
+    text: str
+
+
+class Stage:
+    """Use as a context manager: the cluster lives as long as its block."""
+
+    def __init__(self, settings: DemoSettings):
+        self.settings = settings
+        order = list(range(1, NODES + 1))
+        assignment = [order[p:] + order[:p] for p in range(PARTITIONS)]
+        topic = Topic(TOPIC, assignment=assignment)
+        self.cluster = AsyncCluster(NODES, topics=[topic], seed=settings.seed)
+        self.samples: list[Sample] = []
+        self.deeds: list[Deed] = []
+        self.now_doing = ""
+        """The fault under way, for whoever watches."""
+        self.started: Micros = 0
+        self._loop = new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="demo-cluster")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        try:
+            self.run(self.cluster.start())
+        except BaseException:
+            self._end()
+            raise
+        self.started = monotonic_micros()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self.run(self.cluster.stop())
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def spawn(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
+        """Start `work` on the cluster's loop."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Do `work` on the cluster's loop and wait for it."""
+        return self.spawn(work).result()
+
+    @property
+    def bootstrap(self) -> str:
+        """Bootstrap servers for clients."""
+        return self.cluster.bootstrap_servers
