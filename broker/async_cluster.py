@@ -98,6 +98,7 @@ class AsyncCluster:
         await self._until(self._controller_known, START_SECONDS, "a controller")
         for topic in self._topics:
             await self._ensure(topic)
+        await self._until(self._all_served, START_SECONDS, "leaders of all topics")
 
     async def _ensure(self, topic: Topic) -> None:
         """Create a topic of the start; one that the disks remember stays as it is."""
@@ -107,11 +108,15 @@ class AsyncCluster:
         except RequestFailedError as error:
             if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
                 raise
-        what = f"leaders of topic {topic.name}"
-        await self._until(lambda: self._serves(topic.name), START_SECONDS, what)
 
     def _controller_known(self) -> bool:
-        return all(each.controller() for each in self._running())
+        """A controller decides, and every node has applied what earlier ones decided."""
+        machines = [each.controller_machine for each in self._running()]
+        leading = next((each for each in machines if each.synced), None)
+        return leading is not None and all(each.applied >= leading.applied for each in machines)
+
+    def _all_served(self) -> bool:
+        return all(self._serves(name) for name in self._running()[0].topics())
 
     async def _listen(self, node: int, port: int) -> None:
         assert self._scheduler is not None, "started"

@@ -149,8 +149,8 @@ class Node:
     def stop(self) -> None:
         """Leave: no more turns, no listener, no messages. The store stays open."""
         self._network.detach(self.node)
-        self.runner.close()
         self.server.stop()
+        self.runner.close()
         self.control_client.close()
 
     def pause(self) -> None:

@@ -255,7 +255,7 @@ class Partition:
 
     def leading(self, term: Term, term_start: LogIndex, now: Micros) -> None:
         """This node leads `term`; it serves once entry `term_start` is applied."""
-        self._stop_leading()
+        self.stop_leading()
         state = self.state
         state.leading, state.leader, state.term = True, self.settings.node, term
         state.term_start = term_start
@@ -264,13 +264,14 @@ class Partition:
 
     def not_leading(self, leader: NodeId, term: Term, now: Micros) -> None:
         """This node follows `leader` (0: nobody known)."""
+        self.settings.counters.step_downs += self.state.leading
         self.state.leader, self.state.term = leader, term
-        self._stop_leading()
+        self.stop_leading()
 
-    def _stop_leading(self) -> None:
+    def stop_leading(self) -> None:
+        """Serve nobody any more: who waits is told to go elsewhere, speculation vanishes."""
         state = self.state
         was_leading, state.leading, state.synced = state.leading, False, False
-        self.settings.counters.step_downs += was_leading
         self._next_expiry_check = None
         if not was_leading:
             return

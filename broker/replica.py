@@ -95,6 +95,18 @@ class Replica:
         """The outcome of a local write is uncertain: resign (mission-R5)."""
         self.core.step_down(now)
 
+    def close(self, now: Micros) -> list[Ticket]:
+        """The node ends: every ticket in here is answered NOT_LEADER_OR_FOLLOWER, fate unknown."""
+        machine = self.machine
+        machine.stop_leading()
+        for item in self._inbox:
+            if isinstance(item, Ticket):
+                machine.submit(item, now)
+        self._inbox = []
+        outbox = machine.outbox
+        answers, outbox.now = [*outbox.now, *outbox.after_append], []
+        return answers
+
     def deadline(self) -> Micros | None:
         """When a turn is due though nothing arrives."""
         mine, machine = self.core.deadline, self.machine.deadline()

@@ -356,8 +356,11 @@ class Runner:
         self._arm()
 
     def close(self) -> None:
-        """Stop for good; the store is the caller's to close."""
+        """Stop for good and tell whoever still waits; the store is the caller's to close."""
         self._closed = True
+        now = self._now()
+        for seat in self.seats.values():
+            self._answer(seat.replica.close(now))
         self.syncer.close()
         if self._alarm is not None:
             self._alarm.cancel()
