@@ -26,7 +26,6 @@ from broker_core_partition import (
     make_partition,
     outcome,
 )
-from broker_core_world import Options
 from ottla.broker.errors import ErrorCode
 
 HOLE = pytest.mark.xfail(
@@ -107,10 +106,9 @@ def test_the_first_batch_tried_again_is_stored_at_the_beginning(refuse_first):
 @HOLE
 def test_producers_with_five_in_flight_from_the_first_batch_on_lose_nothing():
     """Found by random lives; `broker_core_clients` says what a careful producer avoids."""
-    for seed in range(1000, 1025):
-        rng = Random(seed * 7 + 1)
-        story = Story(seed, Options(min_insync=rng.choice((1, 1, 2))), careful=False)
-        wander(story, rng, 300)
+    for seed in range(10, 40):
+        story = Story(seed, careful=False)
+        wander(story, Random(seed), 100)
         story.world.heal()
         story.world.kernel.run(2_000_000)
         for producer in story.producers:

@@ -1,7 +1,8 @@
 """Who is remembered: room in the table, expiry, and both as decisions in the log.
 
-Expectations from issue 4 item 9, design.md 8 and facts/redpanda.md 2.5: state is bounded, nobody with
-a request in flight is forgotten, and every replica forgets the same producers at the same index.
+Expectations from issue 4 item 9, design.md 8 and facts/redpanda.md 2.5: state is bounded, nobody
+with a request in flight is forgotten, and every replica forgets the same producers at the same
+index.
 """
 
 from __future__ import annotations
