@@ -27,7 +27,7 @@ BAND = 24
 PLOT = 92
 PANEL = BAND + PLOT + 34
 AXIS = 34
-BUCKET: Micros = 100_000
+BUCKET: Micros = 250_000
 MIN_LABEL_WIDTH = 30
 PATTERN = (
     '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" '

@@ -1,0 +1,67 @@
+"""Whatever a user does wrong: one line on standard error that says what to do, and status 2."""
+
+import socket
+
+import pytest
+
+from cli_process import ottla
+
+
+def refused(*arguments):
+    """The one line, after the checks that hold for every refusal."""
+    done = ottla(*arguments)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("ottla: ")
+    return line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["upp"], "No such command 'upp'"),
+        (["up", "--prot", "1"], "--port"),
+        (["up", "--nodes", "0"], "--nodes"),
+        (["up", "--nodes", "eight"], "--nodes"),
+        (["up", "--profile", "kafkaesque"], "there are: reference"),
+        (["up", "--port", "65535"], "node 3 would need port 65537"),
+        (["up", "--topic", "orders:x:1"], "is not NAME:PARTITIONS:RF, such as orders:3:3"),
+        (["up", "--topic", "orders:0:1"], "is not NAME:PARTITIONS:RF"),
+        (["up", "--topic", "a b:1:1"], "contains characters other than"),
+        (["up", "--topic", "orders:1:4"], "lower it, or raise --nodes"),
+        (["demo", "--acks", "2"], "--acks"),
+        (["demo", "--records", "1"], "--records"),
+    ],
+)
+def test_a_wrong_argument_is_one_line(arguments, told):
+    assert told in refused(*arguments)
+
+
+def test_a_port_in_use_is_named():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        line = refused("up", "--nodes", "1", "--port", port)
+    assert f"port {port} is in use" in line
+    assert "--port" in line
+
+
+def test_a_data_folder_that_is_a_file(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("")
+    assert "is a file; name a folder" in refused("up", "--data-dir", path)
+
+
+def test_help_and_version_are_no_errors():
+    for arguments in (["--help"], ["up", "--help"], ["demo", "--help"], ["--version"]):
+        done = ottla(*arguments)
+        assert done.returncode == 0
+        assert done.stdout
+        assert done.stderr == ""
+    assert "--no-auto-create" in ottla("up", "--help").stdout
+
+
+def test_without_a_command_there_is_help():
+    done = ottla()
+    assert "Commands:" in done.stdout
+    assert done.stderr == ""

@@ -1,0 +1,52 @@
+"""The main job itself, run as a user runs it: small in the quick suite, whole in the slow one."""
+
+import re
+
+import pytest
+
+from cli_process import ottla
+
+pytestmark = pytest.mark.clients
+
+
+def demo(folder, *arguments):
+    """Run it and return the process with its report."""
+    done = ottla("demo", "--out", folder, *arguments)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert "FAIL" not in done.stdout
+    return done.stdout, (folder / "demo.html").read_text(encoding="utf-8")
+
+
+def column(told, name):
+    """The number beside a name in the table."""
+    return int(re.search(rf"^ *{name} +([\d,]+)", told, re.MULTILINE)[1].replace(",", ""))
+
+
+def test_a_small_run_earns_every_column(tmp_path):
+    told, report = demo(tmp_path, "--records", 3000, "--seconds", 1)
+    assert column(told, "records") >= 3000
+    assert column(told, "failovers") >= 6
+    for name in ("retries", "duplicates answered", "duplicates parked", "gaps refused"):
+        assert column(told, name) > 0
+    assert "Nothing was lost, stored twice or out of order." in told
+    assert "all checks passed" in report
+    assert f"report: {tmp_path / 'demo.html'}" in told
+
+
+@pytest.mark.slow
+def test_the_whole_run(tmp_path):
+    told, _ = demo(tmp_path)
+    assert column(told, "records") >= 100_000
+    assert column(told, "failovers") >= 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("acks", [1, 0])
+def test_weaker_acks_lose_records_and_every_loss_is_explained(tmp_path, acks):
+    told, report = demo(tmp_path, "--acks", acks, "--records", 10_000, "--seconds", 4)
+    lost = column(told, "acknowledged and lost")
+    assert lost > 0
+    assert column(told, "losses explained") == lost
+    assert column(told, "records acknowledged") - column(told, "records in the log") == lost
+    assert "What was lost" in report
+    assert "not explained" not in report
