@@ -9,6 +9,8 @@ from dataclasses import dataclass, fields
 from enum import Enum
 
 from ottla.broker.errors import ConfigError
+from ottla.idempotency.errors import UnknownProfileError
+from ottla.idempotency.profiles import profile_named
 
 
 class FlushPolicy(Enum):
@@ -29,33 +31,46 @@ class ClusterConfig:
     election_timeout_ms: int = 500
     """A follower that hears nothing for 1x to 2x of this starts an election."""
     heartbeat_ms: int = 50
+    """Between two beats from a node to each other; at most half of the election timeout."""
     default_partitions: int = 1
+    """For topics whose creator names no count."""
     default_replication_factor: int = 3
-    """For topics created on first use; never more than there are nodes."""
+    """For topics whose creator names none; never more than there are nodes."""
     auto_create_topics: bool = True
+    """An unknown topic in a Metadata request is created, if the client allows it."""
     min_insync_replicas: int = 1
+    """With acks=all: replicas in sync, before the append (else error 19) and before the answer
+    (else 20). A topic's `min.insync.replicas` overrides it."""
     replica_lag_ms: int = 10_000
     """A replica that has not caught up for this long is no longer in sync (mission-A2)."""
     max_message_bytes: int = 1_048_588
+    """Largest record batch accepted. A topic's `max.message.bytes` overrides it."""
     max_request_bytes: int = 104_857_600
+    """Largest frame; a client that announces more is cut off."""
     max_partitions_per_topic: int = 10_000
+    """More are refused with INVALID_PARTITIONS."""
     max_inflight_requests: int = 64
     """Per connection; at the limit it is read no further until an answer has left."""
     max_inflight_bytes: int = 64 << 20
     """Per connection, of requests not yet answered."""
     connections_max_idle_ms: int = 600_000
+    """A client silent for longer is dropped."""
     leader_queue_bytes: int = 32 << 20
     """Per partition: bytes proposed and not yet committed; more wait in the leader queue."""
     max_producers: int = 10_000
-    """Per partition."""
+    """Per partition: idempotent producers remembered. One more makes the longest idle one go."""
     producer_expiry_ms: int = 86_400_000
+    """A producer idle for longer is forgotten, by a decision in the log."""
     flush: FlushPolicy = FlushPolicy.EACH_TURN
+    """When the log is synced."""
     flush_interval_ms: int = 100
+    """With `FlushPolicy.INTERVAL`: between two syncs."""
     sync_stall_ms: int = 10_000
     """A sync that takes longer makes its leaders resign (mission-R5)."""
     link_delay_ms: float = 0.0
     """One-way delay between nodes of one process."""
     profile: str = "reference"
+    """Whose rules idempotent producers meet; one of `ottla.idempotency.profiles.PROFILES`."""
     seed: int | None = None
     """Of election jitter; None draws one."""
 
@@ -69,3 +84,7 @@ class ClusterConfig:
                 f"heartbeat_ms is {self.heartbeat_ms}; it must be at most half of "
                 f"election_timeout_ms ({self.election_timeout_ms})"
             )
+        try:
+            profile_named(self.profile)
+        except UnknownProfileError as error:
+            raise ConfigError(f"profile: {error}") from None

@@ -1,0 +1,48 @@
+"""Pages written from the code are what the code says now.
+
+OTTLA_REWRITE=1 writes them anew. Two more pages are compared beside what they show:
+`docs/reference/rules.md` (tests/idempotency) and `docs/reference/apis.md` (tests/broker).
+"""
+
+import os
+from dataclasses import fields
+
+import pytest
+
+import docs_pages
+from ottla.broker.config import ClusterConfig, FlushPolicy
+from ottla.broker.errors import ConfigError
+
+PAGES = {
+    "docs/reference/settings.md": docs_pages.settings_page,
+    "docs/reference/raft-roles.md": docs_pages.roles_page,
+}
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_the_page_says_what_the_code_says(path):
+    page, written = docs_pages.ROOT / path, PAGES[path]()
+    if os.environ.get("OTTLA_REWRITE"):
+        page.write_text(written, encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == written
+
+
+def test_every_setting_has_a_meaning_on_the_page():
+    said = docs_pages.said_of("ClusterConfig")
+    assert list(said) == [each.name for each in fields(ClusterConfig)]
+    assert [name for name, meaning in said.items() if not meaning] == []
+    assert list(docs_pages.said_of("FlushPolicy")) == [each.name for each in FlushPolicy]
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"profile": "kafak"}, "there is no profile 'kafak'; there are: reference"),
+        ({"heartbeat_ms": 300}, "at most half of election_timeout_ms"),
+        ({"max_producers": -1}, "max_producers is -1"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_in_one_line(settings, told):
+    with pytest.raises(ConfigError, match=told) as refused:
+        ClusterConfig(**settings)
+    assert "\n" not in str(refused.value)
