@@ -32,6 +32,9 @@ from ottla.raft.quorum import majority
 from ottla.raft.roles import Role
 from ottla.raft.types import GroupId, Micros, NodeId
 
+GLANCE: Micros = 20_000
+"""How soon after a turn a busy replica is looked at."""
+
 
 class Lookout:
     """See the module's text. `seats` are the node's replicas, `wake` gives one a turn."""
@@ -68,11 +71,22 @@ class Lookout:
         seat.trusting = False
         self.vouch(seat)
 
-    def after_turn(self, seat: Seat) -> None:
-        """A replica took a turn: its deadlines may have moved. Hot path."""
-        replica = seat.replica
-        due = replica.work_deadline() if seat.trusting else replica.deadline()
-        self._timers.set(seat.group, due)
+    def after_turn(self, seat: Seat, now: Micros) -> bool:
+        """A replica took a turn: its deadlines may have moved. True: a look was put off or on.
+
+        A busy replica is looked at a glance later, not asked after every turn: what falls due in
+        between is noticed that much late.
+        """
+        glance = now + GLANCE
+        if now < seat.look_at <= glance:
+            return False
+        due = seat.replica.deadline()
+        self._look_at(seat, glance if due is None else min(due, glance))
+        return True
+
+    def _look_at(self, seat: Seat, when: Micros | None) -> None:
+        seat.look_at = 0 if when is None else when
+        self._timers.set(seat.group, when)
 
     def forget(self, group: GroupId) -> None:
         """The replica is gone."""
@@ -94,7 +108,7 @@ class Lookout:
             return
         if seat.trusting and replica.leading:
             due = now + self._lag_look if due is None else min(due, now + self._lag_look)
-        self._timers.set(seat.group, due)
+        self._look_at(seat, due)
 
     def _look_again(self, groups: Iterable[GroupId], now: Micros) -> None:
         for group in groups:

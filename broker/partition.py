@@ -172,13 +172,16 @@ class Partition:
 
     def appended(self, entries: Sequence[Entry]) -> None:
         """These entries are the tail of the local log now."""
-        self.state.index.extend(entries)
-        self.table.log_written = self.state.index.next_offset > 0
+        index, table = self.state.index, self.table
+        index.extend(entries)
+        if not table.log_written:
+            table.log_written = index.next_offset > 0
 
     def truncated(self, first: LogIndex) -> None:
         """Entries from `first` on are gone: another leader's log replaced them."""
         assert first > self.state.applied, f"truncation at {first}, applied {self.state.applied}"
         self.state.index.truncate_from(first)
+        self.table.log_written = self.state.index.next_offset > 0
 
     # --- committed entries --------------------------------------------------------------------
 
@@ -214,16 +217,11 @@ class Partition:
     def _apply_producer(self, batch: RecordBatch, entry: Entry, now: Micros, enough: bool) -> None:
         who = identity(batch)
         assert who is not None, f"producer {batch.producer_id} without identity"
-        parked = self.table.apply(
-            who,
-            batch.base_offset,
-            batch.max_timestamp,
-            index=entry.index,
-            term=entry.term,
-            now=now,
-        )
-        for ticket in parked:
-            self.purgatory.answer(ticket, batch.base_offset, enough)
+        offset = batch.base_offset
+        for ticket in self.table.apply(
+            who, offset, batch.max_timestamp, index=entry.index, term=entry.term, now=now
+        ):
+            self.purgatory.answer(ticket, offset, enough)
 
     def _apply_command(self, payload: bytes, index: LogIndex) -> None:
         name, argument = msgpack.unpackb(payload)

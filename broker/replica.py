@@ -46,6 +46,7 @@ class Replica:
 
     __slots__ = (
         "_barriers",
+        "_due",
         "_inbox",
         "_reading",
         "_tail",
@@ -68,6 +69,8 @@ class Replica:
         self._tail: deque[Entry] = deque(unapplied)
         self._reading = False
         self._barriers: deque[int] = deque()
+        self._due: Micros = 0
+        """Before this no deadline needs a look; 0 while that is not known."""
 
     @property
     def applied(self) -> LogIndex:
@@ -108,14 +111,16 @@ class Replica:
         return answers
 
     def deadline(self) -> Micros | None:
-        """When a turn is due though nothing arrives."""
-        mine, machine = self.core.deadline, self.machine.deadline()
-        if mine is None or machine is None:
-            return mine if machine is None else machine
-        return min(mine, machine)
+        """When a turn is due though nothing arrives. Turns before that time spare the question."""
+        due, machine = self.core.deadline, self.machine.deadline()
+        if due is None or (machine is not None and machine < due):
+            due = machine
+        self._due = 0 if due is None else due
+        return due
 
     def work_deadline(self) -> Micros | None:
         """The same, without what a peer that was heard puts off: elections, quorum checks."""
+        self._due = 0
         mine, machine = self.core.work_deadline, self.machine.deadline()
         if mine is None or machine is None:
             return mine if machine is None else machine
@@ -131,24 +136,25 @@ class Replica:
         for item in inbox:
             if isinstance(item, Ticket):
                 machine.submit(item, now)
+                if item.deadline < self._due:
+                    self._due = item.deadline
             elif isinstance(item, EntriesRead):
                 self._apply_read(item, now)
             else:
                 core.step(item, now)
                 if item.__class__ is AppendReply and item.success:
                     machine.follower_progress(item.sender, item.match, now)
-        self._deadlines(now)
-        while self._advance(effects, now) and self._restless():
+        if self._due <= now:
+            self._deadlines(now)
+        while self._advance(effects, now) and (machine.restless() or core.has_ready()):
             pass
-        self._hand_over(effects)
+        outbox = machine.outbox
+        if outbox.now or outbox.after_append or outbox.enqueued:
+            self._hand_over(effects)
         return effects
 
-    def _restless(self) -> bool:
-        """Whether another round may find something to do."""
-        core, machine = self.core, self.machine
-        return core.has_ready() or machine.restless() or core.commit > machine.applied
-
     def _deadlines(self, now: Micros) -> None:
+        self._due = 0
         due = self.core.deadline
         if due is not None and due <= now:
             self.core.advance(now)
@@ -157,35 +163,33 @@ class Replica:
             self.machine.tick(now)
 
     def _advance(self, effects: Effects, now: Micros) -> bool:
-        """One round: propose, start barriers, take what the core has ready. False: at rest."""
+        """One round: propose, start barriers, take what the core has ready, apply. True: something
+        came of it that the machine may want to propose after, or the core to say."""
         core, machine = self.core, self.machine
-        moved = machine.restless() and self._propose(now)
+        if machine.restless():
+            self._propose(now)
+        moved = False
         if core.has_ready():
-            self._absorb(core.ready(), effects, now)
-            moved = True
+            moved = self._absorb(core.ready(), effects, now)
         if core.commit > machine.applied and self._apply_committed(effects, now):
             moved = True
         if machine.compaction is not None and machine.compaction.index <= core.log.persisted:
             self._compact(machine.compaction, effects)
         return moved
 
-    def _propose(self, now: Micros) -> bool:
-        """Propose what the leader queue lets go, start barriers. False: nothing of either."""
+    def _propose(self, now: Micros) -> None:
+        """Propose what the leader queue lets go, start barriers."""
         core, machine = self.core, self.machine
-        moved = False
         if core.role is Role.LEADER:
             # What is proposed and not yet committed counts against the leader queue's budget.
             inflight_bytes = core.log.bytes_between(core.commit, core.last_index)
             proposals = machine.take_proposals(inflight_bytes, now)
             if proposals is not None:
                 machine.proposed(core.propose(proposals.items, proposals.expected_term))
-                moved = True
         for _ in range(machine.take_barriers()):
             self._barriers.append(core.barrier(now))
-            moved = True
-        return moved
 
-    def _absorb(self, ready: Ready, effects: Effects, now: Micros) -> None:
+    def _absorb(self, ready: Ready, effects: Effects, now: Micros) -> bool:
         if ready.soft is not None:
             self._change_role(ready.soft, now)
         if ready.snapshot is not None:
@@ -200,6 +204,7 @@ class Replica:
             effects.messages_after.extend(ready.messages_after)
         for outcome in ready.barriers:
             self._barrier_ended(outcome, now)
+        return ready.soft is not None or len(ready.barriers) > 0
 
     def _change_role(self, soft: SoftState, now: Micros) -> None:
         self.soft = soft

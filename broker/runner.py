@@ -140,7 +140,9 @@ class Runner:
             return False
         if isinstance(message, RequestVote):
             self.lookout.vouch(seat)
-        self.submit(seat, message)
+        seat.replica.submit(message)
+        if not seat.dirty:
+            self.wake(seat)
         return True
 
     # --- pumping ------------------------------------------------------------------------------
@@ -172,9 +174,11 @@ class Runner:
         for turn in taken:
             self._perform(turn)
         self.syncer.poll()
+        moved = self._alarm is None
         for turn in taken:
-            self._notice(turn.seat)
-        self._arm()
+            moved = self._notice(turn.seat, now) or moved
+        if moved or self.syncer.due is not None or self.beats.deadline() < self._alarm_at:
+            self._arm()
 
     def _perform(self, turn: Turn) -> None:
         effects, send = turn.effects, self._carrier.send
@@ -206,8 +210,8 @@ class Runner:
         entries = self.store.read(seat.group, first, last, READ_BYTES)
         self.submit(seat, EntriesRead(entries))
 
-    def _notice(self, seat: Seat) -> None:
-        """What other parts of the node want to know after a turn."""
+    def _notice(self, seat: Seat, now: Micros) -> bool:
+        """What other parts of the node want to know after a turn. True: a look moved."""
         replica = seat.replica
         if replica.soft is not seat.soft:
             seat.soft = replica.soft
@@ -229,7 +233,7 @@ class Runner:
             self.on_applied(seat)
         if seat.urgent and seat.soft.role is Role.LEADER:
             self.beats.urgent(seat.group)
-        self.lookout.after_turn(seat)
+        return self.lookout.after_turn(seat, now)
 
     def _tell_beats(self, seat: Seat) -> None:
         soft, core = seat.soft, seat.replica.core

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ottla.broker.effects import Effects
 from ottla.broker.replica import Replica
-from ottla.raft.types import GroupId, LogIndex, Term
+from ottla.raft.types import GroupId, LogIndex, Micros, Term
 
 
 class Seat:
@@ -15,6 +15,7 @@ class Seat:
         "commit",
         "dirty",
         "group",
+        "look_at",
         "replica",
         "soft",
         "term",
@@ -30,6 +31,8 @@ class Seat:
         self.applied: LogIndex = 0
         self.commit: LogIndex = 0
         self.term: Term = replica.core.term
+        self.look_at: Micros = 0
+        """When the lookout looks at it next; in the past: not in the queue."""
         self.trusting = False
         """See `lookout.py`."""
         self.urgent = urgent

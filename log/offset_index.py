@@ -148,6 +148,7 @@ class OffsetIndex:
         total = self._total_bytes
         term = self._last_term
         block = self._blocks.get(index // BLOCK_ENTRIES)
+        kind_of_batch = EntryKind.BATCH
         for entry in entries:
             index += 1
             assert entry.index == index, f"entry {entry.index} follows index {index - 1}"
@@ -157,7 +158,7 @@ class OffsetIndex:
             if entry.term != term:
                 term = entry.term
                 self._start_epoch(term, index, offset)
-            if entry.kind is EntryKind.BATCH:
+            if entry.kind is kind_of_batch:
                 batch: Any = entry.payload
                 assert batch.base_offset == offset, (
                     f"batch at index {index} has base offset {batch.base_offset}, log end {offset}"

@@ -9,7 +9,7 @@ encoded again, and replicas in one process share one object.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from struct import Struct
 from typing import NamedTuple, TypeAlias
 
@@ -79,6 +79,8 @@ class RecordBatch:
     producer_epoch: ProducerEpoch
     base_sequence: Sequence
     record_count: int
+    identity: BatchIdentity | None = field(init=False, default=None, compare=False, repr=False)
+    """Kept by `ottla.log.record_batch.identity`, which every replica asks."""
 
     def __len__(self) -> int:
         """Size in bytes."""
