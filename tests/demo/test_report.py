@@ -1,4 +1,8 @@
-"""The report: self-contained, complete, and safe against what it shows."""
+"""The report: self-contained, complete, and safe against what it shows.
+
+A made-up run of four seconds is laid out; its picture must be well-formed XML, so that every mark
+can be found in it by its hover title.
+"""
 
 import re
 from pathlib import Path

@@ -1,0 +1,95 @@
+"""Everything the README says to type is typed here, and every path it names is there.
+
+Commands that take a fixed port get a free one instead, and `make` is asked what it would do: `make
+test` is what runs this. The demo's own run is the slow suite's.
+"""
+
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from cli_process import ottla, running
+from tidy.source import repository
+
+ROOT = repository()
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+COMMANDS = [
+    line for language, text in BLOCKS if language == "sh" for line in text.splitlines() if line
+]
+EMBED, FIXTURE, CLIENT = (text for language, text in BLOCKS if language == "python")
+
+
+def commands(first):
+    """Arguments of the README's commands that begin with this word, the word left out."""
+    return [shlex.split(line)[1:] for line in COMMANDS if line.split()[0] == first]
+
+
+def script(text, folder):
+    """Run Python text in a process of its own."""
+    path = folder / "script.py"
+    path.write_text(text, encoding="utf-8")
+    return subprocess.run(
+        [sys.executable, path], capture_output=True, check=False, text=True, timeout=60, cwd=folder
+    )
+
+
+def test_every_command_is_of_a_kind_that_is_tried_here():
+    assert {line.split()[0] for line in COMMANDS} == {"make", "ottla"}
+    assert {arguments[0] for arguments in commands("ottla")} == {"up", "demo"}
+
+
+@pytest.mark.parametrize("arguments", commands("make"), ids=" ".join)
+def test_make_knows_its_targets(arguments):
+    command = ["make", "-n", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_embedding_example_runs(tmp_path):
+    done = script(EMBED, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"orders-0 leader [123] ", done.stdout)
+
+
+def test_the_fixture_example_runs(tmp_path):
+    path = tmp_path / "test_example.py"
+    path.write_text(FIXTURE, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", path]
+    done = subprocess.run(
+        command, capture_output=True, check=False, text=True, timeout=60, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stdout
+    assert "1 passed" in done.stdout
+
+
+def test_up_and_its_client_run(tmp_path):
+    (arguments,) = [each[1:] for each in commands("ottla") if each[0] == "up"]
+    with running(*arguments, "--port", 0) as process:
+        address = process.ready.removeprefix("ready bootstrap=")
+        done = script(CLIENT.replace("127.0.0.1:9092", address), tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "b'hello'\n"
+
+
+@pytest.mark.slow
+def test_the_demo_runs_as_told(tmp_path):
+    for arguments in (each for each in commands("ottla") if each[0] == "demo"):
+        done = ottla(*arguments, "--records", 3000, "--seconds", 2, "--out", tmp_path)
+        assert done.returncode == 0, done.stdout
+
+
+def test_every_option_it_mentions_exists():
+    told = ottla("up", "--help").stdout + ottla("demo", "--help").stdout
+    assert set(re.findall(r"--[a-z][a-z-]+", README)) - set(re.findall(r"--[a-z-]+", told)) == set()
+
+
+def test_every_folder_and_link_is_there():
+    named = re.findall(r"^\| `([^`]+)` \|", README, re.MULTILINE)
+    links = re.findall(r"\]\(([^)]+)\)", README)
+    assert len(named) >= 8
+    missing = [path for path in [*named, *links] if not (ROOT / path).exists()]
+    assert missing == []
