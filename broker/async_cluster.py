@@ -75,7 +75,6 @@ class AsyncCluster:
         self._addresses: dict[int, tuple[str, int]] = {}
         self._disks = Disks(self._ids, None if data_dir is None else Path(data_dir), self.config)
         self._lives: dict[int, Node] = {}
-        self._states: dict[int, str] = {}
         self.network = Network(round(self.config.link_delay_ms * 1000))
         self._scheduler: Scheduler | None = None
         self._changed: list[Callable[[], None]] = []
@@ -140,7 +139,6 @@ class AsyncCluster:
 
     def _join(self, node: int) -> None:
         self._lives[node].join()
-        self._states[node] = "running"
 
     async def stop(self) -> None:
         """Stop every node: what is appended is synced, disks are closed."""
@@ -149,7 +147,6 @@ class AsyncCluster:
             await life.runner.syncer.drained()
             self._disks.close(node)
         self._lives.clear()
-        self._states.clear()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -182,12 +179,21 @@ class AsyncCluster:
         if node not in self._ids:
             raise NodeStateError(f"there is no node {node}; nodes are 1 to {len(self._ids)}")
 
+    def _state(self, node: int) -> str:
+        """In one word: running, paused (it may be isolated too), isolated or dead."""
+        life = self._lives.get(node)
+        if life is None or not life.joined:
+            return "dead"
+        if life.runner.paused:
+            return "paused"
+        return "isolated" if self.network.isolated(node) else "running"
+
     def _running(self) -> list[Node]:
         """Nodes that can take part now; at least one. Raises `NodeStateError`."""
         running = [
             life
             for node, life in self._lives.items()
-            if self._states.get(node) == "running" and life.failed is None
+            if self._state(node) == "running" and life.failed is None
         ]
         if not running:
             raise NodeStateError("no node is running; restart, resume or heal one first")
@@ -196,7 +202,7 @@ class AsyncCluster:
     def describe(self) -> ClusterDescription:
         """Everything there is to see."""
         nodes = {
-            node: describe_node(node, self._lives.get(node), self._states.get(node, "dead"))
+            node: describe_node(node, self._lives.get(node), self._state(node))
             for node in self._ids
         }
         freshest = max(
@@ -312,7 +318,6 @@ class AsyncCluster:
         """Signal 9."""
         self.node(node).stop()
         del self._lives[node]
-        self._states.pop(node, None)
         self.events.note("kill", node)
         await self._disks.crash(node)
 
@@ -332,18 +337,16 @@ class AsyncCluster:
     def pause(self, node: int) -> None:
         """SIGSTOP."""
         life = self.node(node)
-        if self._states[node] == "paused":
+        if life.runner.paused:
             raise NodeStateError(f"node {node} is paused already")
         life.pause()
-        self._states[node] = "paused"
         self.events.note("pause", node)
 
     def resume(self, node: int) -> None:
         """SIGCONT."""
         life = self.node(node)
-        if self._states[node] != "paused":
+        if not life.runner.paused:
             raise NodeStateError(f"node {node} is not paused")
-        self._states[node] = "running"
         self.events.note("resume", node)
         life.resume()
 
@@ -351,16 +354,15 @@ class AsyncCluster:
         """Cut a node off from its peers."""
         self.node(node)
         self.network.isolate(node)
-        self._states[node] = "isolated"
         self.events.note("isolate", node)
 
     def heal(self, node: int | None = None) -> None:
         """End the isolation of `node`, or of all."""
+        asked = self._ids if node is None else (node,)
+        healed = [each for each in asked if self.network.isolated(each)]
         self.network.heal(node)
-        for each in self._ids if node is None else (node,):
-            if self._states.get(each) == "isolated":
-                self._states[each] = "running"
-                self.events.note("heal", each)
+        for each in healed:
+            self.events.note("heal", each)
 
     def cut_connections(self, node: int) -> int:
         """Drop every client connection of a node."""

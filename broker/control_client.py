@@ -54,13 +54,15 @@ def _nothing() -> None:
 class _Command:
     """One command until its `done` was called."""
 
-    __slots__ = ("cancel_timer", "command", "deadline", "done", "number")
+    __slots__ = ("cancel_timer", "command", "deadline", "decided", "done", "number")
 
     def __init__(self, number: int, command: dict[str, Any], done: Done, deadline: Micros):
         self.number = number
         self.command = command
         self.done = done
         self.deadline = deadline
+        self.decided: ControlResponse | None = None
+        """Its outcome, while this node has not applied it yet."""
         self.cancel_timer: Callable[[], None] = _nothing
 
 
@@ -85,7 +87,6 @@ class ControlClient:
         self._leader = leader
         self._numbers = count(1)
         self._open: dict[int, _Command] = {}
-        self._decided: list[tuple[LogIndex, _Command, ErrorCode, dict[str, Any]]] = []
         self._applied: LogIndex = 0
 
     def request(self, command: dict[str, Any], done: Done, deadline: Micros) -> None:
@@ -112,19 +113,16 @@ class ControlClient:
         if response.error is ErrorCode.NOT_CONTROLLER and not response.index:
             self._call_at(self._now() + RETRY_AFTER, lambda: self._retry(mine))
         elif response.error is ErrorCode.NONE and response.index > self._applied:
-            self._settled(mine)
-            self._decided.append((response.index, mine, response.error, response.result))
+            mine.decided = response
         else:
             self._finish(mine, response.error, response.result)
 
     def applied(self, index: LogIndex) -> None:
         """This node's own replica of the controller has applied entries up to `index`."""
         self._applied = index
-        ready = [each for each in self._decided if each[0] <= index]
-        if ready:
-            self._decided = [each for each in self._decided if each[0] > index]
-            for _, mine, error, result in ready:
-                mine.done(error, result)
+        for mine in list(self._open.values()):
+            if mine.decided is not None and mine.decided.index <= index:
+                self._finish(mine, mine.decided.error, mine.decided.result)
 
     def _retry(self, mine: _Command) -> None:
         if mine.number in self._open:
@@ -148,19 +146,18 @@ class ControlClient:
 
     def _overdue(self, number: int) -> None:
         mine = self._open.get(number)
-        if mine is not None:
+        if mine is not None and mine.decided is not None:
+            self._finish(mine, mine.decided.error, mine.decided.result)
+        elif mine is not None:
             self._finish(mine, ErrorCode.REQUEST_TIMED_OUT, {})
 
     def _finish(self, mine: _Command, error: ErrorCode, result: dict[str, Any]) -> None:
-        self._settled(mine)
-        mine.done(error, result)
-
-    def _settled(self, mine: _Command) -> None:
         """Its timer goes too: it would keep this node, its disk with it, until it rings."""
         self._open.pop(mine.number, None)
         mine.cancel_timer()
+        mine.done(error, result)
 
     def close(self) -> None:
-        """The node stops: nobody is told any more."""
+        """The node stops: whoever waits is told that the outcome is not known."""
         for mine in list(self._open.values()):
-            self._settled(mine)
+            self._finish(mine, ErrorCode.REQUEST_TIMED_OUT, {"message": "the node stopped"})

@@ -26,6 +26,7 @@ from ottla.raft.messages import AppendReply, Heartbeat, HeartbeatReply, Message
 from ottla.raft.ready import BarrierOutcome, Ready, SoftState
 from ottla.raft.roles import Role
 from ottla.raft.types import (
+    NO_NODE,
     AppendRange,
     Entry,
     GroupId,
@@ -101,7 +102,7 @@ class Replica:
     def close(self, now: Micros) -> list[Ticket]:
         """The node ends: every ticket in here is answered NOT_LEADER_OR_FOLLOWER, fate unknown."""
         machine = self.machine
-        machine.stop_leading()
+        machine.not_leading(NO_NODE, self.core.term, now)
         for item in self._inbox:
             if isinstance(item, Ticket):
                 machine.submit(item, now)
@@ -136,8 +137,7 @@ class Replica:
         for item in inbox:
             if isinstance(item, Ticket):
                 machine.submit(item, now)
-                if item.deadline < self._due:
-                    self._due = item.deadline
+                self._due = min(self._due, item.deadline)
             elif isinstance(item, EntriesRead):
                 self._apply_read(item, now)
             else:

@@ -112,11 +112,17 @@ class Runner:
         return seat
 
     def remove(self, group: GroupId) -> None:
-        """Let a replica go; its store is the caller's to delete."""
-        if self.seats.pop(group, None) is not None:
+        """Let a replica go, and tell whoever waits on it; its store is the caller's to delete."""
+        seat = self.seats.pop(group, None)
+        if seat is not None:
             self.lookout.forget(group)
             self.beats.forget(group)
             self.beats.term_moved(group)
+            seat.gone = True
+            if seat.dirty:
+                self._dirty.remove(seat)
+                seat.dirty = False
+            self._answer(seat.replica.close(self._now()))
 
     def submit(self, seat: Seat, item: Ticket | EntriesRead | Message) -> None:
         """Put something into a replica's inbox and see that it gets its turn."""
@@ -125,8 +131,10 @@ class Runner:
             self.wake(seat)
 
     def wake(self, seat: Seat) -> None:
-        """See that this replica gets a turn soon."""
-        if not seat.dirty:
+        """See that this replica gets a turn soon; one that is gone only answers."""
+        if seat.gone:
+            self._answer(seat.replica.close(self._now()))
+        elif not seat.dirty:
             seat.dirty = True
             self._dirty.append(seat)
             if not self._marked:
@@ -212,6 +220,8 @@ class Runner:
 
     def _notice(self, seat: Seat, now: Micros) -> bool:
         """What other parts of the node want to know after a turn. True: a look moved."""
+        if seat.gone:
+            return False
         replica = seat.replica
         if replica.soft is not seat.soft:
             seat.soft = replica.soft

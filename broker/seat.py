@@ -14,6 +14,7 @@ class Seat:
         "applied",
         "commit",
         "dirty",
+        "gone",
         "group",
         "look_at",
         "replica",
@@ -27,6 +28,8 @@ class Seat:
         self.replica = replica
         self.group: GroupId = replica.group
         self.dirty = False
+        self.gone = False
+        """Removed: it takes no turn any more, whoever still holds it."""
         self.soft = replica.soft
         self.applied: LogIndex = 0
         self.commit: LogIndex = 0

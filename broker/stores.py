@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from ottla.broker.config import ClusterConfig, FlushPolicy
+from ottla.log.errors import StoreError
 from ottla.log.memory_store import MemoryDisk, MemoryStore
 from ottla.log.store import LogStore
 from ottla.raft.types import NodeId
@@ -63,14 +65,15 @@ class Disks:
         return self._writers[node]
 
     def close(self, node: NodeId) -> None:
-        """A clean end: what is appended is synced, the store is closed."""
+        """A clean end: what is appended is synced, unless the disk has failed; the store closes."""
         store = self._open.pop(node, None)
         if store is not None:
             self._join_writer(node)
-            job = store.begin_sync()
-            if job is not None:
-                job.run()
-                store.finish_sync(job)
+            with suppress(StoreError):  # The node has said so already.
+                job = store.begin_sync()
+                if job is not None:
+                    job.run()
+                    store.finish_sync(job)
             store.close()
 
     async def crash(self, node: NodeId) -> None:

@@ -89,6 +89,10 @@ class Network:
                 return
         self._send_by_rules(sender, to, message)
 
+    def isolated(self, node: NodeId) -> bool:
+        """Whether `isolate` holds for this node."""
+        return node in self._isolated
+
     def isolate(self, node: NodeId) -> None:
         """Nothing passes between `node` and any other node until `heal`."""
         self._isolated[node] = None
