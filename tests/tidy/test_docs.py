@@ -20,7 +20,7 @@ class DiskNode(Base):
     """Doc."""
     state: int = 0
     __slots__ = ("taken",)
-    def __init__(self, port): self.address = port
+    def __init__(self, port): self.address = port.others = port
     def start_up(self): ...
 def open_node(path): ...
 '''
@@ -87,6 +87,7 @@ def test_what_is_there_or_not_ours_passes(tree, span):
         "tests/x/test_y.py::test_it",
         "DiskNod",
         "DiskNode.start",
+        "DiskNode.others",
         "disk_node.start(port)",
         "node.open_nodes",
         "ottla.broker.nodes",

@@ -152,7 +152,8 @@ def _members(node: ast.ClassDef) -> Iterator[str]:
             yield from _assigned(statement)
     for inner in ast.walk(node):
         if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
-            yield inner.attr
+            if isinstance(inner.value, ast.Name) and inner.value.id == "self":
+                yield inner.attr
 
 
 def _base_names(node: ast.ClassDef) -> Iterator[str]:

@@ -1,0 +1,161 @@
+"""What Ottla refuses, as far as no other test says so; every line of docs/not-implemented.md.
+
+An API that is not served is not in the answer to ApiVersions, so that clients know before they ask,
+and who asks all the same is cut off, as Apache Kafka 4.3.1 does with a key it does not know.
+"""
+
+import asyncio
+import struct
+
+import pytest
+from typer.testing import CliRunner
+
+from broker_wire import api_versions, run
+from ottla import Cluster
+from ottla.broker.api.table import BY_KEY
+from ottla.broker.client import Client
+from ottla.broker.errors import ConfigError, ErrorCode
+from ottla.broker.topic_configs import refusal
+from ottla.cli import app
+from ottla.log.build import build_batch, seal
+from ottla.log.errors import RecordsError
+from ottla.log.record_batch import BatchDefect, read_batch
+from ottla.log.records import iter_records
+
+UNSERVED = {
+    "consumer groups": (8, 9, 10, 11, 12, 13, 14, 15, 16, 42, 47, 68, 69),
+    "share groups": (76, 77, 78, 79),
+    "transactions": (24, 25, 26, 27, 28, 61, 65, 66),
+    "authentication and authorisation": (17, 29, 30, 31, 36, 38, 39, 40, 41, 50, 51),
+    "configs of topics and brokers": (32, 33, 44),
+    "more partitions, other replicas, chosen leaders": (37, 43, 45, 46),
+    "quotas": (48, 49),
+    "log folders": (34, 35),
+    "between brokers": (4, 5, 6, 7, 52, 53, 54, 56, 57, 58, 59, 62, 63, 64),
+    "telemetry": (71, 72),
+}
+HEADER = struct.Struct(">ihhih")
+"""Size, key, version, correlation id, length of the client id."""
+RECORDS_FROM = 61
+"""Where a version 2 batch's header ends."""
+
+
+@pytest.mark.parametrize("keys", UNSERVED.values(), ids=UNSERVED)
+def test_an_api_that_is_not_served_is_not_advertised_and_closes(keys):
+    async def test(wire):
+        client = await wire.client()
+        answer = await client.call("api_versions", 0)
+        offered = {each.api_key for each in answer.api_keys}
+        assert offered == set(BY_KEY)
+        for key in keys:
+            assert key not in offered
+            raw = await wire.raw()
+            raw.write(HEADER.pack(10, key, 0, 7, -1))
+            assert await raw.is_closed()
+        assert await client.call("api_versions", 0) == answer
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("key", "version"), [(0, 13), (1, 13), (1, 17)], ids=["Produce 13", "Fetch 13", "Fetch 17"]
+)
+def test_topic_ids_on_the_data_path_are_not_served(key, version):
+    assert BY_KEY[key].advertised[1] < version
+
+    async def test(wire):
+        raw = await wire.raw()
+        raw.write(struct.pack(">ihhihx", 11, key, version, 7, -1))
+        assert await raw.is_closed()
+
+    run(test)
+
+
+def test_a_client_that_speaks_tls_is_cut_off():
+    hello = bytes.fromhex("16030100c8010000c40303") + bytes(192)
+
+    async def test(wire):
+        raw = await wire.raw()
+        raw.write(hello)
+        assert await raw.is_closed()
+        other = await wire.raw()
+        other.write(api_versions())
+        assert await other.frame()
+
+    run(test)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_old_message_formats_are_refused(magic):
+    batch = bytearray(build_batch([b"value"]))
+    batch[16] = magic
+    assert read_batch(bytes(batch)) is BatchDefect.OLD_MAGIC
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "segment.bytes",
+        "segment.ms",
+        "segment.index.bytes",
+        "file.delete.delay.ms",
+        "flush.messages",
+        "index.interval.bytes",
+        "preallocate",
+        "remote.storage.enable",
+        "follower.replication.throttled.replicas",
+        "message.timestamp.before.max.ms",
+    ],
+)
+def test_a_topic_config_that_nothing_obeys_is_refused_by_name(name):
+    assert refusal({name: "1"}) == f"Unknown topic config name: {name}"
+
+
+def test_what_is_inside_a_batch_is_the_producers_affair():
+    """The header and the CRC are checked, the records are not: they come back as they came."""
+    batch = bytearray(build_batch([b"first", b"second"]))
+    batch[RECORDS_FROM:] = bytes(reversed(batch[RECORDS_FROM:]))
+    sealed = seal(bytes(batch))
+    with pytest.raises(RecordsError):
+        list(iter_records(sealed))
+
+    async def main():
+        async with Cluster(nodes=1) as cluster:
+            await cluster.create_topic("t")
+            client = await Client.connect(*cluster.addresses[1])
+            answer = await client.call(
+                "produce",
+                transactional_id=None,
+                acks=-1,
+                timeout=10_000,
+                topic_data=[
+                    {"name": "t", "partition_data": [{"index": 0, "records": sealed}]},
+                ],
+            )
+            stored = answer.responses[0].partition_responses[0]
+            found = await client.fetch("t", 0, 0)
+            client.close()
+            return stored.error_code, found.high_watermark, found.batches
+
+    error, high_watermark, (found,) = asyncio.run(main())
+    assert (error, high_watermark) == (ErrorCode.NONE, 2)
+    assert found.data[RECORDS_FROM:] == sealed[RECORDS_FROM:]
+
+
+@pytest.mark.parametrize("profile", ["kafka", "redpanda", "redpanda-5157", "redpanda-22.1.3"])
+def test_other_profiles_are_refused_before_anything_starts(profile):
+    with pytest.raises(ConfigError, match=f"no profile '{profile}'; there are: reference"):
+        Cluster(nodes=1, profile=profile)
+
+
+@pytest.mark.parametrize("nodes", [0, 8])
+def test_a_cluster_has_one_to_seven_nodes_for_life(nodes):
+    with pytest.raises(ConfigError, match="1 to 7 are possible"):
+        Cluster(nodes=nodes)
+
+
+@pytest.mark.parametrize("command", ["sim", "study", "compare", "proxy"])
+def test_there_is_no_command_for_what_is_later_work(command):
+    outcome = CliRunner().invoke(app, [command])
+    assert outcome.exit_code == 2
+    assert f"No such command '{command}'" in outcome.output
