@@ -68,8 +68,8 @@ def test_the_fixture_example_runs(tmp_path):
 
 def test_up_and_its_client_run(tmp_path):
     (arguments,) = [each[1:] for each in commands("ottla") if each[0] == "up"]
-    with running(*arguments, "--port", 0) as process:
-        address = process.ready.removeprefix("ready bootstrap=")
+    with running(*arguments, "--port", 0) as up:
+        address = up.ready.removeprefix("ready bootstrap=")
         done = script(CLIENT.replace("127.0.0.1:9092", address), tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "b'hello'\n"

@@ -18,15 +18,6 @@ from ottla.broker.client import Client
 from ottla.broker.errors import ErrorCode
 from ottla.log.keys import FORMAT_KEY
 
-STOP_WITHIN = 10
-
-
-def stop(process, with_signal=signal.SIGTERM):
-    """Send the signal; status and everything that was still said."""
-    process.send_signal(with_signal)
-    out, err = process.communicate(timeout=STOP_WITHIN)
-    return process.returncode, out, err
-
 
 def address(text):
     host, port = text.rsplit(":", 1)
@@ -49,18 +40,18 @@ async def metadata_error(place, topic):
 
 @pytest.mark.parametrize("with_signal", [signal.SIGTERM, signal.SIGINT])
 def test_ready_means_that_a_produce_succeeds_and_a_signal_ends_it(with_signal):
-    with running("--nodes", 1, "--port", 0, "--topic", "t:1:1") as process:
-        word, _, place = process.ready.partition(" bootstrap=")
+    with running("--nodes", 1, "--port", 0, "--topic", "t:1:1") as up:
+        word, _, place = up.ready.partition(" bootstrap=")
         assert word == "ready"
         answer = asyncio.run(produce(address(place), "t", b"first"))
         assert (answer.error, answer.base_offset) == (ErrorCode.NONE, 0)
-        assert stop(process, with_signal) == (0, "", "")
+        assert up.stop(with_signal) == (0, "", "")
 
 
 def test_json_names_nodes_ports_and_topics():
-    with running("--port", 0, "--json", "--topic", "a:2:3", "--topic", "b:1:1") as process:
-        ready = json.loads(process.ready)
-        assert stop(process) == (0, "", "")
+    with running("--port", 0, "--json", "--topic", "a:2:3", "--topic", "b:1:1") as up:
+        ready = json.loads(up.ready)
+        assert up.stop(signal.SIGTERM) == (0, "", "")
     assert [each["node"] for each in ready["nodes"]] == [1, 2, 3]
     assert ready["bootstrap"] == f"127.0.0.1:{ready['nodes'][0]['port']}"
     assert ready["topics"] == [
@@ -71,33 +62,33 @@ def test_json_names_nodes_ports_and_topics():
 
 
 def test_unknown_topics_are_created_unless_told_otherwise():
-    with running("--port", 0) as process:
-        place = address(process.ready.partition("=")[2])
+    with running("--port", 0) as up:
+        place = address(up.ready.partition("=")[2])
         assert asyncio.run(metadata_error(place, "new")) == (ErrorCode.NONE, 1)
-    with running("--port", 0, "--no-auto-create") as process:
-        place = address(process.ready.partition("=")[2])
+    with running("--port", 0, "--no-auto-create") as up:
+        place = address(up.ready.partition("=")[2])
         error, _ = asyncio.run(metadata_error(place, "new"))
         assert error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_a_data_folder_is_found_again_and_has_one_user_at_a_time(tmp_path):
     arguments = ["--nodes", 1, "--port", 0, "--data-dir", tmp_path / "data", "--topic", "t:1:1"]
-    with running(*arguments) as process:
-        place = address(process.ready.partition("=")[2])
+    with running(*arguments) as up:
+        place = address(up.ready.partition("=")[2])
         assert asyncio.run(produce(place, "t", b"kept")).base_offset == 0
         second = ottla("up", *arguments)
         assert (second.returncode, second.stdout) == (2, "")
         assert "in use by another process" in second.stderr
-        assert stop(process)[0] == 0
-    with running(*arguments) as process:
-        place = address(process.ready.partition("=")[2])
+        assert up.stop(signal.SIGTERM)[0] == 0
+    with running(*arguments) as up:
+        place = address(up.ready.partition("=")[2])
         assert asyncio.run(produce(place, "t", b"more")).base_offset == 1
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path):
     node = tmp_path / "data" / "node-1"
-    with running("--nodes", 1, "--port", 0, "--data-dir", tmp_path / "data") as process:
-        assert stop(process)[0] == 0
+    with running("--nodes", 1, "--port", 0, "--data-dir", tmp_path / "data") as up:
+        assert up.stop(signal.SIGTERM)[0] == 0
     shutil.copytree(node, tmp_path / "data" / "node-2")
     done = ottla("up", "--nodes", 2, "--port", 0, "--data-dir", tmp_path / "data")
     assert (done.returncode, done.stdout) == (2, "")
@@ -107,8 +98,8 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
 
 def test_a_folder_of_another_version_is_refused(tmp_path):
     arguments = ["--nodes", 1, "--port", 0, "--data-dir", tmp_path]
-    with running(*arguments) as process:
-        assert stop(process)[0] == 0
+    with running(*arguments) as up:
+        assert up.stop(signal.SIGTERM)[0] == 0
     with lmdb.open(str(tmp_path / "node-1")) as environment, environment.begin(write=True) as txn:
         txn.put(FORMAT_KEY, b"99")
     done = ottla("up", *arguments)
@@ -121,8 +112,8 @@ def test_a_folder_of_another_version_is_refused(tmp_path):
 @pytest.mark.parametrize("delay", [0.2, 0.5, 1.0])
 def test_a_signal_while_it_starts_is_no_accident(delay):
     """Before Python runs our first line the signal's default ends the process; later we do."""
-    with running("--nodes", 1, "--port", 0, wait=False) as process:
+    with running("--nodes", 1, "--port", 0, wait=False) as up:
         time.sleep(delay)
-        status, _, err = stop(process)
+        status, _, err = up.stop(signal.SIGTERM)
     assert status in {0, -signal.SIGTERM}
     assert err == ""

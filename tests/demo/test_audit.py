@@ -19,17 +19,12 @@ def evidence(**changes):
     log = dict(enumerate([SENT[0], OTHER[0], *SENT[1:4], OTHER[1], *SENT[4:]]))
     offsets = {value: offset for offset, value in log.items()}
     entries = [LogEntry(index, 1, "BATCH", bytes([index])) for index in range(1, 5)]
-    parts = {
-        "partition": 0,
-        "claims": [
-            Claims("p", SENT, [Ack(value, offsets[value]) for value in SENT]),
-            Claims("q", OTHER, [Ack(value, offsets[value]) for value in OTHER]),
-        ],
-        "log": log,
-        "replicas": dict.fromkeys((1, 2, 3), entries),
-        "consumed": sorted(log.items()),
-    }
-    return Evidence(**(parts | changes))
+    claims = [
+        Claims("p", SENT, [Ack(value, offsets[value]) for value in SENT]),
+        Claims("q", OTHER, [Ack(value, offsets[value]) for value in OTHER]),
+    ]
+    replicas = dict.fromkeys((1, 2, 3), entries)
+    return Evidence(0, claims, log, replicas, sorted(log.items()))._replace(**changes)
 
 
 def swapped(records, one, other):

@@ -57,7 +57,8 @@ def result(*, violations=(), acks="all", out=Path("out")):
 
 def picture(text):
     """The page's SVG as a tree: it must be well-formed."""
-    return ET.fromstring(re.search(r"<svg.*?</svg>", text, re.DOTALL).group())
+    (svg,) = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
+    return ET.fromstring(svg)
 
 
 def titles(text):

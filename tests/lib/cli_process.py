@@ -1,31 +1,51 @@
 """Runs the command `ottla` as a user does: in a process of its own."""
 
-import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 WITHIN = 60
+STOP_WITHIN = 10
 
 
-def ottla(*arguments, **options):
+def ottla(*arguments: object) -> "subprocess.CompletedProcess[str]":
     """Run to the end; the completed process with its output as text."""
     command = [sys.executable, "-m", "ottla", *map(str, arguments)]
-    return subprocess.run(
-        command, capture_output=True, check=False, text=True, timeout=WITHIN, **options
-    )
+    return subprocess.run(command, capture_output=True, check=False, text=True, timeout=WITHIN)
+
+
+class Up:
+    """`ottla up` in the background."""
+
+    def __init__(self, arguments: tuple[object, ...]):
+        command = [sys.executable, "-m", "ottla", "up", *map(str, arguments)]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self.ready = ""
+        """The line it said, once `wait` saw it."""
+
+    def wait(self) -> None:
+        """Wait for its line; empty when it ended without one."""
+        assert self.process.stdout is not None
+        self.ready = self.process.stdout.readline().rstrip("\n")
+
+    def stop(self, with_signal: int) -> tuple[int, str, str]:
+        """Send the signal; its status, and everything that it still said on both outputs."""
+        self.process.send_signal(with_signal)
+        out, err = self.process.communicate(timeout=STOP_WITHIN)
+        return self.process.returncode, out, err
 
 
 @contextmanager
-def running(*arguments, wait=True):
-    """`ottla up` in the background; with `wait`, until it said its line (`process.ready`)."""
-    command = [sys.executable, "-m", "ottla", "up", *map(str, arguments)]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
-    )
+def running(*arguments: object, wait: bool = True) -> Iterator[Up]:
+    """`ottla up` for the time of a block; with `wait`, once it said its line."""
+    up = Up(arguments)
     try:
-        process.ready = process.stdout.readline().rstrip("\n") if wait else ""
-        yield process
+        if wait:
+            up.wait()
+        yield up
     finally:
-        process.kill()
-        process.communicate()
+        up.process.kill()
+        up.process.communicate()
