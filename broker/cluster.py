@@ -26,6 +26,7 @@ from ottla.broker.config import ClusterConfig
 from ottla.broker.counters import Counters
 from ottla.broker.description import ClusterDescription
 from ottla.broker.errors import ClusterTimeoutError
+from ottla.broker.events import EventLog
 from ottla.broker.topic import Topic
 
 Result = TypeVar("Result")
@@ -154,12 +155,35 @@ class Cluster:
 
     @property
     def counters(self) -> Counters:
-        """What happened since the start, counted where it happens."""
+        """What happened since the start, counted where it happens.
+
+        >>> with Cluster(nodes=1) as cluster:
+        ...     cluster.create_topic("t")
+        ...     cluster.counters.leaderships
+        1
+        """
         return self._cluster.counters
 
     @property
+    def events(self) -> EventLog:
+        """What changed since the start, oldest first: faults asked for, roles, truncations.
+
+        >>> with Cluster(nodes=1) as cluster:
+        ...     cluster.pause(1)
+        ...     cluster.resume(1)
+        ...     [event.kind for event in cluster.events][-2:]
+        ['pause', 'resume']
+        """
+        return self._cluster.events
+
+    @property
     def addresses(self) -> Mapping[int, tuple[str, int]]:
-        """Host and port of each node."""
+        """Host and port of each node.
+
+        >>> with Cluster(nodes=2) as cluster:
+        ...     sorted(cluster.addresses)
+        [1, 2]
+        """
         return self._cluster.addresses
 
     def describe(self) -> ClusterDescription:

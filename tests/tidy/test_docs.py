@@ -6,6 +6,7 @@ repository happens to contain; the last tests hold the rules against the real do
 
 import pytest
 
+from ottla import Cluster
 from tidy import references
 from tidy.source import Source, Violation, checkout_files, repository, sources
 
@@ -196,6 +197,14 @@ def test_links_of_documents_resolve(documents):
             for violation in references.broken_links(ROOT, path, text)
         ]
     )
+
+
+def test_every_public_member_of_a_cluster_has_an_example():
+    """`make test` runs them as doctests; `start` and `stop` are what `with` does."""
+    public = [name for name in vars(Cluster) if not name.startswith("_")]
+    assert len(public) > 15
+    without = [name for name in public if ">>> " not in (getattr(Cluster, name).__doc__ or "")]
+    assert sorted(without) == ["start", "stop"]
 
 
 def test_the_index_is_complete(documents):

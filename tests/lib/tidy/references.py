@@ -151,9 +151,14 @@ def _members(node: ast.ClassDef) -> Iterator[str]:
         else:
             yield from _assigned(statement)
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
-            if isinstance(inner.value, ast.Name) and inner.value.id == "self":
-                yield inner.attr
+        if isinstance(inner, ast.Attribute) and _is_own(inner):
+            yield inner.attr
+
+
+def _is_own(node: ast.Attribute) -> bool:
+    """Whether something is assigned to it, as a field of self."""
+    owner = node.value
+    return isinstance(node.ctx, ast.Store) and isinstance(owner, ast.Name) and owner.id == "self"
 
 
 def _base_names(node: ast.ClassDef) -> Iterator[str]:
