@@ -30,9 +30,8 @@ def test_a_burst_that_arrives_together_costs_four_turns_and_one_round_of_message
 
 def test_every_request_of_a_round_is_answered_by_ottla_and_by_the_null_server():
     report = throughput.run_produce(throughput.Plan(rounds=1, requests=20))
-    assert [each.name for each in report.outcomes] == [
-        f"produce over null, {size}" for size in throughput.SIZES
-    ]
+    names = [each.name for each in report.outcomes]
+    assert [f"produce over null, {size}" for size in throughput.SIZES] == names[::2]
     assert all(each.measured > 0 for each in report.outcomes)
 
 

@@ -10,11 +10,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 LIB = Path(__file__).resolve().parents[1]
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class ChildFailedError(Exception):
@@ -24,14 +26,14 @@ class ChildFailedError(Exception):
 class Child:
     """A process of this package under control of the bench."""
 
-    def __init__(self, module: str, *arguments: str):
+    def __init__(self, module: str, *arguments: str, environment: Mapping[str, str] = NOTHING):
         path = os.pathsep.join(filter(None, [str(LIB), os.environ.get("PYTHONPATH")]))
         self._process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=os.environ | {"PYTHONPATH": path},
+            env={**os.environ, **environment, "PYTHONPATH": path},
         )
         self.hello: dict[str, Any] = self._read()
         """What it said when it was ready."""

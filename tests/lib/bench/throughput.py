@@ -2,6 +2,11 @@
 
 Three replicas in one process, memory store, acks=all. Every round has a cluster of its own, so the
 bytes it keeps are bounded by one round.
+
+A store that keeps what it gets needs memory, and fresh memory is not free: on a virtual machine its
+first touch may cost more than receiving into it (1 ms for 1 MB was seen). The targets are measured
+as a user would have it; beside them, for information, stands a process whose allocator keeps what
+was freed, so that rounds after the first find memory that has been touched.
 """
 
 from __future__ import annotations
@@ -17,6 +22,8 @@ from bench.pipe import Child
 
 TARGET = 0.5
 ROUND_BYTES = 150 << 20
+RECYCLING = {"MALLOC_MMAP_THRESHOLD_": "2000000000", "MALLOC_TRIM_THRESHOLD_": "2000000000"}
+"""glibc: take everything from the heap, give nothing back."""
 SIZES = {"1 KB": 1_000, "100 KB": 100_000, "1 MB": 1_000_000}
 
 
@@ -43,6 +50,7 @@ class Bench:
     def __init__(self, *, mock: bool):
         self.load = Child("bench.load")
         self.ottla = Child("bench.host")
+        self.recycling = Child("bench.host", environment=RECYCLING)
         self.null = Child("bench.host")
         self.null_address = self.null.ask("null")["address"]
         found = mock and importlib.util.find_spec("confluent_kafka") is not None
@@ -50,7 +58,7 @@ class Bench:
 
     def close(self) -> None:
         """End them."""
-        for child in (self.load, self.ottla, self.null, self.mock):
+        for child in (self.load, self.ottla, self.recycling, self.null, self.mock):
             if child is not None:
                 child.close()
 
@@ -69,10 +77,10 @@ class Bench:
             "client_us": found["cpu"] / count * 1e6,
         }
 
-    def fresh(self, size: int, count: int) -> dict[str, float]:
+    def fresh(self, host: Child, size: int, count: int) -> dict[str, float]:
         """One round against a fresh cluster."""
-        address = self.ottla.ask("fresh")["address"]
-        return self.against(self.ottla, address, size, count)
+        address = host.ask("fresh")["address"]
+        return self.against(host, address, size, count)
 
     def profiled(self, size: int, count: int) -> str:
         """Where the time of such a round goes."""
@@ -125,19 +133,23 @@ def _produce(bench: Bench, plan: Plan, report: Report, *, name: str, size: int) 
         plan.rounds,
         {
             "null": partial(bench.against, bench.null, bench.null_address, size, count),
-            "ottla": partial(bench.fresh, size, count),
+            "ottla": partial(bench.fresh, bench.ottla, size, count),
+            "recycling": partial(bench.fresh, bench.recycling, size, count),
         },
     )
-    ottla, null = rounds["ottla"], rounds["null"]
-    found = ratio(ottla, null, "rate")
+    outcome = _over_null(rounds, "ottla", name)
+    outcome.target, outcome.details = TARGET, dict(rounds)
+    report.outcomes += [outcome, _over_null(rounds, "recycling", f"{name}, recycled memory")]
+    if not outcome.met:
+        report.profiles[outcome.name] = bench.profiled(size, count)
+
+
+def _over_null(rounds: dict[str, list[dict[str, float]]], side: str, name: str) -> Outcome:
+    ottla, null = rounds[side], rounds["null"]
     note = (
         f"{middle(ottla, 'rate'):,.0f} of {middle(null, 'rate'):,.0f} req/s; "
         f"CPU {middle(ottla, 'cpu_us'):.1f} and {middle(null, 'cpu_us'):.1f} us; "
         f"p50 {middle(ottla, 'p50_ms'):.2f} ms"
     )
-    outcome = Outcome(
-        f"produce over null, {name}", found, "x", TARGET, at_least=True, note=note, details=rounds
-    )
-    report.outcomes.append(outcome)
-    if not outcome.met:
-        report.profiles[outcome.name] = bench.profiled(size, count)
+    found = ratio(ottla, null, "rate")
+    return Outcome(f"produce over null, {name}", found, "x", at_least=True, note=note)
