@@ -144,23 +144,29 @@ class Replica:
                 core.step(item, now)
                 if item.__class__ is AppendReply and item.success:
                     machine.follower_progress(item.sender, item.match, now)
-        if self._due <= now:
-            self._deadlines(now)
-        while self._advance(effects, now) and (machine.restless() or core.has_ready()):
-            pass
+        due = self._due <= now
+        if due:
+            self._due = 0
+            at = core.deadline
+            if at is not None and at <= now:
+                core.advance(now)
+        self._settle(effects, now)
+        if due:
+            # Behind what the inbox brought: a client without patience still hears its real offset.
+            at = machine.deadline()
+            if at is not None and at <= now:
+                machine.tick(now)
+                self._settle(effects, now)
         outbox = machine.outbox
         if outbox.now or outbox.after_append or outbox.enqueued:
             self._hand_over(effects)
         return effects
 
-    def _deadlines(self, now: Micros) -> None:
-        self._due = 0
-        due = self.core.deadline
-        if due is not None and due <= now:
-            self.core.advance(now)
-        due = self.machine.deadline()
-        if due is not None and due <= now:
-            self.machine.tick(now)
+    def _settle(self, effects: Effects, now: Micros) -> None:
+        """Go on until nothing moves any more."""
+        core, machine = self.core, self.machine
+        while self._advance(effects, now) and (machine.restless() or core.has_ready()):
+            pass
 
     def _advance(self, effects: Effects, now: Micros) -> bool:
         """One round: propose, start barriers, take what the core has ready, apply. True: something

@@ -24,7 +24,6 @@ no answer, and an error closes the connection (mission-P2).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -36,7 +35,7 @@ from ottla.broker.api.produce_answer import (
     pack,
     pack_one,
 )
-from ottla.broker.api.produce_request import Target
+from ottla.broker.api.produce_request import Target, patience
 from ottla.broker.commands import ProduceTicket
 from ottla.broker.errors import DEFECT_CODES, REQUEST_WIDE_DEFECTS, ErrorCode
 from ottla.broker.host import HostedReplica
@@ -50,7 +49,6 @@ ZSTD = 4
 NO_TRANSACTIONS = "Transactions are not served by this broker"
 
 _LENGTH_AND_MAGIC = Struct(">iib")
-_MICROSECOND = timedelta(microseconds=1)
 
 
 class Refusal(NamedTuple):
@@ -67,7 +65,7 @@ def handle(request: Any, call: Call) -> None:
         for topic in request.topic_data
         for partition in topic.partition_data
     ]
-    _Several(items, request.acks, call).begin(max(request.timeout // _MICROSECOND, 0))
+    _Several(items, request.acks, call).begin(patience(request))
 
 
 def begin_produce(target: Target, records: bytes, call: Call) -> None:

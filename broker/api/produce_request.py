@@ -30,6 +30,9 @@ LONGEST_PREFIX = 512
 """Bytes; client ids may be longer, and memory is not theirs to fill."""
 
 _MICROSECOND = timedelta(microseconds=1)
+_LEAST_PATIENCE: Micros = 1000
+"""Kafka's timers tick in milliseconds: a client that waits 0 ms or less hears of a timeout within
+one, and of plain success from a single replica (facts/kafka.md 1.3)."""
 _ODD_CODECS_BEFORE_V7 = 0x04
 """Set in zstd and in every codec id that does not exist."""
 _int = INT.unpack_from
@@ -37,6 +40,12 @@ _short = SHORT.unpack_from
 _tail = Struct("3s").unpack_from
 _NO_TAGS = b"\0\0\0"
 """Of the partition, the topic and the request."""
+
+
+def patience(request: Any) -> Micros:
+    """How long a decoded Produce request waits for its acknowledgement."""
+    asked: Micros = request.timeout // _MICROSECOND
+    return max(asked, _LEAST_PATIENCE)
 
 
 class Target(NamedTuple):
@@ -81,7 +90,7 @@ class Shortcut:
             topic.name,
             topic.partition_data[0].index,
             request.acks,
-            max(request.timeout // _MICROSECOND, 0),
+            patience(request),
             TRANSACTIONAL_BIT if self.version >= 7 else TRANSACTIONAL_BIT | _ODD_CODECS_BEFORE_V7,
             one_head(topic.name, self.version),
         )
