@@ -162,9 +162,7 @@ async def _appended(scene: Scene, leader: int) -> None:
 
 async def gap(scene: Scene) -> tuple[int, str]:
     """A producer that leaves out sequence numbers must be refused."""
-    leader = await scene.cluster.leader(TOPIC, scene.partition)
-    address = scene.cluster.addresses[leader]
-    await skip_a_sequence(address, scene.partition, scene.work.probe)
+    await skip_a_sequence(scene.cluster, scene.partition, scene.work.probe)
     return 0, "gap: a raw producer skips a sequence"
 
 
