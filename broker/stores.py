@@ -12,12 +12,15 @@ from contextlib import suppress
 from pathlib import Path
 
 from ottla.broker.config import ClusterConfig, FlushPolicy
+from ottla.broker.errors import ConfigError
 from ottla.log.errors import StoreError
 from ottla.log.memory_store import MemoryDisk, MemoryStore
 from ottla.log.store import LogStore
 from ottla.raft.types import NodeId
 
 CLUSTER_ID_KEY = "cluster-id"
+NODES_KEY = "nodes"
+"""How many nodes the cluster has: for life, as its groups' voters are fixed."""
 
 
 class Disks:
@@ -32,14 +35,32 @@ class Disks:
         self._writers: dict[NodeId, ThreadPoolExecutor] = {}
 
     def cluster_id(self, invent: Callable[[], str]) -> str:
-        """The cluster's id: what the first disk remembers, or a new one, told to every disk."""
+        """The cluster's id: what the first disk remembers, or a new one, told to every disk.
+
+        Raises `ConfigError`, with every disk closed, when they are of a cluster of another size.
+        """
         stores = [self.open(node) for node in self._nodes]
+        self._check_size(stores)
         known = next(filter(None, (each.get_meta(CLUSTER_ID_KEY) for each in stores)), None)
         chosen = (known or invent().encode()).decode()
         for store in stores:
             if store.get_meta(CLUSTER_ID_KEY) is None:
                 store.put_meta(CLUSTER_ID_KEY, chosen.encode())
         return chosen
+
+    def _check_size(self, stores: Sequence[LogStore]) -> None:
+        asked = str(len(self._nodes)).encode()
+        for store in stores:
+            known = store.get_meta(NODES_KEY)
+            if known is None:
+                store.put_meta(NODES_KEY, asked)
+            elif known != asked:
+                for node in self._nodes:
+                    self.close(node)
+                raise ConfigError(
+                    f"{self._folder} is of a cluster of {known.decode()} nodes, not of "
+                    f"{asked.decode()}; a cluster keeps its nodes for life"
+                )
 
     def open(self, node: NodeId) -> LogStore:
         """The node's store, opened if it is not."""

@@ -154,6 +154,17 @@ def test_a_cluster_has_one_to_seven_nodes_for_life(nodes):
         Cluster(nodes=nodes)
 
 
+@pytest.mark.parametrize("nodes", [1, 2, 5])
+def test_a_folder_keeps_its_number_of_nodes(tmp_path, nodes):
+    with Cluster(nodes=3, data_dir=tmp_path) as cluster:
+        cluster.create_topic("t")
+    told = f"is of a cluster of 3 nodes, not of {nodes}; a cluster keeps its nodes for life"
+    with pytest.raises(ConfigError, match=told):
+        Cluster(nodes=nodes, data_dir=tmp_path).start()
+    with Cluster(nodes=3, data_dir=tmp_path) as cluster:
+        assert list(cluster.describe().topics) == ["t"]
+
+
 @pytest.mark.parametrize("command", ["sim", "study", "compare", "proxy"])
 def test_there_is_no_command_for_what_is_later_work(command):
     outcome = CliRunner().invoke(app, [command])
