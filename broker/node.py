@@ -269,15 +269,21 @@ class Node:
         return self.controller_machine.topics
 
     def brokers(self) -> Sequence[BrokerImage]:
-        """The nodes heard of lately, this one included."""
+        """The nodes heard of lately, this one included; all, when they are no majority.
+
+        Who hears of no majority is cut off itself. Clients forget the nodes it would leave out,
+        and would never learn from the others that it leads nothing any more.
+        """
         now, within = monotonic_micros(), 2 * self.config.election_timeout_ms * 1000
-        return [
-            BrokerImage(each, *self._addresses[each])
+        heard = [
+            each
             for each in self._nodes
             if each == self.node
             or now - self._started < within
             or self.beats.alive(each, now, within)
         ]
+        named = heard if 2 * len(heard) > len(self._nodes) else self._nodes
+        return [BrokerImage(each, *self._addresses[each]) for each in named]
 
     def controller(self) -> NodeId:
         """Leader of the controller group; the last known one, 0 before there was any."""

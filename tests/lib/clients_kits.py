@@ -25,6 +25,7 @@ for chatty in ("aiokafka", "kafka"):
 quiet = logging.getLogger("clients.quiet")
 quiet.addHandler(logging.NullHandler())
 quiet.propagate = False
+quiet.setLevel(logging.CRITICAL)
 
 
 class Record(NamedTuple):

@@ -1,0 +1,36 @@
+"""A client whose leader is cut off from its peers finds the new leader by that node's own answer.
+
+librdkafka forgets nodes that Metadata leaves out. A node that names only those it hears of would
+name itself alone when it is isolated, and keep its clients for as long as the isolation lasts.
+"""
+
+import pytest
+from clients_writers import WRITERS, progress, until
+
+from ottla import Cluster, Topic
+
+pytestmark = pytest.mark.clients
+
+
+@pytest.mark.parametrize("strict", [True, False], ids=["idempotent", "default"])
+@pytest.mark.parametrize("client", WRITERS)
+def test_an_isolated_leader_does_not_keep_its_clients(client, strict):
+    topic = Topic("t", assignment=[[1, 2, 3], [2, 3, 1]])
+    with Cluster(nodes=3, topics=[topic], election_timeout_ms=200, heartbeat_ms=40) as cluster:
+        writer = WRITERS[client](
+            "w", cluster.bootstrap_servers, "t", 2, strict=strict, **_majority(client)
+        )
+        writer.start()
+        until("first answers", writer.begun)
+        cluster.isolate(1)
+        until("new leader", lambda: cluster.leader("t", 0) != 1)
+        progress([writer], records=100)
+        assert cluster.describe().nodes[1].state == "isolated"
+        cluster.heal()
+        writer.finish()
+        assert not writer.problems
+
+
+def _majority(client):
+    """aiokafka's acks=1 would be answered by the isolated leader until it resigns."""
+    return {"acks": "all"} if client == "aiokafka" else {}

@@ -1,0 +1,228 @@
+"""Producers that write until they are told to stop, one per client library, in threads of their own.
+
+A value is `name:partition:number`, the number rising by one per partition, so that whoever reads
+it back knows who wrote it and in which order. A writer keeps what it sent and what it was told;
+whether that is right is for `clients_audit`. It never retries: what the client does is the point.
+
+Writers start with one record per partition that must be acknowledged before the faults of a test
+begin (`begun`). That is not politeness: a leader accepts an unknown producer at any sequence
+(KIP-360), so a producer whose very first batch is still on its way is protected by nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import confluent_kafka as ck
+from aiokafka import AIOKafkaProducer
+from clients_kits import WAIT, quiet
+from kafka import KafkaProducer
+
+TICK = 0.002
+"""Seconds between two rounds of one record per partition."""
+UNKNOWN = -1
+"""Offset of a record whose place the client was not told: stored, says a later answer."""
+
+
+class Ack(NamedTuple):
+    """A record acknowledged to the application."""
+
+    value: bytes
+    offset: int
+
+
+class Writer(threading.Thread):
+    """See the module's text. `strict`: its settings promise that nothing is doubled or moved."""
+
+    def __init__(
+        self, name: str, bootstrap: str, topic: str, partitions: int, *, strict: bool, **own: Any
+    ):
+        super().__init__(name=name, daemon=True)
+        self.bootstrap = bootstrap
+        self.topic = topic
+        self.partitions = partitions
+        self.strict = strict
+        self.own = own
+        self.sent: dict[int, list[bytes]] = {each: [] for each in range(partitions)}
+        self.acked: dict[int, list[Ack]] = {each: [] for each in range(partitions)}
+        self.failed: list[tuple[bytes, str]] = []
+        self.problems: list[str] = []
+        self.enough = threading.Event()
+
+    @property
+    def acks(self) -> int:
+        """Records acknowledged so far."""
+        return sum(len(each) for each in self.acked.values())
+
+    def begun(self) -> bool:
+        """Whether every partition has acknowledged something."""
+        return all(self.acked.values())
+
+    def next_value(self, partition: int) -> bytes:
+        """The next value of a partition; it counts as sent."""
+        sent = self.sent[partition]
+        sent.append(f"{self.name}:{partition}:{len(sent)}".encode())
+        return sent[-1]
+
+    def told(self, partition: int, value: bytes, offset: int | None, error: str | None) -> None:
+        """What the client said of a record."""
+        if error is None:
+            place = offset if offset is not None and offset >= 0 else UNKNOWN
+            self.acked[partition].append(Ack(value, place))
+        else:
+            self.failed.append((value, error))
+
+    def run(self) -> None:
+        """Write until it is enough, then wait for the answers."""
+        try:
+            self.write()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the test must say so
+            self.problems.append(repr(error))
+
+    def write(self) -> None:
+        """What a library's writer does."""
+        raise AssertionError("each library has its own")
+
+    def finish(self) -> None:
+        """Stop writing; returns when every record has its answer. Asserts that it came."""
+        self.enough.set()
+        self.join(2 * WAIT)
+        assert not self.is_alive(), f"{self.name} still waits for answers"
+
+
+class ConfluentWriter(Writer):
+    """librdkafka: batches of a few records, 5 requests in flight when idempotent."""
+
+    def write(self) -> None:
+        """One record per partition and tick."""
+        producer = ck.Producer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "enable.idempotence": self.strict,
+                "linger.ms": 1,
+                "retry.backoff.max.ms": 200,
+                "reconnect.backoff.max.ms": 200,
+                "logger": quiet,
+                "error_cb": self.fatal,
+                **self.own,
+            }
+        )
+        while not self.enough.is_set():
+            for partition in range(self.partitions):
+                value = self.next_value(partition)
+                producer.produce(self.topic, value, partition=partition, on_delivery=self.delivered)
+            producer.poll(TICK)
+        left = producer.flush(WAIT)
+        if left:
+            self.problems.append(f"{left} records without an answer")
+
+    def delivered(self, error: Any, message: Any) -> None:
+        """librdkafka's delivery report."""
+        told = None if error is None else error.name()
+        self.told(message.partition(), message.value(), message.offset(), told)
+
+    def fatal(self, error: Any) -> None:
+        """librdkafka gives up for good."""
+        if error.fatal():
+            self.problems.append(str(error))
+
+
+class AiokafkaWriter(Writer):
+    """aiokafka: one request in flight per partition."""
+
+    def write(self) -> None:
+        """An event loop for this thread."""
+        asyncio.run(self.main())
+
+    async def main(self) -> None:
+        """One record per partition and tick."""
+        own = {"enable_idempotence": self.strict, "linger_ms": 1, "retry_backoff_ms": 20}
+        open_: set[Any] = set()
+        async with AIOKafkaProducer(
+            bootstrap_servers=self.bootstrap, **own, **self.own
+        ) as producer:
+            while not self.enough.is_set():
+                for partition in range(self.partitions):
+                    value = self.next_value(partition)
+                    answer = await producer.send(self.topic, value, partition=partition)
+                    open_.add(answer)
+                    answer.add_done_callback(open_.discard)
+                    answer.add_done_callback(self.callback(partition, value))
+                await asyncio.sleep(TICK)
+            if open_:
+                await asyncio.wait(open_, timeout=WAIT)
+            if open_:
+                self.problems.append(f"{len(open_)} records without an answer")
+
+    def callback(self, partition: int, value: bytes) -> Callable[[Any], None]:
+        """What is done with an answer."""
+
+        def done(answer: Any) -> None:
+            error = answer.exception()
+            if error is None:
+                self.told(partition, value, answer.result().offset, None)
+            else:
+                self.told(partition, value, None, repr(error))
+
+        return done
+
+
+class KafkaPythonWriter(Writer):
+    """kafka-python: 5 requests in flight, idempotent unless it is told not to be."""
+
+    def write(self) -> None:
+        """One record per partition and tick."""
+        producer = KafkaProducer(
+            bootstrap_servers=self.bootstrap,
+            enable_idempotence=self.strict,
+            linger_ms=1,
+            retry_backoff_ms=20,
+            reconnect_backoff_max_ms=200,
+            **self.own,
+        )
+        while not self.enough.is_set():
+            for partition in range(self.partitions):
+                value = self.next_value(partition)
+                answer = producer.send(self.topic, value, partition=partition)
+                answer.add_callback(self.stored, partition, value)
+                answer.add_errback(self.refused, partition, value)
+            time.sleep(TICK)
+        producer.flush(WAIT)
+        producer.close()
+
+    def stored(self, partition: int, value: bytes, metadata: Any) -> None:
+        """kafka-python's answer."""
+        self.told(partition, value, metadata.offset, None)
+
+    def refused(self, partition: int, value: bytes, error: Exception) -> None:
+        """kafka-python's refusal."""
+        self.told(partition, value, None, repr(error))
+
+
+WRITERS: dict[str, type[Writer]] = {
+    "confluent": ConfluentWriter,
+    "aiokafka": AiokafkaWriter,
+    "kafka-python": KafkaPythonWriter,
+}
+"""By the name of the library."""
+
+
+def until(what: str, condition: Callable[[], bool], seconds: float = WAIT) -> None:
+    """Wait for a condition. Asserts that it came true in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"no {what} in {seconds} s"
+        time.sleep(0.005)
+
+
+def progress(writers: list[Writer], records: int = 10) -> None:
+    """Wait until every writer has so many more acknowledged, in every partition."""
+    lanes = [(each, partition) for each in writers for partition in range(each.partitions)]
+    targets = [len(each.acked[partition]) + records for each, partition in lanes]
+    for (writer, partition), target in zip(lanes, targets, strict=True):
+        told = writer.acked[partition]
+        until(f"progress of {writer.name}", lambda told=told, n=target: len(told) >= n)  # type: ignore[misc]
