@@ -77,23 +77,25 @@ class AsyncCluster:
         self._lives: dict[int, Node] = {}
         self.network = Network(round(self.config.link_delay_ms * 1000))
         self._scheduler: Scheduler | None = None
-        self._changed: list[Callable[[], None]] = []
 
     # --- life ---------------------------------------------------------------------------------
 
     async def start(self) -> None:
         """Open the disks, listen, elect a controller. Raises `OSError` when a port is in use."""
-        self._scheduler = Scheduler(asyncio.get_running_loop())
-        self.cluster_id = self._disks.cluster_id(lambda: uuid.uuid4().hex[:22])
         try:
-            for node in self._ids:
-                port = self._port + node - 1 if self._port else 0
-                await self._listen(node, port)
-        except OSError:
+            await self._start()
+        except BaseException:
             await self.stop()
             raise
+
+    async def _start(self) -> None:
+        self._scheduler = Scheduler(asyncio.get_running_loop())
+        self.cluster_id = self._disks.cluster_id(lambda: uuid.uuid4().hex[:22])
         for node in self._ids:
-            self._join(node)
+            port = self._port + node - 1 if self._port else 0
+            await self._listen(node, port)
+        for node in self._ids:
+            self._lives[node].join()
         await self._until(self._controller_known, START_SECONDS, "a controller")
         for topic in self._topics:
             await self._ensure(topic)
@@ -137,14 +139,12 @@ class AsyncCluster:
         await life.start(self._host, port)
         self._addresses[node] = life.server.address
 
-    def _join(self, node: int) -> None:
-        self._lives[node].join()
-
     async def stop(self) -> None:
         """Stop every node: what is appended is synced, disks are closed."""
-        for node, life in list(self._lives.items()):
+        for life in list(self._lives.values()):
             life.stop()
             await life.runner.syncer.drained()
+        for node in self._ids:
             self._disks.close(node)
         self._lives.clear()
 
@@ -331,7 +331,7 @@ class AsyncCluster:
             self._disks.close(node)
         self.network.heal(node)
         await self._listen(node, self._addresses[node][1])
-        self._join(node)
+        self._lives[node].join()
         self.events.note("restart", node)
 
     def pause(self, node: int) -> None:
