@@ -21,7 +21,8 @@ class FlushPolicy(Enum):
     INTERVAL = "interval"
     """Every `flush_interval_ms`; acknowledgements for a quorum wait for it."""
     OFF = "off"
-    """Never: an append counts at once, and a machine that dies loses its tail."""
+    """Nobody waits: an append counts at once. Syncs go on behind it, and a crash loses what they
+    had not reached yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
