@@ -31,13 +31,13 @@ from ottla.broker.counters import Counters
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import BrokerImage, HostedReplica, LeaderImage, TopicImage
 from ottla.broker.partition import Partition
+from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.replica_factory import ReplicaFactory
 from ottla.broker.runner import Runner
 from ottla.broker.scheduler import Scheduler
 from ottla.broker.seat import Seat
 from ottla.broker.server import Server
 from ottla.broker.transport.in_process import Network
-from ottla.idempotency.id_blocks import IdBlock, IdPool
 from ottla.log.store import LogStore, Write
 from ottla.log.types import Millis, ProducerEpoch, ProducerId
 from ottla.raft.roles import Role
@@ -47,7 +47,6 @@ EARLY_MESSAGES = 10_000
 """Messages kept for groups this node has not heard of yet (the controller's log may lag)."""
 _BETWEEN_NODES = frozenset({Beat, BeatAck, ControlRequest, ControlResponse})
 """Messages that are no group's own; all others are Raft's."""
-PRODUCER_IDS_WITHIN: Micros = 5_000_000
 
 
 def _unheard(*_: object) -> None:
@@ -104,37 +103,43 @@ class Node:
             incarnation=self._started,  # A later life must have a larger one.
             now=self._started,
         )
-        self.runner = Runner(
-            node,
-            config,
-            store=store,
-            sender=network,
+        self.runner = self._make_runner(scheduler, writer)
+        self.on_event: Callable[[Node, Seat], None] = _unheard
+        """Called when a replica's role, term or known leader changed."""
+        self.on_dropped: Callable[[Node, Seat, Sequence[Entry]], None] = _unheard
+        """Called when a newer leader's log replaced the end of a replica's."""
+        self.factory = ReplicaFactory(node, config, store, jitter=jitter, counters=counters)
+        self.controller_machine = Controller(cluster_id, nodes, config)
+        self.control_client = self._make_control_client()
+        self._producer_ids = ProducerIds(node, control=self.control, now=monotonic_micros)
+
+    def _make_runner(self, scheduler: Scheduler, writer: Executor | None) -> Runner:
+        runner = Runner(
+            self.node,
+            self.config,
+            store=self.store,
+            sender=self._network,
             beats=self.beats,
             scheduler=scheduler,
             writer=writer,
             now=monotonic_micros,
             loop=self.loop,
         )
-        self.runner.on_applied = self._applied
-        self.runner.on_role = self._role_changed
-        self.runner.on_failed = self._store_failed
-        self.on_event: Callable[[Node, Seat], None] = _unheard
-        """Called when a replica's role, term or known leader changed."""
-        self.on_dropped: Callable[[Node, Seat, Sequence[Entry]], None] = _unheard
-        """Called when a newer leader's log replaced the end of a replica's."""
-        self.runner.on_dropped = lambda seat, dropped: self.on_dropped(self, seat, dropped)
-        self.factory = ReplicaFactory(node, config, store, jitter=jitter, counters=counters)
-        self.controller_machine = Controller(cluster_id, nodes, config)
-        self.control_client = ControlClient(
-            node,
+        runner.on_applied = self._applied
+        runner.on_role = self._role_changed
+        runner.on_failed = self._store_failed
+        runner.on_dropped = lambda seat, dropped: self.on_dropped(self, seat, dropped)
+        return runner
+
+    def _make_control_client(self) -> ControlClient:
+        return ControlClient(
+            self.node,
             now=monotonic_micros,
             call_at=self.call_at,
             submit=self._submit_control,
-            send=lambda to, message: network.send(node, to, message),
+            send=lambda to, message: self._network.send(self.node, to, message),
             leader=lambda: self.runner.seats[CONTROLLER_GROUP].replica.leader,
         )
-        self._ids = IdPool()
-        self._awaiting_ids: deque[Callable[[ErrorCode, ProducerId, ProducerEpoch], None]] = deque()
 
     # --- life ---------------------------------------------------------------------------------
 
@@ -327,28 +332,6 @@ class Node:
         """Have the controller decide `command`, wherever its leader is."""
         self.control_client.request(command, done, deadline)
 
-    # --- producer ids -------------------------------------------------------------------------
-
     def new_producer_id(self, done: Callable[[ErrorCode, ProducerId, ProducerEpoch], None]) -> None:
         """A producer id nobody ever had, epoch 0."""
-        self._awaiting_ids.append(done)
-        self._hand_out_ids()
-
-    def _hand_out_ids(self) -> None:
-        while self._awaiting_ids and len(self._ids):
-            producer_id = self._ids.take()
-            assert producer_id is not None, f"{len(self._ids)} ids left and none to take"
-            self._awaiting_ids.popleft()(ErrorCode.NONE, producer_id, 0)
-        if self._ids.wants_block():
-            self._ids.asked()
-            command = {"type": "allocate_producer_ids", "node": self.node}
-            self.control(command, self._block_came, monotonic_micros() + PRODUCER_IDS_WITHIN)
-
-    def _block_came(self, error: ErrorCode, result: dict[str, Any]) -> None:
-        if error is ErrorCode.NONE:
-            self._ids.add(IdBlock(**result))
-            self._hand_out_ids()
-            return
-        self._ids.failed()
-        while self._awaiting_ids:
-            self._awaiting_ids.popleft()(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1, -1)
+        self._producer_ids.hand_out(done)

@@ -1,0 +1,58 @@
+"""`ProducerIds`: hands out producer ids on one node, from the blocks that the controller gives.
+
+An id is nobody else's, ever: a block belongs to one life of one node, and a restart leaves the rest
+of it behind. Who asks while there is none waits for the next block, at most `WITHIN`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from ottla.broker.errors import ErrorCode
+from ottla.idempotency.id_blocks import IdBlock, IdPool
+from ottla.log.types import ProducerEpoch, ProducerId
+from ottla.raft.types import Micros, NodeId
+
+WITHIN: Micros = 5_000_000
+
+HandOut: TypeAlias = Callable[[ErrorCode, ProducerId, ProducerEpoch], None]
+Control: TypeAlias = Callable[
+    [dict[str, Any], Callable[[ErrorCode, dict[str, Any]], None], Micros], None
+]
+
+
+class ProducerIds:
+    """See the module's text. `control` has the controller decide a command, wherever it leads."""
+
+    def __init__(self, node: NodeId, *, control: Control, now: Callable[[], Micros]):
+        self._node = node
+        self._control = control
+        self._now = now
+        self._pool = IdPool()
+        self._waiting: deque[HandOut] = deque()
+
+    def hand_out(self, done: HandOut) -> None:
+        """Call `done` with a new id and epoch 0; COORDINATOR_LOAD_IN_PROGRESS if no block came."""
+        self._waiting.append(done)
+        self._serve()
+
+    def _serve(self) -> None:
+        while self._waiting and len(self._pool):
+            producer_id = self._pool.take()
+            assert producer_id is not None, f"{len(self._pool)} ids left and none to take"
+            self._waiting.popleft()(ErrorCode.NONE, producer_id, 0)
+        if self._pool.wants_block():
+            self._pool.asked()
+            command = {"type": "allocate_producer_ids", "node": self._node}
+            self._control(command, self._block_came, self._now() + WITHIN)
+
+    def _block_came(self, error: ErrorCode, result: dict[str, Any]) -> None:
+        if error is ErrorCode.NONE:
+            self._pool.add(IdBlock(**result))
+            self._serve()
+            return
+        self._pool.failed()
+        while self._waiting:
+            self._waiting.popleft()(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1, -1)
