@@ -133,8 +133,16 @@ class GroupTail:
         """What the last sealed change covered, as far as it still stands, is durable."""
         self.synced_to = max(self.synced_to, self._covered)
 
+    def clear(self) -> None:
+        """The group is deleted: nothing of it is kept, and nothing of it waits for a sync."""
+        self._reset(1)
+
     def evict(self, through: LogIndex) -> bool:
-        """Drop entries up to `through` from memory; False when they are not durable yet."""
+        """Drop entries up to `through` from memory; False when they are not durable yet.
+
+        What was truncated since never will be, so it counts as dropped.
+        """
+        through = min(through, self.last_index)
         if through > self.synced_to:
             return False
         gone = through + 1 - self.cached_from

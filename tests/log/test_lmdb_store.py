@@ -108,6 +108,27 @@ def test_the_map_grows_while_entries_are_read(folder):
     store.close()
 
 
+@pytest.mark.parametrize(
+    "gone",
+    [
+        Write(1, delete=True),
+        Write(1, first=3, truncate=True),
+        Write(1, snapshot=kit.snapshot_at(5), reset=True),
+    ],
+    ids=["deleted", "truncated", "reset"],
+)
+def test_what_never_became_durable_keeps_nothing_else_in_memory(folder, gone):
+    store = kit.open_lmdb(folder, cache_bytes=0)
+    kit.append_run(store, 1, 9)
+    store.append([gone])
+    others = kit.run_of(1, 3)
+    store.append([Write(2, hard_state=HardState(1, 0), first=1, entries=others)])
+    kit.sync(store)
+    (found,) = store.read(2, 1, 1, 1)
+    assert found is not others[0], "still in memory, beyond the cache's bound"
+    store.close()
+
+
 @pytest.mark.parametrize("size", [1_000, 700_000])
 def test_zeros_ahead_never_reach_what_is_stored(folder, size):
     store = kit.open_lmdb(folder, zero_step_bytes=1 << 20, cache_bytes=0)
