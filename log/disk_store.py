@@ -165,7 +165,9 @@ class DiskStore:
         tail = self._groups.get(group)
         if tail is None or first < tail.first_index:
             raise CompactedError(group, first, tail.first_index if tail else 0)
-        if first >= tail.cached_from or last < first:
+        if last < first:
+            return []
+        if first >= tail.cached_from:
             return fit(tail.cached(first, last), max_bytes)
         stop = min(last, tail.cached_from - 1)
         found = self._environment.read(
@@ -213,7 +215,9 @@ class DiskStore:
         return tail
 
     def _delete(self, group: GroupId) -> None:
-        self._groups.pop(group, None)
+        tail = self._groups.pop(group, None)
+        if tail is not None:
+            tail.clear()
         change = self._changes[group] = GroupChange(group)
         change.deleted = True
 

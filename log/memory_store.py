@@ -108,6 +108,8 @@ class MemoryStore:
         image = self.disk.images.get(group)
         if image is None or first < image.first_index:
             raise CompactedError(group, first, image.first_index if image else 0)
+        if last < first:
+            return []
         found = image.entries[first - image.first_index : last + 1 - image.first_index]
         return fit(found, max_bytes)
 

@@ -119,7 +119,8 @@ class LogStore(Protocol):
         """Entries `first..last`, as many as fit `max_bytes`, at least one.
 
         Bytes count as `Entry.size`. Ends at the last entry when `last` lies behind it, so it is
-        empty when `first` does. Raises `CompactedError` when `first` is gone, or the group is.
+        empty when `first` does; `last < first` is empty too. Raises `CompactedError` when `first`
+        is gone, or the group is.
         """
 
     def snapshot(self, group: GroupId) -> Snapshot | None:

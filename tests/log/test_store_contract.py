@@ -144,6 +144,7 @@ def test_compacted_entries_are_gone_and_reading_them_says_so(medium, synced):
         assert current.groups()[0].snapshot == kit.snapshot_at(4).meta
         with pytest.raises(CompactedError, match="index 4 is gone, the log starts at 5"):
             current.read(1, 4, 6, 1 << 20)
+        assert current.read(1, 5, 3, 1 << 20) == [], "a range that ends before it begins"
 
 
 def test_everything_can_be_compacted_and_the_log_goes_on(medium):
