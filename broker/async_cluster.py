@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from ottla.broker.config import ClusterConfig
 from ottla.broker.counters import Counters
@@ -148,13 +148,6 @@ class AsyncCluster:
             self._disks.close(node)
         self._lives.clear()
 
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.stop()
-
     # --- views --------------------------------------------------------------------------------
 
     @property
@@ -285,6 +278,9 @@ class AsyncCluster:
 
     async def leader(self, topic: str, partition: int = 0, *, timeout: float = 10.0) -> int:
         """The node that leads a partition and serves it."""
+        if self._image(topic, partition) is None:
+            # Nodes that have just come back know their topics once a controller leads.
+            await self._until(self._controller_known, timeout, "a controller")
         image = self._image(topic, partition)
         if image is None:
             raise UnknownTopicError(f"there is no partition {partition} of topic {topic!r}")

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from ottla.broker.async_cluster import AsyncCluster
+from ottla import Cluster
 from ottla.broker.client import Client
 from ottla.log.records import records_of
 
@@ -20,7 +20,7 @@ async def eventually(look):
 
 async def deposed_leader():
     """The events of a cluster whose isolated leader took in two batches that nobody else has."""
-    async with AsyncCluster(3) as cluster:
+    async with Cluster(nodes=3) as cluster:
         await cluster.create_topic("t")
         old = await cluster.leader("t")
         client = await Client.connect(*cluster.addresses[old])
