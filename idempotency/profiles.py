@@ -7,14 +7,15 @@ switch is only what a table of decisions cannot say.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 from ottla.idempotency.decisions import Outcome, compile_outcomes
 from ottla.idempotency.errors import UnknownProfileError
-from ottla.idempotency.rules import REFERENCE, Rules
+from ottla.idempotency.rules import REFERENCE, REFERENCE_STRICT, Rules
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Profile:
     """A broker's behaviour towards idempotent producers."""
 
@@ -24,16 +25,14 @@ class Profile:
     rules: Rules
     window: int
     """How many finished batches are remembered per producer (KIP-98: 5)."""
-    park_holds_mutex: bool
-    """Whether a parked duplicate keeps its producer's mutex until the original resolves."""
     gap_after_barrier: bool
     """Whether a refusal that rests on what this leader may have missed waits for a barrier."""
-    outcomes: tuple[Outcome, ...] = field(init=False, repr=False, compare=False)
-    """The rules compiled: what follows from each set of facts, by their bits."""
 
-    def __post_init__(self) -> None:
-        compiled = compile_outcomes(self.rules, self.gap_after_barrier)
-        object.__setattr__(self, "outcomes", compiled)
+    @cached_property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """The rules compiled, when first asked for: what follows from each set of facts, by their
+        bits."""
+        return compile_outcomes(self.rules, self.gap_after_barrier)
 
 
 PROFILES: tuple[Profile, ...] = (
@@ -42,7 +41,13 @@ PROFILES: tuple[Profile, ...] = (
         summary="The algorithm of Redpanda's pull request 5157 with Kafka's answers on the wire.",
         rules=REFERENCE,
         window=5,
-        park_holds_mutex=False,
+        gap_after_barrier=True,
+    ),
+    Profile(
+        name="reference-strict",
+        summary="As `reference`, but a producer that nobody can have forgotten begins at 0.",
+        rules=REFERENCE_STRICT,
+        window=5,
         gap_after_barrier=True,
     ),
 )

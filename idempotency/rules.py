@@ -10,7 +10,7 @@ Facts speak of the producer's *current* state: that of the newest request in fli
 leadership if there is one, else what the log prefix applied so far says. The current epoch, its
 tail, and the batches of that epoch are compared by numbers only, never by content.
 
-Two refusals (`barrier`) rest on something this leader may have missed: a leader deposed without
+Refusals marked `barrier` rest on something this leader may have missed: a leader deposed without
 knowing it sees gaps where there are none. They are answered only after a leadership barrier.
 """
 
@@ -37,6 +37,7 @@ class Fact(IntFlag):
     ZERO = 512
     LOG_WRITTEN = 1024
     UNCERTAIN = 2048
+    FORGOTTEN = 4096
 
 
 COMBINATIONS = 1 << len(Fact)
@@ -56,6 +57,7 @@ FACTS: dict[Fact, str] = {
     Fact.ZERO: "its first sequence is 0",
     Fact.LOG_WRITTEN: "the partition's log has ever held a record",
     Fact.UNCERTAIN: "the fate of one of its requests cannot be learned by this leader any more",
+    Fact.FORGOTTEN: "the log has ever forgotten a producer, so an unknown one may have been known",
 }
 """Every fact in one sentence, for the generated page."""
 
@@ -251,6 +253,31 @@ REFERENCE: Rules = (
     ),
 )
 """Profile `reference`: the algorithm of redpanda #5157 with Kafka's epochs and windows."""
+
+REFERENCE_STRICT: Rules = (
+    *(row for row in REFERENCE if row.label != "unknown-resumes"),
+    Row(
+        "forgotten-resumes",
+        when=_F.WELL_FORMED | _F.FORGOTTEN,
+        unless=_F.FULL | _F.KNOWN | _F.ZERO,
+        decision=Verdict.ACCEPT,
+        action=Action.START,
+        reason="Its state may have expired here: refusing would stop it for good.",
+        source="KIP-360; facts/kafka.md 2.1 row 7",
+    ),
+    Row(
+        "unknown-start-missing",
+        when=_F.WELL_FORMED,
+        unless=_F.FULL | _F.KNOWN | _F.ZERO | _F.FORGOTTEN,
+        decision=RejectReason.GAP,
+        action=Action.NOTHING,
+        reason="Nobody was ever forgotten, so its earlier batches are lost or still on their way: "
+        "storing this one would pass for proof of them.",
+        source="KAFKA-15591; KAFKA-14312; docs/decisions/0015-unknown-producers.md",
+        barrier=True,
+    ),
+)
+"""Profile `reference-strict`: an unknown producer resumes only if it can have been forgotten."""
 
 IMPOSSIBLE: tuple[Impossible, ...] = (
     *(

@@ -1,18 +1,20 @@
-"""The rules as a page: `docs/reference/rules.md` is what this writes for profile `reference`.
+"""The rules as a page: `docs/reference/rules.md` is what this writes for every profile.
 
 `tests/idempotency/test_rules_page.py` compares the two; with OTTLA_REWRITE=1 it writes the page.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+
 from ottla.idempotency.profiles import Profile
 from ottla.idempotency.rules import FACTS, IMPOSSIBLE, Fact, RejectReason, Row
 
 _HEAD = """\
-# The rules of idempotent produce: profile `{name}`
+# The rules of idempotent produce
 
 This page is generated from `idempotency/rules.py`; `tests/idempotency/test_rules_page.py` compares
-the two. {summary}
+the two.
 
 ## Facts
 
@@ -22,43 +24,57 @@ its newest request in flight in this leadership, or else of what has been applie
 | fact | holds when |
 |---|---|
 """
-_ROWS = """
-## Rows
-
-Exactly one row holds for every possible set of facts; the order means nothing. Nothing is stored
-before the batch is applied, and a refused one never changes anything. *After a barrier* means that
-the refusal is answered only once this leader has proved that it still leads.
-
-| row | holds when | decision | stored state | why | source |
-|---|---|---|---|---|---|
-"""
 _IMPOSSIBLE = """
 ## Impossible sets of facts
 
 | facts | why |
 |---|---|
 """
-_SWITCHES = """
-## Switches
+_READING = """
+## How to read the rows
 
+Exactly one row holds for every possible set of facts; the order means nothing. Nothing is stored
+before the batch is applied, and a refused one never changes anything. *After a barrier* means that
+the refusal is answered only once this leader has proved that it still leads.
+"""
+_ROWS = """
+| row | holds when | decision | stored state | why | source |
+|---|---|---|---|---|---|
+"""
+_SWITCHES = """
 | switch | value |
 |---|---|
 """
 
 
-def rules_markdown(profile: Profile) -> str:
-    """The whole page for one profile, in Markdown, with a newline at the end."""
-    facts = [f"| {_name(fact)} | {text} |" for fact, text in FACTS.items()]
-    rows = [_row(row, profile.gap_after_barrier) for row in profile.rules]
-    impossible = [f"| {_condition(i.when, i.unless)} | {i.reason} |" for i in IMPOSSIBLE]
-    switches = [
-        f"| finished batches remembered per producer | {profile.window} |",
-        f"| a parked duplicate holds its producer's mutex | {_word(profile.park_holds_mutex)} |",
-        f"| refusals that need it wait for a barrier | {_word(profile.gap_after_barrier)} |",
+def rules_markdown(profiles: Sequence[Profile]) -> str:
+    """The whole page, in Markdown, with a newline at the end. The first profile stands there with
+    every row, the others with what they have in the place of its rows."""
+    first, *others = profiles
+    parts = [
+        _HEAD,
+        *(f"| {_name(fact)} | {text} |\n" for fact, text in FACTS.items()),
+        _IMPOSSIBLE,
+        *(f"| {_condition(i.when, i.unless)} | {i.reason} |\n" for i in IMPOSSIBLE),
+        _READING,
+        *_section(first, first.summary, first.rules),
     ]
-    head = _HEAD.format(name=profile.name, summary=profile.summary)
-    parts = (head, facts, _ROWS, rows, _IMPOSSIBLE, impossible, _SWITCHES, switches)
-    return "".join(part if isinstance(part, str) else "\n".join(part) + "\n" for part in parts)
+    for profile in others:
+        kept = set(profile.rules)
+        left_out = ", ".join(f"`{row.label}`" for row in first.rules if row not in kept)
+        text = f"{profile.summary} Its rows are those of `{first.name}` without {left_out}, and:"
+        parts += _section(profile, text, (row for row in profile.rules if row not in first.rules))
+    return "".join(parts)
+
+
+def _section(profile: Profile, text: str, rows: Iterable[Row]) -> Iterator[str]:
+    yield f"\n## Profile `{profile.name}`\n\n{text}\n"
+    yield _ROWS
+    yield from (_row(row, profile.gap_after_barrier) for row in rows)
+    yield _SWITCHES
+    yield f"| finished batches remembered per producer | {profile.window} |\n"
+    waits = "yes" if profile.gap_after_barrier else "no"
+    yield f"| refusals that need it wait for a barrier | {waits} |\n"
 
 
 def _row(row: Row, barriers: bool) -> str:
@@ -73,7 +89,7 @@ def _row(row: Row, barriers: bool) -> str:
         row.reason,
         row.source,
     )
-    return f"| {' | '.join(cells)} |"
+    return f"| {' | '.join(cells)} |\n"
 
 
 def _condition(when: Fact, unless: Fact) -> str:
@@ -84,7 +100,3 @@ def _condition(when: Fact, unless: Fact) -> str:
 
 def _name(fact: Fact) -> str:
     return str(fact.name).lower().replace("_", " ")
-
-
-def _word(switch: bool) -> str:
-    return "yes" if switch else "no"

@@ -1,8 +1,8 @@
 """The applied state of a producer table as bytes, and its digest.
 
-One msgpack array: a tag with the version, the applied index, and the producers in the order of
-their last applied index, each [id, epoch, last index, window], the window's batches oldest first,
-each [first, last, base offset, max timestamp].
+One msgpack array: a tag with the version, the applied index, whether anybody was ever forgotten,
+and the producers in the order of their last applied index, each [id, epoch, last index, window],
+the window's batches oldest first, each [first, last, base offset, max timestamp].
 What belongs to one leadership (requests in flight) or to one process (when something was seen) is
 not in it, so replicas that have applied the same prefix write the same bytes.
 
@@ -13,9 +13,8 @@ are as long as the profile allows. The result is never larger than the bytes it 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgpack
 
@@ -25,33 +24,48 @@ from ottla.idempotency.producer import Finished, LogIndex, Producer
 from ottla.idempotency.sequence import MAX_SEQUENCE
 from ottla.log.types import ProducerId
 
-TAG = "producers/1"
+TAG = "producers/2"
 """What the bytes are, and in which version."""
 _MAX_INT64 = 2**63 - 1
 
 
-def encode(applied_index: LogIndex, producers: Mapping[ProducerId, Producer]) -> bytes:
-    """The bytes for `decode`; `producers` in the order of their last applied index."""
-    packed: bytes = msgpack.packb([TAG, applied_index, _plain(producers)])
+class AppliedState(NamedTuple):
+    """What the log prefix up to `applied_index` says."""
+
+    applied_index: LogIndex
+    forgotten: bool
+    """Whether the log has ever forgotten a producer."""
+    producers: OrderedDict[ProducerId, Producer]
+    """In the order of their last applied index."""
+
+
+def encode(state: AppliedState) -> bytes:
+    """The bytes for `decode`."""
+    packed: bytes = msgpack.packb(
+        [TAG, state.applied_index, state.forgotten, _plain(state.producers)]
+    )
     return packed
 
 
-def digest_of(producers: Mapping[ProducerId, Producer]) -> int:
-    """64 bits over all that decisions can see of the producers, whatever their order."""
-    ordered = sorted(_plain(producers))
-    return int.from_bytes(blake2b(msgpack.packb(ordered), digest_size=8).digest(), "big")
+def digest_of(state: AppliedState) -> int:
+    """64 bits over all that decisions can see of it, whatever the order of its producers."""
+    seen = [state.forgotten, sorted(_plain(state.producers))]
+    return int.from_bytes(blake2b(msgpack.packb(seen), digest_size=8).digest(), "big")
 
 
-def decode(data: bytes, window: int) -> tuple[LogIndex, OrderedDict[ProducerId, Producer]]:
-    """The applied index and the producers, oldest first. Raises SnapshotError."""
+def decode(data: bytes, window: int) -> AppliedState:
+    """The state that `encode` was given. Raises SnapshotError."""
     try:
         value = msgpack.unpackb(data)
     except (ValueError, msgpack.UnpackException) as error:
         raise SnapshotError(f"no snapshot of producers: {error or type(error).__name__}") from error
-    tag, applied_index, rows = _fields(value, 3, "snapshot")
+    tag = value[0] if isinstance(value, list) and value else None
     if tag != TAG:
         raise SnapshotError(f"snapshot is {tag!r}, this version reads {TAG!r}")
+    _, applied_index, forgotten, rows = _fields(value, 4, "snapshot")
     _number(applied_index, _MAX_INT64, "applied index")
+    if type(forgotten) is not bool:
+        raise SnapshotError(f"forgotten is {forgotten!r}, wanted true or false")
     if not isinstance(rows, list):
         raise SnapshotError(f"producers are {type(rows).__name__}, wanted an array")
     producers: OrderedDict[ProducerId, Producer] = OrderedDict()
@@ -65,10 +79,10 @@ def decode(data: bytes, window: int) -> tuple[LogIndex, OrderedDict[ProducerId, 
             raise SnapshotError(f"last index {index} is not in {reached + 1}..{applied_index}")
         reached = producer.last_index
         producers[producer_id] = producer
-    return applied_index, producers
+    return AppliedState(applied_index, forgotten, producers)
 
 
-def _plain(producers: Mapping[ProducerId, Producer]) -> list[list[Any]]:
+def _plain(producers: OrderedDict[ProducerId, Producer]) -> list[list[Any]]:
     return [[pid, p.epoch, p.last_index, list(p.finished)] for pid, p in producers.items()]
 
 

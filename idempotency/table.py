@@ -30,13 +30,14 @@ from ottla.idempotency.identity import well_formed
 from ottla.idempotency.producer import Flights, InFlight, LogIndex, Micros, Producer, Term
 from ottla.idempotency.profiles import Profile
 from ottla.idempotency.rules import Fact, Row, Verdict
-from ottla.idempotency.snapshot import decode, digest_of, encode
+from ottla.idempotency.snapshot import AppliedState, decode, digest_of, encode
 from ottla.log.types import BatchIdentity, Millis, Offset, ProducerId
 
 _WELL_FORMED = int(Fact.WELL_FORMED)
 _FULL = int(Fact.FULL)
 _ZERO = int(Fact.ZERO)
 _LOG_WRITTEN = int(Fact.LOG_WRITTEN)
+_FORGOTTEN = int(Fact.FORGOTTEN)
 
 Waiters: TypeAlias = Sequence[Any]
 """Parked requests to be woken, in the order in which they parked."""
@@ -53,6 +54,7 @@ class ProducerTable:
         "_outcomes",
         "_window",
         "applied_index",
+        "forgotten",
         "log_written",
         "max_producers",
         "profile",
@@ -63,6 +65,8 @@ class ProducerTable:
         self.max_producers = max_producers
         self.applied_index: LogIndex = 0
         """The last log index that changed this table, on the way or in a snapshot."""
+        self.forgotten = False
+        """Whether the applied log has ever forgotten a producer: part of the applied state."""
         self.log_written = False
         """A fact for the rules: set by the partition once its log end offset is above 0."""
         self._outcomes = profile.outcomes
@@ -91,13 +95,17 @@ class ProducerTable:
         """What is observed about a request: bits of `ottla.idempotency.rules.Fact`."""
         producer_id, epoch, first, last = identity
         facts = _LOG_WRITTEN * self.log_written
+        if self.forgotten:
+            facts |= _FORGOTTEN
         if well_formed(producer_id, epoch, first, last):
             facts |= _WELL_FORMED
         if not first:
             facts |= _ZERO
         producer = self._applied.get(producer_id)
-        if self._expiring and producer_id in self._expiring:
-            producer = None
+        if self._expiring:
+            facts |= _FORGOTTEN
+            if producer_id in self._expiring:
+                producer = None
         flights = self._flights.get(producer_id)
         if flights is not None:
             return facts | flights.facts(identity, term, producer)
@@ -250,7 +258,10 @@ class ProducerTable:
         for producer_id in producer_ids:
             self._applied.pop(producer_id, None)
             self._expiring.discard(producer_id)
-        return before - len(self._applied)
+        gone = before - len(self._applied)
+        if gone:
+            self.forgotten = True
+        return gone
 
     # ---- who may be forgotten
 
@@ -276,23 +287,25 @@ class ProducerTable:
 
     def snapshot(self) -> bytes:
         """The applied state (never the speculation), see `ottla.idempotency.snapshot`."""
-        return encode(self.applied_index, self._applied)
+        return encode(self._state())
 
     def restore(self, data: bytes, now: Micros = 0) -> None:
         """Become what `snapshot` wrote; idle times start at `now`. Raises SnapshotError."""
         flying = sum(len(flights.requests) for flights in self._flights.values())
         assert not flying, f"{flying} requests in flight while {len(data)} bytes are restored"
-        applied_index, producers = decode(data, self._window)
-        for producer in producers.values():
+        state = decode(data, self._window)
+        self.applied_index, self.forgotten, self._applied = state
+        for producer in self._applied.values():
             producer.seen = now
-        self._applied = producers
         self._expiring.clear()
-        self.applied_index = applied_index
 
     def digest(self) -> int:
         """64 bits over the applied state, whatever the order in memory: equal on replicas that
         have applied the same prefix (invariant sim-I25)."""
-        return digest_of(self._applied)
+        return digest_of(self._state())
+
+    def _state(self) -> AppliedState:
+        return AppliedState(self.applied_index, self.forgotten, self._applied)
 
     def __len__(self) -> int:
         """How many producers the applied state knows."""
@@ -304,6 +317,7 @@ class ProducerTable:
         return {
             "profile": self.profile.name,
             "applied_index": self.applied_index,
+            "forgotten": self.forgotten,
             "producers": {producer_id: self._describe(producer_id) for producer_id in ids},
         }
 

@@ -7,7 +7,7 @@ import pytest
 from ottla.idempotency.decisions import Duplicate, Reject
 from ottla.idempotency.errors import UnknownProfileError
 from ottla.idempotency.profiles import PROFILES, Profile, profile_named
-from ottla.idempotency.rules import RejectReason
+from ottla.idempotency.rules import REFERENCE, RejectReason
 from ottla.idempotency.table import ProducerTable
 from ottla.log.types import BatchIdentity
 
@@ -16,7 +16,22 @@ def test_reference_is_there_and_is_what_the_design_says():
     profile = profile_named("reference")
     assert profile.window == 5
     assert profile.gap_after_barrier
-    assert not profile.park_holds_mutex
+
+
+def test_strict_differs_from_reference_in_unknown_producers_only():
+    reference, strict = profile_named("reference"), profile_named("reference-strict")
+    assert (strict.window, strict.gap_after_barrier) == (5, True)
+    changed = {row.label for row in {*reference.rules} ^ {*strict.rules}}
+    assert changed == {"unknown-resumes", "forgotten-resumes", "unknown-start-missing"}
+
+
+def test_rules_are_compiled_when_they_are_first_asked_for():
+    """Importing the profiles costs nothing that a profile never used would have to pay for."""
+    profile = Profile("late", "A test.", REFERENCE[:-1], window=5, gap_after_barrier=True)
+    with pytest.raises(AssertionError, match="sets of facts have a row"):
+        ProducerTable(profile, 10)
+    sound = profile_named("reference")
+    assert sound.outcomes is sound.outcomes
 
 
 def test_an_unknown_name_lists_what_exists():
@@ -37,9 +52,7 @@ def test_a_profile_cannot_be_changed():
 def test_switches_are_read_by_name():
     """Another value is another behaviour: nothing asks for the profile's name."""
     rules = profile_named("reference").rules
-    other = Profile(
-        "other", "A test.", rules, window=2, park_holds_mutex=True, gap_after_barrier=False
-    )
+    other = Profile("other", "A test.", rules, window=2, gap_after_barrier=False)
     table = ProducerTable(other, 10)
     for n in range(3):
         table.apply(BatchIdentity(7, 0, n, n), n, -1, index=n + 1, term=1)

@@ -6,29 +6,31 @@ OTTLA_REWRITE=1 writes the page anew.
 import os
 from pathlib import Path
 
-from ottla.idempotency.profiles import profile_named
-from ottla.idempotency.rules import FACTS, REFERENCE
+from ottla.idempotency.profiles import PROFILES
+from ottla.idempotency.rules import FACTS
 from ottla.idempotency.rules_page import rules_markdown
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "rules.md"
 
 
 def test_the_page_is_the_table():
-    written = rules_markdown(profile_named("reference"))
+    written = rules_markdown(PROFILES)
     if os.environ.get("OTTLA_REWRITE"):
         PAGE.write_text(written, encoding="utf-8")
     assert PAGE.read_text(encoding="utf-8") == written
 
 
 def test_every_row_and_fact_is_on_the_page():
-    lines = rules_markdown(profile_named("reference")).splitlines()
-    for row in REFERENCE:
+    lines = rules_markdown(PROFILES).splitlines()
+    for row in {row.label: row for profile in PROFILES for row in profile.rules}.values():
         assert [row.label, row.source] == [
             cell.strip(" `")
             for line in lines
             if line.startswith(f"| `{row.label}` |")
             for cell in (line.split("|")[1], line.split("|")[-2])
         ]
+    for profile in PROFILES:
+        assert lines.count(f"## Profile `{profile.name}`") == 1
     for text in FACTS.values():
         assert sum(line.endswith(f"| {text} |") for line in lines) == 1
     assert all(line.count("|") == 7 for line in lines if line.startswith("| `"))

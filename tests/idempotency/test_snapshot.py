@@ -4,6 +4,8 @@ What a peer or a disk hands in is refused with a sentence, number by number, and
 leaves the table as it was.
 """
 
+from collections import OrderedDict
+
 import msgpack
 import pytest
 from hypothesis import given
@@ -63,10 +65,10 @@ def test_a_snapshot_ahead_of_the_log_is_not_changed_by_replaying_it(written, sta
 @given(entries, st.randoms(use_true_random=False))
 def test_the_digest_does_not_depend_on_the_order_in_memory(written, random):
     table = apply_all(fresh(), written)
-    _, producers = decode(table.snapshot(), 5)
-    shuffled = list(producers.items())
+    state = decode(table.snapshot(), 5)
+    shuffled = list(state.producers.items())
     random.shuffle(shuffled)
-    assert digest_of(dict(shuffled)) == table.digest()
+    assert digest_of(state._replace(producers=OrderedDict(shuffled))) == table.digest()
 
 
 @pytest.mark.parametrize(
@@ -83,9 +85,23 @@ def test_the_digest_does_not_depend_on_the_order_in_memory(written, random):
 )
 def test_the_digest_sees_everything_a_decision_sees(changed):
     one, other = fresh(), fresh()
-    one.restore(msgpack.packb([TAG, 9, [[7, 0, 2, [[0, 4, 10, -1]]]]]))
-    other.restore(msgpack.packb([TAG, 9, changed]))
+    one.restore(msgpack.packb([TAG, 9, False, [[7, 0, 2, [[0, 4, 10, -1]]]]]))
+    other.restore(msgpack.packb([TAG, 9, False, changed]))
     assert one.digest() != other.digest()
+
+
+def test_who_was_forgotten_is_not_in_it_but_that_somebody_was():
+    never, once = fresh(), apply_all(fresh(), [BatchIdentity(7, 0, 0, 4)])
+    once.apply_expire([7], index=2)
+    never.apply_expire([7], index=2)
+    assert once.forgotten
+    assert not never.forgotten
+    assert once.digest() != never.digest()
+    restored = fresh()
+    restored.restore(once.snapshot())
+    assert restored.forgotten
+    restored.restore(never.snapshot())
+    assert not restored.forgotten
 
 
 def test_speculation_and_idle_times_are_not_in_it():
@@ -112,35 +128,40 @@ def test_nothing_is_restored_over_requests_in_flight():
 
 
 BATCH = [0, 4, 10, -1]
-GOOD = [TAG, 9, [[7, 0, 2, [BATCH]]]]
+GOOD = [TAG, 9, False, [[7, 0, 2, [BATCH]]]]
 
 
 @pytest.mark.parametrize(
     ("value", "complaint"),
     [
-        ({}, "snapshot is no array of 3"),
-        ([TAG, 9], "snapshot is no array of 3"),
-        (["producers/2", 9, []], "snapshot is 'producers/2', this version reads 'producers/1'"),
-        ([TAG, -1, []], "applied index is -1"),
-        ([TAG, True, []], "applied index is True"),
-        ([TAG, 9, {}], "producers are dict"),
-        ([TAG, 9, [7]], "producer is no array of 4"),
-        ([TAG, 9, [[7, 0, 2]]], "producer is no array of 4"),
-        ([TAG, 9, [[-1, 0, 2, [BATCH]]]], "producer id is -1"),
-        ([TAG, 9, [["7", 0, 2, [BATCH]]]], "producer id is '7'"),
-        ([TAG, 9, [[7, 32768, 2, [BATCH]]]], "epoch is 32768"),
-        ([TAG, 9, [[7, 0, 10, [BATCH]]]], r"last index 10 is not in 1\.\.9"),
-        ([TAG, 9, [[7, 0, 0, [BATCH]]]], r"last index 0 is not in 1\.\.9"),
-        ([TAG, 9, [[7, 0, 2, [BATCH]], [8, 0, 2, [BATCH]]]], r"last index 2 is not in 3\.\.9"),
-        ([TAG, 9, [[7, 0, 2, [BATCH]], [7, 0, 3, [BATCH]]]], "producer 7 comes twice"),
-        ([TAG, 9, [[7, 0, 2, None]]], "producer 7: window is no array of at most 5"),
-        ([TAG, 9, [[7, 0, 2, [BATCH] * 6]]], "producer 7: window is no array of at most 5"),
-        ([TAG, 9, [[7, 0, 2, [[0, 4, 10]]]]], "finished batch is no array of 4"),
-        ([TAG, 9, [[7, 0, 2, [[-1, 4, 10, -1]]]]], "first sequence is -1"),
-        ([TAG, 9, [[7, 0, 2, [[0, 2**31, 10, -1]]]]], "last sequence is 2147483648"),
-        ([TAG, 9, [[7, 0, 2, [[0, 4, -1, -1]]]]], "base offset is -1"),
-        ([TAG, 9, [[7, 0, 2, [[0, 4, 10, -2]]]]], "timestamp is -2"),
-        ([TAG, 9, [[7, 0, 2, [[0, 4, 10, 1.5]]]]], "timestamp is 1.5"),
+        ({}, "snapshot is None, this version reads 'producers/2'"),
+        ([], "snapshot is None, this version reads 'producers/2'"),
+        (["producers/1", 9, []], "snapshot is 'producers/1', this version reads 'producers/2'"),
+        ([TAG, 9, []], "snapshot is no array of 4"),
+        ([TAG, 9, 1, []], "forgotten is 1, wanted true or false"),
+        ([TAG, -1, False, []], "applied index is -1"),
+        ([TAG, True, False, []], "applied index is True"),
+        ([TAG, 9, False, {}], "producers are dict"),
+        ([TAG, 9, False, [7]], "producer is no array of 4"),
+        ([TAG, 9, False, [[7, 0, 2]]], "producer is no array of 4"),
+        ([TAG, 9, False, [[-1, 0, 2, [BATCH]]]], "producer id is -1"),
+        ([TAG, 9, False, [["7", 0, 2, [BATCH]]]], "producer id is '7'"),
+        ([TAG, 9, False, [[7, 32768, 2, [BATCH]]]], "epoch is 32768"),
+        ([TAG, 9, False, [[7, 0, 10, [BATCH]]]], r"last index 10 is not in 1\.\.9"),
+        ([TAG, 9, False, [[7, 0, 0, [BATCH]]]], r"last index 0 is not in 1\.\.9"),
+        (
+            [TAG, 9, False, [[7, 0, 2, [BATCH]], [8, 0, 2, [BATCH]]]],
+            r"last index 2 is not in 3\.\.9",
+        ),
+        ([TAG, 9, False, [[7, 0, 2, [BATCH]], [7, 0, 3, [BATCH]]]], "producer 7 comes twice"),
+        ([TAG, 9, False, [[7, 0, 2, None]]], "producer 7: window is no array of at most 5"),
+        ([TAG, 9, False, [[7, 0, 2, [BATCH] * 6]]], "producer 7: window is no array of at most 5"),
+        ([TAG, 9, False, [[7, 0, 2, [[0, 4, 10]]]]], "finished batch is no array of 4"),
+        ([TAG, 9, False, [[7, 0, 2, [[-1, 4, 10, -1]]]]], "first sequence is -1"),
+        ([TAG, 9, False, [[7, 0, 2, [[0, 2**31, 10, -1]]]]], "last sequence is 2147483648"),
+        ([TAG, 9, False, [[7, 0, 2, [[0, 4, -1, -1]]]]], "base offset is -1"),
+        ([TAG, 9, False, [[7, 0, 2, [[0, 4, 10, -2]]]]], "timestamp is -2"),
+        ([TAG, 9, False, [[7, 0, 2, [[0, 4, 10, 1.5]]]]], "timestamp is 1.5"),
     ],
 )
 def test_what_is_wrong_is_said(value, complaint):

@@ -103,7 +103,6 @@ def test_s4_a_known_producer_without_a_tail_is_not_refused_for_its_sequence():
 
 def test_s5_parking_leaves_the_mutex_to_the_next_request(table):
     """The sequence of steps a partition takes: a copy parks, the successor passes at once."""
-    assert not table.profile.park_holds_mutex
     mutex: ProducerMutex[str] = ProducerMutex()
     begin(table, who(0, 4), 1)
     assert mutex.acquire(7, "copy")

@@ -6,9 +6,9 @@ broken invariant.
 
 import pytest
 
-from ottla.idempotency.decisions import Accept, Duplicate, Park
+from ottla.idempotency.decisions import Accept, Duplicate, Park, Reject
 from ottla.idempotency.profiles import profile_named
-from ottla.idempotency.rules import Fact
+from ottla.idempotency.rules import Fact, RejectReason
 from ottla.idempotency.table import ProducerTable
 from ottla.log.types import BatchIdentity
 
@@ -231,6 +231,7 @@ def test_describe_is_plain_and_complete(table):
     assert table.describe() == {
         "profile": "reference",
         "applied_index": 1,
+        "forgotten": False,
         "producers": {
             7: {
                 "epoch": 0,
@@ -257,3 +258,38 @@ def test_whether_the_log_was_ever_written_is_a_fact_that_reference_ignores(table
     table.log_written = True
     assert table.facts(who(5, 9), 1) != ProducerTable(table.profile, 10).facts(who(5, 9), 1)
     assert table.decide(who(5, 9), 1) is empty
+
+
+@pytest.fixture
+def strict():
+    return ProducerTable(profile_named("reference-strict"), 10)
+
+
+def test_whether_anybody_was_forgotten_is_a_fact_that_reference_ignores(table):
+    write(table, who(0, 4, producer=8), 1)
+    before = table.decide(who(5, 9), 1)
+    table.apply_expire([8], index=2)
+    assert table.decide(who(5, 9), 1) is before
+
+
+def test_strict_an_unknown_producer_resumes_only_after_somebody_was_forgotten(strict):
+    write(strict, who(0, 4, producer=8), 1)
+    refused = strict.decide(who(5, 9), 1)
+    assert refused == Reject(RejectReason.GAP, refused.row, barrier=True)
+    strict.apply_expire([9], index=2)
+    assert strict.decide(who(5, 9), 1) is refused, "nobody was forgotten"
+    strict.apply_expire([8], index=3)
+    assert isinstance(strict.decide(who(5, 9), 1), Accept)
+
+
+def test_strict_a_decision_to_forget_counts_as_soon_as_it_lies_in_the_log(strict):
+    write(strict, who(0, 4), 1)
+    refused = strict.decide(who(5, 9, producer=8), 1)
+    strict.expire([7])
+    assert isinstance(strict.decide(who(5, 9), 1), Accept), "who is forgotten may resume"
+    assert isinstance(strict.decide(who(5, 9, producer=8), 1), Accept)
+    strict.keep([7])
+    assert strict.decide(who(5, 9, producer=8), 1) is refused, "it was never made"
+    strict.expire([7])
+    strict.new_term(2)
+    assert strict.decide(who(5, 9, producer=8), 2) is refused, "its leader is gone"

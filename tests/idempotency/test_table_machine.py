@@ -43,10 +43,6 @@ class Flying:
     waiters: list[int] = field(default_factory=list)
 
 
-def fresh():
-    return ProducerTable(profile_named("reference"), ROOM)
-
-
 def applied(table, index, entry):
     """Apply one entry of the log as every replica does: offsets and times follow from the index."""
     if entry.who is None:
@@ -56,17 +52,22 @@ def applied(table, index, entry):
 
 
 class TableMachine(RuleBasedStateMachine):
+    profile = profile_named("reference")
+
     def __init__(self):
         super().__init__()
         self.term = 1
         self.log: list[Entry] = []
         self.committed = 0
-        self.leader = fresh()
-        self.follower = fresh()
+        self.leader = self.fresh()
+        self.follower = self.fresh()
         self.reached = 0
-        self.naive = NaiveTable(ROOM)
+        self.naive = NaiveTable(ROOM, strict=self.profile.name == "reference-strict")
         self.flying: list[Flying] = []
         self.tokens = 0
+
+    def fresh(self):
+        return ProducerTable(self.profile, ROOM)
 
     # ---- requests
 
@@ -208,7 +209,7 @@ class TableMachine(RuleBasedStateMachine):
     def follower_restarts_from_a_snapshot_that_is_ahead(self, data):
         """The snapshot stands at the commit; what is replayed over it may start far before."""
         data_bytes = self.leader.snapshot()
-        self.follower = fresh()
+        self.follower = self.fresh()
         self.follower.restore(data_bytes)
         assert self.follower.snapshot() == data_bytes
         for index in range(data.draw(st.integers(0, self.committed)), self.committed):
@@ -217,7 +218,7 @@ class TableMachine(RuleBasedStateMachine):
         assert self.follower.longest_idle() == list(self.replay(self.committed).longest_idle())
 
     def replay(self, upto):
-        table = fresh()
+        table = self.fresh()
         for index, entry in enumerate(self.log[:upto], 1):
             applied(table, index, entry)
         return table
@@ -243,5 +244,11 @@ class TableMachine(RuleBasedStateMachine):
         assert not list(self.follower.in_flight())
 
 
+class StrictTableMachine(TableMachine):
+    profile = profile_named("reference-strict")
+
+
 TestTableMachine = TableMachine.TestCase
-TestTableMachine.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
+TestStrictTableMachine = StrictTableMachine.TestCase
+for case in (TestTableMachine, TestStrictTableMachine):
+    case.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)

@@ -1,4 +1,4 @@
-"""The rules of profile `reference` once more, slow and plain, to compare the table with.
+"""The rules of the `reference` profiles once more, slow and plain, to compare the table with.
 
 State is a list of what was applied and a list of what was begun; every question replays both from
 the beginning. Nothing here is shared with the package but the identity tuple.
@@ -34,6 +34,8 @@ class NaiveTable:
     """A producer table as a list of events."""
 
     room: int
+    strict: bool = False
+    """Profile `reference-strict`."""
     applied: list[tuple[BatchIdentity, int] | int] = field(default_factory=list)
     """A batch with its offset, or the id of a producer that expired."""
     begun: list[Begun] = field(default_factory=list)
@@ -52,6 +54,24 @@ class NaiveTable:
             state[pid].batches.append((first, last, offset))
         return state
 
+    def forgotten(self) -> bool:
+        """Whether somebody who was known is forgotten, or about to be."""
+        known: set[int] = set()
+        for event in self.applied:
+            if event in known:
+                return True
+            if not isinstance(event, int):
+                known.add(event[0].producer_id)
+        return bool(self.expiring)
+
+    def first_of_unknown(self, first: int) -> str:
+        """Label of the row for an unknown producer, there being room for it."""
+        if first == 0:
+            return "unknown-start"
+        if not self.strict:
+            return "unknown-resumes"
+        return "forgotten-resumes" if self.forgotten() else "unknown-start-missing"
+
     def decide(self, who: BatchIdentity, term: int) -> tuple[str, int | None]:
         """Label of the row, and the offset if it is a duplicate."""
         pid, epoch, first, last = who
@@ -63,7 +83,7 @@ class NaiveTable:
             known = set(state) | {b.who.producer_id for b in self.begun}
             if len(known) >= self.room:
                 return "table-full", None
-            return ("unknown-start" if first == 0 else "unknown-resumes"), None
+            return self.first_of_unknown(first), None
         if any(b.uncertain for b in mine):
             return "uncertain", None
         current = mine[-1].who.epoch if mine else state[pid].epoch
