@@ -66,12 +66,13 @@ def make_partition(
     min_insync: int = 1,
     max_producers: int = 100,
     voters: tuple[int, ...] = (1, 2, 3),
+    profile: str = "reference",
 ) -> Partition:
     """A fresh machine on node 1."""
     settings = PartitionSettings(
         group=7,
         node=1,
-        profile=profile_named("reference"),
+        profile=profile_named(profile),
         max_message_bytes=10_000,
         min_insync_replicas=min_insync,
         leader_queue_bytes=queue_bytes,

@@ -58,6 +58,7 @@ class Options:
     replica_lag: Micros = 2 * SECOND
     leader_queue_bytes: int = 2000
     max_producers: int = 1000
+    profile: str = "reference"
     snapshot_chunk: int = 64
     loss: float = 0.0
     twice: float = 0.0
@@ -103,7 +104,7 @@ class Life:
         settings = PartitionSettings(
             group=GROUP,
             node=node,
-            profile=profile_named("reference"),
+            profile=profile_named(options.profile),
             max_message_bytes=1 << 20,
             min_insync_replicas=options.min_insync,
             leader_queue_bytes=options.leader_queue_bytes,
