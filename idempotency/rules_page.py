@@ -1,5 +1,7 @@
 """The rules as a page: `docs/reference/rules.md` is what this writes for every profile.
 
+The first profile is shown whole, the others by the rows in which they differ from it: what a reader
+wants to know of a second profile is what it does otherwise.
 `tests/idempotency/test_rules_page.py` compares the two; with OTTLA_REWRITE=1 it writes the page.
 """
 
