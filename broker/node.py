@@ -82,8 +82,6 @@ class Node:
         self.loop = asyncio.get_running_loop()
         self.server = Server(self)
         self.failed: Exception | None = None
-        self.joined = False
-        """Takes part in the cluster; before that it only listens."""
         self._nodes = tuple(nodes)
         self._addresses = addresses
         self._network = network
@@ -149,10 +147,14 @@ class Node:
 
     def join(self) -> None:
         """Take part: from here on messages are heard and elections held."""
-        self.joined = True
         self._network.attach(self.node, self._receive)
         replica = self.factory.controller(self.controller_machine, self._nodes, monotonic_micros())
         self.runner.add(replica, urgent=True)
+
+    @property
+    def joined(self) -> bool:
+        """Takes part in the cluster; before that it only listens."""
+        return CONTROLLER_GROUP in self.runner.seats
 
     def stop(self) -> None:
         """Leave: no more turns, no listener, no messages. The store stays open."""

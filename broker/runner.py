@@ -98,7 +98,7 @@ class Runner:
             loop=loop,
             now=now,
             on_durable=self._durable,
-            on_failed=self._fail,
+            on_failed=self._stop,
         )
 
     # --- replicas -----------------------------------------------------------------------------
@@ -182,6 +182,11 @@ class Runner:
         for turn in taken:
             self._perform(turn)
         self.syncer.poll()
+        if not self._closed:
+            self._look_around(taken, now)
+
+    def _look_around(self, taken: Sequence[Turn], now: Micros) -> None:
+        """Tell the rest of the node what these turns changed, and when to wake for them again."""
         moved = self._alarm is None
         for turn in taken:
             moved = self._notice(turn.seat, now) or moved
@@ -294,20 +299,27 @@ class Runner:
                 if turn.seat.replica.synced(index, term, now):
                     self.wake(turn.seat)
 
-    def _fail(self, error: Exception, turns: Sequence[Turn]) -> None:
-        """The store is gone: nothing it was asked for may be called done (mission-R5)."""
-        log.error("node %d stops: %s", self.node, error)
-        self.failed = error
+    def _fail(self, error: StoreError, turns: Sequence[Turn]) -> None:
+        """The store refused these turns: nothing in them may be called done (mission-R5)."""
         for turn in turns:
             tickets = (*turn.effects.answers, *turn.effects.answers_after_append)
             for ticket in tickets:
                 if isinstance(ticket, ProduceTicket):
                     ticket.error = ErrorCode.KAFKA_STORAGE_ERROR
             self._answer(tickets)
+        self._stop(error)
+
+    def _stop(self, error: StoreError) -> None:
+        """The store is gone. What was answered is answered; who still waits hears of the stop."""
+        log.error("node %d stops: %s", self.node, error)
+        self.failed = error
         self.on_failed(error)
 
     def broken(self, error: Exception) -> None:
         """An invariant of this node does not hold: it stops, the others go on without it."""
+        if isinstance(error, StoreError):
+            self._stop(error)
+            return
         log.critical("node %d stops, this is a bug of Ottla", self.node, exc_info=error)
         self.failed = error
         self.on_failed(error)

@@ -8,7 +8,9 @@ falls as load rises (group commit). The flush policy (design.md, section 8) deci
 |---|---|
 | each-turn | when the sync that was started right after it has ended |
 | interval | when the next sync of the interval has ended |
-| off | as soon as the store has taken it; syncs go on in the background, nobody waits |
+| off | as soon as the store has taken it; the interval's sync follows, and nobody waits for it |
+
+With *off*, a node that dies between the two loses what it has called durable.
 
 A sync that fails, or takes longer than `sync_stall_ms`, makes the outcome of every write behind it
 uncertain (mission-R5); the owner is told and decides.
@@ -42,14 +44,14 @@ class Syncer(Generic[Turn]):
         loop: asyncio.AbstractEventLoop,
         now: Callable[[], Micros],
         on_durable: Callable[[Sequence[Turn]], None],
-        on_failed: Callable[[StoreError, Sequence[Turn]], None],
+        on_failed: Callable[[StoreError], None],
     ):
         self.on_durable = on_durable
         self.on_failed = on_failed
         self.syncs = 0
         """Syncs asked of the store so far."""
         self.due: Micros | None = None
-        """When `poll` should be called though nothing happens (policy *interval*)."""
+        """When `poll` should be called though nothing happens (policies *interval* and *off*)."""
         self._store = store
         self._policy = config.flush
         self._interval: Micros = config.flush_interval_ms * 1000
@@ -59,6 +61,8 @@ class Syncer(Generic[Turn]):
         self._now = now
         self._waiting: list[Turn] = []
         self._covered: list[Turn] = []
+        self._owed = False
+        """Policy *off*: something was called durable that is not."""
         self._started: Micros | None = None
         self._under_way: tuple[asyncio.Future[None], SyncJob] | None = None
         self._closed = False
@@ -69,9 +73,13 @@ class Syncer(Generic[Turn]):
 
     def poll(self) -> None:
         """Start the sync that the policy asks for, unless one is under way."""
-        if not self._waiting or self._started is not None:
+        if self._policy is FlushPolicy.OFF and self._waiting:
+            turns, self._waiting = self._waiting, []
+            self._owed = True
+            self.on_durable(turns)
+        if self._started is not None or not (self._waiting or self._owed):
             return
-        if self._policy is FlushPolicy.INTERVAL:
+        if self._policy is not FlushPolicy.EACH_TURN:
             now = self._now()
             if self.due is None:
                 self.due = now + self._interval
@@ -82,18 +90,16 @@ class Syncer(Generic[Turn]):
 
     def _start(self) -> None:
         turns, self._waiting = self._waiting, []
+        self._owed = False
         self.syncs += 1
         try:
             job = self._store.begin_sync()
         except StoreError as error:
-            self.on_failed(error, turns)
+            self.on_failed(error)
             return
         if job is None:
             self.on_durable(turns)
             return
-        if self._policy is FlushPolicy.OFF:
-            self.on_durable(turns)
-            turns = []
         self._covered = turns
         self._started = self._now()
         running = self._loop.run_in_executor(self._writer, job.run)
@@ -108,7 +114,7 @@ class Syncer(Generic[Turn]):
         try:
             self._store.finish_sync(job)
         except StoreError as error:
-            self.on_failed(error, turns)
+            self.on_failed(error)
             return
         self.on_durable(turns)
         self.poll()

@@ -1,4 +1,8 @@
-"""Whole clusters on real sockets: lives end, disks fail, topics go, and nobody waits for ever."""
+"""Whole clusters on real sockets: lives end, disks fail, topics go, and nobody waits for ever.
+
+A raw client takes the part of a producer that goes wherever the leader is. Time limits are
+generous: a test that reaches one has found somebody who waits for what never comes.
+"""
 
 import asyncio
 import gc

@@ -1,6 +1,7 @@
 """The order of batches: mutex, queue, duplicates, gaps, sync and conditional replication.
 
-Each test names the behaviour of mission.md (R1 to R5) that it holds.
+Each test names the behaviour of mission.md (R1 to R5) that it holds. The leader queue is held by a
+byte budget of one byte or by bytes that are said to be under way (`inflight=FULL`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Every ticket is answered once, whatever it waits for when leadership goes or time is up."""
+"""Every ticket is answered once, whatever it waits for when leadership goes or time is up.
+
+`WAITS` and `IN_LOG` list every place in which a ticket can wait; the property at the end mixes all
+of them with every event there is.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What goes wrong in a `broker_core_world.World`, as moves that a test or a generator picks."""
+"""What goes wrong in a `broker_core_world.World`, as moves that a test or a generator picks.
+
+`Story` is a world with its clients and one method per move; `finish` ends all faults and checks
+everything. `wander` makes a random story from one generator.
+"""
 
 from __future__ import annotations
 
