@@ -46,13 +46,6 @@ class ProducerMutex(Generic[Waiter]):
             line.append(waiter)
         return False
 
-    def try_acquire(self, producer_id: ProducerId) -> bool:
-        """Take it if nobody holds it; stand in no line."""
-        if producer_id in self._lines:
-            return False
-        self._lines[producer_id] = None
-        return True
-
     def release(self, producer_id: ProducerId) -> Waiter | None:
         """Give it up: the first in line holds it from now on and is returned, None if nobody."""
         lines = self._lines

@@ -6,11 +6,11 @@ record batch takes `record_count` offsets, every other entry takes none. So the 
 one whose end lies beyond it. The index keeps that staircase for the entries in the log, follows
 every append, truncation and compaction, and answers in both directions.
 
-**Layout.** Entries lie in *blocks* of 256 consecutive indexes, a block being three plain lists (end
-offset, cumulative batch bytes, max timestamp). Blocks lie in a `SortedDict` under (base offset,
-first index), which finds the block of an offset; an index finds its block by division. So an append
-costs three list appends, a compaction drops whole blocks without moving what stays, a search looks
-at two small sorted lists, and a search by timestamp skips blocks by their largest one.
+**Layout.** Entries lie in *blocks* of 256 consecutive indexes, a block being two plain lists (end
+offset, max timestamp). Blocks lie in a `SortedDict` under (base offset, first index), which finds
+the block of an offset; an index finds its block by division. So an append costs two list appends, a
+compaction drops whole blocks without moving what stays, a search looks at two small sorted lists,
+and a search by timestamp skips blocks by their largest one.
 
 **Leader epochs** (KIP-101; leader epoch = Raft term): every term that has an entry in the log is
 kept in a second `SortedDict`, term -> (first index, start offset). An epoch that wrote no record
@@ -58,35 +58,29 @@ class _Block:
     __slots__ = (
         "_largest",
         "_largest_of",
-        "base_bytes",
         "base_offset",
-        "bytes",
         "ends",
         "first_index",
         "max_timestamps",
     )
 
-    def __init__(self, first_index: LogIndex, base_offset: Offset, base_bytes: int):
+    def __init__(self, first_index: LogIndex, base_offset: Offset):
         self.first_index = first_index
         self.base_offset = base_offset
-        self.base_bytes = base_bytes
         self.ends: list[Offset] = []
-        self.bytes: list[int] = []
         self.max_timestamps: list[Millis] = []
         self._largest = NO_TIMESTAMP
         self._largest_of = 0
 
     def cut(self, keep: int) -> None:
         """Only the first `keep` entries stay."""
-        for column in (self.ends, self.bytes, self.max_timestamps):
-            del column[keep:]
+        del self.ends[keep:], self.max_timestamps[keep:]
         self._largest_of = 0
 
     def behind(self, gone: int) -> _Block:
         """A block of the entries behind the first `gone` ones."""
-        rest = _Block(self.first_index + gone, self.ends[gone - 1], self.bytes[gone - 1])
+        rest = _Block(self.first_index + gone, self.ends[gone - 1])
         rest.ends = self.ends[gone:]
-        rest.bytes = self.bytes[gone:]
         rest.max_timestamps = self.max_timestamps[gone:]
         return rest
 
@@ -113,7 +107,6 @@ class OffsetIndex:
         self._base_offset: Offset = 0
         self._last_index: LogIndex = 0
         self._next_offset: Offset = 0
-        self._total_bytes = 0
         self._last_term: Term = 0
         self.restore(state)
 
@@ -145,7 +138,6 @@ class OffsetIndex:
         """These entries are now the tail of the log; indexes and offsets must follow on."""
         index = self._last_index
         offset = self._next_offset
-        total = self._total_bytes
         term = self._last_term
         block = self._blocks.get(index // BLOCK_ENTRIES)
         kind_of_batch = EntryKind.BATCH
@@ -153,7 +145,7 @@ class OffsetIndex:
             index += 1
             assert entry.index == index, f"entry {entry.index} follows index {index - 1}"
             if block is None or index % BLOCK_ENTRIES == 0:
-                block = _Block(index, offset, total)
+                block = _Block(index, offset)
                 self._add_block(block)
             if entry.term != term:
                 term = entry.term
@@ -164,15 +156,12 @@ class OffsetIndex:
                     f"batch at index {index} has base offset {batch.base_offset}, log end {offset}"
                 )
                 offset += batch.last_offset_delta + 1
-                total += len(batch.data)
                 block.max_timestamps.append(batch.max_timestamp)
             else:
                 block.max_timestamps.append(NO_TIMESTAMP)
             block.ends.append(offset)
-            block.bytes.append(total)
         self._last_index = index
         self._next_offset = offset
-        self._total_bytes = total
         self._last_term = term
 
     def truncate_from(self, index: LogIndex) -> None:
@@ -188,7 +177,6 @@ class OffsetIndex:
         keep = index - block.first_index
         block.cut(keep)
         self._next_offset = block.ends[-1] if keep else block.base_offset
-        self._total_bytes = block.bytes[-1] if keep else block.base_bytes
         if not keep:
             self._drop_block(index // BLOCK_ENTRIES)
         self._last_index = index - 1
@@ -231,7 +219,6 @@ class OffsetIndex:
             self._epochs[epoch] = (0, start)
         self._base_index = self._last_index = state.last_index
         self._base_offset = self._next_offset = state.next_offset
-        self._total_bytes = 0
         self._last_term = state.epochs[-1].epoch if state.epochs else 0
 
     # ---- index <-> offset
@@ -257,24 +244,6 @@ class OffsetIndex:
         position = self._by_offset.bisect_right((offset, _ANY_INDEX)) - 1
         block: _Block = self._by_offset.peekitem(position)[1]
         return block.first_index + bisect_right(block.ends, offset)
-
-    def last_within(self, first: LogIndex, last: LogIndex, max_bytes: int) -> LogIndex:
-        """The largest index up to `last` such that the batches of `first ..` fit `max_bytes`.
-
-        At least the first batch is included, however large (facts/kafka.md 8b, Fetch). Bytes are
-        those of record batches; other entries are free.
-        """
-        start = self.end_offset(first - 1)
-        if start == self.end_offset(last):
-            return last
-        before = self._bytes_through(first - 1)
-        first_batch = self._bytes_through(self.index_of(start))
-        limit = max(before + max_bytes, first_batch)
-        for block, _, stop in self._slices(first, last):
-            fitting = bisect_right(block.bytes, limit, 0, stop)
-            if fitting < stop:
-                return block.first_index + fitting - 1
-        return last
 
     # ---- timestamps
 
@@ -308,11 +277,6 @@ class OffsetIndex:
         return found
 
     # ---- leader epochs
-
-    @property
-    def last_epoch(self) -> Term:
-        """Term of the last entry; 0 before the first."""
-        return self._last_term
 
     def epoch_starts(self) -> list[EpochStart]:
         """Epoch history, oldest first; epochs that wrote nothing are left out but for the last."""
@@ -369,13 +333,6 @@ class OffsetIndex:
         for epoch, start in state.epochs:
             self._epochs[epoch] = (0, start)
         self._epochs.update(later)
-
-    def _bytes_through(self, index: LogIndex) -> int:
-        """Bytes of all batches up to and including entry `index`, or the one before the log."""
-        if index == self._base_index:
-            return self._block_of(index + 1).base_bytes
-        block = self._block_of(index)
-        return block.bytes[index - block.first_index]
 
     def _slices(self, first: LogIndex, last: LogIndex) -> Iterator[tuple[_Block, int, int]]:
         """The blocks of `first .. last` with the positions in each that belong to the range."""

@@ -92,16 +92,6 @@ class RecordBatch:
         return self.attributes & CODEC_MASK
 
     @property
-    def is_transactional(self) -> bool:
-        """Whether the batch claims to be part of a transaction."""
-        return self.attributes & TRANSACTIONAL_BIT != 0
-
-    @property
-    def is_control(self) -> bool:
-        """Whether the batch holds a transaction marker instead of records."""
-        return self.attributes & CONTROL_BIT != 0
-
-    @property
     def last_offset(self) -> Offset:
         """Offset of the last record."""
         return self.base_offset + self.last_offset_delta

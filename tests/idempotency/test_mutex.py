@@ -47,13 +47,6 @@ def test_producers_do_not_notice_each_other(mutex):
     assert mutex.waiting(7) == 1
 
 
-def test_try_acquire_never_stands_in_line(mutex):
-    assert mutex.try_acquire(7)
-    assert not mutex.try_acquire(7)
-    assert mutex.waiting(7) == 0
-    assert mutex.release(7) is None
-
-
 def test_the_end_of_a_term_names_all_in_order_and_frees_everything(mutex):
     for producer, waiter in [(7, "a"), (8, "b"), (7, "c"), (8, "d"), (7, "e")]:
         mutex.acquire(producer, waiter)
@@ -90,14 +83,6 @@ class MutexMachine(RuleBasedStateMachine):
         line = self.present.setdefault(producer, deque())
         assert self.mutex.acquire(producer, self.arrived) == (not line)
         line.append(self.arrived)
-
-    @rule(producer=producers)
-    def try_acquire(self, producer):
-        line = self.present.setdefault(producer, deque())
-        taken = self.mutex.try_acquire(producer)
-        assert taken == (not line)
-        if taken:
-            line.append(0)
 
     @precondition(lambda self: any(self.present.values()))
     @rule(data=st.data())

@@ -18,10 +18,6 @@ def records_in(entry):
     return entry.payload.record_count if isinstance(entry.payload, RecordBatch) else 0
 
 
-def bytes_in(entry):
-    return len(entry.payload) if isinstance(entry.payload, RecordBatch) else 0
-
-
 def time_of(entry):
     return entry.payload.max_timestamp if isinstance(entry.payload, RecordBatch) else -1
 
@@ -50,15 +46,6 @@ class NaiveIndex:
 
     def kept(self, first, last):
         return self.entries[max(first, self.base + 1) - 1 : last]
-
-    def last_within(self, first, last, limit):
-        total, held = 0, False
-        for each in self.kept(first, last):
-            total += bytes_in(each)
-            if total > limit and held and records_in(each):
-                return each.index - 1
-            held = held or records_in(each) > 0
-        return last
 
     def first_with_timestamp(self, timestamp, first, last):
         late = [each.index for each in self.kept(first, last) if time_of(each) >= max(timestamp, 0)]
@@ -167,7 +154,6 @@ class IndexMachine(RuleBasedStateMachine):
     @invariant()
     def epochs_agree(self):
         assert self.index.epoch_starts() == self.naive.epoch_starts(self.naive.last)
-        assert self.index.last_epoch == (self.naive.entries[-1].term if self.naive.entries else 0)
 
     @rule(data=st.data())
     def ask_for_places(self, data):
@@ -183,18 +169,13 @@ class IndexMachine(RuleBasedStateMachine):
             found = self.index.index_of(offset)
             assert self.index.base_offset(found) == self.naive.end(found - 1)
 
-    @rule(
-        data=st.data(),
-        timestamp=st.integers(-2, 60),
-        limit=st.integers(0, 200) | st.integers(0, 40_000),
-    )
-    def ask_for_ranges(self, data, timestamp, limit):
+    @rule(data=st.data(), timestamp=st.integers(-2, 60))
+    def ask_for_ranges(self, data, timestamp):
         if self.naive.base == self.naive.last:
             return
         first = data.draw(st.integers(self.naive.base + 1, self.naive.last))
         last = data.draw(st.integers(first, self.naive.last))
         asked = (first, last)
-        assert self.index.last_within(*asked, limit) == self.naive.last_within(*asked, limit)
         assert self.index.first_with_timestamp(
             timestamp, *asked
         ) == self.naive.first_with_timestamp(timestamp, *asked)
@@ -233,13 +214,6 @@ def test_offsets_count_records_and_indexes_count_entries():
     assert [index.index_of(offset) for offset in range(4)] == [2, 2, 2, 5]
 
 
-def test_a_range_holds_its_first_batch_however_large_and_counts_batches_only():
-    index = filled()
-    size = len(kit.batch_entry(1, values=[b"a", b"b", b"c"]).payload)
-    assert [index.last_within(1, 5, limit) for limit in (0, size, 10 * size)] == [4, 4, 5]
-    assert [index.last_within(3, 5, limit) for limit in (0, size)] == [5, 5]
-
-
 def test_timestamps_of_truncated_batches_are_forgotten():
     index = filled()
     assert index.first_with_timestamp(20, 1, 5) == 5
@@ -259,7 +233,6 @@ def test_an_epoch_that_wrote_nothing_is_left_out_and_comes_back_with_a_truncatio
     assert index.epoch_starts() == [EpochStart(1, 0), EpochStart(6, 3)]
     index.truncate_from(4)
     assert index.epoch_starts() == [EpochStart(1, 0), EpochStart(4, 3)]
-    assert index.last_epoch == 4
 
 
 @pytest.mark.parametrize(

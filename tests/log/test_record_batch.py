@@ -189,7 +189,7 @@ def test_the_header_is_read_whole():
     assert (batch.producer_id, batch.producer_epoch, batch.base_sequence) == (9, 3, 5)
     assert (batch.base_timestamp, batch.max_timestamp) == (15, 20)
     assert (batch.record_count, batch.last_offset_delta, len(batch)) == (2, 1, len(batch.data))
-    assert (batch.codec, batch.is_transactional, batch.is_control) == (0, True, False)
+    assert (batch.codec, batch.attributes) == (0, 16)
 
 
 # ---- the stamp
