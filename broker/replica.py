@@ -51,6 +51,7 @@ class Replica:
         "_inbox",
         "_reading",
         "_tail",
+        "applied",
         "core",
         "group",
         "machine",
@@ -66,17 +67,14 @@ class Replica:
         self.machine = machine
         self.soft = SoftState(core.role, core.term, core.leader)
         """Role, term and leader as of the last turn."""
+        self.applied: LogIndex = machine.applied
+        """The last entry the machine has seen: its own word, kept here because every turn asks."""
         self._inbox: list[Input] = []
         self._tail: deque[Entry] = deque(unapplied)
         self._reading = False
         self._barriers: deque[int] = deque()
         self._due: Micros = 0
         """Before this no deadline needs a look; 0 while that is not known."""
-
-    @property
-    def applied(self) -> LogIndex:
-        """The last entry the machine has seen."""
-        return self.machine.applied
 
     # --- inputs -------------------------------------------------------------------------------
 
@@ -163,25 +161,24 @@ class Replica:
         return effects
 
     def _settle(self, effects: Effects, now: Micros) -> None:
-        """Go on until nothing moves any more."""
+        """Propose, start barriers, take what the core has ready, apply; again while something came
+        of it that the machine may want to propose after, or the core to say."""
         core, machine = self.core, self.machine
-        while self._advance(effects, now) and (machine.restless() or core.has_ready()):
-            pass
-
-    def _advance(self, effects: Effects, now: Micros) -> bool:
-        """One round: propose, start barriers, take what the core has ready, apply. True: something
-        came of it that the machine may want to propose after, or the core to say."""
-        core, machine = self.core, self.machine
-        if machine.restless():
-            self._propose(now)
-        moved = False
-        if core.has_ready():
-            moved = self._absorb(core.ready(), effects, now)
-        if core.commit > machine.applied and self._apply_committed(effects, now):
-            moved = True
-        if machine.compaction is not None and machine.compaction.index <= core.log.persisted:
-            self._compact(machine.compaction, effects)
-        return moved
+        restless, ready = machine.restless(), core.has_ready()
+        moved = True
+        while moved:
+            if restless:
+                self._propose(now)
+                ready = core.has_ready()
+            moved = ready and self._absorb(core.ready(), effects, now)
+            commit = core.commit
+            if commit > self.applied and self._apply_committed(commit, effects, now):
+                moved = True
+            if machine.compaction is not None and machine.compaction.index <= core.log.persisted:
+                self._compact(machine.compaction, effects)
+            if moved:
+                restless, ready = machine.restless(), core.has_ready()
+                moved = restless or ready
 
     def _propose(self, now: Micros) -> None:
         """Propose what the leader queue lets go, start barriers."""
@@ -255,6 +252,7 @@ class Replica:
         """A snapshot from the leader replaces log and state."""
         self._tail.clear()
         self.machine.restore(snapshot, now)
+        self.applied = self.machine.applied
         effects.writes.append(Write(self.group, snapshot=snapshot, reset=True))
         effects.persisted = (snapshot.meta.index, snapshot.meta.term)
 
@@ -268,10 +266,10 @@ class Replica:
         effects.writes.append(Write(self.group, snapshot=Snapshot(meta, data), compact_to=index))
         self.core.compact(meta)
 
-    def _apply_committed(self, effects: Effects, now: Micros) -> bool:
+    def _apply_committed(self, commit: LogIndex, effects: Effects, now: Micros) -> bool:
         """Apply what is committed and at hand; ask for a read of what is not."""
-        tail, commit = self._tail, self.core.commit
-        first = self.machine.applied + 1
+        tail = self._tail
+        first = self.applied + 1
         if not tail or tail[0].index > first:
             if not self._reading:
                 self._reading = True
@@ -282,15 +280,17 @@ class Replica:
         while tail and tail[0].index <= commit:
             entries.append(tail.popleft())
         self.machine.apply(entries, now)
+        self.applied = entries[-1].index
         return True
 
     def _apply_read(self, read: EntriesRead, now: Micros) -> None:
         """Entries from the store; a snapshot may have overtaken them meanwhile."""
         self._reading = False
-        first = self.machine.applied + 1
-        entries = [each for each in read.entries if first <= each.index <= self.core.commit]
+        first, commit = self.applied + 1, self.core.commit
+        entries = [each for each in read.entries if first <= each.index <= commit]
         if entries and entries[0].index == first:
             self.machine.apply(entries, now)
+            self.applied = entries[-1].index
 
     def _hand_over(self, effects: Effects) -> None:
         """Move the machine's finished tickets into the effects."""

@@ -53,8 +53,13 @@ def propose(state: RaftState, proposals: Sequence[Proposal]) -> LogIndex:
 def collect(state: RaftState, leader: Leader) -> None:
     """Send each follower what it may have now; arm the retransmission timer if anything waits."""
     last = state.log.last_index
+    streaming = ProgressState.REPLICATE
     waiting = False
     for progress in leader.progress.values():
+        if progress.state is streaming and progress.next > last:
+            # Has been sent everything: nearly always, when what is taken is a commit.
+            waiting = waiting or last > progress.match
+            continue
         if progress.may_send(last):
             if progress.next < state.log.first_index and progress.sending is None:
                 progress.move(ProgressEvent.COMPACTED)
@@ -166,7 +171,8 @@ def _on_matched(state: RaftState, leader: Leader, progress: Progress, match: Log
     if match >= progress.next:
         progress.next = match + 1
     if rose:
-        advance_commit(state, leader)
+        if match > state.commit:  # else a majority holds no more than it did
+            advance_commit(state, leader)
         if leader.transfer is not None:
             state.outbox.dirty = True
 
