@@ -13,8 +13,8 @@ Both are tables of one row per check. A row names a *defect*; which Kafka code a
 for how many partitions, is a table of the broker's. Per-record checks (step 18) are not here: they
 need decompression (`ottla.log.records`).
 
-**Hot path.** A well-formed batch costs one comparison of sizes, one unpack, one CRC and one walk
-over the content table; the structural table is only walked to name what is wrong.
+**Hot path.** A well-formed batch costs one comparison of sizes, one unpack, one CRC and one look
+at its fields; the tables are only walked to name what is wrong.
 """
 
 from __future__ import annotations

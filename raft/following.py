@@ -9,8 +9,9 @@ holds it durably, so no leader can ever be without it; if this member crashes, i
 machine with its memory and learns the entry again.
 
 Entries are peers' input. What cannot be an answer to any rule (a range that does not fit its
-entries, terms from the future) is ignored. What contradicts a *committed* entry is not input but
-the end of an invariant, and asserts.
+entries, terms from the future) is ignored; only the two ends of a range are looked at, for entries
+either never left the process or came with a checksum. What contradicts a *committed* entry is not
+input but the end of an invariant, and asserts.
 """
 
 from __future__ import annotations
