@@ -12,24 +12,6 @@ MAX_SEQUENCE: Sequence = 2**31 - 1
 """The largest sequence number, and the mask that makes numbers wrap."""
 
 
-def successor(sequence: Sequence) -> Sequence:
-    """The number after `sequence`.
-
-    >>> successor(4), successor(2147483647)
-    (5, 0)
-    """
-    return (sequence + 1) & MAX_SEQUENCE
-
-
-def last_of(first: Sequence, last_offset_delta: int) -> Sequence:
-    """Number of a batch's last record, from its base sequence and the header's last offset delta.
-
-    >>> last_of(10, 4), last_of(2147483646, 3)
-    (14, 1)
-    """
-    return (first + last_offset_delta) & MAX_SEQUENCE
-
-
 def is_successor(first: Sequence, tail: Sequence) -> bool:
     """Whether a batch that begins at `first` follows directly on one that ended at `tail`.
 

@@ -113,11 +113,6 @@ class ProducerTable:
             return facts | producer.facts(epoch, first, last)
         return facts | _FULL if self._no_room() else facts
 
-    def full(self, producer_id: ProducerId) -> bool:
-        """Whether this producer is unknown and there is no room for one more."""
-        known = producer_id in self._applied and producer_id not in self._expiring
-        return not known and producer_id not in self._flights and self._no_room()
-
     def _no_room(self) -> bool:
         applied = self._applied
         if len(applied) + len(self._flights) < self.max_producers:
