@@ -33,7 +33,10 @@ class CorruptLogError(StoreError):
     definite = True
 
     def __init__(self, group: GroupId, index: LogIndex, reason: str):
-        super().__init__(f"group {group}, index {index}: {reason}")
+        super().__init__(
+            f"group {group}, index {index}: {reason}; this node has lost what was durable and must "
+            "not go on: start the cluster with a new folder"
+        )
         self.group = group
         self.index = index
 
