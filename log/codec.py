@@ -46,22 +46,9 @@ def _parts(entry: Entry) -> tuple[bytes, bytes, bytes | memoryview]:
     return _CHECKSUM.pack(crc32c(payload, crc32c(summed))) + summed, b"", payload
 
 
-def encode_entry(entry: Entry) -> bytes:
-    """One entry as bytes; the payload is copied once."""
-    return b"".join(_parts(entry))
-
-
 def encode_entries(entries: Sequence[Entry]) -> bytes:
     """Entries one behind the other; each payload is copied once."""
     return b"".join([part for entry in entries for part in _parts(entry)])
-
-
-def decode_entry(data: bytes) -> Entry:
-    """The one entry in `data`. Raises `DecodeError` when it is not exactly that."""
-    entry, end = _decode_at(memoryview(data), 0)
-    if end != len(data):
-        raise DecodeError(f"{len(data) - end} bytes behind the entry at index {entry.index}")
-    return entry
 
 
 def decode_entries(data: bytes | memoryview) -> Iterator[Entry]:
