@@ -119,7 +119,8 @@ class Connection(asyncio.BufferedProtocol):
         self.transport = cast(asyncio.Transport, transport)
         self.transport.set_write_buffer_limits(high=WRITE_HIGH_WATER)
         self.server.opened(self)
-        self._steer_reading()
+        # uvloop starts to read behind this call, whatever has been asked for by then.
+        self.server.loop.call_soon(self._steer_reading)
 
     def connection_lost(self, _exc: Exception | None) -> None:
         """asyncio: the client is gone; requests under way are told, their answers dropped."""
