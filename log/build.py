@@ -12,8 +12,8 @@ from struct import Struct
 from typing import Any, NamedTuple
 
 import cramjam
-from crc32c import crc32c
 
+from ottla.log.checksum import crc32c
 from ottla.log.record_batch import HEADER
 from ottla.log.records import XERIAL_MAGIC
 from ottla.log.types import (

@@ -18,8 +18,8 @@ from collections.abc import Iterator, Sequence
 from struct import Struct
 
 import msgpack
-from crc32c import crc32c
 
+from ottla.log.checksum import crc32c
 from ottla.log.errors import DecodeError
 from ottla.log.record_batch import crc_matches, read_batch
 from ottla.log.types import CRC_COVERS_FROM, STAMP_BYTES, RecordBatch

@@ -33,8 +33,8 @@ from struct import Struct
 from typing import Any
 
 import msgpack
-from crc32c import crc32c
 
+from ottla.log.checksum import crc32c
 from ottla.log.errors import DecodeError
 from ottla.raft.types import GroupId, LogIndex
 

@@ -24,8 +24,7 @@ from enum import Enum, unique
 from struct import Struct
 from typing import NamedTuple
 
-from crc32c import crc32c
-
+from ottla.log.checksum import crc32c
 from ottla.log.types import (
     BATCH_HEADER_BYTES,
     CODEC_MASK,
