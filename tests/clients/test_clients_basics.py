@@ -5,11 +5,11 @@ settings alike wherever it produces.
 """
 
 import pytest
+
 from clients_aiokafka import AiokafkaKit
 from clients_confluent import ConfluentKit
 from clients_kafka_python import KafkaPythonKit
-from clients_kits import Record, Refused
-
+from clients_kits import Record, RefusedError
 from ottla import Cluster
 
 pytestmark = pytest.mark.clients
@@ -114,15 +114,15 @@ def test_topics_come_and_go(cluster, kit):
     kit.create(bootstrap, name, 4, 2)
     assert name in kit.topics(bootstrap)
     assert [len(each.replicas) for each in cluster.describe().topics[name]] == [2] * 4
-    with pytest.raises(Refused) as again:
+    with pytest.raises(RefusedError) as again:
         kit.create(bootstrap, name, 4, 2)
     assert again.value.code == EXISTS
-    with pytest.raises(Refused) as bad:
+    with pytest.raises(RefusedError) as bad:
         kit.create(bootstrap, "no blanks", 1, 1)
     assert bad.value.code == BAD_TOPIC
     kit.delete(bootstrap, name)
     assert name not in kit.topics(bootstrap)
-    with pytest.raises(Refused) as gone:
+    with pytest.raises(RefusedError) as gone:
         kit.delete(bootstrap, name)
     assert gone.value.code == UNKNOWN
 
@@ -145,7 +145,7 @@ def test_the_largest_record_is_stored_and_a_larger_one_refused(cluster, kit, top
     bootstrap = cluster.bootstrap_servers
     largest = Record(b"x" * (MAX_BATCH - 100))
     assert kit.produce(bootstrap, topic, [largest], **SETTINGS[how]) == [0]
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedError) as refused:
         kit.produce(bootstrap, topic, [Record(b"x" * MAX_BATCH)], **SETTINGS[how])
     assert refused.value.code == TOO_LARGE
     assert kit.bounds(bootstrap, topic, 0) == (0, 1)

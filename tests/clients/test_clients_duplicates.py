@@ -12,9 +12,9 @@ The election timeout is long: the leader must not resign meanwhile.
 """
 
 import pytest
+
 from clients_audit import audit
 from clients_writers import WRITERS, progress, until
-
 from ottla import Cluster, Topic
 
 pytestmark = pytest.mark.clients

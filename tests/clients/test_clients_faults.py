@@ -12,15 +12,16 @@ every writer has made progress again. Idempotent writers are held to everything 
 """
 
 import pytest
+
 from clients_audit import audit, present
 from clients_writers import WRITERS, progress, until
-
 from ottla import Cluster, Topic
+from ottla.broker.config import ClusterConfig
 
 pytestmark = pytest.mark.clients
 
 PARTITIONS = 2
-FAST = {"election_timeout_ms": 200, "heartbeat_ms": 40}
+FAST = ClusterConfig(election_timeout_ms=200, heartbeat_ms=40)
 
 
 def led_elsewhere(cluster, topic, node):
@@ -69,7 +70,7 @@ FAULTS = (kill, isolate, pause, cut, transfer, restart)
 @pytest.mark.parametrize("client", WRITERS)
 def test_writers_live_through_every_fault(client):
     topics = [Topic("strict", PARTITIONS), Topic("plain", PARTITIONS)]
-    with Cluster(nodes=3, topics=topics, **FAST) as cluster:
+    with Cluster(nodes=3, topics=topics, config=FAST) as cluster:
         strict = WRITERS[client](
             "strict", cluster.bootstrap_servers, "strict", PARTITIONS, strict=True
         )
@@ -96,7 +97,7 @@ def test_writers_live_through_every_fault(client):
 @pytest.mark.parametrize("client", WRITERS)
 def test_all_nodes_die_and_come_back_on_their_disks(client, tmp_path):
     topics = [Topic("strict", PARTITIONS)]
-    with Cluster(nodes=3, topics=topics, data_dir=tmp_path, **FAST) as cluster:
+    with Cluster(nodes=3, topics=topics, data_dir=tmp_path, config=FAST) as cluster:
         writer = WRITERS[client](
             "strict", cluster.bootstrap_servers, "strict", PARTITIONS, strict=True
         )

@@ -4,7 +4,7 @@
 |---|---|---|
 | kafka-python | `subscribe` with a group, `poll` | IncompatibleBrokerVersion at once |
 | aiokafka | `start` with a group | IncompatibleBrokerVersion at once |
-| confluent | `committed`, `commit` | times out; `subscribe` stays without records and says nothing |
+| confluent | `committed`, `commit` | times out; `subscribe` gets no records, in silence |
 
 An answer to FindCoordinator with an error would make librdkafka speak up, but to consumers that
 only use `assign` too, since it asks for the coordinator of whoever has a group id, and its
@@ -19,11 +19,11 @@ import confluent_kafka as ck
 import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import IncompatibleBrokerVersion as AiokafkaRefusal
-from clients_confluent import ConfluentKit
-from clients_kits import WAIT, Record, quiet
 from kafka import KafkaConsumer, TopicPartition
 from kafka.errors import IncompatibleBrokerVersion
 
+from clients_confluent import ConfluentKit
+from clients_kits import WAIT, Record, quiet
 from ottla import Cluster, Topic
 
 pytestmark = pytest.mark.clients

@@ -5,8 +5,8 @@ name itself alone when it is isolated, and keep its clients for as long as the i
 """
 
 import pytest
-from clients_writers import WRITERS, progress, until
 
+from clients_writers import WRITERS, progress, until
 from ottla import Cluster, Topic
 
 pytestmark = pytest.mark.clients

@@ -7,10 +7,10 @@ refused or invented, and every replica agrees with what `describe()` says of the
 import time
 
 import pytest
+
 from clients_audit import audit
 from clients_nemesis import Nemesis
 from clients_writers import WRITERS, progress, until
-
 from ottla import Cluster, Topic
 
 pytestmark = pytest.mark.clients

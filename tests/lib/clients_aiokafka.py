@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition, codec
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic, RecordsToDelete
 from aiokafka.errors import BrokerResponseError, for_code
-from clients_kits import BIG_REQUEST, WAIT, Record, Refused, settings
+
+from clients_kits import BIG_REQUEST, WAIT, Record, RefusedError, settings
 
 NAMES = {"codec": "compression_type", "acks": "acks", "idempotent": "enable_idempotence"}
 Result = TypeVar("Result")
@@ -24,7 +25,7 @@ def run(work: Callable[[Any], Awaitable[Result]], client: Callable[[], Any]) -> 
         try:
             return await work(started)
         except BrokerResponseError as error:
-            raise Refused(error.errno) from error
+            raise RefusedError(error.errno) from error
         finally:
             await (started.close if hasattr(started, "close") else started.stop)()
 
@@ -161,4 +162,4 @@ class AiokafkaKit:
 def _check(errors: Sequence[tuple[Any, ...]]) -> None:
     for _, code, *_ in errors:
         if for_code(code).errno:
-            raise Refused(code)
+            raise RefusedError(code)

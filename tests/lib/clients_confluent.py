@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import confluent_kafka as ck
-from clients_kits import BIG_REQUEST, WAIT, Record, Refused, quiet, settings
 from confluent_kafka import admin
+from confluent_kafka.cimpl import NewTopic
+
+from clients_kits import BIG_REQUEST, WAIT, Record, RefusedError, quiet, settings
 
 NAMES = {"codec": "compression.type", "acks": "acks", "idempotent": "enable.idempotence"}
 
@@ -47,7 +49,7 @@ class ConfluentKit:
         assert producer.flush(WAIT) == 0, f"{len(producer)} records without an answer"
         for error, _ in answers:
             if error is not None:
-                raise Refused(error.code())
+                raise RefusedError(error.code())
         return [message.offset() for _, message in answers]
 
     def _consumer(self, bootstrap: str, **more: Any) -> Any:
@@ -100,7 +102,8 @@ class ConfluentKit:
         return None if found.offset == ck.OFFSET_END else int(found.offset)
 
     def _admin(self, bootstrap: str) -> Any:
-        return admin.AdminClient({"bootstrap.servers": bootstrap, "logger": quiet})
+        own: dict[str, Any] = {"bootstrap.servers": bootstrap, "logger": quiet}
+        return admin.AdminClient(own)
 
     def _ask(self, bootstrap: str, call: str, *arguments: Any) -> None:
         client = self._admin(bootstrap)  # its answers die with it
@@ -108,11 +111,12 @@ class ConfluentKit:
             try:
                 answer.result(WAIT)
             except ck.KafkaException as error:
-                raise Refused(error.args[0].code()) from error
+                raise RefusedError(error.args[0].code()) from error
 
     def create(self, bootstrap: str, topic: str, partitions: int, factor: int) -> None:
         """See `Kit.create`."""
-        self._ask(bootstrap, "create_topics", [admin.NewTopic(topic, partitions, factor)])
+        new = NewTopic(topic, partitions, factor)
+        self._ask(bootstrap, "create_topics", [new])
 
     def delete(self, bootstrap: str, topic: str) -> None:
         """See `Kit.delete`."""

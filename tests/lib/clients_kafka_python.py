@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
-from clients_kits import BIG_REQUEST, WAIT, Record, Refused, settings
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition, codec
 from kafka.admin import NewTopic
 from kafka.errors import BrokerResponseError
+
+from clients_kits import BIG_REQUEST, WAIT, Record, RefusedError, settings
 
 NAMES = {"codec": "compression_type", "acks": "acks", "idempotent": "enable_idempotence"}
 
@@ -48,7 +49,7 @@ class KafkaPythonKit:
             try:
                 told = [answer.get(WAIT).offset for answer in answers]
             except BrokerResponseError as error:
-                raise Refused(error.errno) from error
+                raise RefusedError(error.errno) from error
         return [offset if offset >= 0 else None for offset in told]
 
     def _read(self, consumer: Any, count: int) -> list[Record]:
@@ -100,7 +101,7 @@ class KafkaPythonKit:
             try:
                 return getattr(client, call)(*arguments)
             except BrokerResponseError as error:
-                raise Refused(error.errno) from error
+                raise RefusedError(error.errno) from error
 
     def create(self, bootstrap: str, topic: str, partitions: int, factor: int) -> None:
         """See `Kit.create`."""

@@ -5,7 +5,7 @@ call opens a client, does one thing and closes it, except where a test needs mor
 the library itself. Answers are plain values:
 
 * `produce` returns one offset per record, None where the client does not know it,
-* `Refused` carries the broker's code, whatever class the library raises for it,
+* `RefusedError` carries the broker's code, whatever class the library raises for it,
 * offsets and timestamps are ints, timestamps in milliseconds.
 """
 
@@ -38,7 +38,7 @@ class Record(NamedTuple):
     offset: int = -1
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The broker refused; `code` is Kafka's number."""
 
     def __init__(self, code: int):
@@ -58,7 +58,7 @@ class Kit(Protocol):
         self, bootstrap: str, topic: str, records: Sequence[Record], **options: Any
     ) -> list[int | None]:
         """Produce in order to `partition` (0). Options: `partition`, `codec`, `acks`,
-        `idempotent`; what is not given stays the client's default. Raises `Refused`."""
+        `idempotent`; what is not given stays the client's default. Raises `RefusedError`."""
 
     def fetch(
         self, bootstrap: str, topic: str, partition: int, start: int, count: int
@@ -77,10 +77,10 @@ class Kit(Protocol):
         """`offsets_for_times` of one partition; None: no record that late."""
 
     def create(self, bootstrap: str, topic: str, partitions: int, factor: int) -> None:
-        """Create by the admin client. Raises `Refused`."""
+        """Create by the admin client. Raises `RefusedError`."""
 
     def delete(self, bootstrap: str, topic: str) -> None:
-        """Delete by the admin client. Raises `Refused`."""
+        """Delete by the admin client. Raises `RefusedError`."""
 
     def topics(self, bootstrap: str) -> set[str]:
         """Names by the admin client."""

@@ -1,4 +1,4 @@
-"""Producers that write until they are told to stop, one per client library, in threads of their own.
+"""Producers that write until they are told to stop, one per client library, each in a thread.
 
 A value is `name:partition:number`, the number rising by one per partition, so that whoever reads
 it back knows who wrote it and in which order. A writer keeps what it sent and what it was told;
@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 
 import confluent_kafka as ck
 from aiokafka import AIOKafkaProducer
-from clients_kits import WAIT, quiet
 from kafka import KafkaProducer
+
+from clients_kits import WAIT, quiet
 
 TICK = 0.002
 """Seconds between two rounds of one record per partition."""
