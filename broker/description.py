@@ -7,8 +7,7 @@ with its leader, leader epoch, offsets and how far each replica is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from ottla.broker.host import PartitionImage
 from ottla.broker.node import Node, monotonic_micros
@@ -17,8 +16,7 @@ from ottla.broker.replica import Replica
 from ottla.broker.seat import Seat
 
 
-@dataclass(frozen=True, slots=True)
-class NodeDescription:
+class NodeDescription(NamedTuple):
     """One node: `state` is running, paused, isolated, dead or failed (then `error` says why)."""
 
     node: int
@@ -32,8 +30,7 @@ class NodeDescription:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaDescription:
+class ReplicaDescription(NamedTuple):
     """One replica of a partition: Raft's view (indexes) and Kafka's (offsets)."""
 
     node: int
@@ -48,8 +45,7 @@ class ReplicaDescription:
     producers: int
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionDescription:
+class PartitionDescription(NamedTuple):
     """One partition: its leader (0: nobody serves it) as of the highest term seen."""
 
     topic: str
@@ -63,8 +59,7 @@ class PartitionDescription:
     members: dict[int, ReplicaDescription]
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterDescription:
+class ClusterDescription(NamedTuple):
     """Nodes by id, topics by name, what happened since the start (`counters`) and on the links."""
 
     cluster_id: str
@@ -72,12 +67,12 @@ class ClusterDescription:
     nodes: dict[int, NodeDescription]
     topics: dict[str, list[PartitionDescription]]
     counters: dict[str, int]
-    messages_delivered: dict[str, int] = field(default_factory=dict)
-    messages_dropped: dict[str, int] = field(default_factory=dict)
+    messages_delivered: dict[str, int]
+    messages_dropped: dict[str, int]
 
     def as_dict(self) -> dict[str, Any]:
         """Nested plain values, for `json.dumps`."""
-        return asdict(self)
+        return cast(dict[str, Any], _plain(self))
 
     def __str__(self) -> str:
         lines = [f"cluster {self.cluster_id}, controller on node {self.controller}"]
@@ -87,6 +82,15 @@ class ClusterDescription:
         for partitions in self.topics.values():
             lines.extend(_partition_line(each) for each in partitions)
         return "\n".join(lines)
+
+
+def _plain(value: Any) -> Any:
+    """A description as dicts all the way down."""
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list) else value
 
 
 def _partition_line(partition: PartitionDescription) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ottla.broker.node import Node, monotonic_micros
 from ottla.broker.seat import Seat
@@ -17,8 +17,7 @@ from ottla.raft.types import Entry, Micros
 EVENTS_KEPT = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterEvent:
+class ClusterEvent(NamedTuple):
     """Something that changed the cluster: a role, a truncation, a fault that was asked for."""
 
     at: Micros

@@ -7,8 +7,8 @@ it. All calls run on the node's event loop thread and return at once; answers co
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 from ottla.broker.commands import Ticket
 from ottla.broker.config import ClusterConfig
@@ -17,8 +17,7 @@ from ottla.log.types import Millis, ProducerEpoch, ProducerId, Term
 from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionImage:
+class PartitionImage(NamedTuple):
     """One partition as the controller decided it."""
 
     partition: int
@@ -27,19 +26,17 @@ class PartitionImage:
     """Voters; the first is the preferred leader."""
 
 
-@dataclass(frozen=True, slots=True)
-class TopicImage:
+class TopicImage(NamedTuple):
     """One topic as the controller decided it."""
 
     name: str
     topic_id: bytes
     """16 bytes, derived from the controller's log index."""
     partitions: tuple[PartitionImage, ...]
-    configs: Mapping[str, str] = field(default_factory=dict)
+    configs: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerImage:
+class BrokerImage(NamedTuple):
     """Where clients reach a node."""
 
     node: NodeId
@@ -47,8 +44,7 @@ class BrokerImage:
     port: int
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderImage:
+class LeaderImage(NamedTuple):
     """Who leads a partition as this node knows it; `leader` 0 when nobody is known to."""
 
     leader: NodeId

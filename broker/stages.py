@@ -14,7 +14,7 @@ duplicate never gets a place of its own: both stages end when its original's off
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ottla.broker.commands import ProduceTicket
 from ottla.broker.errors import ErrorCode, RequestFailedError
@@ -25,8 +25,7 @@ from ottla.log.types import Offset
 from ottla.raft.types import LogIndex, Micros
 
 
-@dataclass(frozen=True, slots=True)
-class Stages:
+class Stages(NamedTuple):
     """The two stages of one batch; see the module's text."""
 
     enqueued: asyncio.Future[LogIndex]

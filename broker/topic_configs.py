@@ -9,8 +9,8 @@ instead of being stored and ignored. Values are strings, as on the wire and in t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from ottla.broker.config import ClusterConfig
 
@@ -25,8 +25,7 @@ class ConfigSource(IntEnum):
     DEFAULT = 5
 
 
-@dataclass(frozen=True, slots=True)
-class TopicConfig:
+class TopicConfig(NamedTuple):
     """One row: what a config is called, what it may be, and what it is when nobody says."""
 
     name: str
@@ -36,8 +35,7 @@ class TopicConfig:
     """Why a value is not accepted; empty when it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigValue:
+class ConfigValue(NamedTuple):
     """A topic's config as it stands."""
 
     name: str

@@ -6,7 +6,6 @@ otherwise tickets are completed at once, as by a single replica that leads and n
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -100,7 +99,7 @@ class FakeHost:
     def set_leader(self, name: str, partition: int, leader: int) -> None:
         """Another node leads the partition now."""
         group = self.images[name].partitions[partition].group
-        self.leaders[group] = replace(self.leaders[group], leader=leader)
+        self.leaders[group] = self.leaders[group]._replace(leader=leader)
 
     def complete(self, ticket: Any, error: ErrorCode = ErrorCode.NONE, **fields: Any) -> None:
         """Complete a held ticket, with the outcome given or as the log has it."""
