@@ -345,7 +345,12 @@ class Runner:
         self._alarm = None
         if self._closed or self.paused:
             return
-        now = self._now()
+        try:
+            self._do_what_is_due(self._now())
+        except Exception as error:  # noqa: BLE001 - a node without its alarm must not seem alive
+            self.broken(error)
+
+    def _do_what_is_due(self, now: Micros) -> None:
         self._check_stall(now)
         for beat in self.beats.due(now):
             self._sender.send(self.node, beat.to, beat)

@@ -32,6 +32,10 @@ from ottla.raft.types import Micros
 Turn = TypeVar("Turn")
 
 
+def _cause(running: asyncio.Future[None]) -> str:
+    return "cancelled" if running.cancelled() else repr(running.exception())
+
+
 class Syncer(Generic[Turn]):
     """See the module's text. `Turn` is whatever the owner wants back when it is durable."""
 
@@ -103,15 +107,19 @@ class Syncer(Generic[Turn]):
         self._covered = turns
         self._started = self._now()
         running = self._loop.run_in_executor(self._writer, job.run)
-        running.add_done_callback(lambda _: self._ended(job))
+        running.add_done_callback(lambda done: self._ended(job, done))
         self._under_way = (running, job)
 
-    def _ended(self, job: SyncJob) -> None:
+    def _ended(self, job: SyncJob, running: asyncio.Future[None]) -> None:
         if self._closed:
             return
         turns, self._covered = self._covered, []
         self._started = self._under_way = None
         try:
+            # A job keeps its own errors for `finish_sync`; one that it could not keep counts as
+            # failed too (out of memory in the writer thread, say).
+            if running.cancelled() or running.exception() is not None:
+                raise StoreError(f"a sync ended unexpectedly: {_cause(running)}")
             self._store.finish_sync(job)
         except StoreError as error:
             self.on_failed(error)

@@ -177,6 +177,17 @@ def test_a_sync_that_fails_makes_nothing_durable_and_is_told_once(at_once):
 
 
 @scenario
+async def test_a_sync_that_breaks_in_its_thread_makes_nothing_durable():
+    rig = Rig(FlushPolicy.EACH_TURN)
+    rig.take("a")
+    _, future = rig.writer.jobs.pop()
+    future.set_exception(MemoryError("no room for the transaction"))
+    await asyncio.sleep(0.001)
+    assert rig.durable == []
+    assert "no room for the transaction" in str(rig.failed[0])
+
+
+@scenario
 async def test_a_sync_that_hangs_counts_as_stalled_until_it_ends():
     rig = Rig(FlushPolicy.EACH_TURN)
     rig.take("a")
