@@ -16,6 +16,9 @@ may still be applied, if not it never will be. A refusal in step 2 comes from a 
 another leader may have left behind by at most the time after which CheckQuorum retires this one;
 what is stored never depends on it.
 
+The command `position` is answered without the log, with the index that is applied here. A node that
+has just come to life waits until it has applied that much itself before it serves clients.
+
 Every `compact_every` applied entries the controller asks for a snapshot of the catalog, so its log
 and the restart of a node stay short. No barriers are needed: nothing is read through this machine.
 """
@@ -158,6 +161,11 @@ class Controller:
     def _admit(self, number: int) -> None:
         """Refuse, answer without the log, or queue one command; the catalog is synced."""
         command = self._open[number].command
+        if command["type"] == "position":
+            # Who waits until it has applied that much knows all that is decided by now.
+            self._open[number].index = self.applied
+            self._close(number, Outcome())
+            return
         resolved = resolve(command, self._catalog, self._nodes, self._config)
         if isinstance(resolved, Outcome):
             self._close(number, resolved)

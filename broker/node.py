@@ -46,6 +46,8 @@ from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId
 
 EARLY_MESSAGES = 10_000
 """Messages kept for groups this node has not heard of yet (the controller's log may lag)."""
+CATCH_UP_TIMEOUTS = 2
+"""Election timeouts that clients of a new life wait at most for the controller's log."""
 _BETWEEN_NODES = frozenset({Beat, BeatAck, ControlRequest, ControlResponse})
 """Messages that are no group's own; all others are Raft's."""
 
@@ -83,6 +85,11 @@ class Node:
         self.loop = asyncio.get_running_loop()
         self.server = Server(self)
         self.failed: Exception | None = None
+        self._caught_up = False
+        """Knows what the controller has decided; until then no client is served."""
+        self._asked = False
+        self._patience: Micros = CATCH_UP_TIMEOUTS * config.election_timeout_ms * 1000
+        self._stop_waiting: Callable[[], None] = _unheard
         self._nodes = tuple(nodes)
         self._addresses = addresses
         self._network = network
@@ -143,14 +150,40 @@ class Node:
     # --- life ---------------------------------------------------------------------------------
 
     async def start(self, address: str, port: int) -> None:
-        """Listen, read the store, join the cluster. Raises `OSError` when the port is in use."""
+        """Listen, and serve nobody yet. Raises `OSError` when the port is in use."""
+        self.server.pause()
         await self.server.start(address, port)
 
     def join(self) -> None:
-        """Take part: from here on messages are heard and elections held."""
+        """Take part: from here on messages are heard and elections held.
+
+        Clients are served once the controller's log is known as far as it is decided: before that,
+        existing topics would be unknown. Without a quorum they wait `CATCH_UP_TIMEOUTS` at most.
+        """
         self._network.attach(self.node, self._receive)
+        self._stop_waiting = self.call_at(monotonic_micros() + self._patience, self._serve)
         replica = self.factory.controller(self.controller_machine, self._nodes, monotonic_micros())
         self.runner.add(replica, urgent=True)
+
+    def _catch_up(self) -> None:
+        """Ask the controller, which is known now, how far it is, and serve once that is applied.
+
+        Its leader being known is not enough: a follower that has been away hears of a commit in
+        its own old log first.
+        """
+        if not self._caught_up:
+            deadline = monotonic_micros() + self._patience
+            self.control({"type": "position"}, lambda *_: self._serve_soon(), deadline)
+
+    def _serve_soon(self) -> None:
+        """Behind the turn that runs now."""
+        self._stop_waiting()
+        self._stop_waiting = self.loop.call_soon(self._serve).cancel
+
+    def _serve(self) -> None:
+        self._caught_up = True
+        if not self.runner.paused:
+            self.server.resume()
 
     @property
     def joined(self) -> bool:
@@ -163,6 +196,8 @@ class Node:
         self.server.stop()
         self.runner.close()
         self.control_client.close()
+        self._stop_waiting()
+        self._caught_up = True  # nothing is left to wait for
 
     def pause(self) -> None:
         """Freeze, as a process that is stopped: nothing is read, done or said."""
@@ -172,7 +207,8 @@ class Node:
     def resume(self) -> None:
         """Thaw: everything that arrived meanwhile is dealt with now, in order."""
         self.runner.resume()
-        self.server.resume()
+        if self._caught_up:
+            self.server.resume()
         held, self._held = self._held, []
         for sender, message in held:
             self._receive(sender, message)
@@ -264,6 +300,9 @@ class Node:
     def _role_changed(self, seat: Seat) -> None:
         if seat.group == CONTROLLER_GROUP and seat.soft.leader:
             self._controller_leader = seat.soft.leader
+            if not self._asked:
+                self._asked = True
+                self.loop.call_soon(self._catch_up)
         self.on_event(self, seat)
 
     def _submit_control(self, ticket: ControlTicket) -> None:

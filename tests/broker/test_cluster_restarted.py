@@ -1,0 +1,66 @@
+"""A node that has just been started again, as the first client sees it who comes back.
+
+Its port opens before it has heard from the controller how far its log is decided. Kafka's broker
+serves nobody until it has caught up with the metadata; who asked earlier would be told that topics
+which exist do not, and a producer may give up its records for that.
+"""
+
+import socket
+import struct
+
+import pytest
+
+from ottla import Cluster
+
+ALL_TOPICS = struct.pack(">ihhihi", 14, 3, 0, 7, -1, 0)
+
+
+def catalog(address):
+    """The answer of that node to Metadata version 0 without topics, which means all of them."""
+    with socket.create_connection(address, timeout=10) as client:
+        client.sendall(ALL_TOPICS)
+        head = client.recv(4, socket.MSG_WAITALL)
+        return client.recv(int.from_bytes(head), socket.MSG_WAITALL)
+
+
+@pytest.mark.parametrize("nodes", [1, 3])
+@pytest.mark.parametrize("kept", [True, False])
+def test_every_topic_is_known_to_the_first_who_asks(nodes, kept, tmp_path):
+    with Cluster(nodes=nodes, data_dir=tmp_path if kept else None) as cluster:
+        cluster.create_topic("orders")
+        for node in cluster.addresses:
+            cluster.restart(node)
+            assert b"orders" in catalog(cluster.addresses[node])
+
+
+def test_what_the_others_decided_meanwhile_is_known_too(tmp_path):
+    with Cluster(nodes=3, data_dir=tmp_path) as cluster:
+        cluster.create_topic("orders")
+        cluster.kill(3)
+        cluster.create_topic("payments", assignment=[[1, 2]])
+        cluster.restart(3)
+        assert b"payments" in catalog(cluster.addresses[3])
+
+
+def test_without_a_majority_it_answers_all_the_same_after_a_while(tmp_path):
+    with Cluster(nodes=3, data_dir=tmp_path) as cluster:
+        cluster.create_topic("orders")
+        for node in (1, 2, 3):
+            cluster.kill(node)
+        cluster.restart(1)
+        assert len(catalog(cluster.addresses[1])) > 8
+
+
+def test_paused_before_it_has_caught_up_it_stays_silent():
+    with Cluster(nodes=3) as cluster:
+        for node in (1, 2, 3):
+            cluster.kill(node)
+        cluster.restart(1)
+        cluster.pause(1)
+        with socket.create_connection(cluster.addresses[1], timeout=2.5) as client:
+            client.sendall(ALL_TOPICS)
+            with pytest.raises(TimeoutError):
+                client.recv(4)
+            client.settimeout(10)
+            cluster.resume(1)
+            assert len(client.recv(4, socket.MSG_WAITALL)) == 4
