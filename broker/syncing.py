@@ -32,8 +32,12 @@ from ottla.raft.types import Micros
 Turn = TypeVar("Turn")
 
 
-def _cause(running: asyncio.Future[None]) -> str:
-    return "cancelled" if running.cancelled() else repr(running.exception())
+def _broken(running: asyncio.Future[None]) -> str | None:
+    """What kept a job from ending; its own errors it keeps for `finish_sync` (None)."""
+    if running.cancelled():
+        return "cancelled"
+    error = running.exception()
+    return None if error is None else repr(error)
 
 
 class Syncer(Generic[Turn]):
@@ -115,11 +119,10 @@ class Syncer(Generic[Turn]):
             return
         turns, self._covered = self._covered, []
         self._started = self._under_way = None
+        if (cause := _broken(running)) is not None:
+            self.on_failed(StoreError(f"a sync ended unexpectedly: {cause}"))
+            return
         try:
-            # A job keeps its own errors for `finish_sync`; one that it could not keep counts as
-            # failed too (out of memory in the writer thread, say).
-            if running.cancelled() or running.exception() is not None:
-                raise StoreError(f"a sync ended unexpectedly: {_cause(running)}")
             self._store.finish_sync(job)
         except StoreError as error:
             self.on_failed(error)

@@ -70,7 +70,7 @@ def _header(result: Result) -> str:
     kind = "good" if result.passed else "bad"
     command = (
         f"ottla demo --acks {settings.acks} --records {settings.records} "
-        f"--seconds {settings.seconds:g} --seed {settings.seed}"
+        f"--seconds {settings.seconds:g} --seed {settings.seed} --profile {settings.profile}"
     )
     return (
         f'<header><p class="brand">Ottla {__version__}</p>'

@@ -52,7 +52,9 @@ class Stage:
         order = list(range(1, NODES + 1))
         assignment = [order[p:] + order[:p] for p in range(PARTITIONS)]
         topic = Topic(TOPIC, assignment=assignment)
-        self.cluster = AsyncCluster(NODES, topics=[topic], seed=settings.seed)
+        self.cluster = AsyncCluster(
+            NODES, topics=[topic], seed=settings.seed, profile=settings.profile
+        )
         self.samples: list[Sample] = []
         self.deeds: list[Deed] = []
         self.now_doing = ""
