@@ -220,6 +220,13 @@ class Node:
     # --- other nodes --------------------------------------------------------------------------
 
     def _receive(self, sender: NodeId, message: Any) -> None:
+        """A message arrives, in the middle of its sender's turn: what breaks here is this node."""
+        try:
+            self._take(sender, message)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the sender goes on
+            self.runner.broken(error)
+
+    def _take(self, sender: NodeId, message: Any) -> None:
         if self.runner.paused:
             self._held.append((sender, message))
         elif message.__class__ not in _BETWEEN_NODES:
