@@ -1,4 +1,8 @@
-"""aiokafka as a `clients_kits.Kit`: every call runs an event loop of its own."""
+"""aiokafka as a `clients_kits.Kit`.
+
+Every call runs an event loop of its own, in which one client is started, used and stopped, so that
+tests need not be coroutines.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""confluent-kafka (librdkafka) as a `clients_kits.Kit`."""
+"""confluent-kafka (librdkafka) as a `clients_kits.Kit`.
+
+Answers come as callbacks and futures that live as long as their client, so each call keeps its
+client until it has them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""kafka-python as a `clients_kits.Kit`."""
+"""kafka-python as a `clients_kits.Kit`.
+
+Its clients are closed after each call: they hold threads. Errors of the broker carry the code as
+`errno`.
+"""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import confluent_kafka as ck
@@ -225,5 +226,9 @@ def progress(writers: list[Writer], records: int = 10) -> None:
     lanes = [(each, partition) for each in writers for partition in range(each.partitions)]
     targets = [len(each.acked[partition]) + records for each, partition in lanes]
     for (writer, partition), target in zip(lanes, targets, strict=True):
-        told = writer.acked[partition]
-        until(f"progress of {writer.name}", lambda told=told, n=target: len(told) >= n)  # type: ignore[misc]
+        reached = partial(_has, writer.acked[partition], target)
+        until(f"progress of {writer.name}", reached)
+
+
+def _has(told: list[Ack], count: int) -> bool:
+    return len(told) >= count
