@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import random
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -100,24 +99,25 @@ class Node:
         """Groups hosted here, by the topic they are of."""
         self._early: dict[GroupId, deque[Any]] = {}
         self._held: list[tuple[NodeId, Any]] = []
-        seed = None if config.seed is None else config.seed * 1009 + node
-        jitter = random.Random(seed)
-        self.beats = BeatBook(
-            node,
-            [each for each in nodes if each != node],
-            config.heartbeat_ms * 1000,
-            incarnation=self._started,  # A later life must have a larger one.
-            now=self._started,
-        )
+        self.beats = self._make_beats()
         self.runner = self._make_runner(scheduler, writer)
         self.on_event: Callable[[Node, Seat], None] = _unheard
         """Called when a replica's role, term or known leader changed."""
         self.on_dropped: Callable[[Node, Seat, Sequence[Entry]], None] = _unheard
         """Called when a newer leader's log replaced the end of a replica's."""
-        self.factory = ReplicaFactory(node, config, store, jitter=jitter, counters=counters)
+        self.factory = ReplicaFactory(node, config, store, counters)
         self.controller_machine = Controller(cluster_id, nodes, config)
         self.control_client = self._make_control_client()
         self._producer_ids = ProducerIds(node, control=self.control, now=monotonic_micros)
+
+    def _make_beats(self) -> BeatBook:
+        return BeatBook(
+            self.node,
+            [each for each in self._nodes if each != self.node],
+            self.config.heartbeat_ms * 1000,
+            incarnation=self._started,  # A later life must have a larger one.
+            now=self._started,
+        )
 
     def _make_runner(self, scheduler: Scheduler, writer: Executor | None) -> Runner:
         runner = Runner(

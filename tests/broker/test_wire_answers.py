@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from broker_wire import frame
 from ottla.broker import codec
 from ottla.broker.api import fetch_answer, produce_answer
-from ottla.broker.api.produce_request import LONGEST_PREFIX, Shortcut
+from ottla.broker.api.produce_request import LONGEST_PREFIX, Shortcut, patience
 from ottla.broker.client import split_batches
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import BrokerImage
@@ -188,7 +188,7 @@ def test_the_short_cut_reads_what_the_codec_reads(version, fields, records, extr
         (part,) = topic.partition_data
         assert (target.topic, target.partition) == (topic.name, part.index)
         assert (target.acks, got) == (request.acks, part.records)
-        assert target.timeout == max(codec.millis(request.timeout), 0) * 1000
+        assert target.timeout == patience(request)
         assert request.transactional_id is None
 
 
