@@ -273,7 +273,7 @@ REFERENCE_STRICT: Rules = (
         action=Action.NOTHING,
         reason="Nobody was ever forgotten, so its earlier batches are lost or still on their way: "
         "storing this one would pass for proof of them.",
-        source="KAFKA-15591; KAFKA-14312; docs/decisions/0015-unknown-producers.md",
+        source="KAFKA-15591; KAFKA-14312; docs/decisions/0012-unknown-producers.md",
         barrier=True,
     ),
 )

@@ -80,7 +80,7 @@ def test_strict_the_second_batch_is_not_stored_after_the_first_was_refused(refus
 
 @pytest.mark.parametrize("refuse_first", REFUSALS)
 def test_reference_stores_the_second_batch_and_the_first_can_never_follow(refuse_first):
-    """The known hole, as Kafka 4.3.1 has it (docs/decisions/0015-unknown-producers.md)."""
+    """The known hole, as Kafka 4.3.1 has it (docs/decisions/0012-unknown-producers.md)."""
     driver = PartitionDriver(make_partition(min_insync=2, profile="reference"))
     refuse_first(driver)
     second = driver.produce(7, 5)

@@ -24,7 +24,7 @@ class DemoSettings:
     seed: int = 1
     profile: str = "reference-strict"
     """Under `reference`, as under Kafka 4.3.1, a fresh producer's first batch can get lost behind
-    its second (docs/decisions/0015-unknown-producers.md); the demo claims that nothing does."""
+    its second (docs/decisions/0012-unknown-producers.md); the demo claims that nothing does."""
     out: Path = Path("out")
 
     @property
