@@ -223,7 +223,9 @@ class AsyncCluster:
         return seats_of(image, self._lives)
 
     def _leading_seat(self, image: PartitionImage) -> tuple[int, Seat] | None:
-        return leading_seat(self._seats(image))
+        """The replica that serves a partition; a paused node serves nobody."""
+        awake = [each for each in self._seats(image) if not self._lives[each[0]].runner.paused]
+        return leading_seat(awake)
 
     # --- topics -------------------------------------------------------------------------------
 

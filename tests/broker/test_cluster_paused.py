@@ -55,3 +55,12 @@ def test_who_connects_meanwhile_and_leaves_again_is_no_error(caplog):
             ask(client, 1)
             assert answer(client) == 1
     assert caplog.records == []
+
+
+def test_a_paused_leader_is_not_the_leader_one_waits_for():
+    with Cluster(nodes=3) as cluster:
+        cluster.create_topic("t")
+        old = cluster.leader("t")
+        cluster.pause(old)
+        assert cluster.leader("t") != old
+        cluster.resume(old)
