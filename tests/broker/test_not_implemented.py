@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from broker_wire import api_versions, run
-from ottla import Cluster
+from ottla import Cluster, Topic
 from ottla.broker.api.table import BY_KEY
 from ottla.broker.client import Client
 from ottla.broker.errors import ConfigError, ErrorCode
@@ -36,6 +36,9 @@ UNSERVED = {
 }
 HEADER = struct.Struct(">ihhih")
 """Size, key, version, correlation id, length of the client id."""
+FAR_AHEAD = 4_102_444_800_000
+"""The year 2100, in ms."""
+LOG_APPEND_TIME = 8
 RECORDS_FROM = 61
 """Where a version 2 batch's header ends."""
 
@@ -119,27 +122,39 @@ def test_what_is_inside_a_batch_is_the_producers_affair():
     with pytest.raises(RecordsError):
         list(iter_records(sealed))
 
-    async def main():
-        async with Cluster(nodes=1) as cluster:
-            await cluster.create_topic("t")
-            client = await Client.connect(*cluster.addresses[1])
-            answer = await client.call(
-                "produce",
-                transactional_id=None,
-                acks=-1,
-                timeout=10_000,
-                topic_data=[
-                    {"name": "t", "partition_data": [{"index": 0, "records": sealed}]},
-                ],
-            )
-            stored = answer.responses[0].partition_responses[0]
-            found = await client.fetch("t", 0, 0)
-            client.close()
-            return stored.error_code, found.high_watermark, found.batches
-
-    error, high_watermark, (found,) = asyncio.run(main())
-    assert (error, high_watermark) == (ErrorCode.NONE, 2)
+    error, (found,) = asyncio.run(stored_and_found(sealed))
+    assert (error, found.record_count) == (ErrorCode.NONE, 2)
     assert found.data[RECORDS_FROM:] == sealed[RECORDS_FROM:]
+
+
+async def stored_and_found(batch):
+    """The error code a batch is answered with, and what a consumer then finds."""
+    async with Cluster(nodes=1, topics=[Topic("t")]) as cluster:
+        client = await Client.connect(*cluster.addresses[1])
+        data = [{"name": "t", "partition_data": [{"index": 0, "records": batch}]}]
+        answer = await client.call(
+            "produce", transactional_id=None, acks=-1, timeout=10_000, topic_data=data
+        )
+        found = await client.fetch("t", 0, 0)
+        client.close()
+        return answer.responses[0].partition_responses[0].error_code, found.batches
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "attributes"), [(FAR_AHEAD, 0), (0, LOG_APPEND_TIME)], ids=["ahead", "flag"]
+)
+def test_times_are_the_producers_affair(timestamp, attributes):
+    """Kafka 4.3.1 refuses a time an hour ahead and clears the flag; here both stay as they came."""
+    batch = build_batch([b"v"], base_timestamp=timestamp, attributes=attributes)
+    error, (found,) = asyncio.run(stored_and_found(batch))
+    assert error == ErrorCode.NONE
+    assert (found.max_timestamp, found.attributes) == (timestamp, attributes)
+
+
+def test_a_producer_id_without_an_epoch_is_refused():
+    """Kafka 4.3.1 takes the first batch of a producer whose epoch is -1."""
+    batch = build_batch([b"v"], producer_id=7, producer_epoch=-1, base_sequence=0)
+    assert asyncio.run(stored_and_found(batch)) == (ErrorCode.INVALID_RECORD, [])
 
 
 @pytest.mark.parametrize("profile", ["kafka", "redpanda", "redpanda-5157", "redpanda-22.1.3"])
