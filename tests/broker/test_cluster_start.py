@@ -3,6 +3,7 @@
 Told apart by how far it came: before every node listens, and after all of them take part.
 """
 
+import os
 import socket
 import threading
 
@@ -14,6 +15,23 @@ from ottla.broker.errors import RequestFailedError
 
 def threads_of_clusters():
     return [each.name for each in threading.enumerate() if each.name.startswith("ottla")]
+
+
+def three_free_ports():
+    """Ports in a row below those that the system gives to whoever connects (Linux: from 32768)."""
+    for first in range(20_000 + os.getpid() % 5_000, 32_000, 3):
+        ports = (first, first + 1, first + 2)
+        if all(is_free(port) for port in ports):
+            return ports
+    raise AssertionError("no three free ports in a row")
+
+
+def is_free(port):
+    try:
+        with socket.create_server(("127.0.0.1", port)):
+            return True
+    except OSError:
+        return False
 
 
 def starts_now(folder, ports):
@@ -28,11 +46,13 @@ def starts_now(folder, ports):
 
 
 def test_a_port_in_use_in_the_middle(tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        with pytest.raises(OSError, match="in use"):
-            Cluster(nodes=3, port=port - 1, data_dir=tmp_path).start()
-    assert starts_now(tmp_path, [port - 1, port, port + 1])
+    ports = three_free_ports()
+    with (
+        socket.create_server(("127.0.0.1", ports[1])),
+        pytest.raises(OSError, match="in use"),
+    ):
+        Cluster(nodes=3, port=ports[0], data_dir=tmp_path).start()
+    assert starts_now(tmp_path, ports)
 
 
 def test_a_topic_that_cannot_be_made(tmp_path):
