@@ -82,6 +82,8 @@ class AsyncCluster:
 
     async def start(self) -> None:
         """Open the disks, listen, elect a controller. Raises `OSError` when a port is in use."""
+        if self._scheduler is not None:
+            raise NodeStateError("the cluster runs already; stop it before it starts again")
         try:
             await self._start()
         except BaseException:
@@ -147,6 +149,7 @@ class AsyncCluster:
         for node in self._ids:
             self._disks.close(node)
         self._lives.clear()
+        self._scheduler = None
 
     # --- views --------------------------------------------------------------------------------
 
@@ -250,9 +253,7 @@ class AsyncCluster:
         await self._control({"type": "delete_topic", "name": name}, timeout)
 
     async def _control(self, command: dict[str, Any], timeout: float) -> None:
-        done: asyncio.Future[tuple[ErrorCode, dict[str, Any]]] = (
-            asyncio.get_running_loop().create_future()
-        )
+        done = asyncio.Future[tuple[ErrorCode, dict[str, Any]]]()
 
         def finish(error: ErrorCode, result: dict[str, Any]) -> None:
             if not done.done():
@@ -370,6 +371,7 @@ class AsyncCluster:
         self, topic: str, partition: int, to: int, *, timeout: float = 10.0
     ) -> None:
         """Hand a partition to another replica and wait until it leads."""
+        self.node(to)  # A dead one will not lead.
         await self.leader(topic, partition, timeout=timeout)
         image = self._image(topic, partition)
         assert image is not None, "its leader was found"

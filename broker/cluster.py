@@ -25,7 +25,7 @@ from ottla.broker.async_cluster import AsyncCluster
 from ottla.broker.config import ClusterConfig
 from ottla.broker.counters import Counters
 from ottla.broker.description import ClusterDescription
-from ottla.broker.errors import ClusterTimeoutError
+from ottla.broker.errors import ClusterTimeoutError, NodeStateError
 from ottla.broker.events import EventLog
 from ottla.broker.topic import Topic
 
@@ -75,6 +75,8 @@ class Cluster:
 
     def start(self) -> Self:
         """Start the cluster in its own thread; returns when it elects leaders and listens."""
+        if self._loop is not None:
+            raise NodeStateError("the cluster runs already; stop it before it starts again")
         ready = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(ready,), name="ottla", daemon=True)
         self._thread.start()

@@ -37,30 +37,49 @@ class Disks:
     def cluster_id(self, invent: Callable[[], str]) -> str:
         """The cluster's id: what the first disk remembers, or a new one, told to every disk.
 
-        Raises `ConfigError`, with every disk closed, when they are of a cluster of another size.
+        Raises `ConfigError`, with every disk closed and none written, when they are of a cluster of
+        another size or of different clusters: logs with the same terms and other entries.
         """
         stores = [self.open(node) for node in self._nodes]
-        self._check_size(stores)
-        known = next(filter(None, (each.get_meta(CLUSTER_ID_KEY) for each in stores)), None)
-        chosen = (known or invent().encode()).decode()
+        size = str(len(stores))
+        refusal = self._of_another_size(size) or self._of_different_clusters()
+        if refusal:
+            for node in self._nodes:
+                self.close(node)
+            raise ConfigError(refusal)
+        known = next(iter(self._remembered(CLUSTER_ID_KEY).values()), None)
+        chosen = known or invent()
         for store in stores:
             if store.get_meta(CLUSTER_ID_KEY) is None:
                 store.put_meta(CLUSTER_ID_KEY, chosen.encode())
+            if store.get_meta(NODES_KEY) is None:
+                store.put_meta(NODES_KEY, size.encode())
         return chosen
 
-    def _check_size(self, stores: Sequence[LogStore]) -> None:
-        asked = str(len(self._nodes)).encode()
-        for store in stores:
-            known = store.get_meta(NODES_KEY)
-            if known is None:
-                store.put_meta(NODES_KEY, asked)
-            elif known != asked:
-                for node in self._nodes:
-                    self.close(node)
-                raise ConfigError(
-                    f"{self._folder} is of a cluster of {known.decode()} nodes, not of "
-                    f"{asked.decode()}; a cluster keeps its nodes for life"
+    def _remembered(self, key: str) -> dict[NodeId, str]:
+        """What each disk that knows it has under this key."""
+        found = {node: self.open(node).get_meta(key) for node in self._nodes}
+        return {node: value.decode() for node, value in found.items() if value is not None}
+
+    def _of_another_size(self, asked: str) -> str:
+        for known in self._remembered(NODES_KEY).values():
+            if known != asked:
+                return (
+                    f"{self._folder} is of a cluster of {known} nodes, not of {asked}; "
+                    f"a cluster keeps its nodes for life"
                 )
+        return ""
+
+    def _of_different_clusters(self) -> str:
+        known = list(self._remembered(CLUSTER_ID_KEY).items())
+        for node, cluster in known[1:]:
+            first, expected = known[0]
+            if cluster != expected:
+                return (
+                    f"{self._folder}/node-{node} is of another cluster ({cluster}) than "
+                    f"node-{first} ({expected}); bring back the folder that belongs there"
+                )
+        return ""
 
     def open(self, node: NodeId) -> LogStore:
         """The node's store, opened if it is not."""
