@@ -356,4 +356,8 @@ def _write(transport: asyncio.Transport, pieces: Sequence[bytes | memoryview], t
     if total < JOIN_BELOW_BYTES or total < 4096 * len(pieces):
         transport.write(b"".join(pieces))
     else:
-        transport.writelines(pieces)
+        # CPython's writelines stops nobody at the limit before 3.12.9 and 3.13.2 (gh-127655); its
+        # write does, unless it is given nothing.
+        filled = [each for each in pieces if each]
+        transport.writelines(filled[:-1])
+        transport.write(filled[-1])
