@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import errno
 import gc
+import math
 import os
 import signal
 import sys
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -24,6 +26,8 @@ import typer
 from ottla import __version__
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ottla.broker.async_cluster import AsyncCluster
     from ottla.broker.topic import Topic
 
@@ -67,6 +71,13 @@ def main() -> NoReturn:
     sys.exit(status or 0)
 
 
+def _folder(text: str | Path) -> Path:
+    """An empty name is a variable that was never set, not this folder."""
+    if not str(text):
+        raise typer.BadParameter("is empty; name a folder")
+    return Path(text)
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"ottla {__version__}")
@@ -97,7 +108,11 @@ def up(
     profile: Annotated[str, typer.Option(help="Whose rules producers meet.")] = "reference",
     data_dir: Annotated[
         Path | None,
-        typer.Option(help="Keep the logs in this folder; without it they live in memory."),
+        typer.Option(
+            parser=_folder,
+            metavar="PATH",
+            help="Keep the logs in this folder; without it they live in memory.",
+        ),
     ] = None,
     topic: Annotated[
         list[str] | None,
@@ -123,7 +138,7 @@ def up(
     from ottla.broker.async_cluster import AsyncCluster
     from ottla.broker.cluster import new_event_loop
 
-    topics = [_topic(text, nodes) for text in topic or ()]
+    topics = _topics(topic or (), nodes)
     _check_settings(port, nodes, profile, data_dir)
     cluster = AsyncCluster(
         nodes,
@@ -139,9 +154,21 @@ def up(
         runner.run(_serve(cluster, as_json=as_json))
 
 
-def _leave_early(*_: object) -> None:
-    """A signal before there is anything to stop."""
-    sys.exit(0)
+def _leave_early(*_: object) -> NoReturn:
+    """A signal before there is anything to stop.
+
+    It meets imports, of which some let no exception out: `sys.exit` would now and then be lost.
+    """
+    os._exit(0)
+
+
+def _topics(texts: Sequence[str], nodes: int) -> list[Topic]:
+    topics = [_topic(text, nodes) for text in texts]
+    names = [each.name for each in topics]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"--topic: {name!r} is asked for twice")
+    return topics
 
 
 def _topic(text: str, nodes: int) -> Topic:
@@ -183,18 +210,25 @@ def _check_settings(port: int, nodes: int, profile: str, data_dir: Path | None) 
 
 
 async def _serve(cluster: AsyncCluster, *, as_json: bool) -> None:
-    """Start, say so, wait for a signal, stop."""
+    """Start, say so, wait for a signal, stop. A signal that comes before ends the start."""
     import asyncio
 
     loop = asyncio.get_running_loop()
     told = asyncio.Event()
+    starting = asyncio.create_task(_start(cluster))
+
+    def leave() -> None:
+        told.set()
+        starting.cancel()
+
     for each in SERVICE_SIGNALS:
-        loop.add_signal_handler(each, told.set)
+        loop.add_signal_handler(each, leave)
     try:
-        await _start(cluster)
-        gc.freeze()  # what a start makes stays: nothing of it is ever looked through again
-        gc.enable()
+        with suppress(asyncio.CancelledError):
+            await starting
         if not told.is_set():
+            gc.freeze()  # what a start makes stays: nothing of it is ever looked through again
+            gc.enable()
             _say(_ready_object(cluster) if as_json else f"ready bootstrap={_bootstrap(cluster)}")
             await told.wait()
     finally:
@@ -202,7 +236,7 @@ async def _serve(cluster: AsyncCluster, *, as_json: bool) -> None:
 
 
 async def _start(cluster: AsyncCluster) -> None:
-    from ottla.broker.errors import ConfigError, RequestFailedError
+    from ottla.broker.errors import ClusterTimeoutError, ConfigError, RequestFailedError
     from ottla.log.errors import FormatError, StoreError
 
     try:
@@ -213,6 +247,8 @@ async def _start(cluster: AsyncCluster) -> None:
         raise UsageError(f"--data-dir: {error}; choose another folder") from None
     except (ConfigError, RequestFailedError, StoreError) as error:
         raise UsageError(str(error)) from None
+    except ClusterTimeoutError as error:
+        raise UsageError(f"does not get ready: {str(error).splitlines()[0]}") from None
 
 
 def _unusable(error: OSError) -> str:
@@ -279,9 +315,11 @@ def demo(
     seconds: Annotated[
         float, typer.Option(min=0.5, max=600, help="Time over which writing is spread.")
     ] = 15.0,
-    seed: Annotated[int, typer.Option(help="Of elections and of the order of faults.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Of elections and of the order of faults.")] = 1,
     profile: Annotated[str, typer.Option(help="Whose rules producers meet.")] = "reference-strict",
-    out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("out"),
+    out: Annotated[
+        Path, typer.Option(parser=_folder, metavar="PATH", help="Folder for the report.")
+    ] = Path("out"),
     show: Annotated[bool, typer.Option("--open", help="Open the report in a browser.")] = False,
 ) -> None:
     """Write through failing leaders with real clients, then prove what became of every record.
@@ -298,6 +336,7 @@ def demo(
     from ottla.demo.settings import DemoSettings
 
     _check_profile(profile)
+    _check_report(seconds, out)
     settings = DemoSettings(
         acks=acks.value, records=records, seconds=seconds, seed=seed, profile=profile, out=out
     )
@@ -305,3 +344,17 @@ def demo(
     if show:
         typer.launch(str(outcome.report))
     raise typer.Exit(0 if outcome.passed else 1)
+
+
+def _check_report(seconds: float, out: Path) -> None:
+    """What would be noticed only when half a minute has passed."""
+    import tempfile
+
+    if math.isnan(seconds):
+        raise UsageError("--seconds: nan is no time")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise UsageError(f"--out {out}: {error.strerror}; name another folder") from None

@@ -30,8 +30,14 @@ def refused(*arguments):
         (["up", "--topic", "orders:0:1"], "is not NAME:PARTITIONS:RF"),
         (["up", "--topic", "a b:1:1"], "contains characters other than"),
         (["up", "--topic", "orders:1:4"], "lower it, or raise --nodes"),
+        (["up", "--topic", "a:1:1", "--topic", "a:2:1"], "'a' is asked for twice"),
+        (["up", "--data-dir", ""], "'--data-dir': is empty"),
         (["demo", "--acks", "2"], "--acks"),
         (["demo", "--records", "1"], "--records"),
+        (["demo", "--seconds", "nan"], "--seconds"),
+        (["demo", "--seed", "-1"], "--seed"),
+        (["demo", "--out", ""], "'--out': is empty"),
+        (["demo", "--out", "/dev/null/report"], "--out /dev/null/report: Not a directory"),
     ],
 )
 def test_a_wrong_argument_is_one_line(arguments, told):

@@ -117,3 +117,14 @@ def test_a_signal_while_it_starts_is_no_accident(delay):
         status, _, err = up.stop(signal.SIGTERM)
     assert status in {0, -signal.SIGTERM}
     assert err == ""
+
+
+@pytest.mark.parametrize("with_signal", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_start_that_takes_long(with_signal):
+    """Twenty large topics take seconds; nobody waits for them who was told to stop."""
+    topics = [word for each in range(20) for word in ("--topic", f"t{each}:400:3")]
+    with running("--port", 0, *topics, wait=False) as up:
+        time.sleep(1.5)
+        told = time.monotonic()
+        assert up.stop(with_signal) == (0, "", "")
+        assert time.monotonic() - told < 3
