@@ -14,12 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ottla.broker.clockwork import AsyncioClockwork, election_jitter, monotonic_micros
 from ottla.broker.config import ClusterConfig
 from ottla.broker.counters import Counters
 from ottla.broker.description import (
     ClusterDescription,
     describe_node,
-    describe_partition,
+    describe_topics,
     leading_seat,
     seats_of,
 )
@@ -33,9 +34,10 @@ from ottla.broker.errors import (
 )
 from ottla.broker.events import EventLog
 from ottla.broker.host import PartitionImage
-from ottla.broker.node import Node, monotonic_micros
+from ottla.broker.node import Node
 from ottla.broker.scheduler import Scheduler
 from ottla.broker.seat import Seat
+from ottla.broker.server import Server
 from ottla.broker.stages import Stages, replicate_in_stages
 from ottla.broker.stores import Disks
 from ottla.broker.topic import Topic
@@ -91,7 +93,7 @@ class AsyncCluster:
             raise
 
     async def _start(self) -> None:
-        self._scheduler = Scheduler(asyncio.get_running_loop())
+        self._scheduler = Scheduler(AsyncioClockwork(asyncio.get_running_loop()))
         self.cluster_id = self._disks.cluster_id(lambda: uuid.uuid4().hex[:22])
         for node in self._ids:
             port = self._port + node - 1 if self._port else 0
@@ -132,7 +134,9 @@ class AsyncCluster:
             store=self._disks.open(node),
             network=self.network,
             scheduler=self._scheduler,
-            writer=self._disks.writer(node),
+            listen=Server,
+            clockwork=AsyncioClockwork(asyncio.get_running_loop(), self._disks.writer(node)),
+            jitter=election_jitter(self.config.seed, node),
             counters=self.counters,
         )
         self._lives[node] = life
@@ -201,20 +205,10 @@ class AsyncCluster:
             node: describe_node(node, self._lives.get(node), self._state(node))
             for node in self._ids
         }
-        freshest = max(
-            self._lives.values(), key=lambda each: each.controller_machine.applied, default=None
-        )
-        images = {} if freshest is None else freshest.topics()
-        topics = {
-            name: [
-                describe_partition(name, each, self._seats(each), self._leading_seat(each))
-                for each in topic.partitions
-            ]
-            for name, topic in images.items()
-        }
+        controller, topics = describe_topics(self._lives, self._leading_seat)
         return ClusterDescription(
             self.cluster_id,
-            0 if freshest is None else freshest.controller(),
+            controller,
             nodes,
             topics,
             self.counters.as_dict(),
@@ -222,12 +216,10 @@ class AsyncCluster:
             self.network.dropped,
         )
 
-    def _seats(self, image: PartitionImage) -> list[tuple[int, Seat]]:
-        return seats_of(image, self._lives)
-
     def _leading_seat(self, image: PartitionImage) -> tuple[int, Seat] | None:
         """The replica that serves a partition; a paused node serves nobody."""
-        awake = [each for each in self._seats(image) if not self._lives[each[0]].runner.paused]
+        seats = seats_of(image, self._lives)
+        awake = [each for each in seats if not self._lives[each[0]].runner.paused]
         return leading_seat(awake)
 
     # --- topics -------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from ottla.log.errors import CompactedError
 from ottla.log.store import LogStore, Write
@@ -16,6 +16,16 @@ class Sender(Protocol):
 
     def send(self, sender: NodeId, to: NodeId, message: object) -> None:
         """Deliver, late or never; in order for each pair of nodes."""
+
+
+class Transport(Sender, Protocol):
+    """Connects nodes: one process's own network, or the simulator's."""
+
+    def attach(self, node: NodeId, receive: Callable[[NodeId, Any], None], /) -> None:
+        """Messages to `node` go to `receive(sender, message)` from now on."""
+
+    def detach(self, node: NodeId, /) -> None:
+        """Nothing reaches `node` any more."""
 
 
 class Carrier:

@@ -6,11 +6,12 @@ with its leader, leader epoch, offsets and how far each replica is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
+from ottla.broker.clockwork import monotonic_micros
 from ottla.broker.host import PartitionImage
-from ottla.broker.node import Node, monotonic_micros
+from ottla.broker.node import Node
 from ottla.broker.partition import Partition
 from ottla.broker.replica import Replica
 from ottla.broker.seat import Seat
@@ -147,6 +148,23 @@ def describe_node(number: int, node: Node | None, state: str) -> NodeDescription
         syncs=node.runner.syncer.syncs,
         error="" if node.failed is None else str(node.failed),
     )
+
+
+def describe_topics(
+    lives: Mapping[int, Node], serving: Callable[[PartitionImage], tuple[int, Seat] | None]
+) -> tuple[int, dict[str, list[PartitionDescription]]]:
+    """Controller and topics, as the node knows them that is ahead of the others."""
+    freshest = max(lives.values(), key=lambda each: each.controller_machine.applied, default=None)
+    if freshest is None:
+        return 0, {}
+    topics = {
+        name: [
+            describe_partition(name, each, seats_of(each, lives), serving(each))
+            for each in topic.partitions
+        ]
+        for name, topic in freshest.topics().items()
+    }
+    return freshest.controller(), topics
 
 
 def describe_partition(

@@ -10,7 +10,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ottla.broker.node import Node, monotonic_micros
+from ottla.broker.clockwork import monotonic_micros
+from ottla.broker.node import Node
 from ottla.broker.seat import Seat
 from ottla.raft.types import Entry, Micros
 

@@ -52,6 +52,32 @@ class LeaderImage(NamedTuple):
     in_sync: tuple[NodeId, ...]
 
 
+class Listener(Protocol):
+    """Where the clients of a node come in."""
+
+    address: tuple[str, int]
+    """Where it listens, once started."""
+
+    @property
+    def connections(self) -> int:
+        """Clients connected now."""
+
+    async def start(self, address: str, port: int) -> None:
+        """Listen; port 0 takes a free one. Raises `OSError` when it is in use."""
+
+    def stop(self) -> None:
+        """Stop listening and drop every client at once."""
+
+    def cut_connections(self) -> int:
+        """Drop every client at once, and go on listening; returns how many there were."""
+
+    def pause(self) -> None:
+        """Read nothing and send nothing until `resume`."""
+
+    def resume(self) -> None:
+        """Go on where `pause` stopped."""
+
+
 class HostedReplica(Protocol):
     """A partition's replica on this node, as a handler sees it: an inbox."""
 

@@ -14,32 +14,37 @@ replicas it was given and drops those of deleted topics (`_reconcile`).
 
 from __future__ import annotations
 
-import asyncio
 import gc
-import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
 from typing import Any, cast
 
 from ottla.broker.beats import Beat, BeatAck, BeatBook
+from ottla.broker.carrier import Transport
+from ottla.broker.clockwork import Cancel, Clockwork
 from ottla.broker.commands import ControlTicket, Ticket
 from ottla.broker.config import ClusterConfig
 from ottla.broker.control_client import ControlClient, ControlRequest, ControlResponse
 from ottla.broker.controller import CONTROLLER_GROUP, Controller
 from ottla.broker.counters import Counters
 from ottla.broker.errors import ErrorCode
-from ottla.broker.host import BrokerImage, HostedReplica, LeaderImage, TopicImage
+from ottla.broker.host import (
+    BrokerImage,
+    Host,
+    HostedReplica,
+    LeaderImage,
+    Listener,
+    TopicImage,
+)
 from ottla.broker.partition import Partition
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.replica_factory import ReplicaFactory
 from ottla.broker.runner import Runner
 from ottla.broker.scheduler import Scheduler
 from ottla.broker.seat import Seat
-from ottla.broker.server import Server
-from ottla.broker.transport.in_process import Network
 from ottla.log.store import LogStore, Write
-from ottla.log.types import Millis, ProducerEpoch, ProducerId
+from ottla.log.types import ProducerEpoch, ProducerId
+from ottla.raft.config import JitterSource
 from ottla.raft.roles import Role
 from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId
 
@@ -55,11 +60,6 @@ def _unheard(*_: object) -> None:
     """Nobody wants to know."""
 
 
-def monotonic_micros() -> Micros:
-    """The clock of all deadlines of a process."""
-    return time.monotonic_ns() // 1000
-
-
 class Node:
     """See the module's text. All methods run on the loop's thread."""
 
@@ -72,27 +72,31 @@ class Node:
         nodes: Sequence[NodeId],
         addresses: Mapping[NodeId, tuple[str, int]],
         store: LogStore,
-        network: Network,
+        network: Transport,
+        listen: Callable[[Host], Listener],
         scheduler: Scheduler,
-        writer: Executor | None,
+        clockwork: Clockwork,
+        jitter: JitterSource,
         counters: Counters,
     ):
         self.node = node
         self.config = config
         self.cluster_id = cluster_id
         self.store = store
-        self.loop = asyncio.get_running_loop()
-        self.server = Server(self)
+        self.clockwork = clockwork
+        self.now = clockwork.now
+        self.wall_ms = clockwork.wall_ms
+        self.call_at = clockwork.call_at
+        self.server = listen(self)
         self.failed: Exception | None = None
         self._caught_up = False
         """Knows what the controller has decided; until then no client is served."""
         self._asked = False
-        self._patience: Micros = CATCH_UP_TIMEOUTS * config.election_timeout_ms * 1000
-        self._stop_waiting: Callable[[], None] = _unheard
+        self._stop_waiting: Cancel = _unheard
         self._nodes = tuple(nodes)
         self._addresses = addresses
         self._network = network
-        self._started: Micros = monotonic_micros()
+        self._started: Micros = clockwork.now()
         self._controller_leader: NodeId = 0
         self._catalog_version = -1
         self._hosted: dict[str, list[GroupId]] = {}
@@ -100,15 +104,20 @@ class Node:
         self._early: dict[GroupId, deque[Any]] = {}
         self._held: list[tuple[NodeId, Any]] = []
         self.beats = self._make_beats()
-        self.runner = self._make_runner(scheduler, writer)
+        self.runner = self._make_runner(scheduler)
         self.on_event: Callable[[Node, Seat], None] = _unheard
         """Called when a replica's role, term or known leader changed."""
         self.on_dropped: Callable[[Node, Seat, Sequence[Entry]], None] = _unheard
         """Called when a newer leader's log replaced the end of a replica's."""
-        self.factory = ReplicaFactory(node, config, store, counters)
+        self.factory = ReplicaFactory(node, config, store=store, counters=counters, jitter=jitter)
         self.controller_machine = Controller(cluster_id, nodes, config)
         self.control_client = self._make_control_client()
-        self._producer_ids = ProducerIds(node, control=self.control, now=monotonic_micros)
+        self._producer_ids = ProducerIds(node, control=self.control, now=self.now)
+
+    @property
+    def _patience(self) -> Micros:
+        """How long clients of a new life wait at most."""
+        return CATCH_UP_TIMEOUTS * self.config.election_timeout_ms * 1000
 
     def _make_beats(self) -> BeatBook:
         return BeatBook(
@@ -119,7 +128,7 @@ class Node:
             now=self._started,
         )
 
-    def _make_runner(self, scheduler: Scheduler, writer: Executor | None) -> Runner:
+    def _make_runner(self, scheduler: Scheduler) -> Runner:
         runner = Runner(
             self.node,
             self.config,
@@ -127,9 +136,7 @@ class Node:
             sender=self._network,
             beats=self.beats,
             scheduler=scheduler,
-            writer=writer,
-            now=monotonic_micros,
-            loop=self.loop,
+            clockwork=self.clockwork,
         )
         runner.on_applied = self._applied
         runner.on_role = self._role_changed
@@ -140,7 +147,7 @@ class Node:
     def _make_control_client(self) -> ControlClient:
         return ControlClient(
             self.node,
-            now=monotonic_micros,
+            now=self.now,
             call_at=self.call_at,
             submit=self._submit_control,
             send=lambda to, message: self._network.send(self.node, to, message),
@@ -161,8 +168,8 @@ class Node:
         existing topics would be unknown. Without a quorum they wait `CATCH_UP_TIMEOUTS` at most.
         """
         self._network.attach(self.node, self._receive)
-        self._stop_waiting = self.call_at(monotonic_micros() + self._patience, self._serve)
-        replica = self.factory.controller(self.controller_machine, self._nodes, monotonic_micros())
+        self._stop_waiting = self.call_at(self.now() + self._patience, self._serve)
+        replica = self.factory.controller(self.controller_machine, self._nodes, self.now())
         self.runner.add(replica, urgent=True)
 
     def _catch_up(self) -> None:
@@ -172,13 +179,13 @@ class Node:
         its own old log first.
         """
         if not self._caught_up:
-            deadline = monotonic_micros() + self._patience
+            deadline = self.now() + self._patience
             self.control({"type": "position"}, lambda *_: self._serve_soon(), deadline)
 
     def _serve_soon(self) -> None:
         """Behind the turn that runs now."""
         self._stop_waiting()
-        self._stop_waiting = self.loop.call_soon(self._serve).cancel
+        self._stop_waiting = self.call_at(0, self._serve)
 
     def _serve(self) -> None:
         self._caught_up = True
@@ -298,7 +305,7 @@ class Node:
             group = image.group
             if self.node not in image.replicas or group in self.runner.seats:
                 continue
-            replica = self.factory.partition(topic, group, image.replicas, monotonic_micros())
+            replica = self.factory.partition(topic, group, image.replicas, self.now())
             seat = self.runner.add(replica)
             self._hosted.setdefault(topic.name, []).append(group)
             for message in self._early.pop(group, ()):
@@ -309,25 +316,13 @@ class Node:
             self._controller_leader = seat.soft.leader
             if not self._asked:
                 self._asked = True
-                self.loop.call_soon(self._catch_up)
+                self.clockwork.call_soon(self._catch_up)
         self.on_event(self, seat)
 
     def _submit_control(self, ticket: ControlTicket) -> None:
         self.runner.submit(self.runner.seats[CONTROLLER_GROUP], ticket)
 
     # --- host of the handlers -----------------------------------------------------------------
-
-    def now(self) -> Micros:
-        """Monotonic clock."""
-        return monotonic_micros()
-
-    def wall_ms(self) -> Millis:
-        """Wall clock, ms since 1970."""
-        return time.time_ns() // 1_000_000
-
-    def call_at(self, when: Micros, call: Callable[[], None]) -> Callable[[], None]:
-        """Run `call` at `when`; returns the function that cancels it."""
-        return self.loop.call_later(max(0, when - monotonic_micros()) / 1e6, call).cancel
 
     def topics(self) -> Mapping[str, TopicImage]:
         """All topics by name, as far as this node has applied the controller's log."""
@@ -339,7 +334,7 @@ class Node:
         Who hears of no majority is cut off itself. Clients forget the nodes it would leave out,
         and would never learn from the others that it leads nothing any more.
         """
-        now, within = monotonic_micros(), 2 * self.config.election_timeout_ms * 1000
+        now, within = self.now(), 2 * self.config.election_timeout_ms * 1000
         heard = [
             each
             for each in self._nodes
@@ -365,7 +360,7 @@ class Node:
         soft = seat.replica.soft
         if soft.role is Role.LEADER:
             in_sync = cast(Partition, seat.replica.machine).state.in_sync
-            return LeaderImage(self.node, soft.term, in_sync.in_sync(monotonic_micros()))
+            return LeaderImage(self.node, soft.term, in_sync.in_sync(self.now()))
         return LeaderImage(soft.leader, soft.term, replicas)
 
     def replica(self, topic: str, partition: int) -> HostedReplica | None:

@@ -8,7 +8,6 @@ it is committed it learns from the leader.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
@@ -24,7 +23,7 @@ from ottla.broker.replica import Replica
 from ottla.broker.topic_configs import integer
 from ottla.idempotency.profiles import profile_named
 from ottla.log.store import LogStore, StoredGroup, Write
-from ottla.raft.config import RaftConfig
+from ottla.raft.config import JitterSource, RaftConfig
 from ottla.raft.core import RaftCore
 from ottla.raft.raft_log import RaftLog, bootstrap
 from ottla.raft.types import Entry, GroupId, HardState, Micros, NodeId
@@ -36,12 +35,19 @@ SCAN_ENTRIES = 1000
 class ReplicaFactory:
     """Makes the replicas of one node; see the module's text."""
 
-    def __init__(self, node: NodeId, config: ClusterConfig, store: LogStore, counters: Counters):
+    def __init__(
+        self,
+        node: NodeId,
+        config: ClusterConfig,
+        *,
+        store: LogStore,
+        counters: Counters,
+        jitter: JitterSource,
+    ):
         self._node = node
         self._config = config
         self._store = store
-        # Election timeouts are repeatable when the cluster has a seed.
-        self._jitter = random.Random(None if config.seed is None else config.seed * 1009 + node)
+        self._jitter = jitter
         self._counters = counters
         self._profile = profile_named(config.profile)
         self._stored: dict[GroupId, StoredGroup] = {each.group: each for each in store.groups()}

@@ -12,13 +12,12 @@ the node goes on taking turns.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor
 
 from ottla.broker.beats import Beat, BeatAck, BeatBook
 from ottla.broker.carrier import Carrier, Sender
+from ottla.broker.clockwork import Cancel, Clockwork
 from ottla.broker.commands import ProduceTicket, Ticket
 from ottla.broker.config import ClusterConfig
 from ottla.broker.effects import EntriesRead
@@ -59,9 +58,7 @@ class Runner:
         sender: Sender,
         beats: BeatBook,
         scheduler: Scheduler,
-        writer: Executor | None,
-        now: Callable[[], Micros],
-        loop: asyncio.AbstractEventLoop,
+        clockwork: Clockwork,
     ):
         self.node = node
         self.config = config
@@ -81,10 +78,10 @@ class Runner:
         self._sender = sender
         self._carrier = Carrier(node, store, sender, config.max_request_bytes)
         self._scheduler = scheduler
-        self._now = now
-        self._loop = loop
+        self._clockwork = clockwork
+        self._now = clockwork.now
         self.lookout = Lookout(node, config, beats=beats, seats=self.seats, wake=self.wake)
-        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm: Cancel | None = None
         self._alarm_at: Micros = 0
         self._dirty: list[Seat] = []
         self._marked = False
@@ -94,9 +91,7 @@ class Runner:
         self.syncer: Syncer[Turn] = Syncer(
             store,
             config,
-            writer=writer,
-            loop=loop,
-            now=now,
+            clockwork=clockwork,
             on_durable=self._durable,
             on_failed=self._stop,
         )
@@ -337,9 +332,9 @@ class Runner:
         if self._alarm is not None:
             if self._alarm_at <= at:
                 return
-            self._alarm.cancel()
+            self._alarm()
         self._alarm_at = at
-        self._alarm = self._loop.call_later(max(0, at - self._now()) / 1e6, self._ring)
+        self._alarm = self._clockwork.call_at(at, self._ring)
 
     def _ring(self) -> None:
         self._alarm = None
@@ -373,7 +368,7 @@ class Runner:
         """Stop doing anything, as a process that is stopped by its operating system."""
         self.paused = True
         if self._alarm is not None:
-            self._alarm.cancel()
+            self._alarm()
             self._alarm = None
 
     def resume(self) -> None:
@@ -394,5 +389,5 @@ class Runner:
             self._answer(seat.replica.close(now))
         self.syncer.close()
         if self._alarm is not None:
-            self._alarm.cancel()
+            self._alarm()
             self._alarm = None

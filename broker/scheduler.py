@@ -7,8 +7,9 @@ once. The number of rounds is bounded, so sockets are never starved.
 
 from __future__ import annotations
 
-import asyncio
 from typing import Protocol
+
+from ottla.broker.clockwork import Clockwork
 
 MAX_ROUNDS = 32
 """Rounds of pumping in one callback of the loop."""
@@ -27,8 +28,8 @@ class Pumped(Protocol):
 class Scheduler:
     """See the module's text. One per event loop."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop):
-        self._loop = loop
+    def __init__(self, clockwork: Clockwork):
+        self._call_soon = clockwork.call_soon
         self._ready: list[Pumped] = []
         self._scheduled = False
 
@@ -37,7 +38,7 @@ class Scheduler:
         self._ready.append(node)
         if not self._scheduled:
             self._scheduled = True
-            self._loop.call_soon(self._run)
+            self._call_soon(self._run)
 
     def _run(self) -> None:
         for _ in range(MAX_ROUNDS):
@@ -50,4 +51,4 @@ class Scheduler:
                     node.pump()
                 except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
                     node.broken(error)
-        self._loop.call_soon(self._run)
+        self._call_soon(self._run)

@@ -42,7 +42,7 @@ def replicate_in_stages(
     parsed = read_batch(batch)
     if isinstance(parsed, BatchDefect):
         raise RequestFailedError(ErrorCode.INVALID_RECORD, parsed.value)
-    stages = Stages(node.loop.create_future(), node.loop.create_future())
+    stages = Stages(asyncio.Future(), asyncio.Future())
     ticket = ProduceTicket(parsed, acks, lambda done: _finish(stages, done), node.now() + timeout)
     ticket.on_enqueued = lambda staged: _resolve(stages.enqueued, staged.index)
     node.submit(seat, ticket)

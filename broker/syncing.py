@@ -18,26 +18,17 @@ uncertain (mission-R5); the owner is told and decides.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from contextlib import suppress
 from typing import Generic, TypeVar
 
+from ottla.broker.clockwork import Clockwork, Work
 from ottla.broker.config import ClusterConfig, FlushPolicy
 from ottla.log.errors import StoreError
 from ottla.log.store import LogStore, SyncJob
 from ottla.raft.types import Micros
 
 Turn = TypeVar("Turn")
-
-
-def _broken(running: asyncio.Future[None]) -> str | None:
-    """What kept a job from ending; its own errors it keeps for `finish_sync` (None)."""
-    if running.cancelled():
-        return "cancelled"
-    error = running.exception()
-    return None if error is None else repr(error)
 
 
 class Syncer(Generic[Turn]):
@@ -48,9 +39,7 @@ class Syncer(Generic[Turn]):
         store: LogStore,
         config: ClusterConfig,
         *,
-        writer: Executor | None,
-        loop: asyncio.AbstractEventLoop,
-        now: Callable[[], Micros],
+        clockwork: Clockwork,
         on_durable: Callable[[Sequence[Turn]], None],
         on_failed: Callable[[StoreError], None],
     ):
@@ -64,15 +53,14 @@ class Syncer(Generic[Turn]):
         self._policy = config.flush
         self._interval: Micros = config.flush_interval_ms * 1000
         self._stall: Micros = config.sync_stall_ms * 1000
-        self._writer = writer
-        self._loop = loop
-        self._now = now
+        self._clockwork = clockwork
+        self._now = clockwork.now
         self._waiting: list[Turn] = []
         self._covered: list[Turn] = []
         self._owed = False
         """Policy *off*: something was called durable that is not."""
         self._started: Micros | None = None
-        self._under_way: tuple[asyncio.Future[None], SyncJob] | None = None
+        self._under_way: tuple[Work, SyncJob] | None = None
         self._closed = False
 
     def add(self, turn: Turn) -> None:
@@ -110,17 +98,16 @@ class Syncer(Generic[Turn]):
             return
         self._covered = turns
         self._started = self._now()
-        running = self._loop.run_in_executor(self._writer, job.run)
-        running.add_done_callback(lambda done: self._ended(job, done))
+        running = self._clockwork.work(job.run, lambda broken: self._ended(job, broken))
         self._under_way = (running, job)
 
-    def _ended(self, job: SyncJob, running: asyncio.Future[None]) -> None:
+    def _ended(self, job: SyncJob, broken: str | None) -> None:
         if self._closed:
             return
         turns, self._covered = self._covered, []
         self._started = self._under_way = None
-        if (cause := _broken(running)) is not None:
-            self.on_failed(StoreError(f"a sync ended unexpectedly: {cause}"))
+        if broken is not None:
+            self.on_failed(StoreError(f"a sync ended unexpectedly: {broken}"))
             return
         try:
             self._store.finish_sync(job)
@@ -143,6 +130,6 @@ class Syncer(Generic[Turn]):
         if self._under_way is not None:
             running, job = self._under_way
             self._under_way = None
-            await asyncio.wait((running,))
+            await running.wait()
             with suppress(StoreError):  # Who closes the store next will hear of it.
                 self._store.finish_sync(job)

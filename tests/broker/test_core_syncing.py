@@ -13,6 +13,7 @@ import pytest
 
 from ottla import Cluster
 from ottla.broker.client import Client, produced
+from ottla.broker.clockwork import AsyncioClockwork
 from ottla.broker.config import ClusterConfig, FlushPolicy
 from ottla.broker.errors import ErrorCode
 from ottla.broker.syncing import Syncer
@@ -65,6 +66,14 @@ class Disk:
             raise self.error
 
 
+class RigClockwork(AsyncioClockwork):
+    """The test's own time, and its own writer."""
+
+    def __init__(self, rig):
+        super().__init__(asyncio.get_running_loop(), rig.writer)
+        self.now = lambda: rig.now
+
+
 class Rig:
     """A syncer with everything around it."""
 
@@ -77,9 +86,7 @@ class Rig:
         self.syncer: Syncer[str] = Syncer(
             self.disk,  # type: ignore[arg-type]
             ClusterConfig(flush=flush, flush_interval_ms=10, sync_stall_ms=100),
-            writer=self.writer,
-            loop=asyncio.get_running_loop(),
-            now=lambda: self.now,
+            clockwork=RigClockwork(self),
             on_durable=lambda turns: self.durable.append(list(turns)),
             on_failed=self.failed.append,
         )
