@@ -1,9 +1,7 @@
 """The same decisions under virtual time: the simulator of leader failover.
 
-Kernel, network, disks, clocks, nemesis and checkers drive the unchanged code
-of the broker from a seed, so that every run replays.
-
-Empty for now: the simulator is a later issue, this folder holds its place.
+Kernel, network, disks, clocks, clients, nemesis and checkers drive the unchanged code of the broker
+from a seed, so that every run replays. `world.py` puts the parts together, `run.py` judges a seed.
 """
 
 if __name__ != "ottla.sim":

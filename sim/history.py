@@ -1,0 +1,166 @@
+"""The history of a run: one row per event, in the order in which things happened.
+
+What a run did is judged from these rows and from nothing else: online by listeners, at the end by
+the checkers, and in SQL over a sweep, where a row has two more columns, `run_id` and `seed`.
+
+Rows of clients and of the final logs are about one *record*, rows of nodes about one *entry*. Three
+numbers are easily mixed up and never are: `index` counts entries of a Raft log from 1, `off` counts
+records from 0, `seq` is a producer's sequence. Ends are exclusive where a column says so.
+
+| kind | who | what the columns say |
+|---|---|---|
+| inv | client | record handed to a producer for the first time: `op value seq acks`; one row per record |
+| send | client | a batch leaves: `node`, `op` of its first record, `seq..seq_last`, `aux` attempt |
+| ok | client | record acknowledged: `off` (-1: acks=0, nobody knows), `acks`, `node` |
+| fail | client | record certainly not stored: `code`; its `op` is over |
+| info | client | record given up, its outcome unknown: `code`; its `op` is over |
+| error | client | an answer that is retried: `code`, `node` |
+| fetch | consumer | a fetch was answered: `node`, `hw` (exclusive), `off` asked for |
+| poll | consumer | record delivered: `off value pid epoch seq` |
+| close | client | its connection to `node` is gone: `code` why |
+| term | node | `term` is written (not yet durable) |
+| vote | node | vote for `cand` in `term` is written |
+| leader | node | leads `term`; `index` its own first entry; `chain` that of the entry before it |
+| stepdown | node | no longer leads `term`; `code` the role it has now |
+| append | node | entry written: `term` the entry's, `index off seq seq_last chain`, `aux` 1 on leaders |
+| truncate | node | entries from `index` on are gone; `code` role (L F C), `aux` its commit (inclusive) |
+| durable | node | everything up to `index` (inclusive) survives from here on; `off` exclusive |
+| commit | node | up to `index` (inclusive) is committed, `hw` (exclusive); `aux` 1 on leaders; `quorum` |
+| apply | node | entry applied: `term index off pid epoch seq seq_last chain` |
+| state | node | `state_hash` of the producer table after applying up to `index` |
+| snapshot | node | a snapshot that ends in `index` replaced its log |
+| answer | node | a produce ticket is answered: `client op pid epoch seq seq_last off acks code` |
+| start | node | a new life (`inc`) begins on its disk; `index` the end of its log |
+| crash | node | a life ends; `code` clean or where it was hit; `aux` appends lost; `index` log end left |
+| pause, resume | node | the process is stopped, goes on |
+| fault | nemesis | anything done on purpose: `code` says it in words |
+| phase | run | `code`: load, heal, settle, done |
+| final | node | at the end, each record of each log: `off value term`, `aux` 1 if committed there |
+
+`chain` is 64 bits over the log up to and including that entry, so equal chains mean equal prefixes.
+`inc` counts the lives of a node from 1. Times are microseconds of the simulator's own clock; no
+node can see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+from typing import NamedTuple, TypeAlias
+
+import msgpack
+
+from ottla.raft.types import Micros
+
+KINDS = (
+    "inv",
+    "send",
+    "ok",
+    "fail",
+    "info",
+    "error",
+    "fetch",
+    "poll",
+    "close",
+    "term",
+    "vote",
+    "leader",
+    "stepdown",
+    "append",
+    "truncate",
+    "durable",
+    "commit",
+    "apply",
+    "state",
+    "snapshot",
+    "answer",
+    "start",
+    "crash",
+    "pause",
+    "resume",
+    "fault",
+    "phase",
+    "final",
+)
+
+
+class Event(NamedTuple):
+    """One row. None where a kind has nothing to say; the table in the module's text says what."""
+
+    eid: int
+    """Place in the total order of the run, from 0 without gaps."""
+    t_us: Micros
+    kind: str
+    node: int | None = None
+    inc: int | None = None
+    client: int | None = None
+    op: int | None = None
+    """Number of the record among all that clients were handed; of the first one for a batch."""
+    partition: int | None = None
+    """Partition of the one topic; -1 is the controller's group."""
+    term: int | None = None
+    index: int | None = None
+    off: int | None = None
+    pid: int | None = None
+    epoch: int | None = None
+    seq: int | None = None
+    seq_last: int | None = None
+    value: int | None = None
+    """What a record holds: unique per record, the same however often it is sent."""
+    code: str | None = None
+    chain: int | None = None
+    cand: int | None = None
+    hw: int | None = None
+    state_hash: int | None = None
+    aux: int | None = None
+    acks: int | None = None
+    quorum: int | None = None
+
+    def told(self) -> dict[str, int | str]:
+        """What this row says, by column: for people and JSON."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
+
+
+COLUMNS = Event._fields
+
+Listener: TypeAlias = Callable[[Event], None]
+
+
+class History:
+    """The rows of one run, and who wants to see them as they come.
+
+    `now` is the simulator's clock. Listeners run at once, in the order they were added; one that
+    raises ends the run there.
+    """
+
+    __slots__ = ("_listeners", "_now", "rows")
+
+    def __init__(self, now: Callable[[], Micros]):
+        self.rows: list[Event] = []
+        self._now = now
+        self._listeners: dict[str, tuple[Listener, ...]] = dict.fromkeys(KINDS, ())
+
+    def listen(self, kinds: Iterable[str], listener: Listener) -> None:
+        """Call `listener` with each coming row of these kinds."""
+        for kind in kinds:
+            self._listeners[kind] = (*self._listeners[kind], listener)
+
+    def add(self, kind: str, **columns: int | str | None) -> Event:
+        """Note that something happened now; columns by name."""
+        event = Event(len(self.rows), self._now(), kind, **columns)  # type: ignore[arg-type]
+        self.rows.append(event)
+        for listener in self._listeners[kind]:
+            listener(event)
+        return event
+
+    def digest(self) -> bytes:
+        """16 bytes over every row: equal digests mean equal histories."""
+        return digest_of(self.rows)
+
+
+def digest_of(rows: Iterable[Event]) -> bytes:
+    """16 bytes over rows, whatever process or Python they come from."""
+    hasher = blake2b(digest_size=16)
+    for row in rows:
+        hasher.update(msgpack.packb(row))
+    return hasher.digest()
