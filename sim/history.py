@@ -4,12 +4,12 @@ What a run did is judged from these rows and from nothing else: online by listen
 the checkers, and in SQL over a sweep, where a row has two more columns, `run_id` and `seed`.
 
 Rows of clients and of the final logs are about one *record*, rows of nodes about one *entry*. Three
-numbers are easily mixed up and never are: `index` counts entries of a Raft log from 1, `off` counts
-records from 0, `seq` is a producer's sequence. Ends are exclusive where a column says so.
+numbers are easily mixed up and never are: `log_index` counts entries of a Raft log from 1 and names
+the last one meant (inclusive), `off` counts records from 0, `seq` is a producer's sequence.
 
 | kind | who | what the columns say |
 |---|---|---|
-| inv | client | record handed to a producer for the first time: `op value seq acks`; one row per record |
+| inv | client | record handed to a producer: `op value seq acks`; one row per record |
 | send | client | a batch leaves: `node`, `op` of its first record, `seq..seq_last`, `aux` attempt |
 | ok | client | record acknowledged: `off` (-1: acks=0, nobody knows), `acks`, `node` |
 | fail | client | record certainly not stored: `code`; its `op` is over |
@@ -20,22 +20,22 @@ records from 0, `seq` is a producer's sequence. Ends are exclusive where a colum
 | close | client | its connection to `node` is gone: `code` why |
 | term | node | `term` is written (not yet durable) |
 | vote | node | vote for `cand` in `term` is written |
-| leader | node | leads `term`; `index` its own first entry; `chain` that of the entry before it |
+| leader | node | leads `term`; `log_index` its first entry; `chain` of the one before |
 | stepdown | node | no longer leads `term`; `code` the role it has now |
-| append | node | entry written: `term` the entry's, `index off seq seq_last chain`, `aux` 1 on leaders |
-| truncate | node | entries from `index` on are gone; `code` role (L F C), `aux` its commit (inclusive) |
-| durable | node | everything up to `index` (inclusive) survives from here on; `off` exclusive |
-| commit | node | up to `index` (inclusive) is committed, `hw` (exclusive); `aux` 1 on leaders; `quorum` |
-| apply | node | entry applied: `term index off pid epoch seq seq_last chain` |
-| state | node | `state_hash` of the producer table after applying up to `index` |
-| snapshot | node | a snapshot that ends in `index` replaced its log |
+| append | node | entry written: as *apply*, and `aux` 1 on leaders |
+| truncate | node | entries from `log_index` on are gone; `code` role (L F C), `aux` its commit |
+| durable | node | everything up to `log_index` survives from here on; `off` exclusive |
+| commit | node | up to `log_index` is committed, `hw` (exclusive), `quorum`; `aux` 1 on leaders |
+| apply | node | entry applied: `term log_index off pid epoch seq seq_last chain` |
+| state | node | `state_hash` of the producer table after applying up to `log_index` |
+| snapshot | node | a snapshot that ends in `log_index` replaced its log |
 | answer | node | a produce ticket is answered: `client op pid epoch seq seq_last off acks code` |
-| start | node | a new life (`inc`) begins on its disk; `index` the end of its log |
-| crash | node | a life ends; `code` clean or where it was hit; `aux` appends lost; `index` log end left |
+| start | node | a new life (`inc`) begins on its disk; `log_index` the end of its log |
+| crash | node | a life ends; `code` where it was hit; `aux` appends lost; `log_index` end left |
 | pause, resume | node | the process is stopped, goes on |
 | fault | nemesis | anything done on purpose: `code` says it in words |
 | phase | run | `code`: load, heal, settle, done |
-| final | node | at the end, each record of each log: `off value term`, `aux` 1 if committed there |
+| final | node | each record of each log at the end: as *poll*, `term chain`, `aux` 1: committed |
 
 `chain` is 64 bits over the log up to and including that entry, so equal chains mean equal prefixes.
 `inc` counts the lives of a node from 1. Times are microseconds of the simulator's own clock; no
@@ -99,7 +99,7 @@ class Event(NamedTuple):
     partition: int | None = None
     """Partition of the one topic; -1 is the controller's group."""
     term: int | None = None
-    index: int | None = None
+    log_index: int | None = None
     off: int | None = None
     pid: int | None = None
     epoch: int | None = None
