@@ -27,6 +27,7 @@ from ottla.log.types import ProducerId
 TAG = "producers/2"
 """What the bytes are, and in which version."""
 _MAX_INT64 = 2**63 - 1
+_MIN_INT64 = -(2**63)
 
 
 class AppliedState(NamedTuple):
@@ -103,7 +104,8 @@ def _finished(entry: object) -> Finished:
         _number(first, MAX_SEQUENCE, "first sequence"),
         _number(last, MAX_SEQUENCE, "last sequence"),
         _number(base_offset, _MAX_INT64, "base offset"),
-        _number(timestamp, _MAX_INT64, "timestamp", least=-1),
+        # Whatever a client's header said: it was accepted, so it must come back.
+        _number(timestamp, _MAX_INT64, "timestamp", least=_MIN_INT64),
     )
 
 
