@@ -141,7 +141,7 @@ class Replica:
             else:
                 core.step(item, now)
                 if item.__class__ is AppendReply and item.success:
-                    machine.follower_progress(item.sender, item.match, now)
+                    self._note_progress(item, now)
         due = self._due <= now
         if due:
             self._due = 0
@@ -159,6 +159,14 @@ class Replica:
         if outbox.now or outbox.after_append or outbox.enqueued:
             self._hand_over(effects)
         return effects
+
+    def _note_progress(self, reply: AppendReply, now: Micros) -> None:
+        """A follower's answer counts for the in-sync rule only if the core believes it too: not
+        one of an earlier term (the follower may have been truncated since), nor one that claims
+        more than there is."""
+        core = self.core
+        if reply.term == core.term and reply.match <= core.last_index:
+            self.machine.follower_progress(reply.sender, reply.match, now)
 
     def _settle(self, effects: Effects, now: Micros) -> None:
         """Propose, start barriers, take what the core has ready, apply; again while something came

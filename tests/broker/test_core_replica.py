@@ -8,69 +8,26 @@ from __future__ import annotations
 
 from broker_core_clients import Connection
 from broker_core_partition import NONE, TIMED_OUT, batch, make_partition
+from broker_core_replicas import (
+    GROUP,
+    NOW,
+    FirstJitter,
+    alone,
+    config,
+    produce,
+    serving,
+    synced,
+)
 from broker_core_world import MS, NODES, SECOND, Options, World
 from ottla.broker.admission import encode_command
 from ottla.broker.commands import DeleteRecordsTicket, ProduceTicket
 from ottla.broker.effects import EntriesRead
 from ottla.broker.replica import Replica
 from ottla.log.build import build_batch
-from ottla.raft.config import RaftConfig
 from ottla.raft.core import RaftCore
-from ottla.raft.messages import AppendEntries, AppendReply, VoteReply
+from ottla.raft.messages import AppendEntries, AppendReply
 from ottla.raft.raft_log import RaftLog, bootstrap
 from ottla.raft.types import Entry, EntryKind, HardState
-
-GROUP = 7
-ELECTION = 100_000
-NOW = 1_000_000
-
-
-class FirstJitter:
-    """The shortest election timeout, always."""
-
-    def randrange(self, stop, /):
-        return 0
-
-
-def config(node=1):
-    return RaftConfig(group=GROUP, node=node, election_timeout=ELECTION, retransmit=40_000)
-
-
-def alone(voters=NODES, queue_bytes=1 << 20):
-    """A replica that has just won the first election of a fresh group."""
-    machine = make_partition(voters=voters, queue_bytes=queue_bytes)
-    log, entries = bootstrap(voters)
-    machine.appended(entries)
-    core = RaftCore(config(), hard_state=HardState(), log=log, jitter=FirstJitter(), now=NOW)
-    replica = Replica(GROUP, core, machine, entries)
-    core.campaign(NOW)
-    synced(replica, replica.turn(NOW))
-    if len(voters) > 1:
-        replica.submit(VoteReply(GROUP, 2, 1, 1, True))
-    return replica
-
-
-def synced(replica, effects):
-    """The disk has taken this turn."""
-    if effects.persisted is not None:
-        replica.synced(*effects.persisted, NOW)
-
-
-def serving(**options):
-    """A leader whose first entry is committed, with both followers streaming."""
-    replica = alone(**options)
-    synced(replica, replica.turn(NOW))
-    for follower in (2, 3):
-        replica.submit(AppendReply(GROUP, follower, 1, 1, True, 2))
-    synced(replica, replica.turn(NOW))
-    assert replica.machine.state.synced
-    return replica
-
-
-def produce(replica, data, *, acks=-1, deadline=NOW + SECOND):
-    ticket = ProduceTicket(data, acks, lambda _: None, deadline)
-    replica.submit(ticket)
-    return ticket
 
 
 def appends(effects):
