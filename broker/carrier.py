@@ -28,16 +28,20 @@ class Transport(Sender, Protocol):
         """Nothing reaches `node` any more."""
 
 
+WHOLE_RANGE = 1 << 62
+"""Bytes read for one message: the core has bounded its range (`RaftConfig.max_append_bytes`), and a
+message with less than it names is ignored."""
+
+
 class Carrier:
-    """Sends for `node`; reads bytes from `store`, at most `max_bytes` for one message."""
+    """Sends for `node`; reads bytes from `store`."""
 
-    __slots__ = ("_max_bytes", "_node", "_sender", "_store")
+    __slots__ = ("_node", "_sender", "_store")
 
-    def __init__(self, node: NodeId, store: LogStore, sender: Sender, max_bytes: int):
+    def __init__(self, node: NodeId, store: LogStore, sender: Sender):
         self._node = node
         self._store = store
         self._sender = sender
-        self._max_bytes = max_bytes
 
     def send(self, message: Message, written: Sequence[Write] = ()) -> None:
         """Fill in and send; a message that cannot be filled in is dropped, for the core will hear
@@ -62,6 +66,6 @@ class Carrier:
             if write.entries and write.first == first and write.entries[-1].index == last:
                 return write.entries
         try:
-            return self._store.read(message.group, first, last, self._max_bytes)
+            return self._store.read(message.group, first, last, WHOLE_RANGE)
         except CompactedError:
             return None

@@ -76,7 +76,7 @@ class Runner:
         self.turns = 0
         """Turns taken so far."""
         self._sender = sender
-        self._carrier = Carrier(node, store, sender, config.max_request_bytes)
+        self._carrier = Carrier(node, store, sender)
         self._scheduler = scheduler
         self._clockwork = clockwork
         self._now = clockwork.now

@@ -47,7 +47,6 @@ MS: Micros = 1000
 SECOND: Micros = 1_000_000
 ELECTION = 150 * MS
 HEARTBEAT = 20 * MS
-ALL_BYTES = 1 << 30
 
 
 @dataclass
@@ -88,7 +87,7 @@ class Life:
         self.alive = True
         self.paused = False
         self.store = MemoryStore(world.disks[node])
-        self._carrier = Carrier(node, self.store, world, ALL_BYTES)
+        self._carrier = Carrier(node, self.store, world)
         self.open: dict[Ticket, Micros] = {}
         self._held: list[Callable[[], None]] = []
         self._marked = False
