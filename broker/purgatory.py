@@ -33,15 +33,26 @@ class Purgatory:
         return len(self._items)
 
     def enter(self, items: Iterable[Item]) -> None:
-        """Just enqueued, in log order. acks=0 and acks=1 get their answer on the way in."""
-        state = self.state
+        """Just enqueued, in log order. acks=0 and acks=1 get their answer on the way in, and so do
+        copies that came before their original had its place (facts/redpanda.md 1.5)."""
         for item in items:
-            if isinstance(item, ProduceTicket) and item.acks != -1 and not item.done:
-                item.done = True
-                item.base_offset = item.batch.base_offset
-                item.log_start_offset = state.log_start_offset
-                state.outbox.after_append.append(item)
+            if isinstance(item, ProduceTicket):
+                offset = item.batch.base_offset
+                if item.acks != -1:
+                    self._appended(item, offset)
+                if item.in_flight is not None and item.in_flight.waiters:
+                    for copy in item.in_flight.waiters:
+                        if copy.acks != -1:
+                            self._appended(copy, offset)
             self._items.append(item)
+
+    def _appended(self, ticket: ProduceTicket, base_offset: int) -> None:
+        """The answer of who waits for no commit, to leave once the store has the batch."""
+        if not ticket.done:
+            ticket.done = True
+            ticket.base_offset = base_offset
+            ticket.log_start_offset = self.state.log_start_offset
+            self.state.outbox.after_append.append(ticket)
 
     def settle(self, index: LogIndex, enough: bool) -> list[CommandItem]:
         """Entries up to `index` are committed and applied: answer whoever waits for them.

@@ -71,6 +71,32 @@ def test_acks_1_answers_a_copy_of_what_is_in_the_log_at_once_and_acks_all_waits(
     assert driver.ranges() == [(7, 0)]
 
 
+@pytest.mark.parametrize("original_acks", [-1, 1])
+@pytest.mark.parametrize("acks", [0, 1])
+def test_a_copy_that_came_before_its_originals_place_is_answered_with_it(
+    driver, original_acks, acks
+):
+    """Both came in one turn: the copy waited for the commit, though its client asked for less."""
+    original = driver.produce(7, 0, acks=original_acks)
+    copy, slow = driver.produce(7, 0, acks=acks), driver.produce(7, 0)
+    assert driver.answered() == []
+    driver.propose()
+    assert driver.machine.outbox.now == []
+    assert copy in driver.machine.outbox.after_append
+    assert set(driver.answered()) == {copy} | ({original} if original_acks == 1 else set())
+    assert (*outcome(copy), copy.log_start_offset) == (NONE, 0, 0)
+    driver.commit()
+    assert set(driver.answered()) == {slow} | ({original} if original_acks == -1 else set())
+    assert driver.ranges() == [(7, 0)]
+
+
+def test_a_copy_of_what_never_gets_its_place_shares_the_refusal(driver):
+    original, copy = driver.produce(7, 0, acks=1), driver.produce(7, 0, acks=1)
+    driver.propose(refuse=True)
+    assert set(driver.answered()) == {original, copy}
+    assert outcome(original) == outcome(copy) == (ELSEWHERE, -1)
+
+
 # ---- time limits
 
 
