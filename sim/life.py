@@ -147,6 +147,10 @@ class SimClockwork:
         alarm.set()
         return alarm.cancel
 
+    def when_shown(self, when: Micros, call: Callable[[], None]) -> None:
+        """Enter the node when its clock shows `when`, should its rate stay as it is."""
+        self._kernel.at(self._clock.when(when), self._life.enter, call)
+
     def work(self, work: Callable[[], None], ended: Callable[[str | None], None]) -> Work:
         """A sync: ends when the disk says so."""
         life = self._life
@@ -182,9 +186,7 @@ class _Alarm:
 
     def set(self) -> None:
         """Ring when the clock shows the time, as far as can be said now."""
-        clockwork = self._clockwork
-        at = clockwork._clock.when(self._when)  # noqa: SLF001 - two halves of one thing
-        clockwork._kernel.at(at, clockwork._life.enter, self._ring)  # noqa: SLF001
+        self._clockwork.when_shown(self._when, self._ring)
 
     def cancel(self) -> None:
         """It will not ring."""

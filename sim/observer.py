@@ -33,6 +33,7 @@ _PRIME = 0x9E3779B97F4A7C15
 _MASK = (1 << 63) - 1
 """Chains fit a signed 64-bit column."""
 CONTROLLER_PARTITION = -1
+_NOBODY: tuple[int | None, int | None, int | None, int | None] = (None, None, None, None)
 
 
 class Seen(NamedTuple):
@@ -82,12 +83,12 @@ class LogView:
             who = identity(payload)
             mark, off = payload.crc, payload.base_offset
             next_off = payload.last_offset + 1
-            told = (None, None, None, None) if who is None else who
+            pid, epoch, seq, seq_last = _NOBODY if who is None else who
         else:
             mark, off, next_off = crc32c(cast(bytes, payload)), None, before.next_off
-            told = (None, None, None, None)
+            pid, epoch, seq, seq_last = _NOBODY
         chain = (before.chain * _PRIME ^ entry.term << 40 ^ mark << 3 ^ entry.kind) & _MASK
-        seen = Seen(entry.term, off, *told, chain, next_off)
+        seen = Seen(entry.term, off, pid, epoch, seq, seq_last, chain, next_off)
         self.entries.append(seen)
         return seen
 
@@ -220,7 +221,7 @@ class Observer:
                 quorum=majority(len(core.voters)),
             )
         for index in range(max(view.applied, view.first - 1) + 1, replica.applied + 1):
-            self._entry_row("apply", life, group, index, None)
+            self.entry_row("apply", life, group, index, None)
         view.applied = replica.applied
         if partition is not None and partition.table.applied_index <= replica.applied:
             add(
@@ -232,9 +233,10 @@ class Observer:
                 state_hash=partition.table.digest() >> 1,
             )
 
-    def _entry_row(
+    def entry_row(
         self, kind: str, life: Life, group: GroupId, index: LogIndex, aux: int | None
     ) -> None:
+        """A row about one entry, *append* or *apply*."""
         seen = self.view(life.node_id, group).at(index)
         self.history.add(
             kind,
@@ -287,7 +289,7 @@ class LogWatch:
             seen = view.extend(entry)
             self._observer.remember(write.group, entry.index, seen)
             leads = int(role is Role.LEADER)
-            self._observer._entry_row("append", self._life, write.group, entry.index, leads)  # noqa: SLF001
+            self._observer.entry_row("append", self._life, write.group, entry.index, leads)
         if write.compact_to and not write.reset:
             view.compact(write.compact_to)
 

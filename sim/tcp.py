@@ -76,6 +76,10 @@ class Connection:
 
     # ---- the client
 
+    def dial(self, reach: Callable[[Connection], None]) -> None:
+        """Have `reach` called when the node hears of it; requests arrive behind that."""
+        self._requests_until = self._later(0, reach, self)
+
     def send(self, request: Any) -> None:
         """Send a request."""
         if not self.open:
@@ -201,7 +205,7 @@ class ClientNetwork:
         connection = Connection(self, client, node, on_answer, on_closed)
         self.connections = [each for each in self.connections if each.open]
         self.connections.append(connection)
-        connection._requests_until = connection._later(0, self._reach, connection)  # noqa: SLF001
+        connection.dial(self._reach)
         return connection
 
     def _reach(self, connection: Connection) -> None:
