@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ottla.broker.commands import (
+    ANY_EPOCH,
     EpochEndTicket,
     FetchTicket,
     ListOffsetsTicket,
@@ -62,7 +63,7 @@ class Reads:
 
     def _epoch_error(self, claimed: Term) -> ErrorCode:
         """A client that names a leader epoch must name this one (KIP-320); -1 names none."""
-        if claimed < 0 or claimed == self.state.term:
+        if claimed in {ANY_EPOCH, self.state.term}:
             return ErrorCode.NONE
         if claimed > self.state.term:
             return ErrorCode.UNKNOWN_LEADER_EPOCH
@@ -112,7 +113,9 @@ class Reads:
 
     def _epoch_end(self, ticket: EpochEndTicket) -> None:
         state = self.state
-        ticket.end = state.index.end_offset_for_epoch(ticket.epoch, state.index.next_offset)
+        ticket.end = state.index.end_offset_for_epoch(
+            ticket.epoch, state.index.next_offset, state.log_start_offset
+        )
 
     def _watch(self, ticket: WatchTicket) -> None:
         if self.state.high_watermark > ticket.beyond:

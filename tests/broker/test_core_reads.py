@@ -146,6 +146,7 @@ def test_an_offset_between_high_watermark_and_log_end_is_in_range_and_empty(driv
         (-1, NONE),
         (1, NONE),
         (0, ErrorCode.FENCED_LEADER_EPOCH),
+        (-2, ErrorCode.FENCED_LEADER_EPOCH),
         (2, ErrorCode.UNKNOWN_LEADER_EPOCH),
     ],
 )
