@@ -27,6 +27,11 @@ from ottla.raft.types import LogIndex, Micros, NodeId
 
 ANY_EPOCH: Term = -1
 """The client did not say which leader epoch it believes in."""
+CONSUMER = -1
+"""Replica id of a client that is no replica: it sees what is committed."""
+DEBUGGER = -2
+"""Replica id of a client that wants to see this replica's own log, whoever leads (Kafka's
+DEBUGGING_REPLICA_ID)."""
 
 
 class Ticket:
@@ -152,10 +157,12 @@ class ListOffsetsTicket(Ticket):
 
     For a time (or -3) the answer names the candidate batch, `index`; the driver looks inside it,
     no deeper than `log_start_offset`. When a header promised a time that no record has, the driver
-    asks again with `behind` set to that index.
+    asks again with `behind` set to that index. `asker` is the replica id of the client: for all but
+    a `CONSUMER` latest is the log end.
     """
 
     __slots__ = (
+        "asker",
         "behind",
         "current_leader_epoch",
         "index",
@@ -176,6 +183,7 @@ class ListOffsetsTicket(Ticket):
         super().__init__(on_done, deadline, owner)
         self.timestamp = timestamp
         self.current_leader_epoch = current_leader_epoch
+        self.asker = CONSUMER
         self.behind: LogIndex = 0
         # The answer.
         self.offset: Offset = NO_OFFSET

@@ -13,6 +13,8 @@ from collections.abc import Iterable
 
 from ottla.broker.commands import (
     ANY_EPOCH,
+    CONSUMER,
+    DEBUGGER,
     EpochEndTicket,
     FetchTicket,
     ListOffsetsTicket,
@@ -41,7 +43,9 @@ class Reads:
 
     def submit(self, ticket: ReadTicket) -> None:
         """Answer a read, or keep it until it can be answered."""
-        if not self.state.leading:
+        if isinstance(ticket, ListOffsetsTicket) and ticket.asker == DEBUGGER:
+            self._serve(ticket)
+        elif not self.state.leading:
             self.state.not_leader(ticket)
         elif not self.state.synced:
             self._awaiting_sync.append(ticket)
@@ -87,7 +91,8 @@ class Reads:
         ticket.leader_epoch = state.term
         ticket.log_start_offset = state.log_start_offset
         if ticket.timestamp == LATEST_TIMESTAMP:
-            ticket.offset = state.high_watermark
+            consumer = ticket.asker == CONSUMER
+            ticket.offset = state.high_watermark if consumer else state.index.next_offset
         elif ticket.timestamp == EARLIEST_TIMESTAMP:
             ticket.offset = state.log_start_offset
             ticket.leader_epoch = self._epoch_at(ticket.offset)
