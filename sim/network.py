@@ -10,7 +10,7 @@ A *link* is one direction between two nodes. What is cut loses what is sent and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, TypeAlias
 
 from ottla.broker.control_client import ControlRequest, ControlResponse
@@ -156,11 +156,12 @@ class SimNetwork:
         for name in links:
             self.links[name].cut = True
 
-    def mend(self) -> None:
-        """No link is cut or clogged any more."""
+    def mend(self, nodes: Collection[NodeId]) -> None:
+        """No link between these nodes is cut or clogged any more."""
         for name in self.links:
-            self.links[name].cut = False
-            self.release(name)
+            if name[0] in nodes and name[1] in nodes:
+                self.links[name].cut = False
+                self.release(name)
 
     def clog(self, name: LinkName) -> None:
         """Keep everything on this link until `release`."""

@@ -7,7 +7,7 @@ synced, an old disk, an id given out twice) marks the run as *weakened* and says
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from ottla.broker.counters import Counters
@@ -221,17 +221,21 @@ class World:
 
     # ---- the end of all faults
 
-    def heal(self) -> None:
-        """Everything works again: links, paths, disks; the dead start, the frozen go on."""
-        self.history.add("phase", code="heal")
+    def heal(self, core: Collection[NodeId]) -> None:
+        """What these nodes are and have between them works again, and clients reach everybody.
+
+        Nothing new goes wrong anywhere. What else is broken stays as it is, for good or until it
+        is healed too: a dead node stays dead, a link that is cut stays cut.
+        """
         self.points.clear()
         self.quiet(now=True)
         self.network.filters.clear()
-        self.network.mend()
+        self.network.mend(core)
         self.clients.mend()
         for node in self.nodes:
-            self.disks[node].stalled_until = 0
-            if node not in self.lives:
-                self.start(node)
-            else:
+            if node in core:
+                self.disks[node].stalled_until = 0
+                if node not in self.lives and not self.start(node):
+                    continue
+                self.lives[node].clockwork.slowness = 1
                 self.thaw(node)
