@@ -45,7 +45,16 @@ from ottla.idempotency.table import ProducerTable
 from ottla.log.offset_index import IndexState, OffsetIndex
 from ottla.log.record_batch import identity
 from ottla.log.types import EpochStart, RecordBatch
-from ottla.raft.types import Entry, EntryKind, LogIndex, Micros, NodeId, Snapshot, Term
+from ottla.raft.types import (
+    NO_NODE,
+    Entry,
+    EntryKind,
+    LogIndex,
+    Micros,
+    NodeId,
+    Snapshot,
+    Term,
+)
 
 SNAPSHOT_VERSION = 1
 EXPIRY_CHECKS_PER_PERIOD = 4
@@ -253,7 +262,7 @@ class Partition:
 
     def leading(self, term: Term, term_start: LogIndex, now: Micros) -> None:
         """This node leads `term`; it serves once entry `term_start` is applied."""
-        self.stop_leading()
+        self._stop_leading()
         state = self.state
         state.leading, state.leader, state.term = True, self.settings.node, term
         state.term_start = term_start
@@ -264,9 +273,14 @@ class Partition:
         """This node follows `leader` (0: nobody known)."""
         self.settings.counters.step_downs += self.state.leading
         self.state.leader, self.state.term = leader, term
-        self.stop_leading()
+        self._stop_leading()
 
-    def stop_leading(self) -> None:
+    def close(self) -> None:
+        """The replica ends with its node, or its topic: that is no step-down."""
+        self.state.leader = NO_NODE
+        self._stop_leading()
+
+    def _stop_leading(self) -> None:
         """Serve nobody any more: who waits is told to go elsewhere, speculation vanishes."""
         state = self.state
         was_leading, state.leading, state.synced = state.leading, False, False

@@ -26,7 +26,6 @@ from ottla.raft.messages import AppendReply, Heartbeat, HeartbeatReply, Message
 from ottla.raft.ready import BarrierOutcome, Ready, SoftState
 from ottla.raft.roles import Role
 from ottla.raft.types import (
-    NO_NODE,
     AppendRange,
     Entry,
     GroupId,
@@ -100,13 +99,14 @@ class Replica:
     def close(self, now: Micros) -> list[Ticket]:
         """The node ends: every ticket in here is answered NOT_LEADER_OR_FOLLOWER, fate unknown."""
         machine = self.machine
-        machine.not_leading(NO_NODE, self.core.term, now)
-        for item in self._inbox:
-            if isinstance(item, Ticket):
+        machine.close()
+        inbox, self._inbox = self._inbox, []
+        for item in inbox:
+            if isinstance(item, Ticket) and not item.done:
                 machine.submit(item, now)
-        self._inbox = []
         outbox = machine.outbox
-        answers, outbox.now = [*outbox.now, *outbox.after_append], []
+        answers = [*outbox.now, *outbox.after_append]
+        outbox.now, outbox.after_append = [], []
         return answers
 
     def deadline(self) -> Micros | None:
@@ -132,16 +132,11 @@ class Replica:
         effects = Effects(self.group)
         core, machine = self.core, self.machine
         inbox, self._inbox = self._inbox, []
-        for item in inbox:
-            if isinstance(item, Ticket):
-                machine.submit(item, now)
-                self._due = min(self._due, item.deadline)
-            elif isinstance(item, EntriesRead):
-                self._apply_read(item, now)
-            else:
-                core.step(item, now)
-                if item.__class__ is AppendReply and item.success:
-                    self._note_progress(item, now)
+        try:
+            self._take_in(inbox, now)
+        except Exception:
+            self._inbox = inbox  # whoever closes this replica finds who still waits
+            raise
         due = self._due <= now
         if due:
             self._due = 0
@@ -159,6 +154,19 @@ class Replica:
         if outbox.now or outbox.after_append or outbox.enqueued:
             self._hand_over(effects)
         return effects
+
+    def _take_in(self, inbox: Sequence[Input], now: Micros) -> None:
+        core, machine = self.core, self.machine
+        for item in inbox:
+            if isinstance(item, Ticket):
+                machine.submit(item, now)
+                self._due = min(self._due, item.deadline)
+            elif isinstance(item, EntriesRead):
+                self._apply_read(item, now)
+            else:
+                core.step(item, now)
+                if item.__class__ is AppendReply and item.success:
+                    self._note_progress(item, now)
 
     def _note_progress(self, reply: AppendReply, now: Micros) -> None:
         """A follower's answer counts for the in-sync rule only if the core believes it too: not

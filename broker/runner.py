@@ -1,8 +1,7 @@
-"""`Runner`: carries out the effects of one node's replicas. One of exactly two drivers.
+"""`Runner`: carries out the effects of one node's replicas, by whatever clockwork it is handed.
 
 Everything a node does to the outside world on behalf of its replicas happens here: appending to the
-store, sending messages, answering tickets, reading entries. (The other driver is the
-simulator's kernel.) The runner decides nothing; it may only be late.
+store, sending messages, answering tickets, reading entries.
 
 **A pump** lets every replica that has something to do take its turn, then performs all their
 effects together: one `LogStore.append`, then the messages and answers that need no disk, then one
@@ -29,10 +28,7 @@ from ottla.broker.seat import Seat, Turn
 from ottla.broker.syncing import Syncer
 from ottla.log.errors import StoreError
 from ottla.log.store import LogStore, Write
-from ottla.raft.messages import (
-    Message,
-    RequestVote,
-)
+from ottla.raft.messages import Message, RequestVote
 from ottla.raft.roles import Role
 from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId, Term
 
@@ -93,7 +89,7 @@ class Runner:
             config,
             clockwork=clockwork,
             on_durable=self._durable,
-            on_failed=self._stop,
+            on_failed=self.broken,
         )
 
     # --- replicas -----------------------------------------------------------------------------
@@ -113,11 +109,9 @@ class Runner:
             self.lookout.forget(group)
             self.beats.forget(group)
             self.beats.term_moved(group)
-            seat.gone = True
             if seat.dirty:
                 self._dirty.remove(seat)
-                seat.dirty = False
-            self._answer(seat.replica.close(self._now()))
+            self._close(seat)
 
     def submit(self, seat: Seat, item: Ticket | EntriesRead | Message) -> None:
         """Put something into a replica's inbox and see that it gets its turn."""
@@ -128,7 +122,7 @@ class Runner:
     def wake(self, seat: Seat) -> None:
         """See that this replica gets a turn soon; one that is gone only answers."""
         if seat.gone:
-            self._answer(seat.replica.close(self._now()))
+            self._close(seat)
         elif not seat.dirty:
             seat.dirty = True
             self._dirty.append(seat)
@@ -155,9 +149,19 @@ class Runner:
         self._marked = False
         if self.paused or self._closed:
             return
-        dirty, self._dirty = self._dirty, []
         now = self._now()
         taken: list[Turn] = []
+        try:
+            self._take_turns(taken, now)
+        except Exception:
+            self._refuse(taken)
+            raise
+        self.syncer.poll()
+        if not self._closed:
+            self._look_around(taken, now)
+
+    def _take_turns(self, taken: list[Turn], now: Micros) -> None:
+        dirty, self._dirty = self._dirty, []
         writes: list[Write] = []
         for seat in dirty:
             seat.dirty = False
@@ -169,16 +173,9 @@ class Runner:
                 writes.extend(effects.writes)
         self.turns += len(dirty)
         if writes:
-            try:
-                self.store.append(writes)
-            except StoreError as error:
-                self._fail(error, taken)
-                return
+            self.store.append(writes)
         for turn in taken:
             self._perform(turn)
-        self.syncer.poll()
-        if not self._closed:
-            self._look_around(taken, now)
 
     def _look_around(self, taken: Sequence[Turn], now: Micros) -> None:
         """Tell the rest of the node what these turns changed, and when to wake for them again."""
@@ -196,9 +193,11 @@ class Runner:
             if staged.on_enqueued is not None:
                 staged.on_enqueued(staged)
         if effects.answers:
-            self._answer(effects.answers)
+            tickets, effects.answers = effects.answers, ()
+            self._answer(tickets)
         if effects.answers_after_append:
-            self._answer(effects.answers_after_append)
+            tickets, effects.answers_after_append = effects.answers_after_append, ()
+            self._answer(tickets)
         if effects.writes or effects.messages_after:
             self.syncer.add(turn)
         if effects.read is not None:
@@ -284,7 +283,12 @@ class Runner:
         if self.paused:
             self._unsaid.extend(covered)
             return
-        now = self._now()
+        try:
+            self._echo(covered, self._now())
+        except Exception as error:  # noqa: BLE001 - a sync ends with nobody above to notice
+            self.broken(error)
+
+    def _echo(self, covered: Sequence[Turn], now: Micros) -> None:
         for turn in covered:
             effects = turn.effects
             for message in effects.messages_after:
@@ -294,28 +298,23 @@ class Runner:
                 if turn.seat.replica.synced(index, term, now):
                     self.wake(turn.seat)
 
-    def _fail(self, error: StoreError, turns: Sequence[Turn]) -> None:
-        """The store refused these turns: nothing in them may be called done (mission-R5)."""
+    def _refuse(self, turns: Sequence[Turn]) -> None:
+        """The store, or an invariant, failed amid these turns: what they have not answered yet may
+        not be called done (mission-R5)."""
         for turn in turns:
             tickets = (*turn.effects.answers, *turn.effects.answers_after_append)
             for ticket in tickets:
                 if isinstance(ticket, ProduceTicket):
                     ticket.error = ErrorCode.KAFKA_STORAGE_ERROR
             self._answer(tickets)
-        self._stop(error)
-
-    def _stop(self, error: StoreError) -> None:
-        """The store is gone. What was answered is answered; who still waits hears of the stop."""
-        log.error("node %d stops: %s", self.node, error)
-        self.failed = error
-        self.on_failed(error)
 
     def broken(self, error: Exception) -> None:
-        """An invariant of this node does not hold: it stops, the others go on without it."""
+        """The store is gone, or an invariant does not hold: this node stops, the others go on. What
+        was answered is answered; who still waits hears of the stop."""
         if isinstance(error, StoreError):
-            self._stop(error)
-            return
-        log.critical("node %d stops, this is a bug of Ottla", self.node, exc_info=error)
+            log.error("node %d stops: %s", self.node, error)
+        else:
+            log.critical("node %d stops, this is a bug of Ottla", self.node, exc_info=error)
         self.failed = error
         self.on_failed(error)
 
@@ -364,6 +363,14 @@ class Runner:
 
     # --- ends ---------------------------------------------------------------------------------
 
+    def _close(self, seat: Seat) -> None:
+        """No turns any more: answer who waits, as well as a replica that may be broken can."""
+        seat.gone, seat.dirty = True, False
+        try:
+            self._answer(seat.replica.close(self._now()))
+        except Exception:
+            log.exception("node %d: group %d does not end cleanly", self.node, seat.group)
+
     def pause(self) -> None:
         """Stop doing anything, as a process that is stopped by its operating system."""
         self.paused = True
@@ -384,9 +391,9 @@ class Runner:
     def close(self) -> None:
         """Stop for good and tell whoever still waits; the store is the caller's to close."""
         self._closed = True
-        now = self._now()
+        self._dirty = []
         for seat in self.seats.values():
-            self._answer(seat.replica.close(now))
+            self._close(seat)
         self.syncer.close()
         if self._alarm is not None:
             self._alarm()
