@@ -32,7 +32,7 @@ the last one meant (inclusive), `off` counts records from 0, `seq` is a producer
 | snapshot | node | ends in `log_index`: `code` (2), `off` the log start, `state_hash aux` |
 | answer | node | a produce ticket is answered: `client op pid epoch seq seq_last off acks code` |
 | start | node | a new life (`inc`) begins on its disk with `term`; `log_index` its log's end (3) |
-| crash | node | a life ends (3): `code` where; `aux` appends lost; `log_index`, `off` what is left |
+| crash | node | a life ends (3): `code` where; `aux` appends lost; `log_index off` what is left |
 | pause, resume | node | the process is stopped, goes on |
 | fault | nemesis | anything done on purpose: `code` says it in words |
 | phase | run | `code`: load, heal, settle, done, excused (4) |
