@@ -54,10 +54,14 @@ class Ending:
         """The first phase. Raises `NotLive`."""
         world = self.world
         self.core = self._choose_core()
-        world.history.add("phase", code=f"heal {list(self.core)}")
+        for node in self.core:
+            world.history.add("phase", code="heal", node=node)
         self.clients.stop_faults()
         world.heal(self.core)
         served = [each for each in range(world.config.partitions) if self._has_quorum(each)]
+        for partition in range(world.config.partitions):
+            if partition not in served:
+                world.history.add("phase", code="excused", partition=partition)
         self._await(lambda: all(world.leader(each) is not None for each in served), "leaders")
         if not self.unavoidable:
             self._await(self.clients.idle, "answers for all that clients wait for")
@@ -69,6 +73,9 @@ class Ending:
         """The second phase. Raises `NotLive`."""
         world = self.world
         world.history.add("phase", code="settle")
+        for node in world.nodes:
+            if node not in self.core:
+                world.history.add("phase", code="heal", node=node)
         world.heal(world.nodes)
         partitions = range(world.config.partitions)
         self._await(world.all_lead, "leaders everywhere")

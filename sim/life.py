@@ -253,5 +253,6 @@ class _Transport:
         """Send one message."""
         life = self._life
         life.point("send", message)
+        life.world.observer.said(life, message)
         life.world.network.send(sender, to, message)
         life.point("sent", message)

@@ -3,111 +3,33 @@
 It looks from outside: at what a store was given and when that became durable, at roles and commit
 indexes after a turn. Nothing in the broker knows that it is watched, and nothing here decides.
 
-For each node and group it keeps a `LogView`: what stands in that log, with the chain of hashes over
-it. A view belongs to the disk, so it goes on through lives; a crash cuts it to what survived.
+For each node and group it keeps a `LogView`.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, cast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ottla.broker.controller import CONTROLLER_GROUP
 from ottla.broker.partition import Partition
 from ottla.broker.seat import Seat
-from ottla.log.checksum import crc32c
-from ottla.log.memory_store import MemorySyncJob
-from ottla.log.record_batch import identity
-from ottla.log.store import SyncJob, Write
-from ottla.log.types import Offset, RecordBatch
+from ottla.log.record_batch import SEQUENCE_MASK
+from ottla.log.records import records_of
+from ottla.log.types import RecordBatch
+from ottla.raft.messages import RequestVote, VoteReply
 from ottla.raft.quorum import majority
 from ottla.raft.roles import Role
-from ottla.raft.types import NO_NODE, Entry, GroupId, LogIndex, NodeId, Term
+from ottla.raft.types import GroupId, LogIndex, NodeId, Term
+from ottla.sim.log_view import LogView, Seen
+from ottla.sim.log_watch import LogWatch
 
 if TYPE_CHECKING:
     from ottla.sim.history import History
     from ottla.sim.life import Life
+    from ottla.sim.world import World
 
-_PRIME = 0x9E3779B97F4A7C15
-_MASK = (1 << 63) - 1
-"""Chains fit a signed 64-bit column."""
 CONTROLLER_PARTITION = -1
-_NOBODY: tuple[int | None, int | None, int | None, int | None] = (None, None, None, None)
-
-
-class Seen(NamedTuple):
-    """One entry as the history tells it."""
-
-    term: Term
-    off: Offset | None
-    pid: int | None
-    epoch: int | None
-    seq: int | None
-    seq_last: int | None
-    chain: int
-    next_off: Offset
-
-
-class LogView:
-    """What stands in one node's log of one group; `entries[i]` has index `first + i`."""
-
-    __slots__ = ("applied", "base", "commit", "entries", "first", "led", "term", "vote")
-
-    def __init__(self) -> None:
-        self.first: LogIndex = 1
-        self.entries: list[Seen] = []
-        self.base = Seen(0, None, None, None, None, None, 0, 0)
-        """Stands for everything before `first`."""
-        self.term: Term = 0
-        self.vote: NodeId = NO_NODE
-        self.led: Term = 0
-        """Latest term in which it was seen to lead."""
-        self.commit: LogIndex = 0
-        self.applied: LogIndex = 0
-
-    @property
-    def last(self) -> LogIndex:
-        """Index of the last entry."""
-        return self.first + len(self.entries) - 1
-
-    def at(self, index: LogIndex) -> Seen:
-        """The entry at `index`, or what stands for all before the first."""
-        return self.entries[index - self.first] if index >= self.first else self.base
-
-    def extend(self, entry: Entry) -> Seen:
-        """One more entry at the end."""
-        before = self.entries[-1] if self.entries else self.base
-        payload = entry.payload
-        if isinstance(payload, RecordBatch):
-            who = identity(payload)
-            mark, off = payload.crc, payload.base_offset
-            next_off = payload.last_offset + 1
-            pid, epoch, seq, seq_last = _NOBODY if who is None else who
-        else:
-            mark, off, next_off = crc32c(cast(bytes, payload)), None, before.next_off
-            pid, epoch, seq, seq_last = _NOBODY
-        chain = (before.chain * _PRIME ^ entry.term << 40 ^ mark << 3 ^ entry.kind) & _MASK
-        seen = Seen(entry.term, off, pid, epoch, seq, seq_last, chain, next_off)
-        self.entries.append(seen)
-        return seen
-
-    def cut(self, index: LogIndex) -> None:
-        """Entries from `index` on are gone."""
-        del self.entries[max(0, index - self.first) :]
-
-    def compact(self, index: LogIndex) -> None:
-        """Entries up to `index` are gone from the log, but stay what they were."""
-        if index >= self.first:
-            self.base = self.at(index)
-            del self.entries[: index + 1 - self.first]
-            self.first = index + 1
-
-    def reset(self, index: LogIndex, base: Seen) -> None:
-        """A snapshot that ends in `index` replaces everything."""
-        self.entries.clear()
-        self.first, self.base = index + 1, base
-        self.commit = self.applied = max(self.applied, index)
 
 
 class Observer:
@@ -176,12 +98,14 @@ class Observer:
         """A life ended; what its disk still holds is told by log."""
         images = life.world.disks[life.node_id].medium.images
         for group, image in sorted(images.items()):
+            view = self.view(life.node_id, group)
             self.history.add(
                 "crash",
                 node=life.node_id,
                 inc=life.inc,
                 partition=self.partitions[group],
                 log_index=image.last_index,
+                off=view.at(min(image.last_index, view.last)).next_off,
                 code=code,
                 aux=lost,
             )
@@ -222,6 +146,8 @@ class Observer:
             )
         for index in range(max(view.applied, view.first - 1) + 1, replica.applied + 1):
             self.entry_row("apply", life, group, index, None)
+            for pid in view.at(index).expires:
+                add("expire", node=node, inc=inc, partition=number, log_index=index, pid=pid)
         view.applied = replica.applied
         if partition is not None and partition.table.applied_index <= replica.applied:
             add(
@@ -232,6 +158,36 @@ class Observer:
                 log_index=replica.applied,
                 state_hash=partition.table.digest() >> 1,
             )
+
+    def said(self, life: Life, message: object) -> None:
+        """A message leaves a node: a vote that it carries can be counted from here on."""
+        if isinstance(message, VoteReply):
+            candidate = message.to if message.granted and not message.pre else None
+        elif isinstance(message, RequestVote):
+            candidate = None if message.pre else message.sender
+        else:
+            return
+        if candidate is not None and self.knows(life, message.group):
+            self.history.add(
+                "vote",
+                node=life.node_id,
+                inc=life.inc,
+                partition=self.partitions[message.group],
+                term=message.term,
+                cand=candidate,
+                aux=1,
+            )
+
+    def final(self, world: World) -> None:
+        """What stands in every log at the end, record by record."""
+        for (node, group), view in sorted(self.views.items()):
+            partition = self.partitions[group]
+            if partition >= 0 and node in world.lives:
+                for columns, index in _records(world.lives[node], group, view):
+                    committed = int(index <= view.commit)
+                    self.history.add(
+                        "final", node=node, partition=partition, aux=committed, **columns
+                    )
 
     def entry_row(
         self, kind: str, life: Life, group: GroupId, index: LogIndex, aux: int | None
@@ -255,99 +211,26 @@ class Observer:
         )
 
 
-class LogWatch:
-    """Watches one life's store: what it was given, and when that became durable."""
-
-    def __init__(self, observer: Observer, life: Life):
-        self._observer = observer
-        self._life = life
-        self._unsynced: deque[tuple[int, GroupId, LogIndex, Seen]] = deque()
-        """Ends of logs by the number of the append that made them."""
-
-    def appended(self, writes: Sequence[Write]) -> None:
-        """The store took these writes."""
-        life = self._life
-        medium = life.world.disks[life.node_id].medium
-        number = medium.synced_appends + len(medium.undo)
-        for write in writes:
-            if not write.delete and self._observer.knows(life, write.group):
-                view = self._observer.view(life.node_id, write.group)
-                self._written(view, write)
-                self._unsynced.append((number, write.group, view.last, view.at(view.last)))
-
-    def _written(self, view: LogView, write: Write) -> None:
-        self._promises(view, write)
-        seat = self._seat(write.group)
-        role = None if seat is None else seat.replica.core.role
-        if write.reset:
-            self._installed(view, write)
-        if (write.truncate or write.entries) and write.first <= view.last:
-            self._truncated(view, write, role)
-        if role is Role.LEADER and seat is not None and seat.replica.core.term > view.led:
-            self._leads(view, write.group, seat)
-        for entry in write.entries:
-            seen = view.extend(entry)
-            self._observer.remember(write.group, entry.index, seen)
-            leads = int(role is Role.LEADER)
-            self._observer.entry_row("append", self._life, write.group, entry.index, leads)
-        if write.compact_to and not write.reset:
-            view.compact(write.compact_to)
-
-    def _seat(self, group: GroupId) -> Seat | None:
-        node = getattr(self._life, "node", None)  # the store is made before the node
-        return None if node is None else node.runner.seats.get(group)
-
-    def _add(self, kind: str, group: GroupId, **columns: int | str | None) -> None:
-        life, observer = self._life, self._observer
-        number = observer.partitions[group]
-        observer.history.add(kind, node=life.node_id, inc=life.inc, partition=number, **columns)
-
-    def _promises(self, view: LogView, write: Write) -> None:
-        """Term and vote as written."""
-        hard_state = write.hard_state
-        if hard_state is None:
-            return
-        if hard_state.term != view.term:
-            self._add("term", write.group, term=hard_state.term)
-        if hard_state.vote != NO_NODE and (hard_state.term, hard_state.vote) != (
-            view.term,
-            view.vote,
-        ):
-            self._add("vote", write.group, term=hard_state.term, cand=hard_state.vote)
-        view.term, view.vote = hard_state.term, hard_state.vote
-
-    def _installed(self, view: LogView, write: Write) -> None:
-        assert write.snapshot is not None, "a reset has a snapshot"
-        meta = write.snapshot.meta
-        view.reset(meta.index, self._observer.seen_at(write.group, meta.index, meta.term))
-        self._add("snapshot", write.group, log_index=meta.index, term=meta.term)
-
-    def _truncated(self, view: LogView, write: Write, role: Role | None) -> None:
-        letter = "F" if role is None else role.name[0]
-        self._add("truncate", write.group, log_index=write.first, code=letter, aux=view.commit)
-        view.cut(write.first)
-
-    def _leads(self, view: LogView, group: GroupId, seat: Seat) -> None:
-        core = seat.replica.core
-        view.led = core.term
-        start = core.term_start or 0
-        before = view.at(start - 1)
-        self._add("leader", group, term=core.term, log_index=start, chain=before.chain)
-
-    def synced(self, job: SyncJob) -> None:
-        """Everything that the job covers survives from here on."""
-        appends = cast(MemorySyncJob, job).appends
-        unsynced = self._unsynced
-        ends: dict[GroupId, tuple[LogIndex, Seen]] = {}
-        while unsynced and unsynced[0][0] <= appends:
-            _, group, last, seen = unsynced.popleft()
-            ends[group] = (last, seen)
-        for group, (last, seen) in ends.items():
-            self._add(
-                "durable",
-                group,
-                term=seen.term,
-                log_index=last,
-                off=seen.next_off,
-                chain=seen.chain,
+def _records(
+    life: Life, group: GroupId, view: LogView
+) -> Iterator[tuple[dict[str, int | None], LogIndex]]:
+    """Every record of a log, with the index of its entry."""
+    for entry in life.store.scan(group):
+        batch = entry.payload
+        if not isinstance(batch, RecordBatch):
+            continue
+        seen = view.at(entry.index)
+        for delta, record in enumerate(records_of(batch)):
+            seq = None if seen.seq is None else (seen.seq + delta) & SEQUENCE_MASK
+            yield (
+                {
+                    "term": entry.term,
+                    "off": record.offset,
+                    "pid": seen.pid,
+                    "epoch": seen.epoch,
+                    "seq": seq,
+                    "value": int.from_bytes((record.value or b"")[:8], "big"),
+                    "chain": seen.chain,
+                },
+                entry.index,
             )
