@@ -1,4 +1,10 @@
-"""`LogWatch`: watches one life's store, and says what it was given and when that became durable."""
+"""`LogWatch`: watches one life's store, and says what it was given and when that became durable.
+
+A sync covers appends, not entries. By the time it ends, a later append may have truncated what it
+covers; that is on the disk and is nobody's log any more. So a *durable* row speaks of the log as it
+is now: up to where no append behind the sync has cut. A row that said more would let a commit count
+an entry that took the place of the one that was synced (append ABA).
+"""
 
 from __future__ import annotations
 
