@@ -17,6 +17,7 @@ from __future__ import annotations
 import gc
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 from ottla.broker.beats import Beat, BeatAck, BeatBook
@@ -102,7 +103,7 @@ class Node:
         self._hosted: dict[str, list[GroupId]] = {}
         """Groups hosted here, by the topic they are of."""
         self._early: dict[GroupId, deque[Any]] = {}
-        self._held: list[tuple[NodeId, Any]] = []
+        self._held: list[Callable[[], None]] = []  # what waits for `resume`, in order
         self.beats = self._make_beats()
         self.runner = self._make_runner(scheduler)
         self.on_event: Callable[[Node, Seat], None] = _unheard
@@ -147,8 +148,9 @@ class Node:
     def _make_control_client(self) -> ControlClient:
         return ControlClient(
             self.node,
+            self._started,
             now=self.now,
-            call_at=self.call_at,
+            call_at=lambda when, call: self.call_at(when, partial(self._when_awake, call)),
             submit=self._submit_control,
             send=lambda to, message: self._network.send(self.node, to, message),
             leader=lambda: self.runner.seats[CONTROLLER_GROUP].replica.leader,
@@ -217,8 +219,14 @@ class Node:
         if self._caught_up:
             self.server.resume()
         held, self._held = self._held, []
-        for sender, message in held:
-            self._receive(sender, message)
+        for call in held:
+            call()
+
+    def _when_awake(self, call: Callable[[], None]) -> None:
+        if self.runner.paused:
+            self._held.append(call)
+        else:
+            call()
 
     def _store_failed(self, error: Exception) -> None:
         self.failed = error
@@ -235,7 +243,7 @@ class Node:
 
     def _take(self, sender: NodeId, message: Any) -> None:
         if self.runner.paused:
-            self._held.append((sender, message))
+            self._held.append(partial(self._receive, sender, message))
         elif message.__class__ not in _BETWEEN_NODES:
             if not self.runner.receive(message):
                 self._keep_early(message)
@@ -251,8 +259,7 @@ class Node:
     def _keep_early(self, message: Any) -> None:
         """A group that the controller's log has not told this node of yet."""
         if not self.controller_machine.deleted(message.group):
-            waiting = self._early.setdefault(message.group, deque(maxlen=EARLY_MESSAGES))
-            waiting.append(message)
+            self._early.setdefault(message.group, deque(maxlen=EARLY_MESSAGES)).append(message)
 
     # --- what the controller decided ----------------------------------------------------------
 
@@ -275,18 +282,18 @@ class Node:
             topic = machine.topics.get(name)
             if topic is not None:
                 self._host(topic)
-        self.store.append(self.factory.leftovers(machine.deleted))
+        if leftovers := self.factory.leftovers(machine.deleted):
+            self.store.append(leftovers)
 
     def _drop_deleted(self, name: str) -> None:
         """Let go of what this node hosts of a topic of that name, if it is deleted."""
-        groups = self._hosted.get(name, [])
-        gone = [each for each in groups if self.controller_machine.deleted(each)]
-        for group in gone:
-            self.runner.remove(group)
-        self.store.append([Write(group, delete=True) for group in gone])
-        self._hosted[name] = [each for each in groups if each not in gone]
-        if not self._hosted[name]:
+        hosted = self._hosted.get(name, ())
+        gone = [each for each in hosted if self.controller_machine.deleted(each)]
+        if gone:  # all of them: a topic goes with all its partitions
             del self._hosted[name]
+            for group in gone:
+                self.runner.remove(group)
+            self.store.append([Write(group, delete=True) for group in gone])
 
     def _host(self, topic: TopicImage) -> None:
         """Open the replicas of a topic that belong here and are not open yet."""
