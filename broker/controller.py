@@ -161,7 +161,7 @@ class Controller:
     def _admit(self, number: int) -> None:
         """Refuse, answer without the log, or queue one command; the catalog is synced."""
         command = self._open[number].command
-        if command["type"] == "position":
+        if command.get("type") == "position":
             # Who waits until it has applied that much knows all that is decided by now.
             self._open[number].index = self.applied
             self._close(number, Outcome())
