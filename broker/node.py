@@ -1,12 +1,12 @@
 """`Node`: one broker of the cluster, from its disk to its listener.
 
 A node composes what the other modules are: a store, a `Runner` that drives its replicas, the
-replica of the controller group that every node hosts, a `Server` for clients, and the beats that
+replica of the controller group that every node hosts, a `Listener` for clients, and the beats that
 vouch for leaders. It is the `Host` of the request handlers.
 
-Life: `start` reads the store and joins the cluster; `stop` (clean) or `crash` (signal 9: nothing is
-flushed, nothing said) ends it; a new `Node` on the same store is the restart. `pause` and `resume`
-freeze everything in between.
+Life: made, it serves nobody; from `join` on it takes part; `stop` ends it, and what its disk keeps
+is the disk's affair; a new `Node` on the same disk is the restart. `pause` and `resume` freeze
+everything in between.
 
 What the controller's log says is carried out here: after each of its commits the node creates the
 replicas it was given and drops those of deleted topics (`_reconcile`).
@@ -88,7 +88,7 @@ class Node:
         self.now = clockwork.now
         self.wall_ms = clockwork.wall_ms
         self.call_at = clockwork.call_at
-        self.server = listen(self)
+        self.server = self._make_listener(listen)
         self.failed: Exception | None = None
         self._caught_up = False
         """Knows what the controller has decided; until then no client is served."""
@@ -119,6 +119,12 @@ class Node:
     def _patience(self) -> Micros:
         """How long clients of a new life wait at most."""
         return CATCH_UP_TIMEOUTS * self.config.election_timeout_ms * 1000
+
+    def _make_listener(self, listen: Callable[[Host], Listener]) -> Listener:
+        """It serves nobody before `join`, and then only once the catalog is known."""
+        listener = listen(self)
+        listener.pause()
+        return listener
 
     def _make_beats(self) -> BeatBook:
         return BeatBook(
@@ -157,11 +163,6 @@ class Node:
         )
 
     # --- life ---------------------------------------------------------------------------------
-
-    async def start(self, address: str, port: int) -> None:
-        """Listen, and serve nobody yet. Raises `OSError` when the port is in use."""
-        self.server.pause()
-        await self.server.start(address, port)
 
     def join(self) -> None:
         """Take part: from here on messages are heard and elections held.
