@@ -108,6 +108,8 @@ class FetchTicket(Ticket):
         "log_start_offset",
         "max_bytes",
         "offset",
+        "proof_deadline",
+        "proved",
     )
 
     def __init__(
@@ -118,12 +120,18 @@ class FetchTicket(Ticket):
         on_done: Callable[[FetchTicket], None],
         deadline: Micros,
         *,
+        proof_deadline: Micros = 0,
         owner: object = None,
     ):
         super().__init__(on_done, deadline, owner)
         self.offset = offset
         self.max_bytes = max_bytes
         self.current_leader_epoch = current_leader_epoch
+        self.proof_deadline = proof_deadline
+        """Takes the place of an earlier `deadline` while leadership has to be proved: how long that
+        takes has nothing to do with how long the client waits for records."""
+        self.proved = False
+        """This node led when it was asked for after `offset` seemed to lie above the log."""
         # The answer: entries first_index..last_index hold committed records from `offset` on;
         # first_index == 0 when there are none yet.
         self.first_index: LogIndex = 0
@@ -215,7 +223,7 @@ class EpochEndTicket(Ticket):
 class DeleteRecordsTicket(Ticket):
     """Move the log start to `offset` (-1: the high watermark), by a decision in the log."""
 
-    __slots__ = ("index", "log_start_offset", "offset", "term")
+    __slots__ = ("index", "log_start_offset", "offset", "proved", "term")
 
     def __init__(
         self,
@@ -226,6 +234,8 @@ class DeleteRecordsTicket(Ticket):
     ):
         super().__init__(on_done, deadline, owner)
         self.offset = offset
+        self.proved = False
+        """As of a `FetchTicket`, above the high watermark."""
         self.log_start_offset: Offset = NO_OFFSET
         self.term: Term = 0
         self.index: LogIndex = 0

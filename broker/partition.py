@@ -112,13 +112,20 @@ class Partition:
             state.not_leader(ticket)
             return
         offset = state.high_watermark if ticket.offset == -1 else ticket.offset
-        if not 0 <= offset <= state.high_watermark:
+        if offset > state.high_watermark and not ticket.proved:
+            state.barriers.ask(ticket, self._delete_proved)
+        elif not 0 <= offset <= state.high_watermark:
             state.answer(ticket, ErrorCode.OFFSET_OUT_OF_RANGE)
         elif offset <= state.log_start_offset:
             ticket.log_start_offset = state.log_start_offset
             state.answer(ticket, ErrorCode.NONE)
         else:
             self.admission.command(encode_command("delete_records", offset), ticket)
+
+    def _delete_proved(self, ticket: DeleteRecordsTicket) -> None:
+        """Another leader's high watermark is no higher."""
+        ticket.proved = True
+        self._delete_records(ticket)
 
     # --- time ---------------------------------------------------------------------------------
 
@@ -135,13 +142,17 @@ class Partition:
             self.admission.overdue(now)
             self.purgatory.overdue(now)
             self.reads.overdue(now)
+            self.state.barriers.overdue(now)
             self._overdue_from = self._earliest_deadline()
         if self._next_expiry_check is not None and self._next_expiry_check <= now:
             self._expire_idle(now)
 
     def _earliest_deadline(self) -> Micros | None:
         open_tickets = chain(
-            self.admission.open_tickets(), self.purgatory.open_tickets(), self.reads.open_tickets()
+            self.admission.open_tickets(),
+            self.purgatory.open_tickets(),
+            self.reads.open_tickets(),
+            self.state.barriers.open_tickets(),
         )
         return min((each.deadline for each in open_tickets if not each.done), default=None)
 
@@ -173,11 +184,13 @@ class Partition:
 
     def take_barriers(self) -> int:
         """Barriers to start now: each ends in one `barrier_done`."""
-        return self.admission.take_barriers()
+        wanted = self.state.barriers.take()
+        self.settings.counters.barriers += wanted
+        return wanted
 
     def barrier_done(self, confirmed: bool, now: Micros) -> None:
         """The oldest barrier ended."""
-        self.admission.barrier_done(confirmed)
+        self.state.barriers.ended(confirmed)
 
     def appended(self, entries: Sequence[Entry]) -> None:
         """These entries are the tail of the local log now."""
@@ -294,6 +307,7 @@ class Partition:
                 else:
                     state.not_leader(parked)
         self.admission.fail()
+        self.state.barriers.fail()
         self.purgatory.fail()
         self.reads.fail()
 

@@ -58,6 +58,9 @@ class Reads:
         error = self._epoch_error(ticket.current_leader_epoch)
         if error is ErrorCode.NONE:
             if isinstance(ticket, FetchTicket):
+                if ticket.offset > self.state.index.next_offset and not ticket.proved:
+                    self._doubt(ticket)
+                    return
                 error = self._fetch(ticket)
             elif isinstance(ticket, ListOffsetsTicket):
                 self._list_offsets(ticket)
@@ -85,6 +88,15 @@ class Reads:
             ticket.first_index = state.index.index_of(offset)
             ticket.last_index = state.applied
         return ErrorCode.NONE
+
+    def _doubt(self, ticket: FetchTicket) -> None:
+        """An offset above the log may lie in that of a newer leader: prove that there is none."""
+        ticket.deadline = max(ticket.deadline, ticket.proof_deadline)
+        self.state.barriers.ask(ticket, self._proved)
+
+    def _proved(self, ticket: FetchTicket) -> None:
+        ticket.proved = True
+        self.submit(ticket)
 
     def _list_offsets(self, ticket: ListOffsetsTicket) -> None:
         state = self.state

@@ -26,6 +26,7 @@ from typing import Any
 
 from ottla.broker.api.call import Call
 from ottla.broker.api.fetch_answer import PartitionRead, pack
+from ottla.broker.api.rounds import leadership_deadline
 from ottla.broker.codec import millis
 from ottla.broker.commands import ANY_EPOCH, FetchTicket, WatchTicket
 from ottla.broker.errors import ErrorCode
@@ -114,6 +115,7 @@ class _Fetch:
         self.max_bytes: int = request.max_bytes
         self.min_bytes = min(request.min_bytes, self.max_bytes)
         self.deadline = host.now() + max(millis(request.max_wait), 0) * 1000
+        self.proof_deadline = leadership_deadline(host)
         self.parts = [
             _Part(topic.topic, wanted) for topic in request.topics for wanted in topic.partitions
         ]
@@ -140,6 +142,7 @@ class _Fetch:
                 part.epoch,
                 self.decided,
                 self.deadline,
+                proof_deadline=self.proof_deadline,
                 owner=part,
             )
             assert part.replica is not None
