@@ -14,6 +14,18 @@ from ottla.log.types import Offset, ProducerEpoch, ProducerId, RecordBatch, Term
 from ottla.raft.types import Micros, NodeId
 
 
+class ApiVersions(NamedTuple):
+    """What real clients ask first on every connection: does anybody serve there?"""
+
+    number: int
+
+
+class ApiVersionsAnswer(NamedTuple):
+    """Answer to `ApiVersions`."""
+
+    number: int
+
+
 class Produce(NamedTuple):
     """Batches, at most one for a partition. No answer with acks=0 (mission-P1)."""
 
@@ -32,7 +44,9 @@ class ProducedPart(NamedTuple):
     base_offset: Offset
     log_start_offset: Offset
     leader: NodeId
-    """With NOT_LEADER_OR_FOLLOWER: who leads instead, 0 when unknown."""
+    """With NOT_LEADER_OR_FOLLOWER: who leads instead, 0 when unknown (KIP-951)."""
+    leader_epoch: Term
+    """And since which term; -1 when unknown."""
 
 
 class Produced(NamedTuple):
@@ -135,7 +149,15 @@ class ProducerIdAnswer(NamedTuple):
     epoch: ProducerEpoch
 
 
-Request: TypeAlias = Produce | Fetch | ListOffsets | DeleteRecords | Metadata | InitProducerId
+Request: TypeAlias = (
+    ApiVersions | Produce | Fetch | ListOffsets | DeleteRecords | Metadata | InitProducerId
+)
 Answer: TypeAlias = (
-    Produced | Fetched | ListedOffset | DeletedRecords | MetadataAnswer | ProducerIdAnswer
+    ApiVersionsAnswer
+    | Produced
+    | Fetched
+    | ListedOffset
+    | DeletedRecords
+    | MetadataAnswer
+    | ProducerIdAnswer
 )

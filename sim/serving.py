@@ -27,6 +27,8 @@ from ottla.log.record_batch import BatchDefect, read_batch
 from ottla.log.types import NO_OFFSET, RecordBatch
 from ottla.raft.types import EntryKind
 from ottla.sim.requests import (
+    ApiVersions,
+    ApiVersionsAnswer,
     DeletedRecords,
     DeleteRecords,
     Fetch,
@@ -200,7 +202,7 @@ class _Producing:
         for partition, data in request.batches:
             replica, batch = served.replica(partition), read_batch(data)
             if replica is None:
-                self._refuse(partition, self._no_replica(partition))
+                self.parts[partition] = self._no_replica(partition)
             elif isinstance(batch, BatchDefect):
                 self._refuse(partition, DEFECT_CODES[batch])
             else:
@@ -210,20 +212,25 @@ class _Producing:
             served.host.submit(replica, ticket)
         self._finish_if_all()
 
-    def _no_replica(self, partition: int) -> ErrorCode:
-        topic = self.served.host.topics().get(TOPIC)
+    def _no_replica(self, partition: int) -> ProducedPart:
+        host = self.served.host
+        topic = host.topics().get(TOPIC)
         if topic is None or partition >= len(topic.partitions):
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            return ProducedPart(partition, error, NO_OFFSET, NO_OFFSET, 0, -1)
+        image = host.leader(topic.partitions[partition].group)
+        error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return ProducedPart(partition, error, NO_OFFSET, NO_OFFSET, image.leader, image.epoch)
 
     def _refuse(self, partition: int, error: ErrorCode) -> None:
-        self.parts[partition] = ProducedPart(partition, error, NO_OFFSET, NO_OFFSET, 0)
+        self.parts[partition] = ProducedPart(partition, error, NO_OFFSET, NO_OFFSET, 0, -1)
 
     def _done(self, ticket: ProduceTicket) -> None:
         """One partition has its outcome."""
         partition = cast(int, ticket.owner)
+        base, start, leads = ticket.base_offset, ticket.log_start_offset, ticket.leader
         self.parts[partition] = ProducedPart(
-            partition, ticket.error, ticket.base_offset, ticket.log_start_offset, ticket.leader
+            partition, ticket.error, base, start, leads, ticket.leader_epoch
         )
         served, batch = self.served, ticket.batch
         served.life.world.history.add(
@@ -330,6 +337,10 @@ def _fetch(request: Fetch, served: ServedConnection, slot: Slot) -> None:
 # ---- the rest
 
 
+def _api_versions(request: ApiVersions, served: ServedConnection, slot: Slot) -> None:
+    served.answer(slot, ApiVersionsAnswer(request.number))
+
+
 def _list_offsets(request: ListOffsets, served: ServedConnection, slot: Slot) -> None:
     def done(ticket: ListOffsetsTicket) -> None:
         listed = ListedOffset(request.number, request.partition, ticket.error, ticket.offset)
@@ -379,6 +390,7 @@ def _init_producer_id(request: InitProducerId, served: ServedConnection, slot: S
 
 
 _HANDLERS: dict[type, Callable[[Any, ServedConnection, Slot], None]] = {
+    ApiVersions: _api_versions,
     Produce: _produce,
     Fetch: _fetch,
     ListOffsets: _list_offsets,

@@ -104,6 +104,8 @@ class RunConfig:
     """Messages between nodes that take thirty times as long, and are overtaken."""
     reset_ppm: int = 0
     """Requests or answers of clients with which the connection breaks."""
+    restart_ppm: int = 0
+    """Bursts after which a producer is replaced by one with a new id."""
     slow_sync_ppm: int = 0
     """Syncs that take a hundred times as long."""
     fault_every_ms: int = 0
