@@ -238,7 +238,8 @@ class Node:
     def _receive(self, sender: NodeId, message: Any) -> None:
         """A message arrives, in the middle of its sender's turn: what breaks here is this node."""
         try:
-            self._take(sender, message)
+            if message.__class__ in _BETWEEN_NODES or not self.runner.receive(message):
+                self._take(sender, message)
         except Exception as error:  # noqa: BLE001 - whatever it is, the sender goes on
             self.runner.broken(error)
 
@@ -246,8 +247,7 @@ class Node:
         if self.runner.paused:
             self._held.append(partial(self._receive, sender, message))
         elif message.__class__ not in _BETWEEN_NODES:
-            if not self.runner.receive(message):
-                self._keep_early(message)
+            self._keep_early(message)
         elif isinstance(message, Beat):
             self.runner.on_beat(message)
         elif isinstance(message, BeatAck):
