@@ -223,7 +223,7 @@ class EpochEndTicket(Ticket):
 class DeleteRecordsTicket(Ticket):
     """Move the log start to `offset` (-1: the high watermark), by a decision in the log."""
 
-    __slots__ = ("index", "log_start_offset", "offset", "proved", "term")
+    __slots__ = ("log_start_offset", "offset", "proved")
 
     def __init__(
         self,
@@ -237,14 +237,12 @@ class DeleteRecordsTicket(Ticket):
         self.proved = False
         """As of a `FetchTicket`, above the high watermark."""
         self.log_start_offset: Offset = NO_OFFSET
-        self.term: Term = 0
-        self.index: LogIndex = 0
 
 
 class ControlTicket(Ticket):
     """A controller command (`ottla.broker.controller`): answered when it is applied."""
 
-    __slots__ = ("command", "index", "result", "term")
+    __slots__ = ("command", "index", "result")
 
     def __init__(
         self,
@@ -257,5 +255,6 @@ class ControlTicket(Ticket):
         self.command = command
         """msgpack-able: {"type": "create_topic", ...}."""
         self.result: dict[str, Any] = {}
-        self.term: Term = 0
         self.index: LogIndex = 0
+        """Where it stands in the controller's log, 0 when it never entered it; in the answer to a
+        *position*, what is applied."""

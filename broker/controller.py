@@ -220,7 +220,7 @@ class Controller:
                 self._close(number, Outcome(ErrorCode.NOT_CONTROLLER))
             else:
                 ticket = self._open[number]
-                ticket.index, ticket.term = first + place, self._term
+                ticket.index = first + place
                 self._proposed[first + place] = number
 
     def take_barriers(self) -> int:
