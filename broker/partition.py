@@ -352,6 +352,7 @@ class Partition:
         epochs = tuple(EpochStart(*each) for each in epochs)
         state.index.restore(IndexState(last_index, next_offset, epochs))
         self.table.restore(body["producers"], now)
+        self.table.log_written = state.index.next_offset > 0
         state.applied = snapshot.meta.index
         # The log start may lie behind the snapshot's last entry; the command that moved it there
         # is replayed, and until then start <= high watermark <= end must hold.
