@@ -172,7 +172,7 @@ class Runner:
         writes: list[Write] = []
         for seat in dirty:
             seat.dirty = False
-            if seat.trusting:
+            if seat.trusting or seat.look_at <= now:
                 self.lookout.before_turn(seat)
             effects = seat.replica.turn(now)
             taken.append((seat, effects))

@@ -1,7 +1,7 @@
 """How a node ends, cleanly or not: every ticket is answered once, and the other nodes go on.
 
 Expectations from `commands.py` (`on_done` is called exactly once) and mission-K4 (what was called
-done is done). `Ground` is a clockwork that does at once, in order, what a test lets it do.
+done is done).
 """
 
 from __future__ import annotations
@@ -10,90 +10,28 @@ from typing import Any, Never
 
 import pytest
 
+from broker_core_ground import Ground, Lone
 from broker_core_partition import batch
-from broker_core_replicas import NOW, FirstJitter
-from ottla.broker.beats import BeatBook
+from broker_core_replicas import NOW
 from ottla.broker.commands import ProduceTicket
-from ottla.broker.config import ClusterConfig
-from ottla.broker.counters import Counters
 from ottla.broker.errors import ErrorCode
-from ottla.broker.host import TopicImage
 from ottla.broker.partition import Partition
-from ottla.broker.replica_factory import ReplicaFactory
-from ottla.broker.runner import Runner
 from ottla.broker.scheduler import Scheduler
 from ottla.idempotency.mutex import ProducerMutex
 from ottla.log.errors import StoreError
-from ottla.log.memory_store import MemoryDisk, MemoryStore
 from ottla.raft.core import RaftCore
 
 ELSEWHERE = ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-class Ground:
-    """Clockwork and network of one node."""
+class Rig(Lone):
+    """Two groups of one, which lead and serve; `answers` in the order given."""
 
     def __init__(self):
-        self.soon = []
-        self.works = []
-
-    def now(self):
-        return NOW
-
-    def wall_ms(self):
-        return 0
-
-    def call_soon(self, call):
-        self.soon.append(call)
-
-    def call_at(self, when, call):
-        return lambda: None
-
-    def work(self, work, ended):
-        self.works.append((work, ended))
-
-    def send(self, sender, to, message):
-        """Lost."""
-
-    def run(self):
-        while self.soon:
-            self.soon.pop(0)()
-
-
-class Rig:
-    """A runner with two groups of one, which lead and serve; `answers` in the order given."""
-
-    def __init__(self):
-        self.ground = Ground()
-        self.disk = MemoryDisk()
-        self.store = MemoryStore(self.disk)
+        super().__init__((7, 8))
         self.answers = []
-        self.failures = []
-        config = ClusterConfig()
-        self.runner = Runner(
-            1,
-            config,
-            store=self.store,
-            sender=self.ground,
-            beats=BeatBook(1, [], 50_000, incarnation=1, now=NOW),
-            scheduler=Scheduler(self.ground),
-            clockwork=self.ground,
-        )
-        self.runner.on_failed = self._failed
-        factory = ReplicaFactory(
-            1, config, store=self.store, counters=Counters(), jitter=FirstJitter()
-        )
-        topic = TopicImage("t", b"", ())
-        self.seats = [
-            self.runner.add(factory.partition(topic, group, (1,), NOW)) for group in (7, 8)
-        ]
-        self.ground.run()
         machines = [each.replica.machine for each in self.seats]
         assert all(isinstance(each, Partition) and each.state.synced for each in machines)
-
-    def _failed(self, error):
-        self.failures.append(error)
-        self.runner.close()
 
     def produce(self, seat, sequence=0, *, acks=-1):
         """One batch of producer 7 into the inbox of that seat."""
