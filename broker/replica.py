@@ -155,7 +155,7 @@ class Replica:
         effects = Effects(self.group)
         # Cleared when all is taken in: whoever closes a replica that broke on the way finds who
         # still waits.
-        self._take_in(self._inbox, now)
+        self._take_in(self._inbox, effects, now)
         self._inbox.clear()
         if now < self._due:
             self._settle(effects, now)
@@ -166,15 +166,21 @@ class Replica:
             self._hand_over(effects)
         return effects
 
-    def _take_in(self, inbox: Sequence[Input], now: Micros) -> None:
+    def _take_in(self, inbox: Sequence[Input], effects: Effects, now: Micros) -> None:
         core, machine = self.core, self.machine
+        doubt = True
         for item in inbox:
             if isinstance(item, Ticket):
+                if doubt and self.leading and core.role is not Role.LEADER:
+                    # It must not be answered out of what this turn has already replaced.
+                    self._settle(effects, now)
+                doubt = False
                 machine.submit(item, now)
                 self._due = min(self._due, item.deadline)
             elif isinstance(item, EntriesRead):
                 self._apply_read(item, now)
             else:
+                doubt = True
                 core.step(item, now)
                 if item.__class__ is AppendReply and item.success:
                     self._note_progress(item, now)
