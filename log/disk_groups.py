@@ -126,11 +126,12 @@ def write_state(
     txn.put(keys.state_key(group), keys.pack_checked(fields))
 
 
-def cut(txn: Transaction, found: DiskGroup, last: LogIndex) -> None:
-    """Recovery: the log ends with `last`."""
+def settle(txn: Transaction, found: DiskGroup, last: LogIndex, durable: bool) -> None:
+    """Recovery: the log ends with `last`. `durable`: this transaction's commit is a sync, of all
+    that earlier processes wrote as well."""
     _drop_from(txn, found.group, last + 1)
-    bounds = (found.first_index, last, min(found.synced_to, last))
-    write_state(txn, found.group, found.hard_state, bounds)
+    synced_to = last if durable else min(found.synced_to, last)
+    write_state(txn, found.group, found.hard_state, (found.first_index, last, synced_to))
 
 
 def delete_compacted(
@@ -190,14 +191,15 @@ def _drop_from(txn: Transaction, group: GroupId, first: LogIndex) -> None:
         return
     kept: list[Entry] = []
     try:
+        # By their places, as recovery counts them: a misplaced entry may bear any index.
         for entry in decode_entries(cursor.value()):
-            if entry.index >= first:
+            if start + len(kept) == first:
                 break
             kept.append(entry)
         else:
             return
     except DecodeError as error:
-        if not kept or kept[-1].index != first - 1:
+        if start + len(kept) != first:
             raise CorruptLogError(group, start + len(kept), str(error)) from error
     _put_chunk(txn, group, kept)
 

@@ -140,7 +140,16 @@ class LmdbEnvironment:
             self._zeros.reserve(self._used_bytes())
 
     def recovered(self) -> list[StoredGroup]:
-        """Run recovery over every group, delete what it cuts; the groups as they are now."""
+        """Run recovery over every group, delete what it cuts; the groups as they are now.
+
+        Flushes first: what an earlier process left in the page cache (flush policy *off*, then
+        signal 9) is found here and would be confirmed to others without ever being durable.
+        """
+        if self._sync:
+            try:
+                self._lmdb.sync(True)
+            except lmdb.Error as error:
+                raise self._error(error) from error
         return [self._recover(found) for found in self.read(disk_groups.read_groups)]
 
     def commit(self, changes: Collection[GroupChange], meta: Mapping[str, bytes]) -> None:
@@ -187,8 +196,8 @@ class LmdbEnvironment:
         group, first = found.group, found.first_index
         extent = LogExtent(group, first, found.synced_to, found.hard_state.term)
         last = self.read(lambda txn: recover(extent, disk_groups.stored_records(txn, group, first)))
-        if last != found.last_index:
-            self._in_transaction(lambda txn: disk_groups.cut(txn, found, last))
+        if last != found.last_index or (self._sync and found.synced_to < last):
+            self._in_transaction(lambda txn: disk_groups.settle(txn, found, last, self._sync))
             found.last_index = last
         snapshot = self.read(lambda txn: disk_groups.read_snapshot(txn, group))
         if first > 1:

@@ -15,6 +15,10 @@ appended before it began. What is appended and not yet synced is the *unsynced t
 5. Reads return what was appended, whether synced or not; entries below the compacted index are
    gone and reading them raises `CompactedError`. What a read returns is the reader's to keep.
 6. A vote, a snapshot and the entries of one write are one unit (promise 2).
+7. Opening: what a store shows when it is opened is durable, or will be by its first sync, even if
+   nothing is appended before. (A crash may spare an unsynced tail; who restarts on it counts it as
+   persisted, and may confirm it to others behind that sync.) Without flushing, flush policy *off*,
+   neither holds.
 
 **Threads.** All methods run on the owner's thread; only `SyncJob.run` may run in another one.
 Between `begin_sync` and `finish_sync` the owner may go on appending and reading, but begins no
@@ -102,13 +106,6 @@ class LogStore(Protocol):
 
     def scan(self, group: GroupId) -> Iterable[Entry]:
         """All entries of a group in order, for replay after a restart."""
-
-    immediate: bool
-    """Whether a sync usually takes no time: `begin_sync` then has nothing left to wait for."""
-
-    def extend(self, group: GroupId, first: LogIndex, entries: Sequence[Entry]) -> bool:
-        """Append entries (at least one) that continue a group's log, and sync if that takes no
-        time. True: they are durable. Raises `StoreError` as `append` does."""
 
     def append(self, writes: Sequence[Write]) -> None:
         """Take in one turn's writes. Raises `StoreError` when the store has failed or is full."""

@@ -8,6 +8,7 @@ import pytest
 
 import log_kit as kit
 from ottla.log import keys
+from ottla.log.codec import encode_entries
 from ottla.log.errors import CorruptLogError, StoreError
 from ottla.log.store import Write
 
@@ -150,3 +151,39 @@ def test_with_flush_policy_off_what_replaced_durable_entries_is_not_durable(fold
     store = kit.open_lmdb(folder)
     assert store.groups()[0].last_index == 2
     store.close()
+
+
+def test_what_is_cut_is_gone_even_if_it_bears_a_lower_index(folder):
+    """An entry of the right form in the wrong place (D4) once stayed in its chunk: a later start
+    took it for damage to what had been synced behind it, and refused the folder."""
+    store = kit.open_lmdb(folder, sync=False)
+    kit.append_run(store, 1, 4)
+    kit.sync(store)
+    store.close()
+    found = [*kit.run_of(1, 2), *kit.run_of(1, 1)]
+    kit.change_lmdb(folder, keys.chunk_key(1, 1), encode_entries(found))
+    store = kit.open_lmdb(folder)
+    assert store.groups()[0].last_index == 2
+    kit.append_run(store, 3, 4, term=2)
+    kit.sync(store)
+    store.close()
+    store = kit.open_lmdb(folder)
+    assert [(entry.index, entry.term) for entry in store.scan(1)] == [
+        (1, 1),
+        (2, 1),
+        (3, 2),
+        (4, 2),
+    ]
+    store.close()
+
+
+def test_what_a_start_found_and_flushed_is_durable_from_then_on(folder):
+    store = kit.open_lmdb(folder, sync=False)
+    kit.append_run(store, 1, 4)
+    kit.sync(store)
+    store.close()
+    kit.open_lmdb(folder).close()
+    key = keys.chunk_key(1, 1)
+    kit.change_lmdb(folder, key, flipped(kit.data_of(folder)[key], 9))
+    with pytest.raises(CorruptLogError, match="group 1, index 1: damaged though synced up to 4"):
+        kit.open_lmdb(folder)

@@ -12,6 +12,7 @@ import pytest
 
 import log_kit as kit
 from ottla.log.lmdb_store import LmdbStore
+from ottla.log.memory_store import MemoryDisk, MemoryStore
 from ottla.log.store import Write
 from ottla.raft.types import HardState
 
@@ -180,3 +181,35 @@ def test_no_page_of_an_acknowledged_append_is_only_in_the_page_cache(disk_folder
 
 def test_negative_control_flush_policy_off_leaves_pages_in_the_cache(disk_folder):
     assert sum(dirty_after_each_sync(disk_folder, sync=False)) > 0
+
+
+def test_what_a_start_finds_is_on_the_disk_before_anyone_builds_on_it(disk_folder):
+    """A process with flush policy off is killed, the next one flushes: what the page cache kept
+    would otherwise count as durable, and be acknowledged, without ever having been written."""
+    script = (
+        "import os, log_kit as kit\n"
+        "from pathlib import Path\n"
+        f"store = kit.open_lmdb(Path({str(disk_folder)!r}), sync=False)\n"
+        "kit.append_run(store, 1, 4)\n"
+        "kit.sync(store)\n"
+        "os._exit(0)\n"
+    )
+    assert kit.in_child(script).stderr == ""
+    assert dirty_pages(disk_folder / "data.mdb") > 0
+    store = LmdbStore.open(disk_folder, **kit.SMALL)
+    assert store.groups()[0].last_index == 4
+    assert dirty_pages(disk_folder / "data.mdb") == 0
+    store.close()
+
+
+def test_what_a_crash_left_unsynced_is_synced_before_the_next_promise():
+    """In memory, appends that a crash spared are found by the next store; its first sync covers
+    them, though it has appended nothing itself."""
+    disk = MemoryDisk()
+    kit.append_run(MemoryStore(disk), 1, 4)
+    disk.crash(keep=1)
+    store = MemoryStore(disk)
+    assert store.groups()[0].last_index == 4
+    kit.sync(store)
+    disk.crash()
+    assert MemoryStore(disk).groups()[0].last_index == 4
