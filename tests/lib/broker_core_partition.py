@@ -119,17 +119,9 @@ class PartitionDriver(MachineDriver[Partition]):
         """Produce `count` records from `sequence` on."""
         return self.send(batch(producer_id, sequence, count, epoch), acks=acks, within=within)
 
-    def fetch(
-        self,
-        offset: int,
-        *,
-        epoch: int = ANY_EPOCH,
-        within: Micros = LONG,
-        proof_within: Micros | None = None,
-    ) -> FetchTicket:
+    def fetch(self, offset: int, *, epoch: int = ANY_EPOCH, within: Micros = LONG) -> FetchTicket:
         """Read from `offset` on."""
-        proof = self.now + (within if proof_within is None else proof_within)
-        ticket = FetchTicket(offset, 1000, epoch, ignore, self.now + within, proof_deadline=proof)
+        ticket = FetchTicket(offset, 1000, epoch, ignore, self.now + within)
         self.submit(ticket)
         return ticket
 

@@ -13,12 +13,15 @@ It prints seeds as it goes; a seed that fails fails again.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from random import Random
 from time import monotonic
 
+from ottla.raft.messages import Message
 from ottla.raft.types import NodeId
 from raft_invariants import Watch
-from raft_world import ELECTION, Member, World
+from raft_member import Member
+from raft_world import ELECTION, World
 
 
 class Chaos:
@@ -42,16 +45,22 @@ class Chaos:
         steps = (
             ("deliver", 30),
             ("deliver_some", 6),
+            ("turn", draw.choice((0, 4, 8))),
             ("drop", draw.choice((0, 1, 4))),
             ("duplicate", draw.choice((0, 1, 3))),
             ("write", 14),
+            ("write_together", draw.choice((0, 6))),
             ("write_all", 3),
             ("advance", draw.choice((2, 4))),
+            ("advance_one", draw.choice((0, 2))),
             ("beat", draw.choice((0, 2, 4))),
+            ("beat_late", draw.choice((0, 1))),
             ("propose", draw.choice((2, 6))),
             ("crash", draw.choice((0, 1))),
             ("crash_after_write", draw.choice((0, 1))),
             ("restart", 3),
+            ("pause", draw.choice((0, 1))),
+            ("wake", 2),
             ("cut", draw.choice((0, 1))),
             ("isolate", draw.choice((0, 1))),
             ("heal", 1),
@@ -59,7 +68,7 @@ class Chaos:
             ("transfer", draw.choice((0, 1))),
             ("step_down", draw.choice((0, 1))),
             ("barrier", 3),
-            ("compact", draw.choice((0, 1))),
+            ("compact", draw.choice((0, 1, 5))),
         )
         self.names = [name for name, _ in steps]
         self.weights = [weight for _, weight in steps]
@@ -69,12 +78,16 @@ class Chaos:
         (name,) = self.random.choices(self.names, self.weights)
         getattr(self, name)()
 
-    def _any(self, *, alive: bool = True) -> Member | None:
-        members = [m for m in self.world.members.values() if m.alive is alive]
+    def _any(self, *, alive: bool = True, paused: bool = False) -> Member | None:
+        members = [
+            member
+            for member in self.world.members.values()
+            if (member.alive, member.paused) == (alive, paused)
+        ]
         return self.random.choice(members) if members else None
 
     def _leaders(self) -> list[Member]:
-        return [member for member in self.world.alive if member.core.term_start is not None]
+        return [member for member in self.world.awake if member.core.term_start is not None]
 
     def deliver(self) -> None:
         """Some message arrives: mostly an old one, sometimes any."""
@@ -87,6 +100,16 @@ class Chaos:
         """Several arrive."""
         for _ in range(8):
             self.deliver()
+
+    def turn(self) -> None:
+        """Several arrive at one member within one turn, in any order."""
+        if self.world.flying:
+            to = self.random.choice(self.world.flying).to
+            arriving = [m for m in self.world.flying if m.to == to][: self.random.randrange(1, 8)]
+            self.world.flying = [m for m in self.world.flying if not _among(m, arriving)]
+            if self.random.random() < 0.3:
+                self.random.shuffle(arriving)
+            self.world.deliver_together(arriving)
 
     def drop(self) -> None:
         """A message is lost."""
@@ -105,6 +128,13 @@ class Chaos:
             member.finish_write()
             member.take()
 
+    def write_together(self) -> None:
+        """A disk finishes several writes at once."""
+        member = self._any()
+        if member and member.writes:
+            member.finish_together(self.random.randrange(1, 6))
+            member.take()
+
     def write_all(self) -> None:
         """All disks finish."""
         self.world.finish_writes()
@@ -113,9 +143,21 @@ class Chaos:
         """Time passes: seldom so much that everyone gives up."""
         self.world.advance(self.random.choice((1, 50, 300, 700, ELECTION)))
 
+    def advance_one(self) -> None:
+        """Time passes, and one member notices before the others can."""
+        self.world.now += self.random.choice((50, 300, 700, ELECTION))
+        member = self._any()
+        if member:
+            member.core.advance(self.world.now)
+            member.take()
+
     def beat(self) -> None:
         """Nodes vouch for each other."""
         self.world.beat()
+
+    def beat_late(self) -> None:
+        """Nodes vouch for each other, late."""
+        self.world.beat(self.random.choice((1, 400, ELECTION)))
 
     def propose(self) -> None:
         """Whoever leads, or believes to, takes proposals."""
@@ -144,6 +186,18 @@ class Chaos:
         member = self._any(alive=False)
         if member:
             member.restart()
+
+    def pause(self) -> None:
+        """A member stops, and keeps what it is sent."""
+        member = self._any()
+        if member:
+            member.paused = True
+
+    def wake(self) -> None:
+        """A member goes on where it stopped."""
+        member = self._any(paused=True)
+        if member:
+            member.wake()
 
     def cut(self) -> None:
         """One direction between two members stops working."""
@@ -203,6 +257,8 @@ class Chaos:
         for member in world.members.values():
             if not member.alive:
                 member.restart()
+            elif member.paused:
+                member.wake()
         last = None
         for _ in range(200):
             world.settle()
@@ -225,6 +281,10 @@ class Chaos:
         return same and all(
             self.world.payloads(core.config.node)[-1:] == [payload] for core in cores
         )
+
+
+def _among(message: Message, messages: Sequence[Message]) -> bool:
+    return any(message is each for each in messages)
 
 
 def live(seed: int, steps: int = 400) -> Chaos:

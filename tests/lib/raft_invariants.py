@@ -9,18 +9,34 @@ who led, who voted, what was appended and what was committed, and asserts:
 * leader completeness: a leader holds every entry committed in an earlier term,
 * state machine safety: one payload per committed index,
 * commit never falls (within a life), never exceeds the log, and is never truncated,
+* a leader only appends: it never replaces what it wrote in its term,
 * what a core believes to be on its disk is there, and no write under way will replace it,
+* what a leader believes a follower to hold is on that follower's disk,
+* nothing that promises leaves before it is durable: votes, requests for votes, acknowledgements,
+  and whatever a leader says in its term,
+* a leader that waits for an answer has a timer,
 * a barrier that holds covers everything that anyone knew to be committed when it was asked for,
 * a leader's commit is durable on a majority of disks; terms on disk never fall.
 """
 
 from __future__ import annotations
 
-from ottla.raft.messages import VoteReply
+from ottla.raft.messages import (
+    AppendEntries,
+    AppendReply,
+    Heartbeat,
+    InstallSnapshot,
+    Message,
+    RequestVote,
+    SnapshotReply,
+    TimeoutNow,
+    VoteReply,
+)
+from ottla.raft.progress import ProgressState
 from ottla.raft.ready import Ready
 from ottla.raft.roles import Role
-from ottla.raft.types import AppendRange, Entry, LogIndex, NodeId, Term
-from raft_world import Member
+from ottla.raft.types import AppendRange, Entry, HardState, LogIndex, NodeId, Term
+from raft_member import Member
 
 
 class Watch:
@@ -34,6 +50,8 @@ class Watch:
         self.committed: dict[LogIndex, tuple[Entry, Term]] = {}
         """Each committed entry, and the term of the member that first knew."""
         self.commits: dict[NodeId, LogIndex] = {}
+        self.ends: dict[NodeId, tuple[Term, LogIndex]] = {}
+        """Of each leader: its term, and the last index it wrote in it."""
         self.last_committed: LogIndex = 0
         self.asked: dict[tuple[NodeId, int], LogIndex] = {}
         """What anyone knew to be committed when a barrier was asked for, by member and ticket."""
@@ -42,11 +60,14 @@ class Watch:
         """A member hands out effects. Its `view` has them already."""
         for appended in ready.append:
             self._see_append(member, appended)
-        self._see_votes(member, ready)
+        for message in ready.messages:
+            self._see_early(member, message)
         if ready.soft is not None and ready.soft.role is Role.LEADER:
             self._see_leader(member, ready.soft.term)
         self._see_commit(member, ready)
         self._see_persisted(member)
+        self._see_progress(member)
+        self._see_timer(member)
         for outcome in ready.barriers:
             known = self.asked.pop((member.node, outcome.ticket), 0)
             if outcome.index is not None:
@@ -65,11 +86,7 @@ class Watch:
         if hard_state.vote:
             self._see_vote(member.node, hard_state.term, hard_state.vote)
         for message in ready.messages_after:
-            if isinstance(message, VoteReply) and message.granted and not message.pre:
-                self._see_vote(member.node, message.term, message.to)
-                behind = message.term < hard_state.term
-                durable = message.term == hard_state.term and message.to == hard_state.vote
-                assert behind or durable, f"{member.node}: {message} leaves, disk: {hard_state}"
+            self._see_late(member, message)
 
     def on_restart(self, member: Member) -> None:
         """Commit is learnt again after a restart. In a group of one, whose vote is no one's but
@@ -79,10 +96,16 @@ class Watch:
             lost = [place for place in self.appended if not member.disk.holds(*place)]
             for place in lost:
                 del self.appended[place]
+            self.ends.clear()
 
     def _see_append(self, member: Member, appended: AppendRange) -> None:
         commit = self.commits.get(member.node, 0)
         assert appended.first > commit, f"{member.node}: writes {appended.first}, commit {commit}"
+        if member.core.role is Role.LEADER:
+            term, last = self.ends.get(member.node, (0, 0))
+            if term == member.core.term:
+                assert appended.first == last + 1, f"{member.node}: {appended.first} behind {last}"
+            self.ends[member.node] = member.core.term, appended.entries[-1].index
         for entry in appended.entries:
             before = member.core.log.term_at(entry.index - 1)
             said = (bytes(entry.payload), before)  # type: ignore[call-overload]
@@ -104,10 +127,58 @@ class Watch:
             for appended in write.ready.append:
                 assert appended.first > index, f"{member.node}: {index} will be overwritten"
 
-    def _see_votes(self, member: Member, ready: Ready) -> None:
-        for message in ready.messages:
-            early = isinstance(message, VoteReply) and message.granted
-            assert not early, f"{member.node}: a vote left before it was durable"
+    def _see_early(self, member: Member, message: Message) -> None:
+        """It leaves at once, so it promises nothing that is not on disk."""
+        early = (
+            (isinstance(message, VoteReply) and message.granted)
+            or (isinstance(message, RequestVote) and not message.pre)
+            or (isinstance(message, AppendReply) and message.success)
+            or (isinstance(message, SnapshotReply) and message.done)
+        )
+        assert not early, f"{member.node}: {message} leaves before anything is durable"
+        if isinstance(message, AppendEntries | Heartbeat | InstallSnapshot | TimeoutNow):
+            elected = HardState(message.term, member.node)
+            assert member.disk.hard_state == elected, (
+                f"{member.node}: {message} leaves, disk: {member.disk.hard_state}"
+            )
+
+    def _see_late(self, member: Member, message: Message) -> None:
+        """It leaves behind a write. What it says of an older term need not hold any more."""
+        disk, hard_state = member.disk, member.disk.hard_state
+        asks = isinstance(message, VoteReply | RequestVote) and message.pre
+        assert asks or message.term <= hard_state.term, (
+            f"{member.node}: {message} leaves, disk: {hard_state}"
+        )
+        if isinstance(message, VoteReply) and message.granted and not message.pre:
+            self._see_vote(member.node, message.term, message.to)
+            behind = message.term < hard_state.term
+            durable = message.term == hard_state.term and message.to == hard_state.vote
+            assert behind or durable, f"{member.node}: {message} leaves, disk: {hard_state}"
+        if message.term == hard_state.term:
+            match = message.match if isinstance(message, AppendReply) else 0
+            if isinstance(message, SnapshotReply):
+                match = message.index
+            assert match == 0 or disk.reaches(match), f"{member.node}: {message} is not on disk"
+
+    def _see_progress(self, member: Member) -> None:
+        """What followers confirmed in a term stays on their disks until a later term."""
+        term, log = member.core.term, member.core.log
+        for node, view in member.core.progress().items():
+            disk = member.world.members[node].disk
+            held = log.term_at(view.match) if view.match else None
+            assert not view.match or disk.hard_state.term >= term
+            if held is not None and disk.hard_state.term == term:
+                assert disk.holds(view.match, held), (
+                    f"{member.node} believes {node} to hold {view.match}/{held} in term {term}"
+                )
+
+    def _see_timer(self, member: Member) -> None:
+        """Whatever a leader waits for will be asked for again."""
+        waits = member.core.transferring_to or any(
+            view.state is not ProgressState.REPLICATE or view.next - 1 > view.match
+            for view in member.core.progress().values()
+        )
+        assert not waits or member.core.work_deadline is not None, f"{member.node} waits for ever"
 
     def _see_vote(self, node: NodeId, term: Term, candidate: NodeId) -> None:
         known = self.votes.setdefault((node, term), candidate)

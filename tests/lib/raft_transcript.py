@@ -34,7 +34,8 @@ from ottla.raft.messages import Message
 from ottla.raft.ready import Ready
 from ottla.raft.types import NodeId
 from raft_invariants import Watch
-from raft_world import Member, World
+from raft_member import Member
+from raft_world import World
 
 
 class FixedJitter:

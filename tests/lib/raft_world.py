@@ -1,9 +1,9 @@
 """A small world for Raft cores: disks that finish late, a network that waits to be told.
 
-Nothing happens here by itself. A `Member` is a core with a disk; the disk takes writes in order and
-finishes one when told to, a crash loses what is unfinished. The `World` holds the members, the time
-and the messages under way; tests deliver, drop, repeat and reorder them. After each input a member
-hands its `Ready` over at once, so `messages` fly while the write they overtake still waits.
+Nothing happens here by itself. A `raft_member.Member` is a core with a disk and an inbox. The
+`World` holds the members, the time and the messages under way; tests deliver, drop, repeat and
+reorder them. After each input a member hands its `Ready` over at once, so `messages` fly while the
+write they overtake still waits; a member that is paused does nothing until it wakes.
 
 `raft_invariants.Watch` sees everything through the `on_*` hooks and judges it.
 """
@@ -11,213 +11,20 @@ hands its `Ready` over at once, so `messages` fly while the write they overtake 
 from __future__ import annotations
 
 import copy
-from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+from dataclasses import replace
 
 from ottla.raft.config import JitterSource, RaftConfig
 from ottla.raft.core import RaftCore
-from ottla.raft.messages import (
-    AppendEntries,
-    Heartbeat,
-    HeartbeatReply,
-    InstallSnapshot,
-    Message,
-)
-from ottla.raft.raft_log import RaftLog, bootstrap
+from ottla.raft.messages import Heartbeat, HeartbeatReply, Message
+from ottla.raft.raft_log import bootstrap
 from ottla.raft.ready import Ready
-from ottla.raft.types import (
-    Entry,
-    EntryKind,
-    HardState,
-    LogIndex,
-    NodeId,
-    Proposal,
-    Snapshot,
-    SnapshotMeta,
-    Term,
-)
+from ottla.raft.types import EntryKind, LogIndex, Micros, NodeId, Proposal, Term
+from raft_member import Disk, Member, NoObserver, Observer
 
 GROUP = 7
 ELECTION = 1000
 RETRANSMIT = 300
-
-
-class Observer(Protocol):
-    """What may watch a world."""
-
-    def on_ready(self, member: Member, ready: Ready) -> None:
-        """A member handed out a `Ready`."""
-
-    def on_durable(self, member: Member, ready: Ready) -> None:
-        """A write finished."""
-
-    def on_restart(self, member: Member) -> None:
-        """A member came back from its disk."""
-
-    def on_barrier(self, node: NodeId, ticket: int) -> None:
-        """A member was asked to prove that it leads."""
-
-
-class NoObserver:
-    """Watches nothing."""
-
-    def on_ready(self, member: Member, ready: Ready) -> None:
-        """Ignore it."""
-
-    def on_durable(self, member: Member, ready: Ready) -> None:
-        """Ignore it."""
-
-    def on_restart(self, member: Member) -> None:
-        """Ignore it."""
-
-    def on_barrier(self, node: NodeId, ticket: int) -> None:
-        """Ignore it."""
-
-
-@dataclass
-class Disk:
-    """What a member finds after a crash."""
-
-    hard_state: HardState = field(default_factory=HardState)
-    snapshot: Snapshot | None = None
-    entries: dict[LogIndex, Entry] = field(default_factory=dict)
-
-    def write(self, ready: Ready) -> None:
-        """Apply one `Ready`, whole."""
-        if ready.hard_state is not None:
-            self.hard_state = ready.hard_state
-        if ready.snapshot is not None:
-            self.snapshot = ready.snapshot
-            self.entries.clear()
-        for appended in ready.append:
-            for index in [index for index in self.entries if index >= appended.first]:
-                del self.entries[index]
-            self.entries.update((entry.index, entry) for entry in appended.entries)
-
-    def compact(self, snapshot: Snapshot) -> None:
-        """Keep a snapshot and drop what it stands for."""
-        self.snapshot = snapshot
-        for index in [index for index in self.entries if index <= snapshot.meta.index]:
-            del self.entries[index]
-
-    @property
-    def meta(self) -> SnapshotMeta | None:
-        """What the snapshot stands for."""
-        return self.snapshot.meta if self.snapshot else None
-
-    def holds(self, index: LogIndex, term: Term) -> bool:
-        """Whether the disk has that entry, or a snapshot beyond it."""
-        if self.snapshot is not None and index <= self.snapshot.meta.index:
-            return True
-        return index in self.entries and self.entries[index].term == term
-
-
-@dataclass
-class _Write:
-    """One `Ready` on its way to the disk, or (`compaction`) a snapshot of one's own."""
-
-    ready: Ready
-    compaction: Snapshot | None = None
-
-
-class Member:
-    """One core with its disk. `view` is the disk as it will be when every write has finished."""
-
-    def __init__(self, world: World, config: RaftConfig, disk: Disk, log: RaftLog) -> None:
-        self.world = world
-        self.config = config
-        self.node = config.node
-        self.disk = disk
-        self.start(log)
-
-    def start(self, log: RaftLog) -> None:
-        """Begin from what the disk holds."""
-        self.alive = True
-        self.view = Disk(self.disk.hard_state, self.disk.snapshot, dict(self.disk.entries))
-        self.writes: deque[_Write] = deque()
-        self.core = RaftCore(
-            self.config,
-            hard_state=self.disk.hard_state,
-            log=log,
-            jitter=self.world.jitter(self.node),
-            now=self.world.now,
-        )
-
-    def take(self) -> list[Ready]:
-        """Take what is ready: messages fly, writes queue up."""
-        taken = []
-        while self.core.has_ready():
-            ready = self.core.ready()
-            taken.append(ready)
-            self.view.write(ready)
-            self.world.observer.on_ready(self, ready)
-            for message in ready.messages:
-                self.send(message)
-            if ready.hard_state or ready.snapshot or ready.append or ready.messages_after:
-                self.writes.append(_Write(ready))
-        return taken
-
-    def send(self, message: Message) -> None:
-        """Fill in the bytes a message names; drop it if they are not there (any more)."""
-        if isinstance(message, AppendEntries):
-            indexes = range(message.prev_index + 1, message.last_index + 1)
-            if any(index not in self.view.entries for index in indexes):
-                return
-            message.entries = [self.view.entries[index] for index in indexes]
-        elif isinstance(message, InstallSnapshot):
-            snapshot = self.view.snapshot
-            if snapshot is None or snapshot.meta.index != message.index:
-                return
-            message.chunk = snapshot.data[message.offset : message.offset + message.length]
-        self.world.fly(message)
-
-    def finish_write(self, *, tell: bool = True) -> Ready:
-        """The oldest write is durable. Without `tell` the member crashes before it can say so."""
-        write = self.writes.popleft()
-        self.disk.write(write.ready)
-        if write.compaction is not None:
-            self.disk.compact(write.compaction)
-        self.world.observer.on_durable(self, write.ready)
-        if tell:
-            for message in write.ready.messages_after:
-                self.send(message)
-            last = _end_of(write.ready)
-            if last is not None:
-                self.core.persisted(*last, self.world.now)
-        return write.ready
-
-    def crash(self) -> None:
-        """Stop; unfinished writes are lost."""
-        self.alive = False
-        self.writes.clear()
-
-    def restart(self) -> None:
-        """Come back with what the disk holds."""
-        entries = (self.disk.entries[index] for index in sorted(self.disk.entries))
-        self.start(RaftLog.restore(self.disk.meta, entries))
-        self.world.observer.on_restart(self)
-
-    def compact(self, index: LogIndex, size: int = 10) -> None:
-        """Take a snapshot at a committed index and drop the log up to it."""
-        core = self.core
-        term = core.log.term_at(index)
-        assert term is not None
-        data = f"state at {index} ".encode().ljust(size, b".")
-        snapshot = Snapshot(SnapshotMeta(index, term, core.voters, len(data)), data)
-        core.compact(snapshot.meta)
-        self.view.compact(snapshot)
-        self.writes.append(_Write(Ready(), snapshot))
-
-
-def _end_of(ready: Ready) -> tuple[LogIndex, Term] | None:
-    if ready.append:
-        last = ready.append[-1].entries[-1]
-        return last.index, last.term
-    if ready.snapshot is not None:
-        return ready.snapshot.meta.index, ready.snapshot.meta.term
-    return None
 
 
 class World:
@@ -249,12 +56,17 @@ class World:
 
     @property
     def alive(self) -> list[Member]:
-        """Members that run."""
+        """Members that run, paused ones included."""
         return [member for member in self.members.values() if member.alive]
 
+    @property
+    def awake(self) -> list[Member]:
+        """Members that run and are not paused."""
+        return [member for member in self.alive if not member.paused]
+
     def leader(self) -> Member | None:
-        """The leader of the highest term, if any runs."""
-        leaders = [member for member in self.alive if member.core.term_start is not None]
+        """The leader of the highest term, if any is awake."""
+        leaders = [member for member in self.awake if member.core.term_start is not None]
         return max(leaders, key=lambda member: member.core.term, default=None)
 
     def fly(self, message: Message) -> None:
@@ -269,8 +81,18 @@ class World:
         member = self.members.get(message.to)
         if member is None or not member.alive:
             return []
+        if member.paused:
+            member.inbox.append(copy.copy(message))
+            return []
         member.core.step(copy.copy(message), self.now)
         return member.take()
+
+    def deliver_together(self, messages: Sequence[Message]) -> list[Ready]:
+        """Messages for one member arrive within one turn."""
+        member = self.members[messages[0].to]
+        if not member.alive or member.paused:
+            return [ready for message in messages for ready in self.deliver(message)]
+        return member.turn([copy.copy(message) for message in messages])
 
     def propose(self, node: NodeId, *payloads: bytes, term: Term | None = None) -> LogIndex | None:
         """Propose batches to a member, in its own term unless another is named."""
@@ -295,30 +117,33 @@ class World:
     def advance(self, span: int) -> None:
         """Let time pass for everyone who runs."""
         self.now += span
-        for member in self.alive:
+        for member in self.awake:
             member.core.advance(self.now)
             member.take()
 
-    def beat(self) -> None:
-        """What nodes do for each other: vouch for leaders, and for followers that answered."""
-        for member in self.alive:
+    def beat(self, ago: Micros = 0) -> None:
+        """What nodes do for each other: vouch for leaders, and for followers that answered.
+        `ago`: they are told late, of what was heard that long ago."""
+        for member in self.awake:
             for follower in member.core.progress():
-                self.vouch(member, self.members[follower])
+                self.vouch(member, self.members[follower], ago)
 
-    def vouch(self, leader: Member, follower: Member) -> None:
+    def vouch(self, leader: Member, follower: Member, ago: Micros = 0) -> None:
         """Their nodes heard each other, as far as the links go."""
-        node, term = leader.node, leader.core.term
-        if not follower.alive or (node, follower.node) in self.cut:
+        node, term, at = leader.node, leader.core.term, self.now - ago
+        if not follower.alive or follower.paused or (node, follower.node) in self.cut:
             return
         commit = leader.core.commit_known_to(follower.node)
-        self.deliver(Heartbeat(GROUP, node, follower.node, term, commit))
+        follower.core.step(Heartbeat(GROUP, node, follower.node, term, commit), at)
+        follower.take()
         if (follower.node, node) not in self.cut and follower.core.term == term:
-            self.deliver(HeartbeatReply(GROUP, follower.node, node, term))
+            leader.core.step(HeartbeatReply(GROUP, follower.node, node, term), at)
+            leader.take()
 
     def finish_writes(self) -> bool:
         """Finish all writes under way; whether there were any."""
         moved = False
-        for member in self.alive:
+        for member in self.awake:
             while member.writes:
                 moved = True
                 member.finish_write()
@@ -327,7 +152,7 @@ class World:
 
     def settle(self, on_delivery: Callable[[Message], None] = lambda _: None) -> None:
         """Finish writes and deliver messages until nothing moves."""
-        for member in self.alive:
+        for member in self.awake:
             member.take()
         while self.finish_writes() or self.flying:
             flying, self.flying = self.flying, []
