@@ -1,7 +1,8 @@
-"""`Runner`: carries out the effects of one node's replicas, by whatever clockwork it is handed.
+"""`Runner`: carries out the effects of one node's replicas. One of exactly two drivers.
 
 Everything a node does to the outside world on behalf of its replicas happens here: appending to the
-store, sending messages, answering tickets, reading entries.
+store, sending messages, answering tickets, reading entries. (The other driver is the
+simulator's kernel.) The runner decides nothing; it may only be late.
 
 **A pump** lets every replica that has something to do take its turn, then performs all their
 effects together: one `LogStore.append`, then the messages and answers that need no disk, then one
@@ -14,23 +15,24 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
-from ottla.broker.alarm import Alarm
 from ottla.broker.beats import Beat, BeatAck, BeatBook
 from ottla.broker.carrier import Carrier, Sender
-from ottla.broker.clockwork import Clockwork
+from ottla.broker.clockwork import Cancel, Clockwork
 from ottla.broker.commands import ProduceTicket, Ticket
 from ottla.broker.config import ClusterConfig
 from ottla.broker.effects import EntriesRead
 from ottla.broker.errors import ErrorCode
-from ottla.broker.lane import Lane
-from ottla.broker.lookout import GLANCE, Lookout
+from ottla.broker.lookout import Lookout
 from ottla.broker.replica import Replica
 from ottla.broker.scheduler import Scheduler
 from ottla.broker.seat import Seat, Turn
 from ottla.broker.syncing import Syncer
 from ottla.log.errors import StoreError
 from ottla.log.store import LogStore, Write
-from ottla.raft.messages import AppendEntries, Message, RequestVote
+from ottla.raft.messages import (
+    Message,
+    RequestVote,
+)
 from ottla.raft.roles import Role
 from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId, Term
 
@@ -71,13 +73,16 @@ class Runner:
         self.on_role: Callable[[Seat], None] = _unheard
         self.on_applied: Callable[[Seat], None] = _unheard
         self.on_dropped: Callable[[Seat, Sequence[Entry]], None] = _unheard
-        self._turns = 0
+        self.turns = 0
+        """Turns taken so far."""
         self._sender = sender
         self._carrier = Carrier(node, store, sender)
         self._scheduler = scheduler
+        self._clockwork = clockwork
         self._now = clockwork.now
         self.lookout = Lookout(node, config, beats=beats, seats=self.seats, wake=self.wake)
-        self._alarm = Alarm(clockwork, self._ring)
+        self._alarm: Cancel | None = None
+        self._alarm_at: Micros = 0
         self._dirty: list[Seat] = []
         self._marked = False
         self._unsaid: list[Turn] = []
@@ -88,14 +93,8 @@ class Runner:
             config,
             clockwork=clockwork,
             on_durable=self._durable,
-            on_failed=self.broken,
+            on_failed=self._stop,
         )
-        self._lane = Lane(node, self.syncer, sender=sender, store=store, now=clockwork.now)
-
-    @property
-    def turns(self) -> int:
-        """Turns taken so far."""
-        return self._turns + self._lane.turns
 
     # --- replicas -----------------------------------------------------------------------------
 
@@ -114,9 +113,11 @@ class Runner:
             self.lookout.forget(group)
             self.beats.forget(group)
             self.beats.term_moved(group)
+            seat.gone = True
             if seat.dirty:
                 self._dirty.remove(seat)
-            self._close(seat)
+                seat.dirty = False
+            self._answer(seat.replica.close(self._now()))
 
     def submit(self, seat: Seat, item: Ticket | EntriesRead | Message) -> None:
         """Put something into a replica's inbox and see that it gets its turn."""
@@ -127,7 +128,7 @@ class Runner:
     def wake(self, seat: Seat) -> None:
         """See that this replica gets a turn soon; one that is gone only answers."""
         if seat.gone:
-            self._close(seat)
+            self._answer(seat.replica.close(self._now()))
         elif not seat.dirty:
             seat.dirty = True
             self._dirty.append(seat)
@@ -136,12 +137,10 @@ class Runner:
                 self._scheduler.mark(self)
 
     def receive(self, message: Message) -> bool:
-        """A Raft message of another node. False: paused, or its group is not known here."""
+        """A Raft message of another node. False: its group is not known here."""
         seat = self.seats.get(message.group)
-        if seat is None or self.paused:
+        if seat is None:
             return False
-        if message.__class__ is AppendEntries and self._lane.take(seat, message):
-            return True
         if isinstance(message, RequestVote):
             self.lookout.vouch(seat)
         seat.replica.submit(message)
@@ -156,63 +155,56 @@ class Runner:
         self._marked = False
         if self.paused or self._closed:
             return
+        dirty, self._dirty = self._dirty, []
         now = self._now()
         taken: list[Turn] = []
-        try:
-            self._take_turns(taken, now)
-        except Exception:
-            self._refuse(taken)
-            raise
+        writes: list[Write] = []
+        for seat in dirty:
+            seat.dirty = False
+            if seat.trusting:
+                self.lookout.before_turn(seat)
+            effects = seat.replica.turn(now)
+            taken.append(Turn(seat, effects))
+            if effects.writes:
+                writes.extend(effects.writes)
+        self.turns += len(dirty)
+        if writes:
+            try:
+                self.store.append(writes)
+            except StoreError as error:
+                self._fail(error, taken)
+                return
+        for turn in taken:
+            self._perform(turn)
         self.syncer.poll()
         if not self._closed:
             self._look_around(taken, now)
 
-    def _take_turns(self, taken: list[Turn], now: Micros) -> None:
-        dirty, self._dirty = self._dirty, []
-        writes: list[Write] = []
-        for seat in dirty:
-            seat.dirty = False
-            if seat.trusting or seat.look_at <= now:
-                self.lookout.before_turn(seat)
-            effects = seat.replica.turn(now)
-            taken.append((seat, effects))
-            if effects.writes:
-                writes += effects.writes
-        self._turns += len(dirty)
-        if writes:
-            self.store.append(writes)
-        for turn in taken:
-            self._perform(turn)
-
     def _look_around(self, taken: Sequence[Turn], now: Micros) -> None:
         """Tell the rest of the node what these turns changed, and when to wake for them again."""
-        rings_at = self._alarm.at
-        moved = rings_at is None or self.beats.deadline() < rings_at
-        for seat, _ in taken:
-            if self._notice(seat, now):
-                moved = True
-        if moved or self.syncer.due is not None:
+        moved = self._alarm is None
+        for turn in taken:
+            moved = self._notice(turn.seat, now) or moved
+        if moved or self.syncer.due is not None or self.beats.deadline() < self._alarm_at:
             self._arm()
 
     def _perform(self, turn: Turn) -> None:
-        seat, effects = turn
+        effects, send = turn.effects, self._carrier.send
         for message in effects.messages:
-            self._carrier.send(message, effects.writes)
+            send(message, effects.writes)
         for staged in effects.enqueued:
             if staged.on_enqueued is not None:
                 staged.on_enqueued(staged)
         if effects.answers:
-            tickets, effects.answers = effects.answers, ()
-            self._answer(tickets)
+            self._answer(effects.answers)
         if effects.answers_after_append:
-            tickets, effects.answers_after_append = effects.answers_after_append, ()
-            self._answer(tickets)
+            self._answer(effects.answers_after_append)
         if effects.writes or effects.messages_after:
             self.syncer.add(turn)
         if effects.read is not None:
-            self._read(seat, *effects.read)
+            self._read(turn.seat, *effects.read)
         if effects.dropped:
-            self.on_dropped(seat, effects.dropped)
+            self.on_dropped(turn.seat, effects.dropped)
 
     def _answer(self, tickets: Iterable[Ticket]) -> None:
         """Tell whoever submitted them; what goes wrong there is not the replica's fault."""
@@ -232,30 +224,26 @@ class Runner:
             return False
         replica = seat.replica
         if replica.soft is not seat.soft:
-            self._role_moved(seat)
-        if seat.leads and seat.commit != (commit := replica.core.commit):
-            seat.commit = commit
-            self.beats.committed(seat.group, commit, replica.core.commit_known_to)
-        if replica.applied != seat.applied:
-            # Not the commit: after a restart entries are applied a turn later, when they are read.
-            seat.applied = replica.applied
-            self.on_applied(seat)
-        if seat.urgent and seat.leads:
-            self.beats.urgent(seat.group)
-        if now < seat.look_at <= now + GLANCE:
-            return False
-        return self.lookout.after_turn(seat, now)
-
-    def _role_moved(self, seat: Seat) -> None:
-        """Role, term or known leader are others than after the last turn."""
-        seat.soft = soft = seat.replica.soft
-        seat.leads = soft.role is Role.LEADER
-        self.lookout.doubt(seat)
-        self._tell_beats(seat)
-        self.on_role(seat)
-        if soft.term != seat.term:
-            seat.term = soft.term
+            seat.soft = replica.soft
+            self.lookout.doubt(seat)
+            self._tell_beats(seat)
+            self.on_role(seat)
+        if replica.core.term != seat.term:
+            seat.term = replica.core.term
             self.beats.term_moved(seat.group)
+        commit = replica.core.commit
+        if commit != seat.commit:
+            seat.commit = commit
+            if seat.soft.role is Role.LEADER:
+                self.beats.committed(seat.group, commit, replica.core.commit_known_to)
+        applied = replica.applied
+        if applied != seat.applied:
+            # Not the commit: after a restart entries are applied a turn later, when they are read.
+            seat.applied = applied
+            self.on_applied(seat)
+        if seat.urgent and seat.soft.role is Role.LEADER:
+            self.beats.urgent(seat.group)
+        return self.lookout.after_turn(seat, now)
 
     def _tell_beats(self, seat: Seat) -> None:
         soft, core = seat.soft, seat.replica.core
@@ -296,37 +284,38 @@ class Runner:
         if self.paused:
             self._unsaid.extend(covered)
             return
-        try:
-            self._echo(covered, self._now())
-        except Exception as error:  # noqa: BLE001 - a sync ends with nobody above to notice
-            self.broken(error)
-
-    def _echo(self, covered: Sequence[Turn], now: Micros) -> None:
-        for seat, effects in covered:
+        now = self._now()
+        for turn in covered:
+            effects = turn.effects
             for message in effects.messages_after:
                 self._carrier.send(message)
             if effects.persisted is not None:
                 index, term = effects.persisted
-                if seat.replica.synced(index, term, now):
-                    self.wake(seat)
+                if turn.seat.replica.synced(index, term, now):
+                    self.wake(turn.seat)
 
-    def _refuse(self, turns: Sequence[Turn]) -> None:
-        """The store, or an invariant, failed amid these turns: what they have not answered yet may
-        not be called done (mission-R5)."""
-        for _, effects in turns:
-            tickets = (*effects.answers, *effects.answers_after_append)
+    def _fail(self, error: StoreError, turns: Sequence[Turn]) -> None:
+        """The store refused these turns: nothing in them may be called done (mission-R5)."""
+        for turn in turns:
+            tickets = (*turn.effects.answers, *turn.effects.answers_after_append)
             for ticket in tickets:
                 if isinstance(ticket, ProduceTicket):
                     ticket.error = ErrorCode.KAFKA_STORAGE_ERROR
             self._answer(tickets)
+        self._stop(error)
+
+    def _stop(self, error: StoreError) -> None:
+        """The store is gone. What was answered is answered; who still waits hears of the stop."""
+        log.error("node %d stops: %s", self.node, error)
+        self.failed = error
+        self.on_failed(error)
 
     def broken(self, error: Exception) -> None:
-        """The store is gone, or an invariant does not hold: this node stops, the others go on. What
-        was answered is answered; who still waits hears of the stop."""
+        """An invariant of this node does not hold: it stops, the others go on without it."""
         if isinstance(error, StoreError):
-            log.error("node %d stops: %s", self.node, error)
-        else:
-            log.critical("node %d stops, this is a bug of Ottla", self.node, exc_info=error)
+            self._stop(error)
+            return
+        log.critical("node %d stops, this is a bug of Ottla", self.node, exc_info=error)
         self.failed = error
         self.on_failed(error)
 
@@ -334,10 +323,21 @@ class Runner:
 
     def _arm(self) -> None:
         """One alarm for everything this node waits for."""
-        wanted = (self.beats.deadline(), self.lookout.next(), self.syncer.due)
-        self._alarm.set(min(at for at in wanted if at is not None))
+        at = self.beats.deadline()
+        first = self.lookout.next()
+        if first is not None and first < at:
+            at = first
+        if self.syncer.due is not None and self.syncer.due < at:
+            at = self.syncer.due
+        if self._alarm is not None:
+            if self._alarm_at <= at:
+                return
+            self._alarm()
+        self._alarm_at = at
+        self._alarm = self._clockwork.call_at(at, self._ring)
 
     def _ring(self) -> None:
+        self._alarm = None
         if self._closed or self.paused:
             return
         try:
@@ -364,18 +364,12 @@ class Runner:
 
     # --- ends ---------------------------------------------------------------------------------
 
-    def _close(self, seat: Seat) -> None:
-        """No turns any more: answer who waits, as well as a replica that may be broken can."""
-        seat.gone, seat.dirty = True, False
-        try:
-            self._answer(seat.replica.close(self._now()))
-        except Exception:
-            log.exception("node %d: group %d does not end cleanly", self.node, seat.group)
-
     def pause(self) -> None:
         """Stop doing anything, as a process that is stopped by its operating system."""
         self.paused = True
-        self._alarm.stop()
+        if self._alarm is not None:
+            self._alarm()
+            self._alarm = None
 
     def resume(self) -> None:
         """Go on where `pause` stopped."""
@@ -390,8 +384,10 @@ class Runner:
     def close(self) -> None:
         """Stop for good and tell whoever still waits; the store is the caller's to close."""
         self._closed = True
-        self._dirty = []
+        now = self._now()
         for seat in self.seats.values():
-            self._close(seat)
+            self._answer(seat.replica.close(now))
         self.syncer.close()
-        self._alarm.stop()
+        if self._alarm is not None:
+            self._alarm()
+            self._alarm = None

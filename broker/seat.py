@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from ottla.broker.effects import Effects
 from ottla.broker.replica import Replica
 from ottla.raft.types import GroupId, LogIndex, Micros, Term
@@ -18,7 +16,6 @@ class Seat:
         "dirty",
         "gone",
         "group",
-        "leads",
         "look_at",
         "replica",
         "soft",
@@ -34,7 +31,6 @@ class Seat:
         self.gone = False
         """Removed: it takes no turn any more, whoever still holds it."""
         self.soft = replica.soft
-        self.leads = False
         self.applied: LogIndex = 0
         self.commit: LogIndex = 0
         self.term: Term = replica.core.term
@@ -43,9 +39,14 @@ class Seat:
         self.trusting = False
         """See `lookout.py`."""
         self.urgent = urgent
-        """The node waits for what it applies (`Runner.on_applied`), and its followers hear of a
-        commit at once, not with the next beat."""
+        """Its followers hear of a commit at once, not with the next beat."""
 
 
-Turn: TypeAlias = tuple[Seat, Effects]
-"""One turn on its way: its effects are performed up to their append, then wait for a sync."""
+class Turn:
+    """One turn on its way: its effects are performed up to their append, then wait for a sync."""
+
+    __slots__ = ("effects", "seat")
+
+    def __init__(self, seat: Seat, effects: Effects):
+        self.seat = seat
+        self.effects = effects

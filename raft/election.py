@@ -178,7 +178,7 @@ def _grants_pre_vote(state: RaftState, message: RequestVote, at: Micros) -> bool
     """Would vote: the term is new, no lease stands against it, the log is up to date."""
     if message.term <= state.term or not _is_up_to_date(state, message):
         return False
-    return message.transfer or not holds_lease(state, at)
+    return not holds_lease(state, at)
 
 
 def _grants(state: RaftState, message: RequestVote) -> bool:

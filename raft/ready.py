@@ -5,9 +5,15 @@ The caller takes a `Ready`, then:
 1. sends `messages` at once (a leader sends entries to followers while its own disk still works,
    thesis 10.2.1),
 2. makes `hard_state`, `snapshot` and `append` durable, in one transaction,
-3. sends `messages_after`: votes and acknowledgements that speak of what step 2 wrote
-   (figure 2: "respond after entries are durable"),
+3. sends `messages_after`: votes and acknowledgements that speak of what step 2 wrote, *or of what
+   an earlier `Ready` wrote* (figure 2: "respond after entries are durable"). So they leave when
+   this write and every one before it are durable, also if this one is empty,
 4. tells the core `persisted(index, term)` for the last entry written.
+
+Several in a row may be done as one, if no message was stepped between them: all writes in their
+order in one transaction, then all `messages_after`. The bytes that a message names are those of the
+log as its own `Ready` left it: entries of a newer leader that took their place since may look well
+formed to the receiver, behind a `prev_term` that is not theirs.
 
 `commit`, `barriers` and `soft` need no disk: the state machine may apply entries up to `commit`
 as soon as it has them.

@@ -71,6 +71,14 @@ class TestRequestVote:
         assert not only(VoteReply, other.messages).granted
         assert lone.core.vote == 2
 
+    def test_2_votes_for_nobody_else_once_the_term_has_a_leader(self) -> None:
+        """Whoever leads it has its majority, though this member's vote is still free."""
+        lone = Lone(term=1)
+        lone.step(lone.append((1, 0), term=2))
+        refused = lone.step(lone.asks(3, (9, 1), term=2))
+        assert not only(VoteReply, refused.messages).granted
+        assert lone.core.vote == 0
+
     def test_2_remembers_its_vote_through_a_restart(self) -> None:
         """RequestVote 2, with votedFor from stable storage."""
         lone = Lone(term=2, vote=3)

@@ -9,7 +9,13 @@ from typing import Any
 
 import pytest
 
-from ottla.raft.messages import AppendReply, Heartbeat, InstallSnapshot, SnapshotReply
+from ottla.raft.messages import (
+    AppendReply,
+    Heartbeat,
+    InstallSnapshot,
+    Message,
+    SnapshotReply,
+)
 from ottla.raft.types import Snapshot, SnapshotMeta
 from raft_lone import GROUP, Lone, all_of, entries, only
 
@@ -67,6 +73,12 @@ class TestAnswers:
         lone = Lone()
         ready = lone.step(lone.append((1, 0), [1, 1], commit=3), hold=True)
         assert ready.commit == 3
+        assert lone.core.log.persisted == 1
+
+    def test_a_heartbeat_too_commits_what_the_own_disk_still_works_on(self) -> None:
+        lone = Lone()
+        lone.step(lone.append((1, 0), [1, 1]), hold=True)
+        assert lone.step(Heartbeat(GROUP, 2, 1, 1, 3)).commit == 3
         assert lone.core.log.persisted == 1
 
 
@@ -172,6 +184,31 @@ class TestSnapshot:
         lone.step(self.chunk(lone, 0, b"abc"))
         ready = lone.step(self.chunk(lone, 3, b"def", term=2))
         assert only(SnapshotReply, ready.messages).received == 0
+
+    def test_one_below_a_newer_one_is_done_already(self) -> None:
+        """The log cannot tell: what the old one stands for is compacted."""
+        lone = Lone(snapshot=SnapshotMeta(8, 1, (1, 2, 3), 9))
+        ready = lone.step(self.chunk(lone, 0, b"abcdef", index=5))
+        assert (ready.snapshot, lone.core.first_index, ready.commit) == (None, 9, 8)
+        assert only(SnapshotReply, ready.messages_after).done
+
+    def test_entries_behind_it_in_the_same_round_are_written(self) -> None:
+        """They begin where the entries that it overtook would have ended."""
+        lone = Lone([1] * 6, term=2)
+        messages: list[Message] = [
+            lone.append((7, 1), [1, 1]),
+            self.chunk(lone, 0, b"abcdef", snapshot_term=2),
+            lone.append((9, 2), [2]),
+        ]
+        ready = lone.step(*messages)
+        assert [(r.first, [e.term for e in r.entries]) for r in ready.append] == [(10, [2])]
+        assert only(AppendReply, ready.messages_after).match == 10
+
+    def test_a_leader_of_an_older_term_is_told_so(self) -> None:
+        lone = Lone(term=4)
+        ready = lone.step(self.chunk(lone, 0, b"abcdef", term=3))
+        assert only(SnapshotReply, ready.messages).term == 4
+        assert ready.snapshot is None
 
     def test_an_empty_snapshot_is_whole_at_once(self) -> None:
         lone = Lone()

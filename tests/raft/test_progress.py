@@ -8,7 +8,13 @@ from itertools import product
 
 import pytest
 
-from ottla.raft.messages import AppendEntries, InstallSnapshot, Message, SnapshotReply
+from ottla.raft.messages import (
+    AppendEntries,
+    HeartbeatReply,
+    InstallSnapshot,
+    Message,
+    SnapshotReply,
+)
 from ottla.raft.progress import (
     PROGRESS,
     Progress,
@@ -17,7 +23,7 @@ from ottla.raft.progress import (
     find_move,
 )
 from ottla.raft.types import SnapshotMeta
-from raft_lone import ELECTION, RETRANSMIT, Lone, all_of, only
+from raft_lone import ELECTION, GROUP, RETRANSMIT, Lone, all_of, only
 
 IMPOSSIBLE = {
     (ProgressState.SNAPSHOT, ProgressEvent.REFUSED): "asks for no place: late refusals are ignored"
@@ -184,6 +190,17 @@ class TestSilence:
         assert to(2, lone.wait(RETRANSMIT).messages) == [(8, 8)]
         assert not lone.step(lone.matched(2, 8)).messages
 
+    @pytest.mark.parametrize("word", ["late answer", "heartbeat"])
+    def test_ends_with_any_word_and_then_it_is_asked_at_once(self, word: str) -> None:
+        """What it says answers nothing; but it lives, so the next question is not a waste."""
+        lone = streaming()
+        lone.propose(1)
+        lone.wait(RETRANSMIT)
+        assert to(2, lone.wait(RETRANSMIT).messages) == [(7, 7)]
+        alive = HeartbeatReply(GROUP, 2, 1, lone.core.term)
+        ready = lone.step(lone.refused(2, 3, (2, 1)) if word == "late answer" else alive)
+        assert to(2, ready.messages) == [(7, 7)]
+
     def test_contact_is_the_latest_word(self) -> None:
         lone = streaming()
         lone.core.step(lone.matched(2, 6), lone.now + 50)
@@ -256,6 +273,26 @@ class TestSnapshot:
         lone.core.compact(SnapshotMeta(6, 1, (1, 2, 3), 7))
         sent = only(InstallSnapshot, lone.step(self.reply(lone, 25, done=True)).messages)
         assert sent.index == 6
+
+    def test_a_late_success_below_the_log_changes_nothing(self) -> None:
+        lone = self.behind()
+        lone.step(lone.refused(2, 6, (2, 1)))
+        assert self.chunk(lone.step(self.reply(lone, 10))) == (10, 10, 25)
+        assert not lone.step(lone.matched(2, 2)).messages
+        assert lone.core.progress()[2].state is ProgressState.SNAPSHOT
+        assert self.chunk(lone.step(self.reply(lone, 20))) == (20, 5, 25)
+
+    def test_a_second_one_begins_anew(self) -> None:
+        lone = self.behind()
+        lone.step(lone.refused(2, 6, (2, 1)))
+        lone.step(self.reply(lone, 25, done=True), lone.matched(2, 7))
+        lone.propose(1)
+        lone.step(lone.matched(3, 8))
+        lone.wait(RETRANSMIT)
+        lone.wait(RETRANSMIT)
+        lone.core.compact(SnapshotMeta(8, 2, (1, 2, 3), 11))
+        sent = only(InstallSnapshot, lone.step(lone.refused(2, 8, (7, 2))).messages)
+        assert (sent.index, sent.offset, sent.total) == (8, 0, 11)
 
     def test_done_beyond_what_is_committed_is_ignored(self) -> None:
         lone = self.behind()

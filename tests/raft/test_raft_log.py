@@ -78,9 +78,10 @@ class LogModel(RuleBasedStateMachine):
         for gone in [each for each in self.model if each <= index]:
             del self.model[gone]
 
-    @rule(ahead=st.integers(1, 3))
+    @rule(ahead=st.integers(-3, 3))
     def install(self, ahead: int) -> None:
-        meta = SnapshotMeta(self.last + ahead, self.term, (1, 2, 3), 9)
+        """Also below the end: then the entry there was another one."""
+        meta = SnapshotMeta(max(1, self.last + ahead), self.term, (1, 2, 3), 9)
         self.log.install(meta)
         self.boundary = (meta.index, meta.term)
         self.model.clear()
@@ -151,6 +152,7 @@ class LogModel(RuleBasedStateMachine):
         """Everything up to `persisted` is on the disk, as the log has it, and stays there: no
         write under way touches it. And it believes all of that, not less."""
         durable = self.log.persisted
+        assert durable <= self.last
         touched = [batch[0].index for _, batch, _ in self.writes if batch]
         for index in range(self.boundary[0] + 1, durable + 1):
             assert self.disk[index] is self.model[index]
@@ -161,6 +163,30 @@ class LogModel(RuleBasedStateMachine):
 
 LogModel.TestCase.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
 TestLogModel = LogModel.TestCase
+
+
+class TestFinishedWrites:
+    def test_of_what_a_snapshot_replaced_says_nothing_about_what_follows_it(self) -> None:
+        log = log_of([1] * 6)
+        log.append(entries(8, [1, 1, 1]))
+        log.begin_write(10, 1)
+        log.install(SnapshotMeta(9, 2, (1, 2, 3), 9))
+        log.begin_write(9, 2)
+        assert not log.finish_write(10, 1)
+        assert (log.persisted, log.last_index) == (7, 9)
+        assert log.finish_write(9, 2)
+        assert log.persisted == 9
+
+    def test_that_ended_together_may_be_named_by_the_last(self) -> None:
+        log = log_of([1])
+        log.append(entries(3, [1, 1]))
+        log.begin_write(4, 1)
+        log.truncate_from(4)
+        log.append(entries(4, [2, 2]))
+        log.begin_write(5, 2)
+        assert log.finish_write(5, 2)
+        assert log.persisted == 5
+        assert not log.finish_write(4, 1)
 
 
 class TestRestore:

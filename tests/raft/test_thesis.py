@@ -131,6 +131,13 @@ class TestVoteLeases:
         lone.step(lone.asks(3, (9, 1)))
         assert (lone.core.term, lone.core.deadline) == (1, 600 + ELECTION)
 
+    def test_a_leader_vouched_for_late_takes_back_nothing(self) -> None:
+        lone = Lone(term=1)
+        lone.now = 700
+        lone.step(lone.append((1, 0)))
+        lone.core.step(beat(lone), 300)
+        assert lone.core.deadline == 700 + ELECTION
+
     def test_a_member_with_a_term_ahead_makes_the_leader_catch_up(self) -> None:
         """Otherwise it could neither be elected nor follow."""
         lone = Lone(term=7)
@@ -326,11 +333,20 @@ class TestPreVote:
         lone.step(VoteReply(GROUP, 2, 1, 4, True, pre=True))
         assert (lone.core.role, lone.core.term) == (Role.CANDIDATE, 4)
 
-    def test_answers_to_an_earlier_question_do_not_elect(self) -> None:
+    @pytest.mark.parametrize("pre", [False, True])
+    def test_answers_to_an_earlier_question_do_not_elect(self, pre: bool) -> None:
+        """In this term it asked about term 4; votes and answers of term 3 are about another."""
         lone = Lone(term=3)
         lone.wait(ELECTION)
-        lone.step(*(VoteReply(GROUP, peer, 1, 3, True) for peer in (2, 3)))
+        lone.step(*(VoteReply(GROUP, peer, 1, 3, True, pre) for peer in (2, 3)))
         assert lone.core.role is Role.PRE_CANDIDATE
+
+    def test_a_late_refusal_takes_no_grant_back(self) -> None:
+        lone = Lone(term=3, voters=5)
+        lone.wait(ELECTION)
+        lone.step(*(VoteReply(GROUP, 2, 1, term, term > 3, pre=True) for term in (4, 3)))
+        lone.step(VoteReply(GROUP, 3, 1, 4, True, pre=True))
+        assert lone.core.role is Role.CANDIDATE
 
 
 class TestRetransmission:

@@ -1,1 +1,0 @@
-"""What goes wrong in a run: programs of faults, drawn and timed."""
