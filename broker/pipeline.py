@@ -33,17 +33,17 @@ class Limits(NamedTuple):
 class Slot:
     """The place of one request in its pipeline."""
 
-    __slots__ = ("closing", "on_lost", "parts", "size")
+    # Class attributes, not slots: what a slot begins with costs nothing then.
+    parts: Sequence[bytes | memoryview] | None = None
+    """The answer; None while there is none yet, empty when there will be none."""
+    closing: str | None = None
+    """Why the connection ends with this request."""
+    on_lost: Callable[[], None] | None = None
+    """Called once if the connection is lost before the request was finished."""
 
     def __init__(self, size: int):
         self.size = size
         """Bytes this request is charged for."""
-        self.parts: Sequence[bytes | memoryview] | None = None
-        """The answer; None while there is none yet, empty when there will be none."""
-        self.closing: str | None = None
-        """Why the connection ends with this request."""
-        self.on_lost: Callable[[], None] | None = None
-        """Called once if the connection is lost before the request was finished."""
 
     @property
     def finished(self) -> bool:
@@ -87,7 +87,8 @@ class Pipeline:
         in_flight = self._in_flight
         in_flight.append(slot)
         self.bytes += slot.size
-        if len(in_flight) >= self.limits.requests or self.bytes >= self.limits.bytes:
+        requests, most_bytes = self.limits
+        if len(in_flight) >= requests or self.bytes >= most_bytes:
             self._decide()
 
     def charge(self, slot: Slot, size: int) -> None:

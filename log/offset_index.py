@@ -8,7 +8,8 @@ every append, truncation and compaction, and answers in both directions.
 
 **Layout.** Entries lie in *blocks* of 256 consecutive indexes, a block being two plain lists (end
 offset, max timestamp). Blocks lie in a `SortedDict` under (base offset, first index), which finds
-the block of an offset; an index finds its block by division. So an append costs two list appends, a
+the block of an offset; an index finds its block by division. An append only notes the entries; they are put
+into their blocks when a block is full, or somebody asks. So an append costs one list extension, a
 compaction drops whole blocks without moving what stays, a search looks at two small sorted lists,
 and a search by timestamp skips blocks by their largest one.
 
@@ -24,7 +25,7 @@ The index is memory only: it is rebuilt from the entries after a restart, on top
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sortedcontainers import SortedDict
@@ -105,8 +106,12 @@ class OffsetIndex:
         self._epochs = SortedDict()
         self._base_index: LogIndex = 0
         self._base_offset: Offset = 0
-        self._last_index: LogIndex = 0
-        self._next_offset: Offset = 0
+        self.last_index: LogIndex = 0
+        """Index of the last entry; `first_index - 1` when there is none."""
+        self.next_offset: Offset = 0
+        """Offset that the next record gets: the log end offset."""
+        self._unfiled: list[Entry] = []
+        self._filed_offset: Offset = 0
         self._last_term: Term = 0
         self.restore(state)
 
@@ -118,30 +123,43 @@ class OffsetIndex:
         return self._base_index + 1
 
     @property
-    def last_index(self) -> LogIndex:
-        """Index of the last entry; `first_index - 1` when there is none."""
-        return self._last_index
-
-    @property
     def first_offset(self) -> Offset:
         """Offset of the first record kept, or the one that would be."""
         return self._base_offset
 
-    @property
-    def next_offset(self) -> Offset:
-        """Offset that the next record gets: the log end offset."""
-        return self._next_offset
-
     # ---- following the log
 
-    def extend(self, entries: Iterable[Entry]) -> None:
+    def extend(self, entries: Sequence[Entry]) -> None:
         """These entries are now the tail of the log; indexes and offsets must follow on."""
-        index = self._last_index
-        offset = self._next_offset
+        if not entries:
+            return
+        first, last = entries[0], entries[-1]
+        before = self.last_index
+        assert first.index == before + 1, f"entry {first.index} follows index {before}"
+        assert last.index == before + len(entries), f"{len(entries)} entries end at {last.index}"
+        self._unfiled += entries
+        self.last_index = last.index
+        batch: Any = last.payload
+        if (
+            last.kind is EntryKind.BATCH
+            and len(self._unfiled) < BLOCK_ENTRIES
+            and (last is not first or batch.base_offset == self.next_offset)
+        ):
+            self.next_offset = batch.base_offset + batch.last_offset_delta + 1
+        else:
+            self._file()
+
+    def _file(self) -> None:
+        """Put into their blocks what was only noted."""
+        unfiled, self._unfiled = self._unfiled, []
+        if not unfiled:
+            return
+        index = unfiled[0].index - 1
+        offset = self._filed_offset
         term = self._last_term
         block = self._blocks.get(index // BLOCK_ENTRIES)
         kind_of_batch = EntryKind.BATCH
-        for entry in entries:
+        for entry in unfiled:
             index += 1
             assert entry.index == index, f"entry {entry.index} follows index {index - 1}"
             if block is None or index % BLOCK_ENTRIES == 0:
@@ -160,33 +178,35 @@ class OffsetIndex:
             else:
                 block.max_timestamps.append(NO_TIMESTAMP)
             block.ends.append(offset)
-        self._last_index = index
-        self._next_offset = offset
+        self.next_offset = self._filed_offset = offset
         self._last_term = term
 
     def truncate_from(self, index: LogIndex) -> None:
         """Entries from `index` on are gone."""
         assert index > self._base_index, f"truncate from {index}, compacted to {self._base_index}"
-        if index > self._last_index:
+        if index > self.last_index:
             return
+        self._file()
         while self._epochs and self._epochs.peekitem()[1][0] >= index:
             self._epochs.popitem()
-        for number in range(self._last_index // BLOCK_ENTRIES, index // BLOCK_ENTRIES, -1):
+        for number in range(self.last_index // BLOCK_ENTRIES, index // BLOCK_ENTRIES, -1):
             self._drop_block(number)
         block = self._block_of(index)
         keep = index - block.first_index
         block.cut(keep)
-        self._next_offset = block.ends[-1] if keep else block.base_offset
+        self.next_offset = block.ends[-1] if keep else block.base_offset
+        self._filed_offset = self.next_offset
         if not keep:
             self._drop_block(index // BLOCK_ENTRIES)
-        self._last_index = index - 1
+        self.last_index = index - 1
         self._last_term = self._epochs.peekitem()[0] if self._epochs else 0
 
     def compact_to(self, index: LogIndex) -> None:
         """Entries up to and including `index` are gone; their offsets are no longer found."""
         if index <= self._base_index:
             return
-        assert index <= self._last_index, f"compact to {index}, last index {self._last_index}"
+        assert index <= self.last_index, f"compact to {index}, last index {self.last_index}"
+        self._file()
         state = self.state_at(index)
         for number in range(self.first_index // BLOCK_ENTRIES, index // BLOCK_ENTRIES):
             self._drop_block(number)
@@ -201,6 +221,7 @@ class OffsetIndex:
 
     def state_at(self, index: LogIndex) -> IndexState:
         """What a snapshot at `index` must carry; `index` is in the log or the one before it."""
+        self._file()
         offset = self.end_offset(index)
         known = [
             EpochStart(term, start)
@@ -211,22 +232,23 @@ class OffsetIndex:
 
     def restore(self, state: IndexState) -> None:
         """Forget everything and start behind `state`."""
+        self._unfiled.clear()
         self._blocks.clear()
         self._by_offset.clear()
         self._epochs.clear()
         for epoch, start in state.epochs:
             # Index 0: no truncation reaches what a snapshot stands for.
             self._epochs[epoch] = (0, start)
-        self._base_index = self._last_index = state.last_index
-        self._base_offset = self._next_offset = state.next_offset
+        self._base_index = self.last_index = state.last_index
+        self._base_offset = self.next_offset = self._filed_offset = state.next_offset
         self._last_term = state.epochs[-1].epoch if state.epochs else 0
 
     # ---- index <-> offset
 
     def end_offset(self, index: LogIndex) -> Offset:
         """Offset behind the last record up to and including entry `index`."""
-        if index == self._last_index:
-            return self._next_offset
+        if index == self.last_index:
+            return self.next_offset
         if index == self._base_index:
             return self._base_offset
         block = self._block_of(index)
@@ -238,9 +260,10 @@ class OffsetIndex:
 
     def index_of(self, offset: Offset) -> LogIndex:
         """Index of the entry that holds record `offset`; it must be in the log."""
-        assert self._base_offset <= offset < self._next_offset, (
-            f"offset {offset} outside {self._base_offset}..{self._next_offset - 1}"
+        assert self._base_offset <= offset < self.next_offset, (
+            f"offset {offset} outside {self._base_offset}..{self.next_offset - 1}"
         )
+        self._file()
         position = self._by_offset.bisect_right((offset, _ANY_INDEX)) - 1
         block: _Block = self._by_offset.peekitem(position)[1]
         return block.first_index + bisect_right(block.ends, offset)
@@ -280,6 +303,7 @@ class OffsetIndex:
 
     def epoch_starts(self) -> list[EpochStart]:
         """Epoch history, oldest first; epochs that wrote nothing are left out but for the last."""
+        self._file()
         return _without_empty(
             [EpochStart(term, start) for term, (_, start) in self._epochs.items()]
         )
@@ -312,9 +336,10 @@ class OffsetIndex:
         del self._by_offset[block.base_offset, block.first_index]
 
     def _block_of(self, index: LogIndex) -> _Block:
-        assert self._base_index < index <= self._last_index, (
-            f"index {index} outside {self._base_index + 1}..{self._last_index}"
+        assert self._base_index < index <= self.last_index, (
+            f"index {index} outside {self._base_index + 1}..{self.last_index}"
         )
+        self._file()
         return self._blocks[index // BLOCK_ENTRIES]
 
     def _start_epoch(self, term: Term, index: LogIndex, offset: Offset) -> None:
@@ -337,7 +362,7 @@ class OffsetIndex:
     def _slices(self, first: LogIndex, last: LogIndex) -> Iterator[tuple[_Block, int, int]]:
         """The blocks of `first .. last` with the positions in each that belong to the range."""
         first = max(first, self.first_index)
-        last = min(last, self._last_index)
+        last = min(last, self.last_index)
         while first <= last:
             block = self._block_of(first)
             stop = min(len(block.ends), last + 1 - block.first_index)

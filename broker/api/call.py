@@ -57,7 +57,8 @@ class Link(Protocol):
 class Call(Slot):
     """See the module's text."""
 
-    __slots__ = ("client_id", "correlation_id", "host", "link", "memo", "route", "version")
+    memo: Any = None
+    """Whatever the handler wants to find again when it answers."""
 
     def __init__(
         self, link: Link, route: Route, correlation_id: int, client_id: str | None, size: int
@@ -65,9 +66,6 @@ class Call(Slot):
         """`size` is the bytes of the request's frame."""
         # Slot.__init__, written out: one call less for every request.
         self.size = size
-        self.parts = None
-        self.closing = None
-        self.on_lost = None
         self.link = link
         self.host = link.host
         """The node that serves the request."""
@@ -75,8 +73,6 @@ class Call(Slot):
         self.version = route.version
         self.correlation_id = correlation_id
         self.client_id = client_id
-        self.memo: Any = None
-        """Whatever the handler wants to find again when it answers."""
 
     @property
     def local_address(self) -> tuple[str, int]:
