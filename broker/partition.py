@@ -194,7 +194,7 @@ class Partition:
         waiting = len(self.purgatory) > 0
         enough = not (waiting and state.leading and state.below_minimum(now))
         batch: Any = None
-        for entry in entries:
+        for entry in entries if state.leading else self._that_count(entries):
             if entry.kind is EntryKind.BATCH:
                 batch = entry.payload
                 if batch.producer_id >= 0:
@@ -214,8 +214,33 @@ class Partition:
             self._synced(now)
         self.reads.moved()
 
+    def _that_count(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """Of what a follower applies at once, the entries that leave something behind.
+
+        A producer is known by its last batches (`ProducerTable`), so those before them need not be
+        applied, unless a command between them asks who is known. The last batch of all counts in
+        any case: the high watermark stands behind it.
+        """
+        window = self.settings.profile.window
+        if len(entries) <= window:
+            return entries
+        counted: list[Entry] = []
+        seen: dict[int, int] = {}
+        batches = EntryKind.BATCH
+        for entry in reversed(entries):
+            if entry.kind is batches:
+                batch: Any = entry.payload
+                times = seen.get(batch.producer_id, 0)
+                if times < window:
+                    seen[batch.producer_id] = times + 1
+                    counted.append(entry)
+            elif entry.kind is EntryKind.COMMAND:
+                return entries
+        counted.reverse()
+        return counted
+
     def _apply_producer(self, batch: RecordBatch, entry: Entry, now: Micros, enough: bool) -> None:
-        who = identity(batch)
+        who = batch.identity or identity(batch)
         assert who is not None, f"producer {batch.producer_id} without identity"
         offset = batch.base_offset
         for ticket in self.table.apply(

@@ -229,7 +229,10 @@ class ProducerTable:
             self._applied.move_to_end(producer_id)
             if producer.epoch != epoch:
                 producer.restart(epoch)  # the log is right, whatever it says
-        producer.finish((first, last, base_offset, max_timestamp))
+        # Producer.finish, written out: every replica comes by here with every batch.
+        producer.finished.append((first, last, base_offset, max_timestamp))
+        producer.firsts.append(first)
+        producer.tail = last
         producer.last_index = index
         producer.seen = now
         flights = self._flights.get(producer_id)

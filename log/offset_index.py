@@ -8,10 +8,10 @@ every append, truncation and compaction, and answers in both directions.
 
 **Layout.** Entries lie in *blocks* of 256 consecutive indexes, a block being two plain lists (end
 offset, max timestamp). Blocks lie in a `SortedDict` under (base offset, first index), which finds
-the block of an offset; an index finds its block by division. An append only notes the entries; they are put
-into their blocks when a block is full, or somebody asks. So an append costs one list extension, a
-compaction drops whole blocks without moving what stays, a search looks at two small sorted lists,
-and a search by timestamp skips blocks by their largest one.
+the block of an offset; an index finds its block by division. An append only notes the entries; they
+are filed into their blocks when a block is full, or somebody asks. So an append costs one list
+extension, a compaction drops whole blocks without moving what stays, a search looks at two small
+sorted lists, and a search by timestamp skips blocks by their largest one.
 
 **Leader epochs** (KIP-101; leader epoch = Raft term): every term that has an entry in the log is
 kept in a second `SortedDict`, term -> (first index, start offset). An epoch that wrote no record
