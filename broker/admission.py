@@ -87,9 +87,7 @@ class Admission:
         self._awaiting_sync: deque[ProduceTicket] = deque()
         self._queue: deque[Item] = deque()
         self._taken: list[Item] = []
-        self._gaps: list[ProduceTicket] = []
-        """Gaps found since the last barrier was asked for."""
-        self._barriers: deque[list[ProduceTicket]] = deque()
+        self._barriers = state.barriers
 
     # --- admit --------------------------------------------------------------------------------
 
@@ -173,33 +171,16 @@ class Admission:
 
     def _reject(self, ticket: ProduceTicket, decision: Reject) -> None:
         if decision.barrier and not ticket.barrier_passed:
-            # A deposed leader that has not noticed would see gaps where there are none
-            # (redpanda 12712), so the answer waits until leadership is proved.
-            self._gaps.append(ticket)
+            self._barriers.ask(ticket, self._proved)
             return
         if decision.reason is RejectReason.GAP:
             self.counters.gaps_refused += 1
         self.state.refuse(ticket, REASON_CODES[decision.reason])
 
-    # --- barriers for gaps --------------------------------------------------------------------
-
-    def take_barriers(self) -> int:
-        """One barrier for all gaps found since the last; gaps found from now on need another."""
-        if not self._gaps:
-            return 0
-        self._barriers.append(self._gaps)
-        self._gaps = []
-        self.counters.barriers += 1
-        return 1
-
-    def barrier_done(self, confirmed: bool) -> None:
-        """The oldest barrier ended: judge its gaps again, or send their clients elsewhere."""
-        for ticket in self._barriers.popleft():
-            if not confirmed:
-                self.state.not_leader(ticket)
-            else:
-                ticket.barrier_passed = True
-                self._enter(ticket)
+    def _proved(self, ticket: ProduceTicket) -> None:
+        """This node leads, so judge the gap again, for good."""
+        ticket.barrier_passed = True
+        self._enter(ticket)
 
     # --- room in the producer table -----------------------------------------------------------
 
@@ -227,8 +208,8 @@ class Admission:
         self._queue.append(CommandItem(payload, ticket))
 
     def restless(self) -> bool:
-        """Whether `take` or `take_barriers` may have something."""
-        return len(self._queue) > 0 or len(self._gaps) > 0
+        """Whether `take`, or a barrier, may have something."""
+        return len(self._queue) > 0 or len(self._barriers.found) > 0
 
     def take(self, inflight_bytes: int) -> Proposals | None:
         """As much of the queue as the byte budget allows; at least one when nothing is under way.
@@ -299,32 +280,20 @@ class Admission:
                 if item.ticket is not None:
                     state.not_leader(item.ticket)
         self._queue.clear()
-        for ticket in self._everyone_waiting():
+        for ticket in (*self._awaiting_sync, *self.mutex.drop_all()):
             state.not_leader(ticket)
         self._awaiting_sync.clear()
-        self._gaps.clear()
-        for gaps in self._barriers:
-            gaps.clear()
-
-    def _everyone_waiting(self) -> Iterable[ProduceTicket]:
-        yield from self._awaiting_sync
-        yield from self.mutex.drop_all()
-        yield from self._gaps
-        for gaps in self._barriers:
-            yield from gaps
 
     def overdue(self, now: Micros) -> None:
         """Answer clients whose time is up.
 
-        Who waits for its sync or its barrier has no place in the order yet and is told to go
-        elsewhere; everything else keeps its place and may still be stored.
+        Who waits for the sync has no place in the order yet and is told to go elsewhere; everything
+        else keeps its place and may still be stored.
         """
-        state = self.state
-        for waiting in (self._awaiting_sync, self._gaps, *self._barriers):
-            late = [each for each in waiting if each.deadline <= now]
-            for ticket in late:
-                waiting.remove(ticket)
-                state.not_leader(ticket)
+        state, waiting = self.state, self._awaiting_sync
+        for ticket in [each for each in waiting if each.deadline <= now]:
+            waiting.remove(ticket)
+            state.not_leader(ticket)
         for item in (*self.mutex.waiters(), *self._queue):
             if isinstance(item, ProduceTicket):
                 if item.deadline <= now:
@@ -345,9 +314,6 @@ class Admission:
     def open_tickets(self) -> Iterable[Ticket]:
         """Every ticket in here that waits for its answer."""
         yield from self._awaiting_sync
-        yield from self._gaps
-        for gaps in self._barriers:
-            yield from gaps
         yield from self.mutex.waiters()
         for item in self._queue:
             ticket = item if isinstance(item, ProduceTicket) else item.ticket

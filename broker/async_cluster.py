@@ -142,7 +142,7 @@ class AsyncCluster:
         self._lives[node] = life
         life.on_event = self.events.role_changed
         life.on_dropped = self.events.truncated
-        await life.start(self._host, port)
+        await life.server.start(self._host, port)
         self._addresses[node] = life.server.address
 
     async def stop(self) -> None:

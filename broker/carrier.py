@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from ottla.log.errors import CompactedError
 from ottla.log.store import LogStore, Write
 from ottla.raft.messages import AppendEntries, InstallSnapshot, Message
-from ottla.raft.types import Entry, NodeId
+from ottla.raft.types import NodeId
 
 
 class Sender(Protocol):
@@ -47,11 +47,8 @@ class Carrier:
         """Fill in and send; a message that cannot be filled in is dropped, for the core will hear
         of the compaction and send the snapshot instead. `written`: by the same turn."""
         if isinstance(message, AppendEntries):
-            if message.last_index > message.prev_index:
-                entries = self._entries(message, written)
-                if entries is None:
-                    return
-                message.entries = entries
+            if message.last_index > message.prev_index and not self._fill_in(message, written):
+                return
         elif isinstance(message, InstallSnapshot):
             snapshot = self._store.snapshot(message.group)
             if snapshot is None or snapshot.meta.index != message.index:
@@ -59,13 +56,15 @@ class Carrier:
             message.chunk = snapshot.data[message.offset : message.offset + message.length]
         self._sender.send(self._node, message.to, message)
 
-    def _entries(self, message: AppendEntries, written: Sequence[Write]) -> Sequence[Entry] | None:
-        """What was just written is handed on, not read back. None: the range is compacted."""
+    def _fill_in(self, message: AppendEntries, written: Sequence[Write]) -> bool:
+        """What was just written is handed on, not read back. False: the range is compacted."""
         first, last = message.prev_index + 1, message.last_index
         for write in written:
-            if write.entries and write.first == first and write.entries[-1].index == last:
-                return write.entries
+            if write.first == first and write.entries and write.entries[-1].index == last:
+                message.entries = write.entries
+                return True
         try:
-            return self._store.read(message.group, first, last, WHOLE_RANGE)
+            message.entries = self._store.read(message.group, first, last, WHOLE_RANGE)
         except CompactedError:
-            return None
+            return False
+        return True

@@ -27,6 +27,11 @@ from ottla.raft.types import LogIndex, Micros, NodeId
 
 ANY_EPOCH: Term = -1
 """The client did not say which leader epoch it believes in."""
+CONSUMER = -1
+"""Replica id of a client that is no replica: it sees what is committed."""
+DEBUGGER = -2
+"""Replica id of a client that wants to see this replica's own log, whoever leads (Kafka's
+DEBUGGING_REPLICA_ID)."""
 
 
 class Ticket:
@@ -95,6 +100,8 @@ class FetchTicket(Ticket):
         "log_start_offset",
         "max_bytes",
         "offset",
+        "proof_deadline",
+        "proved",
     )
 
     def __init__(
@@ -105,12 +112,18 @@ class FetchTicket(Ticket):
         on_done: Callable[[FetchTicket], None],
         deadline: Micros,
         *,
+        proof_deadline: Micros = 0,
         owner: object = None,
     ):
         super().__init__(on_done, deadline, owner)
         self.offset = offset
         self.max_bytes = max_bytes
         self.current_leader_epoch = current_leader_epoch
+        self.proof_deadline = proof_deadline
+        """Takes the place of an earlier `deadline` while leadership has to be proved: how long that
+        takes has nothing to do with how long the client waits for records."""
+        self.proved = False
+        """This node led when it was asked for after `offset` seemed to lie above the log."""
         # The answer: entries first_index..last_index hold committed records from `offset` on;
         # first_index == 0 when there are none yet.
         self.first_index: LogIndex = 0
@@ -144,10 +157,12 @@ class ListOffsetsTicket(Ticket):
 
     For a time (or -3) the answer names the candidate batch, `index`; the driver looks inside it,
     no deeper than `log_start_offset`. When a header promised a time that no record has, the driver
-    asks again with `behind` set to that index.
+    asks again with `behind` set to that index. `asker` is the replica id of the client: for all but
+    a `CONSUMER` latest is the log end.
     """
 
     __slots__ = (
+        "asker",
         "behind",
         "current_leader_epoch",
         "index",
@@ -168,6 +183,7 @@ class ListOffsetsTicket(Ticket):
         super().__init__(on_done, deadline, owner)
         self.timestamp = timestamp
         self.current_leader_epoch = current_leader_epoch
+        self.asker = CONSUMER
         self.behind: LogIndex = 0
         # The answer.
         self.offset: Offset = NO_OFFSET
@@ -199,7 +215,7 @@ class EpochEndTicket(Ticket):
 class DeleteRecordsTicket(Ticket):
     """Move the log start to `offset` (-1: the high watermark), by a decision in the log."""
 
-    __slots__ = ("index", "log_start_offset", "offset", "term")
+    __slots__ = ("log_start_offset", "offset", "proved")
 
     def __init__(
         self,
@@ -210,15 +226,15 @@ class DeleteRecordsTicket(Ticket):
     ):
         super().__init__(on_done, deadline, owner)
         self.offset = offset
+        self.proved = False
+        """As of a `FetchTicket`, above the high watermark."""
         self.log_start_offset: Offset = NO_OFFSET
-        self.term: Term = 0
-        self.index: LogIndex = 0
 
 
 class ControlTicket(Ticket):
     """A controller command (`ottla.broker.controller`): answered when it is applied."""
 
-    __slots__ = ("command", "index", "result", "term")
+    __slots__ = ("command", "index", "result")
 
     def __init__(
         self,
@@ -231,5 +247,6 @@ class ControlTicket(Ticket):
         self.command = command
         """msgpack-able: {"type": "create_topic", ...}."""
         self.result: dict[str, Any] = {}
-        self.term: Term = 0
         self.index: LogIndex = 0
+        """Where it stands in the controller's log, 0 when it never entered it; in the answer to a
+        *position*, what is applied."""

@@ -30,6 +30,8 @@ class ControlRequest:
     """A command on its way to the controller's leader."""
 
     sender: NodeId
+    incarnation: int
+    """The sender's life that asks: the next one counts its requests from 1 again."""
     number: int
     command: dict[str, Any]
     timeout: Micros
@@ -40,11 +42,16 @@ class ControlRequest:
 class ControlResponse:
     """Its outcome."""
 
+    incarnation: int
     number: int
     error: ErrorCode
     result: dict[str, Any]
     index: LogIndex
     """Where the command stands in the controller's log; 0 when it never entered it."""
+
+
+def _response(incarnation: int, number: int, ticket: ControlTicket) -> ControlResponse:
+    return ControlResponse(incarnation, number, ticket.error, ticket.result, ticket.index)
 
 
 def _nothing() -> None:
@@ -72,6 +79,7 @@ class ControlClient:
     def __init__(
         self,
         node: NodeId,
+        incarnation: int,
         *,
         now: Callable[[], Micros],
         call_at: Callable[[Micros, Callable[[], None]], Callable[[], None]],
@@ -80,6 +88,7 @@ class ControlClient:
         leader: Callable[[], NodeId],
     ):
         self._node = node
+        self._incarnation = incarnation
         self._now = now
         self._call_at = call_at
         self._submit = submit
@@ -100,15 +109,14 @@ class ControlClient:
         """Another node believes that this one leads the controller."""
 
         def answer(ticket: ControlTicket) -> None:
-            response = ControlResponse(request.number, ticket.error, ticket.result, ticket.index)
-            self._send(request.sender, response)
+            self._send(request.sender, _response(request.incarnation, request.number, ticket))
 
         self._submit(ControlTicket(request.command, answer, self._now() + request.timeout))
 
     def answered(self, response: ControlResponse) -> None:
-        """The outcome of a command of ours."""
+        """The outcome of a command of ours, or of an earlier life's, which is nobody's now."""
         mine = self._open.get(response.number)
-        if mine is None:
+        if mine is None or response.incarnation != self._incarnation:
             return
         if response.error is ErrorCode.NOT_CONTROLLER and not response.index:
             self._call_at(self._now() + RETRY_AFTER, lambda: self._retry(mine))
@@ -134,15 +142,15 @@ class ControlClient:
         if leader == self._node:
             self._submit(ControlTicket(mine.command, self._local_answer(mine), mine.deadline))
         elif leader:
-            self._send(leader, ControlRequest(self._node, mine.number, mine.command, left))
+            self._send(
+                leader,
+                ControlRequest(self._node, self._incarnation, mine.number, mine.command, left),
+            )
         else:
             self._call_at(self._now() + RETRY_AFTER, lambda: self._retry(mine))
 
     def _local_answer(self, mine: _Command) -> Callable[[ControlTicket], None]:
-        def answer(ticket: ControlTicket) -> None:
-            self.answered(ControlResponse(mine.number, ticket.error, ticket.result, ticket.index))
-
-        return answer
+        return lambda ticket: self.answered(_response(self._incarnation, mine.number, ticket))
 
     def _overdue(self, number: int) -> None:
         mine = self._open.get(number)

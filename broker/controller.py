@@ -161,7 +161,7 @@ class Controller:
     def _admit(self, number: int) -> None:
         """Refuse, answer without the log, or queue one command; the catalog is synced."""
         command = self._open[number].command
-        if command["type"] == "position":
+        if command.get("type") == "position":
             # Who waits until it has applied that much knows all that is decided by now.
             self._open[number].index = self.applied
             self._close(number, Outcome())
@@ -220,7 +220,7 @@ class Controller:
                 self._close(number, Outcome(ErrorCode.NOT_CONTROLLER))
             else:
                 ticket = self._open[number]
-                ticket.index, ticket.term = first + place, self._term
+                ticket.index = first + place
                 self._proposed[first + place] = number
 
     def take_barriers(self) -> int:
@@ -283,12 +283,12 @@ class Controller:
 
     def leading(self, term: Term, term_start: LogIndex, now: Micros) -> None:
         """This node leads; it decides once entry `term_start` is applied."""
-        self.stop_leading()
+        self.close()
         self._term, self._term_start = term, term_start
 
     def not_leading(self, leader: NodeId, term: Term, now: Micros) -> None:
         """This node does not lead: what is open is no longer its to decide."""
-        self.stop_leading()
+        self.close()
 
     def follower_progress(self, follower: NodeId, match: LogIndex, now: Micros) -> None:
         """Of no interest here: the controller has no in-sync rule beyond Raft's majority."""
@@ -296,7 +296,7 @@ class Controller:
     def follower_contact(self, follower: NodeId, at: Micros) -> None:
         """Of no interest here, as above."""
 
-    def stop_leading(self) -> None:
+    def close(self) -> None:
         """Decide nothing any more: what is open is answered NOT_CONTROLLER."""
         self._term = 0
         for number in tuple(self._open):

@@ -86,7 +86,8 @@ REQUEST_WIDE_DEFECTS: tuple[BatchDefect, ...] = (
 """Defects of one batch that fail every partition of its request (facts/kafka.md 1.2, step 1)."""
 
 REASON_CODES: dict[RejectReason, ErrorCode] = {
-    RejectReason.MALFORMED: ErrorCode.INVALID_RECORD,
+    # Sequences are judged before (NO_SEQUENCE): what is left is an epoch below -1.
+    RejectReason.MALFORMED: ErrorCode.INVALID_PRODUCER_EPOCH,
     RejectReason.TABLE_FULL: ErrorCode.THROTTLING_QUOTA_EXCEEDED,
     RejectReason.UNCERTAIN: ErrorCode.NOT_LEADER_OR_FOLLOWER,
     RejectReason.STALE_EPOCH: ErrorCode.INVALID_PRODUCER_EPOCH,

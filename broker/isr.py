@@ -137,21 +137,6 @@ class InSync:
             self._recount(now)
         return self._count < min(minimum, len(self._voters))
 
-    def deadline(self) -> Micros | None:
-        """Until then nobody falls out; None when nobody is left to fall.
-
-        A lower bound, and `below_minimum` at that time moves it on. Before it trusts the result,
-        the caller hands in what it has heard since (`contact`): nobody tells an idle group of
-        every beat.
-        """
-        if not self._followers:
-            return None
-        if self._stable_until == _NEVER:
-            self._recount(max(state.caught_up for state in self._followers.values()))
-        if self._count == 1:
-            return None
-        return self._stable_until + 1
-
     def _caught_up(self, state: _Follower, at: Micros, now: Micros) -> None:
         if at <= state.caught_up:
             return

@@ -66,8 +66,9 @@ class Lookout:
         return self._timers.next()
 
     def before_turn(self, seat: Seat) -> None:
-        """A trusting replica is about to take a turn, in which it judges its own deadlines: tell it
-        what beats vouched for first, and look at it by its deadlines from here on."""
+        """A replica that trusts, or whose look is due, is about to take a turn, in which it judges
+        its own deadlines: tell it what beats vouched for first, and look at it by its deadlines
+        from here on."""
         seat.trusting = False
         self.vouch(seat)
 

@@ -110,8 +110,8 @@ class Machine(Protocol):
     def not_leading(self, leader: NodeId, term: Term, now: Micros) -> None:
         """This node does not lead; `leader` is 0 while nobody is known to."""
 
-    def stop_leading(self) -> None:
-        """Serve nobody any more, whatever the role was: every open ticket is answered."""
+    def close(self) -> None:
+        """The replica ends: every open ticket is answered, and nobody is known to lead."""
 
     def restore(self, snapshot: Snapshot, now: Micros) -> None:
         """Replace everything by this snapshot; what counts time starts at `now`."""

@@ -1,12 +1,12 @@
 """`Node`: one broker of the cluster, from its disk to its listener.
 
 A node composes what the other modules are: a store, a `Runner` that drives its replicas, the
-replica of the controller group that every node hosts, a `Server` for clients, and the beats that
+replica of the controller group that every node hosts, a `Listener` for clients, and the beats that
 vouch for leaders. It is the `Host` of the request handlers.
 
-Life: `start` reads the store and joins the cluster; `stop` (clean) or `crash` (signal 9: nothing is
-flushed, nothing said) ends it; a new `Node` on the same store is the restart. `pause` and `resume`
-freeze everything in between.
+Life: made, it serves nobody; from `join` on it takes part; `stop` ends it, and what its disk keeps
+is the disk's affair; a new `Node` on the same disk is the restart. `pause` and `resume` freeze
+everything in between.
 
 What the controller's log says is carried out here: after each of its commits the node creates the
 replicas it was given and drops those of deleted topics (`_reconcile`).
@@ -17,6 +17,7 @@ from __future__ import annotations
 import gc
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 from ottla.broker.beats import Beat, BeatAck, BeatBook
@@ -87,7 +88,7 @@ class Node:
         self.now = clockwork.now
         self.wall_ms = clockwork.wall_ms
         self.call_at = clockwork.call_at
-        self.server = listen(self)
+        self.server = self._make_listener(listen)
         self.failed: Exception | None = None
         self._caught_up = False
         """Knows what the controller has decided; until then no client is served."""
@@ -102,7 +103,7 @@ class Node:
         self._hosted: dict[str, list[GroupId]] = {}
         """Groups hosted here, by the topic they are of."""
         self._early: dict[GroupId, deque[Any]] = {}
-        self._held: list[tuple[NodeId, Any]] = []
+        self._held: list[Callable[[], None]] = []  # what waits for `resume`, in order
         self.beats = self._make_beats()
         self.runner = self._make_runner(scheduler)
         self.on_event: Callable[[Node, Seat], None] = _unheard
@@ -118,6 +119,12 @@ class Node:
     def _patience(self) -> Micros:
         """How long clients of a new life wait at most."""
         return CATCH_UP_TIMEOUTS * self.config.election_timeout_ms * 1000
+
+    def _make_listener(self, listen: Callable[[Host], Listener]) -> Listener:
+        """It serves nobody before `join`, and then only once the catalog is known."""
+        listener = listen(self)
+        listener.pause()
+        return listener
 
     def _make_beats(self) -> BeatBook:
         return BeatBook(
@@ -147,19 +154,15 @@ class Node:
     def _make_control_client(self) -> ControlClient:
         return ControlClient(
             self.node,
+            self._started,
             now=self.now,
-            call_at=self.call_at,
+            call_at=lambda when, call: self.call_at(when, partial(self._when_awake, call)),
             submit=self._submit_control,
             send=lambda to, message: self._network.send(self.node, to, message),
             leader=lambda: self.runner.seats[CONTROLLER_GROUP].replica.leader,
         )
 
     # --- life ---------------------------------------------------------------------------------
-
-    async def start(self, address: str, port: int) -> None:
-        """Listen, and serve nobody yet. Raises `OSError` when the port is in use."""
-        self.server.pause()
-        await self.server.start(address, port)
 
     def join(self) -> None:
         """Take part: from here on messages are heard and elections held.
@@ -217,8 +220,14 @@ class Node:
         if self._caught_up:
             self.server.resume()
         held, self._held = self._held, []
-        for sender, message in held:
-            self._receive(sender, message)
+        for call in held:
+            call()
+
+    def _when_awake(self, call: Callable[[], None]) -> None:
+        if self.runner.paused:
+            self._held.append(call)
+        else:
+            call()
 
     def _store_failed(self, error: Exception) -> None:
         self.failed = error
@@ -229,16 +238,16 @@ class Node:
     def _receive(self, sender: NodeId, message: Any) -> None:
         """A message arrives, in the middle of its sender's turn: what breaks here is this node."""
         try:
-            self._take(sender, message)
+            if message.__class__ in _BETWEEN_NODES or not self.runner.receive(message):
+                self._take(sender, message)
         except Exception as error:  # noqa: BLE001 - whatever it is, the sender goes on
             self.runner.broken(error)
 
     def _take(self, sender: NodeId, message: Any) -> None:
         if self.runner.paused:
-            self._held.append((sender, message))
+            self._held.append(partial(self._receive, sender, message))
         elif message.__class__ not in _BETWEEN_NODES:
-            if not self.runner.receive(message):
-                self._keep_early(message)
+            self._keep_early(message)
         elif isinstance(message, Beat):
             self.runner.on_beat(message)
         elif isinstance(message, BeatAck):
@@ -251,8 +260,7 @@ class Node:
     def _keep_early(self, message: Any) -> None:
         """A group that the controller's log has not told this node of yet."""
         if not self.controller_machine.deleted(message.group):
-            waiting = self._early.setdefault(message.group, deque(maxlen=EARLY_MESSAGES))
-            waiting.append(message)
+            self._early.setdefault(message.group, deque(maxlen=EARLY_MESSAGES)).append(message)
 
     # --- what the controller decided ----------------------------------------------------------
 
@@ -275,18 +283,18 @@ class Node:
             topic = machine.topics.get(name)
             if topic is not None:
                 self._host(topic)
-        self.store.append(self.factory.leftovers(machine.deleted))
+        if leftovers := self.factory.leftovers(machine.deleted):
+            self.store.append(leftovers)
 
     def _drop_deleted(self, name: str) -> None:
         """Let go of what this node hosts of a topic of that name, if it is deleted."""
-        groups = self._hosted.get(name, [])
-        gone = [each for each in groups if self.controller_machine.deleted(each)]
-        for group in gone:
-            self.runner.remove(group)
-        self.store.append([Write(group, delete=True) for group in gone])
-        self._hosted[name] = [each for each in groups if each not in gone]
-        if not self._hosted[name]:
+        hosted = self._hosted.get(name, ())
+        gone = [each for each in hosted if self.controller_machine.deleted(each)]
+        if gone:  # all of them: a topic goes with all its partitions
             del self._hosted[name]
+            for group in gone:
+                self.runner.remove(group)
+            self.store.append([Write(group, delete=True) for group in gone])
 
     def _host(self, topic: TopicImage) -> None:
         """Open the replicas of a topic that belong here and are not open yet."""

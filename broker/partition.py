@@ -45,7 +45,16 @@ from ottla.idempotency.table import ProducerTable
 from ottla.log.offset_index import IndexState, OffsetIndex
 from ottla.log.record_batch import identity
 from ottla.log.types import EpochStart, RecordBatch
-from ottla.raft.types import Entry, EntryKind, LogIndex, Micros, NodeId, Snapshot, Term
+from ottla.raft.types import (
+    NO_NODE,
+    Entry,
+    EntryKind,
+    LogIndex,
+    Micros,
+    NodeId,
+    Snapshot,
+    Term,
+)
 
 SNAPSHOT_VERSION = 1
 EXPIRY_CHECKS_PER_PERIOD = 4
@@ -103,13 +112,20 @@ class Partition:
             state.not_leader(ticket)
             return
         offset = state.high_watermark if ticket.offset == -1 else ticket.offset
-        if not 0 <= offset <= state.high_watermark:
+        if offset > state.high_watermark and not ticket.proved:
+            state.barriers.ask(ticket, self._delete_proved)
+        elif not 0 <= offset <= state.high_watermark:
             state.answer(ticket, ErrorCode.OFFSET_OUT_OF_RANGE)
         elif offset <= state.log_start_offset:
             ticket.log_start_offset = state.log_start_offset
             state.answer(ticket, ErrorCode.NONE)
         else:
             self.admission.command(encode_command("delete_records", offset), ticket)
+
+    def _delete_proved(self, ticket: DeleteRecordsTicket) -> None:
+        """Another leader's high watermark is no higher."""
+        ticket.proved = True
+        self._delete_records(ticket)
 
     # --- time ---------------------------------------------------------------------------------
 
@@ -126,13 +142,17 @@ class Partition:
             self.admission.overdue(now)
             self.purgatory.overdue(now)
             self.reads.overdue(now)
+            self.state.barriers.overdue(now)
             self._overdue_from = self._earliest_deadline()
         if self._next_expiry_check is not None and self._next_expiry_check <= now:
             self._expire_idle(now)
 
     def _earliest_deadline(self) -> Micros | None:
         open_tickets = chain(
-            self.admission.open_tickets(), self.purgatory.open_tickets(), self.reads.open_tickets()
+            self.admission.open_tickets(),
+            self.purgatory.open_tickets(),
+            self.reads.open_tickets(),
+            self.state.barriers.open_tickets(),
         )
         return min((each.deadline for each in open_tickets if not each.done), default=None)
 
@@ -164,11 +184,13 @@ class Partition:
 
     def take_barriers(self) -> int:
         """Barriers to start now: each ends in one `barrier_done`."""
-        return self.admission.take_barriers()
+        wanted = self.state.barriers.take()
+        self.settings.counters.barriers += wanted
+        return wanted
 
     def barrier_done(self, confirmed: bool, now: Micros) -> None:
         """The oldest barrier ended."""
-        self.admission.barrier_done(confirmed)
+        self.state.barriers.ended(confirmed)
 
     def appended(self, entries: Sequence[Entry]) -> None:
         """These entries are the tail of the local log now."""
@@ -278,7 +300,7 @@ class Partition:
 
     def leading(self, term: Term, term_start: LogIndex, now: Micros) -> None:
         """This node leads `term`; it serves once entry `term_start` is applied."""
-        self.stop_leading()
+        self._stop_leading()
         state = self.state
         state.leading, state.leader, state.term = True, self.settings.node, term
         state.term_start = term_start
@@ -289,9 +311,14 @@ class Partition:
         """This node follows `leader` (0: nobody known)."""
         self.settings.counters.step_downs += self.state.leading
         self.state.leader, self.state.term = leader, term
-        self.stop_leading()
+        self._stop_leading()
 
-    def stop_leading(self) -> None:
+    def close(self) -> None:
+        """The replica ends with its node, or its topic: that is no step-down."""
+        self.state.leader = NO_NODE
+        self._stop_leading()
+
+    def _stop_leading(self) -> None:
         """Serve nobody any more: who waits is told to go elsewhere, speculation vanishes."""
         state = self.state
         was_leading, state.leading, state.synced = state.leading, False, False
@@ -305,6 +332,7 @@ class Partition:
                 else:
                     state.not_leader(parked)
         self.admission.fail()
+        self.state.barriers.fail()
         self.purgatory.fail()
         self.reads.fail()
 
@@ -349,6 +377,7 @@ class Partition:
         epochs = tuple(EpochStart(*each) for each in epochs)
         state.index.restore(IndexState(last_index, next_offset, epochs))
         self.table.restore(body["producers"], now)
+        self.table.log_written = state.index.next_offset > 0
         state.applied = snapshot.meta.index
         # The log start may lie behind the snapshot's last entry; the command that moved it there
         # is replayed, and until then start <= high watermark <= end must hold.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ottla.broker.barriers import Barriers
 from ottla.broker.commands import FetchTicket, ProduceTicket, Ticket
 from ottla.broker.counters import Counters
 from ottla.broker.errors import ErrorCode
@@ -41,6 +42,7 @@ class PartitionState:
 
     __slots__ = (
         "applied",
+        "barriers",
         "high_watermark",
         "in_sync",
         "index",
@@ -71,6 +73,8 @@ class PartitionState:
         self.high_watermark: Offset = 0
         self.log_start_offset: Offset = 0
         self.outbox = Outbox()
+        self.barriers = Barriers(self.not_leader)
+        """Answers that wait for proof that this node leads."""
 
     def answer(self, ticket: Ticket, error: ErrorCode) -> None:
         """The ticket is done with this outcome; the first outcome stands."""

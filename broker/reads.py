@@ -12,6 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ottla.broker.commands import (
+    ANY_EPOCH,
+    CONSUMER,
+    DEBUGGER,
     EpochEndTicket,
     FetchTicket,
     ListOffsetsTicket,
@@ -40,7 +43,9 @@ class Reads:
 
     def submit(self, ticket: ReadTicket) -> None:
         """Answer a read, or keep it until it can be answered."""
-        if not self.state.leading:
+        if isinstance(ticket, ListOffsetsTicket) and ticket.asker == DEBUGGER:
+            self._serve(ticket)
+        elif not self.state.leading:
             self.state.not_leader(ticket)
         elif not self.state.synced:
             self._awaiting_sync.append(ticket)
@@ -53,6 +58,9 @@ class Reads:
         error = self._epoch_error(ticket.current_leader_epoch)
         if error is ErrorCode.NONE:
             if isinstance(ticket, FetchTicket):
+                if ticket.offset > self.state.index.next_offset and not ticket.proved:
+                    self._doubt(ticket)
+                    return
                 error = self._fetch(ticket)
             elif isinstance(ticket, ListOffsetsTicket):
                 self._list_offsets(ticket)
@@ -62,7 +70,7 @@ class Reads:
 
     def _epoch_error(self, claimed: Term) -> ErrorCode:
         """A client that names a leader epoch must name this one (KIP-320); -1 names none."""
-        if claimed < 0 or claimed == self.state.term:
+        if claimed in {ANY_EPOCH, self.state.term}:
             return ErrorCode.NONE
         if claimed > self.state.term:
             return ErrorCode.UNKNOWN_LEADER_EPOCH
@@ -81,12 +89,22 @@ class Reads:
             ticket.last_index = state.applied
         return ErrorCode.NONE
 
+    def _doubt(self, ticket: FetchTicket) -> None:
+        """An offset above the log may lie in that of a newer leader: prove that there is none."""
+        ticket.deadline = max(ticket.deadline, ticket.proof_deadline)
+        self.state.barriers.ask(ticket, self._proved)
+
+    def _proved(self, ticket: FetchTicket) -> None:
+        ticket.proved = True
+        self.submit(ticket)
+
     def _list_offsets(self, ticket: ListOffsetsTicket) -> None:
         state = self.state
         ticket.leader_epoch = state.term
         ticket.log_start_offset = state.log_start_offset
         if ticket.timestamp == LATEST_TIMESTAMP:
-            ticket.offset = state.high_watermark
+            consumer = ticket.asker == CONSUMER
+            ticket.offset = state.high_watermark if consumer else state.index.next_offset
         elif ticket.timestamp == EARLIEST_TIMESTAMP:
             ticket.offset = state.log_start_offset
             ticket.leader_epoch = self._epoch_at(ticket.offset)
@@ -112,7 +130,9 @@ class Reads:
 
     def _epoch_end(self, ticket: EpochEndTicket) -> None:
         state = self.state
-        ticket.end = state.index.end_offset_for_epoch(ticket.epoch, state.index.next_offset)
+        ticket.end = state.index.end_offset_for_epoch(
+            ticket.epoch, state.index.next_offset, state.log_start_offset
+        )
 
     def _watch(self, ticket: WatchTicket) -> None:
         if self.state.high_watermark > ticket.beyond:

@@ -14,7 +14,7 @@ restart the tail is empty while the log is not; then the missing range is asked 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from ottla.broker.commands import Ticket
@@ -22,11 +22,16 @@ from ottla.broker.effects import Effects, EntriesRead
 from ottla.broker.machine import Compaction, Machine
 from ottla.log.store import Write
 from ottla.raft.core import RaftCore
-from ottla.raft.messages import AppendReply, Heartbeat, HeartbeatReply, Message
+from ottla.raft.messages import (
+    AppendEntries,
+    AppendReply,
+    Heartbeat,
+    HeartbeatReply,
+    Message,
+)
 from ottla.raft.ready import BarrierOutcome, Ready, SoftState
 from ottla.raft.roles import Role
 from ottla.raft.types import (
-    NO_NODE,
     AppendRange,
     Entry,
     GroupId,
@@ -38,6 +43,9 @@ from ottla.raft.types import (
     SnapshotMeta,
     Term,
 )
+
+MOST_UNAPPLIED = 256
+"""Entries that `Replica.follow` leaves to be applied by a turn."""
 
 Input: TypeAlias = Message | Ticket | EntriesRead
 
@@ -56,6 +64,7 @@ class Replica:
         "group",
         "machine",
         "soft",
+        "submit",
     )
 
     def __init__(
@@ -70,6 +79,8 @@ class Replica:
         self.applied: LogIndex = machine.applied
         """The last entry the machine has seen: its own word, kept here because every turn asks."""
         self._inbox: list[Input] = []
+        self.submit: Callable[[Input], None] = self._inbox.append
+        """Put something into the inbox, in order of arrival."""
         self._tail: deque[Entry] = deque(unapplied)
         self._reading = False
         self._barriers: deque[int] = deque()
@@ -77,10 +88,6 @@ class Replica:
         """Before this no deadline needs a look; 0 while that is not known."""
 
     # --- inputs -------------------------------------------------------------------------------
-
-    def submit(self, item: Input) -> None:
-        """Put something into the inbox, in order of arrival."""
-        self._inbox.append(item)
 
     def vouch(self, message: Heartbeat | HeartbeatReply, at: Micros) -> None:
         """A beat between nodes vouched for this group at `at` (maybe earlier than now)."""
@@ -100,13 +107,15 @@ class Replica:
     def close(self, now: Micros) -> list[Ticket]:
         """The node ends: every ticket in here is answered NOT_LEADER_OR_FOLLOWER, fate unknown."""
         machine = self.machine
-        machine.not_leading(NO_NODE, self.core.term, now)
-        for item in self._inbox:
-            if isinstance(item, Ticket):
+        machine.close()
+        inbox = self._inbox[:]
+        self._inbox.clear()
+        for item in inbox:
+            if isinstance(item, Ticket) and not item.done:
                 machine.submit(item, now)
-        self._inbox = []
         outbox = machine.outbox
-        answers, outbox.now = [*outbox.now, *outbox.after_append], []
+        answers = [*outbox.now, *outbox.after_append]
+        outbox.now, outbox.after_append = [], []
         return answers
 
     def deadline(self) -> Micros | None:
@@ -127,38 +136,54 @@ class Replica:
 
     # --- the turn -----------------------------------------------------------------------------
 
+    def follow(self, message: AppendEntries, now: Micros) -> AppendReply | None:
+        """The turn of an idle follower that is sent what comes next in its log (see `lane.py`).
+
+        Its effects: write `message.entries`, then call `synced`, then send what is returned. What
+        is committed is applied by the next `turn`. None: nothing was done, `submit` the message.
+        """
+        if self._inbox or len(self._tail) > MOST_UNAPPLIED:
+            return None
+        reply = self.core.follow(message, now)
+        if reply is not None:
+            self._tail.extend(message.entries)
+            self.machine.appended(message.entries)
+        return reply
+
     def turn(self, now: Micros) -> Effects:
         """Drain the inbox, decide, and say what is to be done."""
         effects = Effects(self.group)
+        # Cleared when all is taken in: whoever closes a replica that broke on the way finds who
+        # still waits.
+        self._take_in(self._inbox, effects, now)
+        self._inbox.clear()
+        if now < self._due:
+            self._settle(effects, now)
+        else:
+            self._settle_due(effects, now)
+        outbox = self.machine.outbox
+        if outbox.now or outbox.after_append or outbox.enqueued:
+            self._hand_over(effects)
+        return effects
+
+    def _take_in(self, inbox: Sequence[Input], effects: Effects, now: Micros) -> None:
         core, machine = self.core, self.machine
-        inbox, self._inbox = self._inbox, []
+        doubt = True
         for item in inbox:
             if isinstance(item, Ticket):
+                if doubt and self.leading and core.role is not Role.LEADER:
+                    # It must not be answered out of what this turn has already replaced.
+                    self._settle(effects, now)
+                doubt = False
                 machine.submit(item, now)
                 self._due = min(self._due, item.deadline)
             elif isinstance(item, EntriesRead):
                 self._apply_read(item, now)
             else:
+                doubt = True
                 core.step(item, now)
                 if item.__class__ is AppendReply and item.success:
                     self._note_progress(item, now)
-        due = self._due <= now
-        if due:
-            self._due = 0
-            at = core.deadline
-            if at is not None and at <= now:
-                core.advance(now)
-        self._settle(effects, now)
-        if due:
-            # Behind what the inbox brought: a client without patience still hears its real offset.
-            at = machine.deadline()
-            if at is not None and at <= now:
-                machine.tick(now)
-                self._settle(effects, now)
-        outbox = machine.outbox
-        if outbox.now or outbox.after_append or outbox.enqueued:
-            self._hand_over(effects)
-        return effects
 
     def _note_progress(self, reply: AppendReply, now: Micros) -> None:
         """A follower's answer counts for the in-sync rule only if the core believes it too: not
@@ -168,25 +193,36 @@ class Replica:
         if reply.term == core.term and reply.match <= core.last_index:
             self.machine.follower_progress(reply.sender, reply.match, now)
 
+    def _settle_due(self, effects: Effects, now: Micros) -> None:
+        """The same when a deadline may have passed."""
+        self._due = 0
+        core, machine = self.core, self.machine
+        at = core.deadline
+        if at is not None and at <= now:
+            core.advance(now)
+        self._settle(effects, now)
+        # Behind what the inbox brought: a client without patience still hears its real offset.
+        at = machine.deadline()
+        if at is not None and at <= now:
+            machine.tick(now)
+            self._settle(effects, now)
+
     def _settle(self, effects: Effects, now: Micros) -> None:
         """Propose, start barriers, take what the core has ready, apply; again while something came
         of it that the machine may want to propose after, or the core to say."""
         core, machine = self.core, self.machine
-        restless, ready = machine.restless(), core.has_ready()
         moved = True
         while moved:
-            if restless:
+            if machine.restless():
                 self._propose(now)
-                ready = core.has_ready()
-            moved = ready and self._absorb(core.ready(), effects, now)
-            commit = core.commit
+            moved = core.has_effects() and self._absorb(core.ready(), effects, now)
+            commit = core.take_commit()
             if commit > self.applied and self._apply_committed(commit, effects, now):
                 moved = True
-            if machine.compaction is not None and machine.compaction.index <= core.log.persisted:
-                self._compact(machine.compaction, effects)
-            if moved:
-                restless, ready = machine.restless(), core.has_ready()
-                moved = restless or ready
+            compaction = machine.compaction
+            if compaction is not None and compaction.index <= core.log.persisted:
+                self._compact(compaction, effects)
+            moved = moved and (machine.restless() or core.has_effects())
 
     def _propose(self, now: Micros) -> None:
         """Propose what the leader queue lets go, start barriers."""
@@ -210,9 +246,9 @@ class Replica:
         if ready.hard_state is not None:
             self._remember(ready.hard_state, effects)
         if ready.messages:
-            effects.messages.extend(ready.messages)
+            effects.messages = (*effects.messages, *ready.messages)
         if ready.messages_after:
-            effects.messages_after.extend(ready.messages_after)
+            effects.messages_after = (*effects.messages_after, *ready.messages_after)
         for outcome in ready.barriers:
             self._barrier_ended(outcome, now)
         return ready.soft is not None or len(ready.barriers) > 0
@@ -244,9 +280,8 @@ class Replica:
             self.machine.truncated(first)
         tail.extend(appended.entries)
         self.machine.appended(appended.entries)
-        effects.writes.append(
-            Write(self.group, first=first, truncate=truncate, entries=appended.entries)
-        )
+        write = Write(self.group, first=first, truncate=truncate, entries=appended.entries)
+        effects.writes = (*effects.writes, write)
         last = appended.entries[-1]
         effects.persisted = (last.index, last.term)
 
@@ -254,14 +289,14 @@ class Replica:
         if effects.writes:
             effects.writes[-1].hard_state = hard_state
         else:
-            effects.writes.append(Write(self.group, hard_state=hard_state))
+            effects.writes = (Write(self.group, hard_state=hard_state),)
 
     def _install(self, snapshot: Snapshot, effects: Effects, now: Micros) -> None:
         """A snapshot from the leader replaces log and state."""
         self._tail.clear()
         self.machine.restore(snapshot, now)
         self.applied = self.machine.applied
-        effects.writes.append(Write(self.group, snapshot=snapshot, reset=True))
+        effects.writes = (*effects.writes, Write(self.group, snapshot=snapshot, reset=True))
         effects.persisted = (snapshot.meta.index, snapshot.meta.term)
 
     def _compact(self, compaction: Compaction, effects: Effects) -> None:
@@ -271,7 +306,8 @@ class Replica:
         term = self.core.log.term_at(index)
         assert term is not None, f"no term at {index} to compact to"
         meta = SnapshotMeta(index, term, self.core.voters, len(data))
-        effects.writes.append(Write(self.group, snapshot=Snapshot(meta, data), compact_to=index))
+        write = Write(self.group, snapshot=Snapshot(meta, data), compact_to=index)
+        effects.writes = (*effects.writes, write)
         self.core.compact(meta)
 
     def _apply_committed(self, commit: LogIndex, effects: Effects, now: Micros) -> bool:
@@ -284,9 +320,11 @@ class Replica:
                 until = min(commit, tail[0].index - 1) if tail else commit
                 effects.read = (first, until)
             return False
-        entries: list[Entry] = []
-        while tail and tail[0].index <= commit:
-            entries.append(tail.popleft())
+        if tail[-1].index <= commit:  # nearly always
+            entries = list(tail)
+            tail.clear()
+        else:
+            entries = [tail.popleft() for _ in range(commit - first + 1)]
         self.machine.apply(entries, now)
         self.applied = entries[-1].index
         return True

@@ -1,8 +1,7 @@
-"""`Runner`: carries out the effects of one node's replicas. One of exactly two drivers.
+"""`Runner`: carries out the effects of one node's replicas, by whatever clockwork it is handed.
 
 Everything a node does to the outside world on behalf of its replicas happens here: appending to the
-store, sending messages, answering tickets, reading entries. (The other driver is the
-simulator's kernel.) The runner decides nothing; it may only be late.
+store, sending messages, answering tickets, reading entries.
 
 **A pump** lets every replica that has something to do take its turn, then performs all their
 effects together: one `LogStore.append`, then the messages and answers that need no disk, then one
@@ -15,24 +14,23 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
+from ottla.broker.alarm import Alarm
 from ottla.broker.beats import Beat, BeatAck, BeatBook
 from ottla.broker.carrier import Carrier, Sender
-from ottla.broker.clockwork import Cancel, Clockwork
+from ottla.broker.clockwork import Clockwork
 from ottla.broker.commands import ProduceTicket, Ticket
 from ottla.broker.config import ClusterConfig
 from ottla.broker.effects import EntriesRead
 from ottla.broker.errors import ErrorCode
-from ottla.broker.lookout import Lookout
+from ottla.broker.lane import Lane
+from ottla.broker.lookout import GLANCE, Lookout
 from ottla.broker.replica import Replica
 from ottla.broker.scheduler import Scheduler
 from ottla.broker.seat import Seat, Turn
 from ottla.broker.syncing import Syncer
 from ottla.log.errors import StoreError
 from ottla.log.store import LogStore, Write
-from ottla.raft.messages import (
-    Message,
-    RequestVote,
-)
+from ottla.raft.messages import AppendEntries, Message, RequestVote
 from ottla.raft.roles import Role
 from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId, Term
 
@@ -73,16 +71,13 @@ class Runner:
         self.on_role: Callable[[Seat], None] = _unheard
         self.on_applied: Callable[[Seat], None] = _unheard
         self.on_dropped: Callable[[Seat, Sequence[Entry]], None] = _unheard
-        self.turns = 0
-        """Turns taken so far."""
+        self._turns = 0
         self._sender = sender
         self._carrier = Carrier(node, store, sender)
         self._scheduler = scheduler
-        self._clockwork = clockwork
         self._now = clockwork.now
         self.lookout = Lookout(node, config, beats=beats, seats=self.seats, wake=self.wake)
-        self._alarm: Cancel | None = None
-        self._alarm_at: Micros = 0
+        self._alarm = Alarm(clockwork, self._ring)
         self._dirty: list[Seat] = []
         self._marked = False
         self._unsaid: list[Turn] = []
@@ -93,8 +88,14 @@ class Runner:
             config,
             clockwork=clockwork,
             on_durable=self._durable,
-            on_failed=self._stop,
+            on_failed=self.broken,
         )
+        self._lane = Lane(node, self.syncer, sender=sender, store=store, now=clockwork.now)
+
+    @property
+    def turns(self) -> int:
+        """Turns taken so far."""
+        return self._turns + self._lane.turns
 
     # --- replicas -----------------------------------------------------------------------------
 
@@ -113,11 +114,9 @@ class Runner:
             self.lookout.forget(group)
             self.beats.forget(group)
             self.beats.term_moved(group)
-            seat.gone = True
             if seat.dirty:
                 self._dirty.remove(seat)
-                seat.dirty = False
-            self._answer(seat.replica.close(self._now()))
+            self._close(seat)
 
     def submit(self, seat: Seat, item: Ticket | EntriesRead | Message) -> None:
         """Put something into a replica's inbox and see that it gets its turn."""
@@ -128,7 +127,7 @@ class Runner:
     def wake(self, seat: Seat) -> None:
         """See that this replica gets a turn soon; one that is gone only answers."""
         if seat.gone:
-            self._answer(seat.replica.close(self._now()))
+            self._close(seat)
         elif not seat.dirty:
             seat.dirty = True
             self._dirty.append(seat)
@@ -137,10 +136,12 @@ class Runner:
                 self._scheduler.mark(self)
 
     def receive(self, message: Message) -> bool:
-        """A Raft message of another node. False: its group is not known here."""
+        """A Raft message of another node. False: paused, or its group is not known here."""
         seat = self.seats.get(message.group)
-        if seat is None:
+        if seat is None or self.paused:
             return False
+        if message.__class__ is AppendEntries and self._lane.take(seat, message):
+            return True
         if isinstance(message, RequestVote):
             self.lookout.vouch(seat)
         seat.replica.submit(message)
@@ -155,56 +156,63 @@ class Runner:
         self._marked = False
         if self.paused or self._closed:
             return
-        dirty, self._dirty = self._dirty, []
         now = self._now()
         taken: list[Turn] = []
-        writes: list[Write] = []
-        for seat in dirty:
-            seat.dirty = False
-            if seat.trusting:
-                self.lookout.before_turn(seat)
-            effects = seat.replica.turn(now)
-            taken.append(Turn(seat, effects))
-            if effects.writes:
-                writes.extend(effects.writes)
-        self.turns += len(dirty)
-        if writes:
-            try:
-                self.store.append(writes)
-            except StoreError as error:
-                self._fail(error, taken)
-                return
-        for turn in taken:
-            self._perform(turn)
+        try:
+            self._take_turns(taken, now)
+        except Exception:
+            self._refuse(taken)
+            raise
         self.syncer.poll()
         if not self._closed:
             self._look_around(taken, now)
 
+    def _take_turns(self, taken: list[Turn], now: Micros) -> None:
+        dirty, self._dirty = self._dirty, []
+        writes: list[Write] = []
+        for seat in dirty:
+            seat.dirty = False
+            if seat.trusting or seat.look_at <= now:
+                self.lookout.before_turn(seat)
+            effects = seat.replica.turn(now)
+            taken.append((seat, effects))
+            if effects.writes:
+                writes += effects.writes
+        self._turns += len(dirty)
+        if writes:
+            self.store.append(writes)
+        for turn in taken:
+            self._perform(turn)
+
     def _look_around(self, taken: Sequence[Turn], now: Micros) -> None:
         """Tell the rest of the node what these turns changed, and when to wake for them again."""
-        moved = self._alarm is None
-        for turn in taken:
-            moved = self._notice(turn.seat, now) or moved
-        if moved or self.syncer.due is not None or self.beats.deadline() < self._alarm_at:
+        rings_at = self._alarm.at
+        moved = rings_at is None or self.beats.deadline() < rings_at
+        for seat, _ in taken:
+            if self._notice(seat, now):
+                moved = True
+        if moved or self.syncer.due is not None:
             self._arm()
 
     def _perform(self, turn: Turn) -> None:
-        effects, send = turn.effects, self._carrier.send
+        seat, effects = turn
         for message in effects.messages:
-            send(message, effects.writes)
+            self._carrier.send(message, effects.writes)
         for staged in effects.enqueued:
             if staged.on_enqueued is not None:
                 staged.on_enqueued(staged)
         if effects.answers:
-            self._answer(effects.answers)
+            tickets, effects.answers = effects.answers, ()
+            self._answer(tickets)
         if effects.answers_after_append:
-            self._answer(effects.answers_after_append)
+            tickets, effects.answers_after_append = effects.answers_after_append, ()
+            self._answer(tickets)
         if effects.writes or effects.messages_after:
             self.syncer.add(turn)
         if effects.read is not None:
-            self._read(turn.seat, *effects.read)
+            self._read(seat, *effects.read)
         if effects.dropped:
-            self.on_dropped(turn.seat, effects.dropped)
+            self.on_dropped(seat, effects.dropped)
 
     def _answer(self, tickets: Iterable[Ticket]) -> None:
         """Tell whoever submitted them; what goes wrong there is not the replica's fault."""
@@ -224,26 +232,30 @@ class Runner:
             return False
         replica = seat.replica
         if replica.soft is not seat.soft:
-            seat.soft = replica.soft
-            self.lookout.doubt(seat)
-            self._tell_beats(seat)
-            self.on_role(seat)
-        if replica.core.term != seat.term:
-            seat.term = replica.core.term
-            self.beats.term_moved(seat.group)
-        commit = replica.core.commit
-        if commit != seat.commit:
+            self._role_moved(seat)
+        if seat.leads and seat.commit != (commit := replica.core.commit):
             seat.commit = commit
-            if seat.soft.role is Role.LEADER:
-                self.beats.committed(seat.group, commit, replica.core.commit_known_to)
-        applied = replica.applied
-        if applied != seat.applied:
+            self.beats.committed(seat.group, commit, replica.core.commit_known_to)
+        if replica.applied != seat.applied:
             # Not the commit: after a restart entries are applied a turn later, when they are read.
-            seat.applied = applied
+            seat.applied = replica.applied
             self.on_applied(seat)
-        if seat.urgent and seat.soft.role is Role.LEADER:
+        if seat.urgent and seat.leads:
             self.beats.urgent(seat.group)
+        if now < seat.look_at <= now + GLANCE:
+            return False
         return self.lookout.after_turn(seat, now)
+
+    def _role_moved(self, seat: Seat) -> None:
+        """Role, term or known leader are others than after the last turn."""
+        seat.soft = soft = seat.replica.soft
+        seat.leads = soft.role is Role.LEADER
+        self.lookout.doubt(seat)
+        self._tell_beats(seat)
+        self.on_role(seat)
+        if soft.term != seat.term:
+            seat.term = soft.term
+            self.beats.term_moved(seat.group)
 
     def _tell_beats(self, seat: Seat) -> None:
         soft, core = seat.soft, seat.replica.core
@@ -284,38 +296,37 @@ class Runner:
         if self.paused:
             self._unsaid.extend(covered)
             return
-        now = self._now()
-        for turn in covered:
-            effects = turn.effects
+        try:
+            self._echo(covered, self._now())
+        except Exception as error:  # noqa: BLE001 - a sync ends with nobody above to notice
+            self.broken(error)
+
+    def _echo(self, covered: Sequence[Turn], now: Micros) -> None:
+        for seat, effects in covered:
             for message in effects.messages_after:
                 self._carrier.send(message)
             if effects.persisted is not None:
                 index, term = effects.persisted
-                if turn.seat.replica.synced(index, term, now):
-                    self.wake(turn.seat)
+                if seat.replica.synced(index, term, now):
+                    self.wake(seat)
 
-    def _fail(self, error: StoreError, turns: Sequence[Turn]) -> None:
-        """The store refused these turns: nothing in them may be called done (mission-R5)."""
-        for turn in turns:
-            tickets = (*turn.effects.answers, *turn.effects.answers_after_append)
+    def _refuse(self, turns: Sequence[Turn]) -> None:
+        """The store, or an invariant, failed amid these turns: what they have not answered yet may
+        not be called done (mission-R5)."""
+        for _, effects in turns:
+            tickets = (*effects.answers, *effects.answers_after_append)
             for ticket in tickets:
                 if isinstance(ticket, ProduceTicket):
                     ticket.error = ErrorCode.KAFKA_STORAGE_ERROR
             self._answer(tickets)
-        self._stop(error)
-
-    def _stop(self, error: StoreError) -> None:
-        """The store is gone. What was answered is answered; who still waits hears of the stop."""
-        log.error("node %d stops: %s", self.node, error)
-        self.failed = error
-        self.on_failed(error)
 
     def broken(self, error: Exception) -> None:
-        """An invariant of this node does not hold: it stops, the others go on without it."""
+        """The store is gone, or an invariant does not hold: this node stops, the others go on. What
+        was answered is answered; who still waits hears of the stop."""
         if isinstance(error, StoreError):
-            self._stop(error)
-            return
-        log.critical("node %d stops, this is a bug of Ottla", self.node, exc_info=error)
+            log.error("node %d stops: %s", self.node, error)
+        else:
+            log.critical("node %d stops, this is a bug of Ottla", self.node, exc_info=error)
         self.failed = error
         self.on_failed(error)
 
@@ -323,21 +334,10 @@ class Runner:
 
     def _arm(self) -> None:
         """One alarm for everything this node waits for."""
-        at = self.beats.deadline()
-        first = self.lookout.next()
-        if first is not None and first < at:
-            at = first
-        if self.syncer.due is not None and self.syncer.due < at:
-            at = self.syncer.due
-        if self._alarm is not None:
-            if self._alarm_at <= at:
-                return
-            self._alarm()
-        self._alarm_at = at
-        self._alarm = self._clockwork.call_at(at, self._ring)
+        wanted = (self.beats.deadline(), self.lookout.next(), self.syncer.due)
+        self._alarm.set(min(at for at in wanted if at is not None))
 
     def _ring(self) -> None:
-        self._alarm = None
         if self._closed or self.paused:
             return
         try:
@@ -364,12 +364,18 @@ class Runner:
 
     # --- ends ---------------------------------------------------------------------------------
 
+    def _close(self, seat: Seat) -> None:
+        """No turns any more: answer who waits, as well as a replica that may be broken can."""
+        seat.gone, seat.dirty = True, False
+        try:
+            self._answer(seat.replica.close(self._now()))
+        except Exception:
+            log.exception("node %d: group %d does not end cleanly", self.node, seat.group)
+
     def pause(self) -> None:
         """Stop doing anything, as a process that is stopped by its operating system."""
         self.paused = True
-        if self._alarm is not None:
-            self._alarm()
-            self._alarm = None
+        self._alarm.stop()
 
     def resume(self) -> None:
         """Go on where `pause` stopped."""
@@ -384,10 +390,8 @@ class Runner:
     def close(self) -> None:
         """Stop for good and tell whoever still waits; the store is the caller's to close."""
         self._closed = True
-        now = self._now()
+        self._dirty = []
         for seat in self.seats.values():
-            self._answer(seat.replica.close(now))
+            self._close(seat)
         self.syncer.close()
-        if self._alarm is not None:
-            self._alarm()
-            self._alarm = None
+        self._alarm.stop()

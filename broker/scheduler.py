@@ -7,9 +7,12 @@ once. The number of rounds is bounded, so sockets are never starved.
 
 from __future__ import annotations
 
+import logging
 from typing import Protocol
 
 from ottla.broker.clockwork import Clockwork
+
+log = logging.getLogger("ottla")
 
 MAX_ROUNDS = 32
 """Rounds of pumping in one callback of the loop."""
@@ -50,5 +53,11 @@ class Scheduler:
                 try:
                     node.pump()
                 except Exception as error:  # noqa: BLE001 - whatever it is, the others go on
-                    node.broken(error)
+                    self._break(node, error)
         self._call_soon(self._run)
+
+    def _break(self, node: Pumped, error: Exception) -> None:
+        try:
+            node.broken(error)
+        except Exception:
+            log.critical("a broken node did not stop cleanly", exc_info=True)

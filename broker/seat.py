@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from ottla.broker.effects import Effects
 from ottla.broker.replica import Replica
 from ottla.raft.types import GroupId, LogIndex, Micros, Term
@@ -16,6 +18,7 @@ class Seat:
         "dirty",
         "gone",
         "group",
+        "leads",
         "look_at",
         "replica",
         "soft",
@@ -31,6 +34,7 @@ class Seat:
         self.gone = False
         """Removed: it takes no turn any more, whoever still holds it."""
         self.soft = replica.soft
+        self.leads = False
         self.applied: LogIndex = 0
         self.commit: LogIndex = 0
         self.term: Term = replica.core.term
@@ -39,14 +43,9 @@ class Seat:
         self.trusting = False
         """See `lookout.py`."""
         self.urgent = urgent
-        """Its followers hear of a commit at once, not with the next beat."""
+        """The node waits for what it applies (`Runner.on_applied`), and its followers hear of a
+        commit at once, not with the next beat."""
 
 
-class Turn:
-    """One turn on its way: its effects are performed up to their append, then wait for a sync."""
-
-    __slots__ = ("effects", "seat")
-
-    def __init__(self, seat: Seat, effects: Effects):
-        self.seat = seat
-        self.effects = effects
+Turn: TypeAlias = tuple[Seat, Effects]
+"""One turn on its way: its effects are performed up to their append, then wait for a sync."""

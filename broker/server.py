@@ -32,20 +32,28 @@ class Server:
         self._connections: dict[Connection, None] = {}
         self._to_flush: list[Connection] = []
         self._listener: asyncio.Server | None = None
+        self._stopped = False
         self._idle_timer: asyncio.TimerHandle | None = None
         self.scratch = memoryview(self._scratch)
         self.scratch_readonly = self.scratch.toreadonly()
 
     async def start(self, address: str, port: int) -> None:
         """Listen; port 0 takes a free one (see `address`). Raises `OSError` when it is in use."""
-        self._listener = await self.loop.create_server(
-            lambda: Connection(self), address, port, backlog=BACKLOG
-        )
+        self._stopped = False
+        self._listener = await self.loop.create_server(self._accept, address, port, backlog=BACKLOG)
         name = self._listener.sockets[0].getsockname()
         self.address = (name[0], name[1])
 
+    def _accept(self) -> Connection:
+        """Take a client in. Raises when the listener stopped between its arrival and this call."""
+        if self._stopped:
+            # asyncio would fail a step later, at its transport, and keep the socket in a cycle.
+            raise ConnectionAbortedError("the listener has stopped")
+        return Connection(self)
+
     def stop(self) -> None:
         """Stop listening and drop every client at once."""
+        self._stopped = True
         if self._listener is not None:
             self._listener.close()
             self._listener = None
@@ -81,7 +89,10 @@ class Server:
     # -- for connections --------------------------------------------------------------------
 
     def opened(self, connection: Connection) -> None:
-        """A client has connected."""
+        """A client has connected; the loop may have accepted it before a stop and say so now."""
+        if self._stopped:
+            connection.abort()
+            return
         self._connections[connection] = None
         if self._idle_timer is None:
             self._sweep_at(self.loop.time() + self.host.config.connections_max_idle_ms / 1000)

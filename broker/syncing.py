@@ -51,6 +51,8 @@ class Syncer(Generic[Turn]):
         """When `poll` should be called though nothing happens (policies *interval* and *off*)."""
         self._store = store
         self._policy = config.flush
+        self.each_turn = config.flush is FlushPolicy.EACH_TURN
+        """A turn counts as durable with the sync behind it."""
         self._interval: Micros = config.flush_interval_ms * 1000
         self._stall: Micros = config.sync_stall_ms * 1000
         self._clockwork = clockwork
@@ -75,7 +77,7 @@ class Syncer(Generic[Turn]):
             self.on_durable(turns)
         if self._started is not None or not (self._waiting or self._owed):
             return
-        if self._policy is not FlushPolicy.EACH_TURN:
+        if not self.each_turn:
             now = self._now()
             if self.due is None:
                 self.due = now + self._interval

@@ -21,7 +21,7 @@ Order of checks and codes as in Apache Kafka (ReplicationControlManager.createTo
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ottla.broker.catalog import Catalog, Command, Outcome, refused
@@ -32,6 +32,12 @@ from ottla.raft.types import NodeId
 
 MAX_NAME_LENGTH = 249
 """Longest topic name: with a partition number it still fits a file name."""
+NAMED_BY: Mapping[str, Mapping[str, type]] = {
+    "create_topic": {"name": str},
+    "delete_topic": {"name": str, "topic_id": bytes},
+    "allocate_producer_ids": {"node": int},
+}
+"""Per command: fields of which it needs one. A peer may send anything; the log takes only sense."""
 _NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 
@@ -54,9 +60,13 @@ def resolve(
     command: Command, catalog: Catalog, nodes: Sequence[NodeId], config: ClusterConfig
 ) -> dict[str, Any] | Outcome:
     """The command as it goes into the log, or why it does not. See the module's text."""
-    kind = command.get("type")
+    kind = command.get("type", "")
     if kind not in Catalog.COMMANDS:
         return refused(ErrorCode.INVALID_REQUEST, f"There is no controller command {kind!r}.")
+    named_by = NAMED_BY[kind]
+    if not any(isinstance(command.get(field), of) for field, of in named_by.items()):
+        text = f"The controller command {kind!r} says no {' or '.join(named_by)}."
+        return refused(ErrorCode.INVALID_REQUEST, text)
     if kind == "create_topic":
         return _resolve_creation(command, catalog, nodes, config)
     if kind == "delete_topic":

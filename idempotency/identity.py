@@ -2,7 +2,7 @@
 
 The tuple is `ottla.log.types.BatchIdentity`, read from a header by `ottla.log.record_batch`. Epochs
 are compared as numbers and never wrap: a producer whose epoch is used up gets a new producer id
-(KIP-360).
+(KIP-360). Epoch -1 names none; no client sends it with an id, Kafka takes it (facts/kafka.md 2.1).
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ from ottla.log.types import ProducerEpoch, ProducerId, Sequence
 
 MAX_EPOCH: ProducerEpoch = 2**15 - 1
 """Epochs are int16 on the wire."""
+NO_EPOCH: ProducerEpoch = -1
+"""Under it nothing has an order, and any epoch fences it (Kafka's NO_PRODUCER_EPOCH)."""
 
 
 def well_formed(
     producer_id: ProducerId, epoch: ProducerEpoch, first: Sequence, last: Sequence
 ) -> bool:
     """Whether the numbers of an identity lie in their ranges: an id of 0 or more, an epoch of 15
-    bits, sequences of 31.
+    bits or -1, sequences of 31.
 
-    >>> well_formed(7, 0, 2147483647, 0), well_formed(7, -1, 0, 0)
-    (True, False)
+    >>> well_formed(7, 0, 2147483647, 0), well_formed(7, -1, 0, 0), well_formed(7, -2, 0, 0)
+    (True, True, False)
     """
     # A negative number shifted right stays negative, so one comparison bounds both sides.
-    return (first | last) >> 31 == 0 and epoch >> 15 == 0 and producer_id >= 0
+    return (first | last) >> 31 == 0 and NO_EPOCH <= epoch <= MAX_EPOCH and producer_id >= 0
 
 
 def fences(epoch: ProducerEpoch, other: ProducerEpoch) -> bool:

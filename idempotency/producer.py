@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, TypeAlias
 
-from ottla.idempotency.identity import fences
+from ottla.idempotency.identity import NO_EPOCH, fences
 from ottla.idempotency.rules import Fact
 from ottla.idempotency.sequence import is_successor
 from ottla.log.types import BatchIdentity, Millis, Offset, ProducerEpoch, Sequence
@@ -76,6 +76,8 @@ class Producer:
 
     def facts(self, epoch: ProducerEpoch, first: Sequence, last: Sequence) -> int:
         """What is observed about a request of a producer without requests in flight."""
+        if self.epoch == NO_EPOCH:
+            return _unordered(epoch, _FINISHED if self.find(first, last) else 0)
         if not self.finished:
             return _KNOWN | _compared(epoch, self.epoch)
         facts = _KNOWN_WITH_TAIL
@@ -140,19 +142,30 @@ class Flights:
         """What is observed about a request while these are in flight over `producer`."""
         producer_id, epoch, first, last = identity
         current = self.epoch
-        facts = _KNOWN_WITH_TAIL
-        if self.uncertain:
-            facts |= _UNCERTAIN
-        if epoch != current:
-            facts |= _compared(epoch, current)
-        if is_successor(first, self.tail):
-            facts |= _SUCCESSOR
+        facts = 0
         twin = self.requests.get((producer_id, current, first, last))
         if twin is not None and twin.term == term:
             facts |= _IN_FLIGHT
         if producer is not None and producer.epoch == current and producer.find(first, last):
             facts |= _FINISHED
-        return facts
+        if self.uncertain:
+            facts |= _UNCERTAIN
+        elif current == NO_EPOCH:
+            return _unordered(epoch, facts)
+        if epoch != current:
+            facts |= _compared(epoch, current)
+        if is_successor(first, self.tail):
+            facts |= _SUCCESSOR
+        return facts | _KNOWN_WITH_TAIL
+
+
+def _unordered(epoch: ProducerEpoch, seen: int) -> int:
+    """What is observed about a request while the current epoch is `NO_EPOCH`; `seen`: whether it
+    is a batch that is known. Nothing follows anything, so only a batch itself is a tail; and to
+    who names an epoch the producer is as good as unknown."""
+    if epoch != NO_EPOCH:
+        return 0
+    return seen | _KNOWN_WITH_TAIL if seen else _KNOWN
 
 
 def _compared(epoch: ProducerEpoch, current: ProducerEpoch) -> int:

@@ -45,10 +45,11 @@ COMBINATIONS = 1 << len(Fact)
 NOTHING = Fact(0)
 
 FACTS: dict[Fact, str] = {
-    Fact.WELL_FORMED: "producer id, epoch and both sequences lie in their ranges",
+    Fact.WELL_FORMED: "producer id, epoch (or -1 for none) and both sequences lie in their ranges",
     Fact.FULL: "the producer is unknown and the table has no room for one more",
-    Fact.KNOWN: "the producer has an applied state, or a request in flight in this leadership",
-    Fact.TAIL: "a last batch of it is known, in flight or finished",
+    Fact.KNOWN: "the producer has an applied state, or a request in flight in this leadership (not "
+    "if that is of epoch -1 and the request names one)",
+    Fact.TAIL: "a last batch of it is known, in flight or finished (of epoch -1: the same one)",
     Fact.OLDER: "the request's epoch is below the current one",
     Fact.NEWER: "the request's epoch is above the current one (neither: it is the same)",
     Fact.FINISHED: "its range is that of a finished batch in the window, of the current epoch",
@@ -137,7 +138,7 @@ REFERENCE: Rules = (
         decision=RejectReason.MALFORMED,
         action=Action.NOTHING,
         reason="Numbers outside their range say nothing about an order.",
-        source="facts/kafka.md 1.2 row 17",
+        source="facts/kafka.md 1.2 row 17; 2.1, epoch -1",
     ),
     Row(
         "table-full",
@@ -212,7 +213,7 @@ REFERENCE: Rules = (
         decision=Verdict.ACCEPT,
         action=Action.EXTEND,
         reason="Without a tail nothing is known against it: as an unknown producer, but fenced.",
-        source="KIP-360; facts/redpanda.md 9.2 S4",
+        source="KIP-360; facts/redpanda.md 9.2 S4; facts/kafka.md 2.1, epoch -1",
     ),
     Row(
         "duplicate",

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import msgpack
 
 from ottla.idempotency.errors import SnapshotError
-from ottla.idempotency.identity import MAX_EPOCH
+from ottla.idempotency.identity import MAX_EPOCH, NO_EPOCH
 from ottla.idempotency.producer import Finished, LogIndex, Producer
 from ottla.idempotency.sequence import MAX_SEQUENCE
 from ottla.log.types import ProducerId
@@ -89,7 +89,7 @@ def _plain(producers: OrderedDict[ProducerId, Producer]) -> list[list[Any]]:
 
 def _producer(row: object, window: int) -> tuple[ProducerId, Producer]:
     producer_id, epoch, last_index, finished = _fields(row, 4, "producer")
-    producer = Producer(_number(epoch, MAX_EPOCH, "epoch"), window)
+    producer = Producer(_number(epoch, MAX_EPOCH, "epoch", least=NO_EPOCH), window)
     producer.last_index = _number(last_index, _MAX_INT64, "last index")
     if not isinstance(finished, list) or len(finished) > window:
         raise SnapshotError(f"producer {producer_id!r}: window is no array of at most {window}")

@@ -85,6 +85,8 @@ class DiskSyncJob:
 class DiskStore:
     """See the module's text, and `ottla.log.store.LogStore` for what each call promises."""
 
+    immediate = False
+
     def __init__(self, environment: Environment, cache_bytes: int) -> None:
         """Take over `environment` and run recovery. `cache_bytes` bounds what is kept in memory."""
         self._environment = environment
@@ -130,6 +132,11 @@ class DiskStore:
                 size += ENTRY_OVERHEAD_BYTES * len(write.entries)
                 self._cached.append((tail, tail.last_index, size))
                 self._cached_bytes += size
+
+    def extend(self, group: GroupId, first: LogIndex, entries: Sequence[Entry]) -> bool:
+        """Append; a sync has to follow."""
+        self.append((Write(group, first=first, entries=entries),))
+        return False
 
     def begin_sync(self) -> SyncJob | None:
         """Take everything appended into a job; None when there is nothing."""

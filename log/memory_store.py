@@ -38,6 +38,8 @@ class MemorySyncJob:
 class MemoryStore:
     """See the module's text, and `ottla.log.store.LogStore` for what each call promises."""
 
+    immediate = True
+
     def __init__(self, disk: MemoryDisk) -> None:
         """Open `disk`, taking it from the store that had it. Raises `CorruptLogError`."""
         self.disk = disk
@@ -71,15 +73,43 @@ class MemoryStore:
         frame: Frame = []
         for write in writes:
             image = images.get(write.group)
-            if image is None or not _is_plain(write, image):
+            if (
+                image is None
+                or write.truncate
+                or write.snapshot is not None
+                or write.compact_to
+                or write.delete
+                or write.reset
+                or (write.entries and write.first != image.last_index + 1)
+            ):
                 self._replace(write, image, frame)
                 continue
-            frame.append((image, len(image.entries), image.hard_state))
-            if write.entries:
-                image.entries.extend(write.entries)
+            entries = image.entries
+            frame.append((image, len(entries), image.hard_state))
+            entries += write.entries
             if write.hard_state is not None:
                 image.hard_state = write.hard_state
         self.disk.undo.append(frame)
+
+    def extend(self, group: GroupId, first: LogIndex, entries: Sequence[Entry]) -> bool:
+        """`append` and sync in one, for entries that continue a group's log. False: they are
+        appended, and a sync has to follow. Raises `StoreError` when the store has failed."""
+        disk = self.disk
+        image = disk.images.get(group)
+        if (
+            image is None
+            or disk.undo
+            or self.failure is not None
+            or first != image.first_index + len(image.entries)
+            or disk.sync_error is not None
+            or disk.defer_syncs
+            or not disk.released.is_set()
+        ):
+            self.append((Write(group, first=first, entries=entries),))
+            return False
+        image.entries += entries
+        disk.synced_appends += 1
+        return True
 
     def begin_sync(self) -> SyncJob | None:
         """Sync at once, or return the job that does it (`ottla.log.memory_disk`, Faults)."""
@@ -146,15 +176,6 @@ class MemoryStore:
     def _fail(self, error: StoreError) -> None:
         if self.failure is None:
             self.failure = error
-
-
-def _is_plain(write: Write, image: Image) -> bool:
-    """Whether `write` only adds a hard state or entries behind the last one."""
-    if write.truncate or write.compact_to or write.snapshot is not None:
-        return False
-    if write.delete or write.reset:
-        return False
-    return not write.entries or write.first == image.first_index + len(image.entries)
 
 
 def _safe_index(write: Write, before: Image) -> LogIndex:

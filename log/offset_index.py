@@ -308,16 +308,19 @@ class OffsetIndex:
             [EpochStart(term, start) for term, (_, start) in self._epochs.items()]
         )
 
-    def end_offset_for_epoch(self, epoch: Term, log_end: Offset) -> EpochStart | None:
+    def end_offset_for_epoch(
+        self, epoch: Term, log_end: Offset, log_start: Offset = 0
+    ) -> EpochStart | None:
         """The largest epoch <= `epoch` and the offset behind its last record.
 
-        `log_end` ends the latest epoch (what the asker may see of the log). None when `epoch` is
-        later than every epoch in the log, or negative. An epoch before the first one known ends
-        where the first one starts. Source: Kafka, LeaderEpochFileCache.endOffsetFor (KIP-101,
+        `log_end` ends the latest epoch (what the asker may see of the log), `log_start` starts the
+        first: epochs that end there or before are forgotten. None when `epoch` is later than every
+        epoch in the log, or -1. An epoch before the first one known ends where the first one
+        starts. Source: Kafka, LeaderEpochFileCache.endOffsetFor, truncateFromStart (KIP-101,
         KIP-279).
         """
-        starts = self.epoch_starts()
-        if epoch < 0 or not starts or epoch > starts[-1].epoch:
+        starts = _not_below(log_start, self.epoch_starts())
+        if epoch == -1 or not starts or epoch > starts[-1].epoch:
             return None
         higher = bisect_right(starts, epoch, key=lambda start: start.epoch)
         if higher == len(starts):
@@ -368,6 +371,12 @@ class OffsetIndex:
             stop = min(len(block.ends), last + 1 - block.first_index)
             yield block, first - block.first_index, stop
             first = block.first_index + stop
+
+
+def _not_below(log_start: Offset, starts: list[EpochStart]) -> list[EpochStart]:
+    """What is left of an epoch history when the records below `log_start` are gone."""
+    gone = bisect_right(starts, log_start, key=lambda start: start.start_offset) - 1
+    return [EpochStart(starts[gone].epoch, log_start), *starts[gone + 1 :]] if gone >= 0 else starts
 
 
 def _without_empty(starts: list[EpochStart]) -> list[EpochStart]:

@@ -107,6 +107,13 @@ class LogStore(Protocol):
     def scan(self, group: GroupId) -> Iterable[Entry]:
         """All entries of a group in order, for replay after a restart."""
 
+    immediate: bool
+    """Whether a sync usually takes no time: `begin_sync` then has nothing left to wait for."""
+
+    def extend(self, group: GroupId, first: LogIndex, entries: Sequence[Entry]) -> bool:
+        """Append entries (at least one) that continue a group's log, and sync if that takes no
+        time. True: they are durable. Raises `StoreError` as `append` does."""
+
     def append(self, writes: Sequence[Write]) -> None:
         """Take in one turn's writes. Raises `StoreError` when the store has failed or is full."""
 

@@ -106,6 +106,11 @@ class RecordBatch:
         head = _STAMP.pack(self.base_offset, self.batch_length, self.leader_epoch)
         return head, memoryview(self.data)[STAMP_BYTES:]
 
+    def beginning(self, size: int) -> tuple[bytes, memoryview]:
+        """The first `size` bytes of what `parts` gives, as the same two pieces."""
+        head, rest = self.parts()
+        return head[:size], rest[: max(0, size - STAMP_BYTES)]
+
     def stamped(self) -> bytes:
         """The whole batch with its stamp: one copy."""
         return b"".join(self.parts())

@@ -122,6 +122,15 @@ class RaftCore:
             if handler is not None:
                 handler(state, message, at)
 
+    def follow(self, message: AppendEntries, at: Micros) -> AppendReply | None:
+        """`step` and `ready` in one for nearly every message to a follower: entries that continue
+        its log, in the term it follows, with nothing else to do.
+
+        The caller writes `message.entries`, calls `persisted` for the last of them, and then sends
+        what is returned. None: nothing was changed, `step` has to take the message.
+        """
+        return following.follow(self._state, message, at)
+
     def advance(self, now: Micros) -> None:
         """Tell the time; whatever is due by it happens."""
         state = self._state
@@ -196,6 +205,21 @@ class RaftCore:
 
     def has_ready(self) -> bool:
         """Whether `ready` may ask for something; False means that it would not."""
+        state = self._state
+        return state.outbox.dirty or state.commit != state.told
+
+    def take_commit(self) -> LogIndex:
+        """The commit index; from here on it alone is no reason for a `Ready`.
+
+        For callers that apply what is committed anyway: most of what makes a leader ready is that
+        a commit moved, which asks for nothing else.
+        """
+        state = self._state
+        state.told = state.commit
+        return state.commit
+
+    def has_effects(self) -> bool:
+        """Whether `ready` may ask for more than to apply what is committed."""
         return self._state.outbox.dirty
 
     def ready(self) -> Ready:

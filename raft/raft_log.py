@@ -23,7 +23,6 @@ from array import array
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import msgpack
 
@@ -36,15 +35,6 @@ from ottla.raft.types import (
     SnapshotMeta,
     Term,
 )
-
-
-@dataclass(slots=True)
-class _Write:
-    """One write the disk has not finished: its last entry, and how much of it still counts."""
-
-    index: LogIndex
-    term: Term
-    durable_to: LogIndex
 
 
 class RaftLog:
@@ -65,7 +55,9 @@ class RaftLog:
 
     def __init__(self, snapshot: SnapshotMeta | None) -> None:
         """An empty log that begins behind `snapshot`, or at index 1."""
-        self._writes: deque[_Write] = deque()
+        self._writes: deque[tuple[LogIndex, Term, LogIndex]] = deque()
+        # Writes the disk has not finished, oldest first: index and term of the last entry, and up
+        # to where the write still counts.
         self._begin_behind(snapshot)
         self.voters: tuple[NodeId, ...] = snapshot.voters if snapshot else ()
         """Who votes; empty until a configuration is known (such a member only follows)."""
@@ -159,6 +151,10 @@ class RaftLog:
 
     # -- changing
 
+    def continues(self, prev_index: LogIndex, term: Term) -> bool:
+        """Whether `prev_index` is the last entry, and of this term."""
+        return prev_index == self.last_index and term == self._run_term[-1]
+
     def append(self, entries: Sequence[Entry]) -> None:
         """Add entries behind the last one; they are not persisted yet."""
         first = entries[0].index
@@ -202,8 +198,7 @@ class RaftLog:
             del self._run_first[-1], self._run_term[-1]
         self.last_index = index - 1
         self.persisted = min(self.persisted, index - 1)
-        for write in self._writes:
-            write.durable_to = min(write.durable_to, index - 1)
+        self._writes = deque((end, term, min(to, index - 1)) for end, term, to in self._writes)
 
     def compact(self, meta: SnapshotMeta) -> None:
         """Forget everything up to `meta.index`; a stored snapshot stands for it now."""
@@ -221,8 +216,7 @@ class RaftLog:
 
     def install(self, meta: SnapshotMeta) -> None:
         """Replace everything by a snapshot received from the leader; it is not persisted yet."""
-        for write in self._writes:
-            write.durable_to = 0
+        self._writes = deque((end, term, 0) for end, term, _ in self._writes)
         persisted = min(self.persisted, meta.index - 1)  # what is there at `index` is another entry
         self._begin_behind(meta)
         self.persisted = persisted
@@ -232,7 +226,7 @@ class RaftLog:
 
     def begin_write(self, index: LogIndex, term: Term) -> None:
         """A `Ready` leaves whose last entry (or snapshot) is this one."""
-        self._writes.append(_Write(index, term, index))
+        self._writes.append((index, term, index))
 
     def finish_write(self, index: LogIndex, term: Term) -> bool:
         """The disk finished the write that ended in this entry, and every one before it.
@@ -245,19 +239,26 @@ class RaftLog:
         end that names no write under way is ignored.
         """
         writes = self._writes
-        meant = 0  # nearly always
-        while meant < len(writes) and (writes[meant].index, writes[meant].term) != (index, term):
-            meant += 1
-        if meant == len(writes):
-            return False
-        # Earlier writes count for no more: whatever was cut off behind them is cut off here too.
-        durable = writes[meant].durable_to
-        for _ in range(meant + 1):
-            writes.popleft()
+        if writes and writes[0][0] == index and writes[0][1] == term:  # nearly always
+            durable = writes.popleft()[2]
+        else:
+            durable = self._take_through(index, term)
         if durable <= self.persisted:
             return False
         self.persisted = durable
         return True
+
+    def _take_through(self, index: LogIndex, term: Term) -> LogIndex:
+        """Take out the writes up to the oldest one with that end; the most any of them counts."""
+        writes = self._writes
+        if not any(end == index and of == term for end, of, _ in writes):
+            return 0
+        durable, ended = 0, False
+        while not ended:
+            end, of, to = writes.popleft()
+            durable = max(durable, to)
+            ended = end == index and of == term
+        return durable
 
 
 def bootstrap(voters: Iterable[NodeId]) -> tuple[RaftLog, list[Entry]]:

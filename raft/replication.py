@@ -77,6 +77,11 @@ def _stream(state: RaftState, progress: Progress, last: LogIndex) -> None:
     """REPLICATE: send on until everything is sent or the window is full."""
     log, config = state.log, state.config
     sent = progress.next - 1
+    whole = log.bytes_between(progress.match, last)
+    if whole <= config.max_append_bytes and whole <= config.max_inflight_bytes:  # nearly always
+        _send(state, progress, last)
+        progress.next = last + 1
+        return
     in_flight = log.bytes_between(progress.match, sent) if sent > progress.match else 0
     while sent < last:
         window = config.max_inflight_bytes - in_flight

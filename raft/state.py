@@ -185,7 +185,7 @@ class Outbox:
             self._ack = None
         if self.moved:
             self._compare(state, ready)
-        ready.commit = state.commit
+        ready.commit = state.told = state.commit
         if ready.append:
             last = self._tail[-1]
             state.log.begin_write(last.index, last.term)
@@ -217,6 +217,7 @@ class RaftState:
         "role",
         "term",
         "tickets",
+        "told",
         "vote",
     )
 
@@ -235,6 +236,8 @@ class RaftState:
         self.vote: NodeId = hard_state.vote
         self.commit: LogIndex = log.first_index - 1
         """A snapshot holds only what was committed; what follows it is learnt again."""
+        self.told: LogIndex = self.commit
+        """The commit index as the caller knows it: from a `Ready`, or because it asked."""
         self.clock: Micros = now
         """The time that the last input named; only the retransmission timer is armed by it."""
         self.tickets = 0
@@ -267,7 +270,6 @@ class RaftState:
                 f"commit {index}, but the log ends at {self.log.last_index}"
             )
             self.commit = index
-            self.outbox.dirty = True
 
 
 def _enter(state: RaftState, trigger: Trigger, target: Role, term: Term | None) -> None:

@@ -10,34 +10,43 @@ the last one meant (inclusive), `off` counts records from 0, `seq` is a producer
 | kind | who | what the columns say |
 |---|---|---|
 | inv | client | record handed to a producer: `op value seq acks`; one row per record |
-| send | client | a batch leaves: `node`, `op` of its first record, `seq..seq_last`, `aux` attempt |
+| send | client | a batch leaves: `node op` (its first) `pid epoch seq seq_last`, `aux` attempt |
 | ok | client | record acknowledged: `off` (-1: acks=0, nobody knows), `acks`, `node` |
 | fail | client | record certainly not stored: `code`; its `op` is over |
 | info | client | record given up, its outcome unknown: `code`; its `op` is over |
-| error | client | an answer that is retried: `code`, `node` |
+| error | client | an answer that is retried: `code node op pid epoch seq seq_last` |
 | fetch | consumer | a fetch was answered: `node`, `hw` (exclusive), `off` asked for |
 | poll | consumer | record delivered: `off value pid epoch seq` |
 | close | client | its connection to `node` is gone: `code` why |
 | term | node | `term` is written (not yet durable) |
-| vote | node | vote for `cand` in `term` is written |
-| leader | node | leads `term`; `log_index` its first entry; `chain` of the one before |
+| vote | node | vote for `cand` in `term` is written; with `aux` 1: now it leaves the node |
+| leader | node | leads `term`; `log_index` its first entry; `chain` of the one before; `aux` (5) |
 | stepdown | node | no longer leads `term`; `code` the role it has now |
 | append | node | entry written: as *apply*, and `aux` 1 on leaders |
-| truncate | node | entries from `log_index` on are gone; `code` role (L F C), `aux` its commit |
-| durable | node | everything up to `log_index` survives from here on; `off` exclusive |
-| commit | node | up to `log_index` is committed, `hw` (exclusive), `quorum`; `aux` 1 on leaders |
+| truncate | node | from `log_index`, `off` on all is gone; `code` role (L F C), `aux` its commit |
+| durable | node | all up to `log_index` of the log as it is now survives; `off` exclusive |
+| commit | node | in `term`, up to `log_index`; `hw` (exclusive), `quorum`; `aux` 1 on leaders |
 | apply | node | entry applied: `term log_index off pid epoch seq seq_last chain` |
-| state | node | `state_hash` of the producer table after applying up to `log_index` |
-| snapshot | node | a snapshot that ends in `log_index` replaced its log |
+| state | node | `state_hash` of the producer table after applying up to `log_index` (1) |
+| expire | node | producer `pid` is forgotten by the decision at `log_index`, applied here |
+| snapshot | node | ends in `log_index`: `code` (2), `off` the log start, `state_hash aux` |
 | answer | node | a produce ticket is answered: `client op pid epoch seq seq_last off acks code` |
-| start | node | a new life (`inc`) begins on its disk; `log_index` the end of its log |
-| crash | node | a life ends; `code` where it was hit; `aux` appends lost; `log_index` end left |
+| start | node | a new life (`inc`) begins on its disk with `term`; `log_index` its log's end (3) |
+| crash | node | a life ends (3): `code` where; `aux` appends lost; `log_index off` what is left |
 | pause, resume | node | the process is stopped, goes on |
 | fault | nemesis | anything done on purpose: `code` says it in words |
-| phase | run | `code`: load, heal, settle, done |
+| phase | run | `code`: load, heal, settle, done, excused (4) |
 | final | node | each record of each log at the end: as *poll*, `term chain`, `aux` 1: committed |
 
-`chain` is 64 bits over the log up to and including that entry, so equal chains mean equal prefixes.
+(1) Not where the table is ahead of the log, as one that came with a snapshot may be. Node 0 is the
+reference model, which replays the committed log. (2) `code` is *installed*: it replaced the log, or
+*taken*: the log now begins behind it. `state_hash` is that of the table in it, which stands at log
+index `aux`. (3) One row per replica on the node. (4) *heal*: one row per `node` that will be up and
+connected from here on; *excused*: `partition` need not come back, the run says why. (5) How many
+requests its producer table still holds of an earlier leadership: none.
+
+`chain` and `state_hash` fit a signed 64-bit column. `chain` is over the log up to and including
+that entry, so equal chains mean equal prefixes. A consumer that starts anew is another `client`.
 `inc` counts the lives of a node from 1. Times are microseconds of the simulator's own clock; no
 node can see it.
 """
@@ -72,6 +81,7 @@ KINDS = (
     "commit",
     "apply",
     "state",
+    "expire",
     "snapshot",
     "answer",
     "start",

@@ -3,9 +3,13 @@
 * Only committed records are seen; the last stable offset is the high watermark, because there are
   no transactions.
 * *Limits*: the first batch of the answer always comes whole, whatever the limits say (KIP-74);
-  beyond it whole batches as long as `partition_max_bytes` and `max_bytes` allow.
+  behind it the bytes are cut at `partition_max_bytes` and `max_bytes`, in the middle of a batch.
+  The first batch of a further partition comes whole or not at all. With a negative limit whoever
+  has something to read gets UNKNOWN_SERVER_ERROR.
 * *Waiting*: with less than `min_bytes` to give, the request waits for the high watermarks to move,
   at most `max_wait`. Any partition's error is answered at once.
+* *Isolation*: 0 and 1 see the same, but with 1 the list of aborted transactions is empty instead of
+  null; any other level is UNKNOWN_SERVER_ERROR for all partitions.
 * *Sessions* (KIP-227, version 7 on) are refused politely: whoever asks for one gets a full answer
   with session id 0, which means "none", and goes on without; going on with a session id that was
   never given out is FETCH_SESSION_ID_NOT_FOUND.
@@ -22,6 +26,7 @@ from typing import Any
 
 from ottla.broker.api.call import Call
 from ottla.broker.api.fetch_answer import PartitionRead, pack
+from ottla.broker.api.rounds import leadership_deadline
 from ottla.broker.codec import millis
 from ottla.broker.commands import ANY_EPOCH, FetchTicket, WatchTicket
 from ottla.broker.errors import ErrorCode
@@ -30,6 +35,9 @@ from ottla.log.errors import CompactedError
 from ottla.log.types import NO_OFFSET, RecordBatch
 from ottla.raft.types import EntryKind
 
+READ_UNCOMMITTED = 0
+ISOLATION_LEVELS = (READ_UNCOMMITTED, 1)
+"""And read_committed."""
 FULL_FETCH_EPOCHS = (0, -1)
 """Session epochs that ask for everything: a new session, or none."""
 
@@ -49,6 +57,7 @@ class _Part:
         "aborted_is_null",
         "batches",
         "bytes",
+        "cut",
         "epoch",
         "error",
         "full",
@@ -74,10 +83,18 @@ class _Part:
         self.log_start_offset = NO_OFFSET
         self.batches: list[RecordBatch] = []
         self.bytes = 0
+        self.cut: tuple[RecordBatch, int] | None = None
         self.full = False
         """There is more, but the limits are used up."""
 
+    def fail(self, error: ErrorCode) -> None:
+        """An error instead of records."""
+        self.error = error
+        self.high_watermark = self.log_start_offset = NO_OFFSET
+        self.aborted_is_null = True
+
     def answer(self) -> PartitionRead:
+        """What has been found out so far."""
         return PartitionRead(
             self.partition,
             self.error,
@@ -85,6 +102,7 @@ class _Part:
             self.log_start_offset,
             self.batches,
             self.aborted_is_null,
+            self.cut,
         )
 
 
@@ -97,12 +115,15 @@ class _Fetch:
         self.max_bytes: int = request.max_bytes
         self.min_bytes = min(request.min_bytes, self.max_bytes)
         self.deadline = host.now() + max(millis(request.max_wait), 0) * 1000
+        self.proof_deadline = leadership_deadline(host)
         self.parts = [
             _Part(topic.topic, wanted) for topic in request.topics for wanted in topic.partitions
         ]
         for part in self.parts:
-            _locate(part, call, is_follower=request.replica_id >= 0)
+            _locate(part, call, request)
         self.bytes = 0
+        self.crowded = False
+        """A batch found no room in `max_bytes`: more than that could have been given."""
         self.undecided = 0
         self.watches: list[WatchTicket] = []
         self.cancel_timer: Callable[[], None] | None = None
@@ -112,7 +133,7 @@ class _Fetch:
     def round(self) -> None:
         """Ask every partition that can still give something."""
         host = self.call.host
-        asked = [part for part in self.parts if part.replica is not None and not part.error]
+        asked = [part for part in self.parts if part.replica and not part.error and not part.full]
         self.undecided = len(asked)
         for part in asked:
             ticket = FetchTicket(
@@ -121,6 +142,7 @@ class _Fetch:
                 part.epoch,
                 self.decided,
                 self.deadline,
+                proof_deadline=self.proof_deadline,
                 owner=part,
             )
             assert part.replica is not None
@@ -138,8 +160,7 @@ class _Fetch:
             if ticket.first_index:
                 self.read(part, ticket)
         elif not part.batches:
-            part.error = ticket.error
-            part.high_watermark = part.log_start_offset = NO_OFFSET
+            part.fail(ticket.error)
         self.undecided -= 1
         if self.undecided == 0:
             self.end_of_round()
@@ -147,34 +168,47 @@ class _Fetch:
     def read(self, part: _Part, ticket: FetchTicket) -> None:
         """Take what the limits allow."""
         assert part.replica is not None
-        room = min(part.limit - part.bytes, self.max_bytes - self.bytes)
-        try:
-            entries = self.call.host.read(
-                part.replica.group, ticket.first_index, ticket.last_index, max(room, 0)
-            )
-        except CompactedError:
-            part.error = ErrorCode.OFFSET_OUT_OF_RANGE
-            part.high_watermark = part.log_start_offset = NO_OFFSET
+        if min(part.limit, self.max_bytes) < 0:
+            part.fail(ErrorCode.UNKNOWN_SERVER_ERROR)
             return
-        part.full = not entries or entries[-1].index < ticket.last_index
-        for entry in entries:
-            if entry.kind is EntryKind.BATCH:
-                batch = entry.payload
-                assert isinstance(batch, RecordBatch)
-                if len(batch) > room and self.bytes:
-                    part.full = True
-                    break
-                part.batches.append(batch)
-                part.bytes += len(batch)
-                part.next_offset = batch.last_offset + 1
-                self.bytes += len(batch)
-                room -= len(batch)
+        index, last = ticket.first_index, ticket.last_index
+        while index <= last and not part.full:
+            try:
+                room = max(self.room(part), 0)
+                entries = self.call.host.read(part.replica.group, index, last, room)
+            except CompactedError:
+                part.fail(ErrorCode.OFFSET_OUT_OF_RANGE)
+                return
+            for entry in entries:
+                if entry.kind is EntryKind.BATCH and not part.full:
+                    assert isinstance(entry.payload, RecordBatch)
+                    self.take(part, entry.payload)
+            index = entries[-1].index + 1
+
+    def room(self, part: _Part) -> int:
+        """Bytes that may still be given."""
+        return min(part.limit - part.bytes, self.max_bytes - self.bytes)
+
+    def take(self, part: _Part, batch: RecordBatch) -> None:
+        """Give this batch, or as much of it as there is room for."""
+        size, room = len(batch), self.room(part)
+        if size > room and self.bytes:
+            part.full = True
+            self.crowded = self.crowded or size > self.max_bytes - self.bytes
+            size = max(room, 0) if part.batches else 0
+            if size:
+                part.cut = batch, size
+        else:
+            part.batches.append(batch)
+            part.next_offset = batch.last_offset + 1
+        part.bytes += size
+        self.bytes += size
 
     def end_of_round(self) -> None:
         """Answer, or wait for more, unless the client is gone."""
         if self.call.finished:
             return
-        enough = self.bytes >= self.min_bytes or any(part.full for part in self.parts)
+        enough = self.bytes >= self.min_bytes or self.crowded
         failed = any(part.error for part in self.parts)
         if enough or failed or self.call.host.now() >= self.deadline:
             self.finish()
@@ -184,7 +218,7 @@ class _Fetch:
         self.watches = [
             WatchTicket(part.high_watermark, self.moved, self.deadline, part)
             for part in self.parts
-            if part.replica is not None
+            if part.replica is not None and not part.full
         ]
         for watch in list(self.watches):
             part = watch.owner
@@ -217,14 +251,17 @@ class _Fetch:
         self.call.answer_parts(pack(self.call.version, list(topics.items())))
 
 
-def _locate(part: _Part, call: Call, *, is_follower: bool) -> None:
+def _locate(part: _Part, call: Call, request: Any) -> None:
     """Find the partition's replica, or say why there is none."""
     host = call.host
     topic = host.topics().get(part.topic)
-    if topic is None or not 0 <= part.partition < len(topic.partitions):
+    part.aborted_is_null = request.isolation_level == READ_UNCOMMITTED
+    if request.isolation_level not in ISOLATION_LEVELS:
+        part.error = ErrorCode.UNKNOWN_SERVER_ERROR
+    elif topic is None or not 0 <= part.partition < len(topic.partitions):
         part.error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         part.aborted_is_null = False
-        return
-    part.replica = host.replica(part.topic, part.partition)
-    if part.replica is None or is_follower:
-        part.error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    else:
+        part.replica = host.replica(part.topic, part.partition)
+        if part.replica is None or request.replica_id >= 0:
+            part.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)

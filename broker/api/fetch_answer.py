@@ -39,7 +39,10 @@ class PartitionRead(NamedTuple):
     log_start_offset: Offset = NO_OFFSET
     batches: Sequence[RecordBatch] = ()
     aborted_is_null: bool = True
-    """Kafka answers null, but for partitions it does not know (facts/kafka.md 8b)."""
+    """Kafka answers null, but for partitions it does not know (facts/kafka.md 8b), and to who reads
+    what is committed."""
+    cut: tuple[RecordBatch, int] | None = None
+    """The batch behind `batches`, and how many bytes of its beginning are given."""
 
 
 def pack(
@@ -72,7 +75,10 @@ def _partition(version: int, read: PartitionRead, pieces: list[Piece]) -> None:
     head += count(-1 if read.aborted_is_null else 0, flexible)
     if version >= 11:
         head += INT.pack(-1)
-    size = sum(map(len, read.batches))
+    size = sum(map(len, read.batches)) + (read.cut[1] if read.cut else 0)
     pieces.append(head + (varint(size + 1) if flexible else INT.pack(size)))
     for batch in read.batches:
         pieces.extend(batch.parts())
+    if read.cut is not None:
+        batch, cut_at = read.cut
+        pieces.extend(batch.beginning(cut_at))

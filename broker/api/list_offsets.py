@@ -2,7 +2,7 @@
 
     timestamp       from version   answer (facts/kafka.md 8b)
     -1 latest       1              high watermark, timestamp -1 (no transactions: also the last
-                                   stable offset)
+                                   stable offset); the log end for a replica id other than -1
     -2 earliest     1              log start offset, timestamp -1
     -3 largest      7              the first record with the largest time, and that time
     -4 local start  8              log start offset, timestamp -1: the log is all local
@@ -16,8 +16,9 @@ not led here 6, the same partition twice in one request 42 (as in Kafka). Only a
 its time: a batch whose header promises a time that none of its records has is passed over. A batch
 that cannot be read at all is UNKNOWN_SERVER_ERROR, a store that fails KAFKA_STORAGE_ERROR.
 
-A leader that does not know its high watermark yet is waited for. The isolation level and the
-replica id make no difference.
+A leader that does not know its high watermark yet is waited for. With replica id -2 any replica
+answers, from its own log and at once. An isolation level other than 0 and 1 is UNKNOWN_SERVER_ERROR
+for all partitions; between these two there is no difference.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import Any, cast
 
 from ottla.broker.api.call import Call
 from ottla.broker.api.rounds import Fields, Round, hosted, leadership_deadline
-from ottla.broker.commands import ANY_EPOCH, ListOffsetsTicket
+from ottla.broker.commands import ANY_EPOCH, CONSUMER, ListOffsetsTicket
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import Host, HostedReplica
 from ottla.log.errors import CompactedError, RecordsError, StoreError
@@ -38,6 +39,8 @@ from ottla.raft.types import EntryKind, Micros
 LATEST, EARLIEST, LARGEST, LOCAL_START = -1, -2, -3, -4
 FIRST_VERSION = {LATEST: 1, EARLIEST: 1, LARGEST: 7, LOCAL_START: 8}
 """Special timestamps that are served, and the first version that knows them."""
+ISOLATION_LEVELS = (0, 1)
+"""read_uncommitted, read_committed."""
 ONE_BATCH = 1
 """Bytes to read: the store gives at least one entry."""
 
@@ -49,6 +52,7 @@ def handle(request: Any, call: Call) -> None:
     counts = Counter(
         (topic.name, part.partition_index) for topic in request.topics for part in topic.partitions
     )
+    isolation = getattr(request, "isolation_level", 0)
     topics: list[Fields] = []
     asked = Round(lambda: call.reply(throttle_time=0, topics=topics))
     for topic in request.topics:
@@ -58,7 +62,9 @@ def handle(request: Any, call: Call) -> None:
             fields = _nothing(part.partition_index)
             partitions.append(fields)
             replica = hosted(host, topic.name, part.partition_index)
-            if counts[topic.name, part.partition_index] > 1:
+            if isolation not in ISOLATION_LEVELS:
+                fields["error_code"] = ErrorCode.UNKNOWN_SERVER_ERROR
+            elif counts[topic.name, part.partition_index] > 1:
                 fields["error_code"] = ErrorCode.INVALID_REQUEST
             elif not _served(part.timestamp, call.version):
                 fields["error_code"] = ErrorCode.UNSUPPORTED_VERSION
@@ -66,7 +72,9 @@ def handle(request: Any, call: Call) -> None:
                 fields["error_code"] = replica
             else:
                 asked.begin()
-                _Question(host, replica, part, asked, fields).ask(deadline)
+                question = _Question(host, replica, part, asked=asked, fields=fields)
+                question.asker = request.replica_id
+                question.ask(deadline)
     asked.end()
 
 
@@ -87,9 +95,20 @@ def _served(timestamp: Millis, version: int) -> bool:
 class _Question:
     """One partition of a request until it is answered."""
 
-    __slots__ = ("_asked", "_deadline", "_epoch", "_fields", "_host", "_replica", "_timestamp")
+    __slots__ = (
+        "_asked",
+        "_deadline",
+        "_epoch",
+        "_fields",
+        "_host",
+        "_replica",
+        "_timestamp",
+        "asker",
+    )
 
-    def __init__(self, host: Host, replica: HostedReplica, part: Any, asked: Round, fields: Fields):
+    def __init__(
+        self, host: Host, replica: HostedReplica, part: Any, *, asked: Round, fields: Fields
+    ):
         self._host = host
         self._replica = replica
         self._timestamp: Millis = EARLIEST if part.timestamp == LOCAL_START else part.timestamp
@@ -97,12 +116,15 @@ class _Question:
         self._asked = asked
         self._fields = fields
         self._deadline: Micros = 0
+        self.asker = CONSUMER
+        """Replica id of the client."""
 
     def ask(self, deadline: Micros, behind: int = 0) -> None:
         """Ask the partition; `behind` is the batch that was looked into in vain."""
         self._deadline = deadline
         ticket = ListOffsetsTicket(self._timestamp, self._epoch, self._answered, deadline)
         ticket.behind = behind
+        ticket.asker = self.asker
         self._host.submit(self._replica, ticket)
 
     def _answered(self, ticket: ListOffsetsTicket) -> None:

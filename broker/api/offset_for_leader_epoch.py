@@ -1,11 +1,12 @@
 """OffsetForLeaderEpoch (key 23), versions 2 to 4: where did a leader epoch end (KIP-101, KIP-320)?
 
 Answered per partition with the largest epoch not above the one asked for, and the offset behind
-its last record; for the current epoch that is the log end. An epoch before the log's first is
-answered with itself and the log's first offset: its records are gone. One above the current epoch
-is undefined: error 0, epoch -1, offset -1. All as in Kafka (LeaderEpochFileCache.endOffsetFor). A
-current leader epoch that differs from the leader's is 74 or 75; unknown partition 3, not led here
-6. The replica id (version 3 on) makes no difference.
+its last record; for the current epoch that is the log end. An epoch that has no record in the log
+any more, because it is older or because its records lie below the log start, is answered with
+itself and the log start. One above the current epoch is undefined, and so is -1: error 0, epoch -1,
+offset -1. All as in Kafka (LeaderEpochFileCache.endOffsetFor). A current leader epoch that differs
+from the leader's is 74 or 75; unknown partition 3, not led here 6. The replica id (version 3 on)
+makes no difference (measured on 4.3.1 for -1, -2, -3, 1 and 5).
 """
 
 from __future__ import annotations

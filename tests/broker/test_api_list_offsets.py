@@ -9,9 +9,11 @@ from __future__ import annotations
 import pytest
 
 from broker_api_world import EPOCH, ApiWorld
-from ottla.broker.commands import DeleteRecordsTicket
+from ottla.broker.commands import DeleteRecordsTicket, ProduceTicket
 from ottla.log.build import Codec, NewRecord, build_batch, seal
 from ottla.log.errors import CompactedError, StoreError
+from ottla.log.record_batch import read_batch
+from ottla.log.types import RecordBatch
 
 LATEST, EARLIEST, LARGEST, LOCAL_START = -1, -2, -3, -4
 NOTHING = (0, -1, -1, -1)
@@ -228,3 +230,47 @@ def test_no_topics_give_an_empty_answer():
     world = ApiWorld()
     fields = {"replica_id": -1, "isolation_level": 0}
     assert world.ask("list_offsets", 8, topics=(), **fields).topics == ()
+
+
+# ---- who asks
+
+
+def world_with_an_open_batch():
+    """Offsets 5 and 6 are appended and not committed."""
+    world = world_with_times()
+    log = world.log("t")
+    batch = read_batch(build_batch([b"v", b"v"]))
+    assert isinstance(batch, RecordBatch)
+    log.submit(ProduceTicket(batch, -1, lambda _: None, log.now + 10**9))
+    log.propose()
+    return world
+
+
+@pytest.mark.parametrize(("replica", "latest"), [(-1, 5), (-2, 7), (2, 7)])
+def test_only_consumers_are_told_the_high_watermark(replica, latest):
+    """Any other replica id is told the log end (facts/kafka.md 8b)."""
+    world = world_with_an_open_batch()
+    assert one(world, LATEST, replica_id=replica) == (0, latest, -1, EPOCH + 2)
+    assert one(world, EARLIEST, replica_id=replica) == (0, 0, -1, EPOCH)
+    assert one(world, 11, replica_id=replica) == (0, 1, 30, EPOCH)
+
+
+@pytest.mark.parametrize(("replica", "error"), [(-1, 6), (2, 6), (-2, 0)])
+def test_a_debugger_is_answered_by_any_replica_from_its_own_log(replica, error):
+    """Measured on a leader that was just deposed (facts/kafka.md 8b)."""
+    world = world_with_an_open_batch()
+    world.log("t").follow(EPOCH + 3, leader=2)
+    nothing = (6, -1, -1, -1)
+    found = (0, 7, -1, EPOCH + 3) if error == 0 else nothing
+    assert one(world, LATEST, replica_id=replica) == found
+    found = (0, 0, -1, EPOCH) if error == 0 else nothing
+    assert one(world, EARLIEST, replica_id=replica) == found
+
+
+@pytest.mark.parametrize("isolation", [2, 7, -1])
+def test_an_isolation_level_that_does_not_exist_fails_every_partition(isolation):
+    """Measured on Apache Kafka 4.3.1."""
+    world = world_with_times()
+    answers = ask(world, part(LATEST), part(EARLIEST, 1), isolation_level=isolation)
+    assert answers == [(-1, -1, -1, -1)] * 2
+    assert one(world, LATEST, isolation_level=1) == (0, 5, -1, EPOCH + 2)

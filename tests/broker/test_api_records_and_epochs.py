@@ -127,6 +127,31 @@ def test_an_epoch_nobody_knows_is_undefined(epoch):
     assert epoch_end(world_with_epochs(), epoch) == (0, -1, -1)
 
 
+@pytest.mark.parametrize(
+    ("start", "epoch", "end"),
+    [
+        (2, EPOCH - 1, (0, EPOCH - 1, 2)),
+        (2, EPOCH, (0, EPOCH, 4)),
+        (4, EPOCH, (0, EPOCH, 4)),
+        (5, EPOCH, (0, EPOCH, 5)),
+        (5, EPOCH + 1, (0, EPOCH + 1, 5)),
+        (6, EPOCH, (0, EPOCH, 6)),
+        (6, EPOCH + 3, (0, EPOCH + 3, 6)),
+    ],
+)
+def test_an_epoch_whose_records_are_deleted_ends_where_the_log_starts(start, epoch, end):
+    """Kafka's epoch cache is cut at the log start (LeaderEpochFileCache.truncateFromStart)."""
+    world = world_with_epochs()
+    assert delete(world, start) == [(0, start)]
+    assert epoch_end(world, epoch) == end
+
+
+def test_only_minus_one_is_no_epoch():
+    """Measured on Apache Kafka 4.3.1: -2 is an epoch like any other before the log's first."""
+    assert epoch_end(world_with_epochs(), -2) == (0, -2, 0)
+    assert epoch_end(world_with_epochs(), EPOCH, current=-2) == (74, -1, -1)
+
+
 def test_the_client_s_idea_of_the_current_epoch_is_checked():
     world = world_with_epochs()
     assert epoch_end(world, EPOCH, current=EPOCH + 3) == (0, EPOCH, 4)

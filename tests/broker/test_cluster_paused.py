@@ -4,9 +4,11 @@ On the loop that `Cluster` takes, uvloop's where there is one: it starts to read
 after `connection_made`, whatever that asked for.
 """
 
+import asyncio
 import socket
 import struct
 import time
+from collections.abc import Callable
 
 from ottla import Cluster
 
@@ -64,3 +66,29 @@ def test_a_paused_leader_is_not_the_leader_one_waits_for():
         cluster.pause(old)
         assert cluster.leader("t") != old
         cluster.resume(old)
+
+
+def test_a_paused_node_does_nothing_of_its_own_accord_either(monkeypatch):
+    """Its own timers went on: a command to the controller timed out, or was sent once more."""
+
+    async def story():
+        async with Cluster(nodes=1) as cluster:
+            node = cluster.node(1)
+            rings: list[Callable[[], None]] = []
+            outcomes: list[int] = []
+
+            def call_at(_, call):
+                rings.append(call)
+                return call
+
+            with monkeypatch.context() as patch:
+                patch.setattr(node, "call_at", call_at)
+                node.control({"type": "position"}, lambda *_: outcomes.append(1), node.now())
+            cluster.pause(1)
+            (overdue,) = rings
+            overdue()
+            assert outcomes == []
+            cluster.resume(1)
+            assert outcomes == [1]
+
+    asyncio.run(story())

@@ -158,7 +158,9 @@ class Controllers(RuleBasedStateMachine):
         assert len({id(each) for each in self.answered}) == len(self.answered)
         for done in self.answered:
             if done.error is ErrorCode.NONE and not done.command.get("validate_only"):
-                assert self.committed[done.index - 1].term == done.term
+                decided = msgpack.unpackb(self.committed[done.index - 1].payload)
+                asked = done.command
+                assert (decided["type"], decided.get("name")) == (asked["type"], asked.get("name"))
 
     def teardown(self) -> None:
         """Losing leadership leaves no ticket open."""

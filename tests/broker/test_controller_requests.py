@@ -157,6 +157,23 @@ def test_producer_ids_come_in_blocks_of_a_thousand():
     assert driver.decided(ids_for(1)) == {"node": 1, "first": 1000, "last": 1999}
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        {},
+        {"type": "create_topic"},
+        {"type": "create_topic", "name": 7},
+        {"type": "delete_topic", "name": None},
+        {"type": "allocate_producer_ids"},
+        {"type": "allocate_producer_ids", "node": "one"},
+    ],
+)
+def test_a_command_that_lacks_what_it_is_about_is_refused(command):
+    """It broke the leader's turn, or, once in the log, every node that applied it."""
+    code, message = leader().refusal(command)
+    assert (code, bool(message)) == (ErrorCode.INVALID_REQUEST, True)
+
+
 def test_a_command_nobody_knows_is_refused():
     code, message = leader().refusal({"type": "make_tea"})
     assert code is ErrorCode.INVALID_REQUEST

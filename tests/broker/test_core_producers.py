@@ -185,3 +185,43 @@ def test_idle_time_starts_at_the_restore_not_at_the_beginning_of_time(idle_befor
     driver.sleep(EXPIRY)
     driver.settle()
     assert commands(driver)[1:] == [["expire", [7]]]
+
+
+def test_a_partition_that_begins_with_a_snapshot_remembers_that_its_log_was_written():
+    """It took until the next entry: a fact for the rules that the table alone cannot know."""
+    driver = PartitionDriver()
+    driver.serve()
+    driver.produce(7, 0, 5)
+    driver.settle()
+    driver.delete_records(5)
+    driver.settle()
+    fresh = PartitionDriver()
+    fresh.restore(driver.compactions[-1])
+    assert fresh.machine.table.log_written
+
+
+# ---- an epoch of -1
+
+
+@pytest.mark.parametrize(
+    ("epoch", "stored", "then", "after"),
+    [
+        (-1, NONE, 0, NONE),
+        (-1, NONE, -1, NONE),
+        (0, NONE, -1, ErrorCode.INVALID_PRODUCER_EPOCH),
+        (-2, ErrorCode.INVALID_PRODUCER_EPOCH, -1, NONE),
+        (-5, ErrorCode.INVALID_PRODUCER_EPOCH, 0, NONE),
+    ],
+)
+def test_a_producer_id_without_an_epoch_is_taken_and_fenced_by_any_epoch(
+    epoch, stored, then, after
+):
+    """Measured on Apache Kafka 4.3.1 (facts/kafka.md 2.1); the answer names the log start."""
+    driver = PartitionDriver()
+    driver.serve()
+    first = driver.produce(7, 0, epoch=epoch)
+    driver.settle()
+    assert (outcome(first)[0], first.log_start_offset) == (stored, 0)
+    second = driver.produce(7, 0, 2, epoch=then)
+    driver.settle()
+    assert (outcome(second)[0], second.log_start_offset) == (after, 0)

@@ -129,7 +129,9 @@ def test_a_follower_sends_readers_to_the_leader_it_knows(driver):
     ("offset", "error"), [(-1, OUT_OF_RANGE), (0, NONE), (6, NONE), (7, OUT_OF_RANGE)]
 )
 def test_offsets_outside_the_log_are_out_of_range(driver, offset, error):
-    assert driver.fetch(offset).error is error
+    fetch = driver.fetch(offset)
+    driver.barrier(confirmed=True)
+    assert (fetch.done, fetch.error) == (True, error)
 
 
 def test_an_offset_between_high_watermark_and_log_end_is_in_range_and_empty(driver):
@@ -137,7 +139,9 @@ def test_an_offset_between_high_watermark_and_log_end_is_in_range_and_empty(driv
     driver.propose()
     for offset in (7, 10):
         assert seen(driver.fetch(offset)) == (0, 0, 6)
-    assert driver.fetch(11).error is OUT_OF_RANGE
+    beyond = driver.fetch(11)
+    driver.barrier(confirmed=True)
+    assert beyond.error is OUT_OF_RANGE
 
 
 @pytest.mark.parametrize(
@@ -146,6 +150,7 @@ def test_an_offset_between_high_watermark_and_log_end_is_in_range_and_empty(driv
         (-1, NONE),
         (1, NONE),
         (0, ErrorCode.FENCED_LEADER_EPOCH),
+        (-2, ErrorCode.FENCED_LEADER_EPOCH),
         (2, ErrorCode.UNKNOWN_LEADER_EPOCH),
     ],
 )
@@ -195,7 +200,9 @@ def test_minus_one_means_the_high_watermark(driver):
 def test_the_log_start_never_passes_the_high_watermark(driver, offset):
     driver.produce(7, 6)
     driver.propose()
-    assert driver.delete_records(offset).error is OUT_OF_RANGE
+    ticket = driver.delete_records(offset)
+    driver.barrier(confirmed=True)
+    assert ticket.error is OUT_OF_RANGE
 
 
 def test_the_log_start_never_goes_back(driver):

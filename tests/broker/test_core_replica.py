@@ -82,7 +82,7 @@ def test_a_vote_and_the_term_it_is_of_are_one_write_and_the_vote_waits_for_it():
     candidate = make_candidate()
     effects = candidate.turn(NOW)
     assert effects.writes[-1].hard_state == HardState(1, 1)
-    assert effects.messages == []
+    assert not effects.messages
     assert {each.to for each in effects.messages_after} == {2, 3}
 
 

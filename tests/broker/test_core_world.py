@@ -140,7 +140,7 @@ def test_the_world_is_as_rough_as_it_claims():
     """Were a kind of history never reached, the tests above would not test it."""
     seen = {"duplicates_answered": 0, "duplicates_parked": 0, "gaps_refused": 0, "step_downs": 0}
     snapshots = 0
-    for seed in range(30, 50):
+    for seed in range(70, 90):
         story = wandering(seed)
         story.finish()
         counts = story.world.counters.as_dict()

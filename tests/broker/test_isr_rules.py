@@ -24,7 +24,6 @@ def view():
 def test_all_voters_count_for_one_lag_time_from_the_start_of_a_leadership(view):
     assert view.in_sync(1000 + LAG) == (1, 2, 3)
     assert view.in_sync(1001 + LAG) == (1,)
-    assert view.deadline() == 1001 + LAG
 
 
 def test_who_acknowledged_the_log_end_is_in_sync_for_one_lag_time(view):
@@ -96,10 +95,8 @@ def test_who_catches_up_comes_back(view):
     view.appended(6, 1001)
     assert not view.below_minimum(2, 1050)
     assert view.below_minimum(2, 1200)
-    assert view.deadline() is None
     view.note(3, 6, 6, 1201)
     assert not view.below_minimum(2, 1201)
-    assert view.deadline() == 1202 + LAG
     assert view.in_sync(1201) == (1, 3)
 
 
@@ -108,7 +105,6 @@ def test_the_minimum_is_never_more_than_there_are_replicas():
     single.begin(0, 0)
     assert not single.below_minimum(2, 10**9)
     assert single.in_sync(10**9) == (1,)
-    assert single.deadline() is None
 
 
 def test_each_minimum_is_held_against_the_same_count(view):
@@ -167,20 +163,3 @@ def test_in_sync_means_it_held_all_the_log_had_a_lag_time_ago(taken):
                 assert match >= end_then
         count = len(members)
         assert [view.below_minimum(m, now) for m in (1, 2, 3)] == [m > count for m in (1, 2, 3)]
-        deadline = view.deadline()
-        if deadline is None:
-            assert members == (1,)
-        else:
-            assert deadline > now
-            assert view.in_sync(deadline - 1) == members
-
-
-def test_waking_up_at_each_deadline_ends(view):
-    view.note(2, 5, 5, 1040)
-    view.note(3, 5, 5, 1080)
-    seen = []
-    while (deadline := view.deadline()) is not None:
-        view.below_minimum(2, deadline)
-        seen.append(view.in_sync(deadline))
-    assert seen[-1] == (1,)
-    assert len(seen) <= 3

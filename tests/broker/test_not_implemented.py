@@ -151,12 +151,6 @@ def test_times_are_the_producers_affair(timestamp, attributes):
     assert (found.max_timestamp, found.attributes) == (timestamp, attributes)
 
 
-def test_a_producer_id_without_an_epoch_is_refused():
-    """Kafka 4.3.1 takes the first batch of a producer whose epoch is -1."""
-    batch = build_batch([b"v"], producer_id=7, producer_epoch=-1, base_sequence=0)
-    assert asyncio.run(stored_and_found(batch)) == (ErrorCode.INVALID_RECORD, [])
-
-
 @pytest.mark.parametrize("profile", ["kafka", "redpanda", "redpanda-5157", "redpanda-22.1.3"])
 def test_other_profiles_are_refused_before_anything_starts(profile):
     with pytest.raises(ConfigError, match=f"no profile '{profile}'; there are: reference"):

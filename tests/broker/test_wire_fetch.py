@@ -1,7 +1,7 @@
 """Fetch: limits, long polls, errors and sessions, as measured on Apache Kafka 4.3.1 (facts 8b).
 
-The log is the fake node's; what may be seen of a real partition is tested with the partition.
-Bytes of one batch here are `ONE`.
+The log is the fake node's; what may be seen of a real partition is tested with the partition. How
+much is given, and how long it is waited for: `test_wire_fetch_limits.py`.
 """
 
 import asyncio
@@ -11,42 +11,13 @@ import pytest
 
 from broker_fake_host import EPOCH, FakeHost
 from broker_wire import default_host, run
+from broker_wire_fetch import fetch, fill, offsets, only
 from ottla.broker.client import split_batches
 from ottla.broker.errors import ErrorCode
 from ottla.log.build import build_batch
 from ottla.log.errors import CompactedError
 
 E = ErrorCode
-ONE = len(build_batch([b"v" * 100]))
-
-
-async def fill(client, batches, partition=0, records=1):
-    for _ in range(batches):
-        await client.produce("t", partition, [b"v" * 100] * records)
-
-
-def fetch(client, *parts, version=11, wait=0, **fields):
-    """Fetch (topic, partition, offset[, partition_max_bytes[, leader epoch]])..."""
-    topics = []
-    for topic, partition, offset, *more in parts:
-        wanted = {
-            "partition": partition,
-            "fetch_offset": offset,
-            "partition_max_bytes": more[0] if more else 1 << 20,
-            "current_leader_epoch": more[1] if len(more) > 1 else -1,
-        }
-        topics.append({"topic": topic, "partitions": [wanted]})
-    defaults = {"min_bytes": 1, "max_bytes": 1 << 20, "forgotten_topics_data": []}
-    return client.send("fetch", version, **defaults | {"max_wait": wait, "topics": topics} | fields)
-
-
-def only(response):
-    ((part,),) = (topic.partitions for topic in response.responses)
-    return part
-
-
-def offsets(part):
-    return [batch.base_offset for batch in split_batches(part.records)]
 
 
 @pytest.mark.parametrize("version", range(4, 13))
@@ -77,45 +48,6 @@ def test_the_middle_of_a_batch_gives_the_whole_batch():
     run(test)
 
 
-@pytest.mark.parametrize(
-    ("limit", "total", "expected"),
-    [
-        (0, 1 << 20, [0]),
-        (1, 1 << 20, [0]),
-        (1 << 20, 0, [0]),
-        (-5, -5, [0]),
-        (2 * ONE, 1 << 20, [0, 1]),
-        (2 * ONE + 60, 1 << 20, [0, 1]),
-        (1 << 20, 3 * ONE, [0, 1, 2]),
-        (1 << 20, 1 << 20, [0, 1, 2, 3]),
-    ],
-)
-def test_the_first_batch_comes_whole_and_the_others_within_the_limits(limit, total, expected):
-    async def test(wire):
-        client = await wire.client()
-        await fill(client, 4)
-        start = time.monotonic()
-        answer = await fetch(client, ("t", 0, 0, limit), max_bytes=total, wait=5000)
-        assert offsets(only(answer)) == expected
-        assert time.monotonic() - start < 4
-
-    run(test)
-
-
-def test_max_bytes_is_for_all_partitions_together():
-    async def test(wire):
-        client = await wire.client()
-        await fill(client, 2, partition=0)
-        await fill(client, 2, partition=1)
-        parts = [("t", 0, 0), ("t", 1, 0)]
-        for limit, expected in [(0, [[0], []]), (3 * ONE, [[0, 1], [0]]), (1 << 20, [[0, 1]] * 2)]:
-            (topic,) = (await fetch(client, *parts, max_bytes=limit)).responses
-            assert [offsets(part) for part in topic.partitions] == expected
-            assert [part.high_watermark for part in topic.partitions] == [2, 2]
-
-    run(test)
-
-
 @pytest.mark.parametrize("offset", [-1, 3, 99])
 def test_out_of_range_is_answered_at_once_with_nothing(offset):
     async def test(wire):
@@ -137,6 +69,37 @@ def test_entries_that_went_meanwhile_are_out_of_range():
         wire.host.read_error = CompactedError(1, 2, 3)
         part = only(await fetch(client, ("t", 0, 0), wait=5000))
         assert (part.error_code, part.high_watermark) == (E.OFFSET_OUT_OF_RANGE, -1)
+
+    run(test)
+
+
+@pytest.mark.parametrize("version", [4, 11, 12])
+def test_who_reads_what_is_committed_gets_an_empty_list_of_aborted_transactions(version):
+    """And not null, but with OFFSET_OUT_OF_RANGE (measured on Apache Kafka 4.3.1)."""
+
+    async def test(wire):
+        client = await wire.client()
+        await fill(client, 1)
+        for offset, aborted in [(0, ()), (1, ()), (2, None)]:
+            for isolation, wanted in [(0, None), (1, aborted)]:
+                asked = fetch(client, ("t", 0, offset), version=version, isolation_level=isolation)
+                assert only(await asked).aborted_transactions == wanted
+
+    run(test)
+
+
+@pytest.mark.parametrize("isolation", [2, 7, -1])
+def test_an_isolation_level_that_does_not_exist_fails_every_partition(isolation):
+    """Measured on Apache Kafka 4.3.1."""
+
+    async def test(wire):
+        client = await wire.client()
+        await fill(client, 1)
+        asked = fetch(client, ("t", 0, 0), ("gone", 0, 0), wait=5000, isolation_level=isolation)
+        for topic in (await asyncio.wait_for(asked, 4)).responses:
+            (part,) = topic.partitions
+            assert (part.error_code, part.high_watermark) == (E.UNKNOWN_SERVER_ERROR, -1)
+            assert (part.aborted_transactions, part.records) == ((), b"")
 
     run(test)
 
@@ -215,40 +178,6 @@ def test_a_produce_meanwhile_answers_at_once():
         await fill(producer, 1, partition=1)
         (topic,) = (await asyncio.wait_for(future, 2)).responses
         assert [offsets(part) for part in topic.partitions] == [[], [0]]
-
-    run(test)
-
-
-def test_it_waits_for_min_bytes_and_then_gives_everything():
-    async def test(wire):
-        consumer, producer = await wire.client(), await wire.client()
-        future = fetch(consumer, ("t", 0, 0), wait=9000, min_bytes=3 * ONE)
-        for _ in range(2):
-            await fill(producer, 1)
-            await asyncio.sleep(0.01)
-            assert not future.done()
-        await fill(producer, 1)
-        assert offsets(only(await asyncio.wait_for(future, 2))) == [0, 1, 2]
-
-    run(test)
-
-
-def test_with_less_than_min_bytes_it_gives_what_there_is_when_time_is_up():
-    async def test(wire):
-        client = await wire.client()
-        await fill(client, 2)
-        part = only(await fetch(client, ("t", 0, 0), wait=100, min_bytes=1 << 19))
-        assert offsets(part) == [0, 1]
-
-    run(test)
-
-
-def test_min_bytes_above_max_bytes_does_not_wait():
-    async def test(wire):
-        client = await wire.client()
-        await fill(client, 3)
-        answer = await fetch(client, ("t", 0, 0), wait=9000, min_bytes=1 << 30, max_bytes=ONE)
-        assert offsets(only(answer)) == [0]
 
     run(test)
 

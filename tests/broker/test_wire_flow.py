@@ -9,6 +9,7 @@ import gc
 import resource
 import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -242,6 +243,28 @@ def test_a_stopped_listener_frees_its_port():
         assert (await again.call("api_versions", 0)).error_code == E.NONE
 
     run(test)
+
+
+# Found by a stress of real producers: a node was killed between accepting a client and hearing of
+# it. The dead node went on to serve it, and never answered a produce request.
+@pytest.mark.parametrize("rounds", range(6))
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_no_client_outlives_a_stop_however_far_its_connection_has_come(loop, rounds):
+    async def main():
+        async with Wire(default_host()) as wire:
+            with socket.create_connection(wire.server.address) as client:
+                client.sendall(api_versions())
+                client.setblocking(False)
+                for _ in range(rounds):
+                    await asyncio.sleep(0)
+                wire.server.stop()
+                with suppress(ConnectionResetError):
+                    while await asyncio.wait_for(wire.server.loop.sock_recv(client, 4096), 5):
+                        pass
+            assert wire.server.connections == 0
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(main())
 
 
 def test_a_bug_in_a_handler_closes_one_connection_and_is_reported():

@@ -16,7 +16,7 @@ numbers = st.one_of(
 def test_well_formed_is_four_ranges(producer_id, epoch, first, last):
     expected = (
         producer_id >= 0
-        and epoch in range(MAX_EPOCH + 1)
+        and epoch in range(-1, MAX_EPOCH + 1)
         and first in range(MAX_SEQUENCE + 1)
         and last in range(MAX_SEQUENCE + 1)
     )

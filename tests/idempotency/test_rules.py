@@ -134,7 +134,7 @@ def forgetful(made):
 
 
 CASES = {
-    "malformed": (lambda new: new(), (7, -1, 0, 4)),
+    "malformed": (lambda new: new(), (7, -2, 0, 4)),
     "table-full": (lambda new: new((8, 0, 0, 4), room=1), (7, 0, 0, 4)),
     "unknown-start": (lambda new: new(), (7, 0, 0, 4)),
     "unknown-resumes": (lambda new: new(), (7, 3, 5, 9)),

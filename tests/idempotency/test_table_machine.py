@@ -77,7 +77,7 @@ class TableMachine(RuleBasedStateMachine):
         starts = [0, MAX - 1, *((who.last_sequence + 1) & MAX for who in mine[-1:])]
         return data.draw(st.sampled_from([*starts, starts[-1], *(w.first_sequence for w in mine)]))
 
-    @rule(data=st.data(), producer=producers, epoch=st.sampled_from([0, 0, 0, 1, 2]))
+    @rule(data=st.data(), producer=producers, epoch=st.sampled_from([0, 0, 0, 1, 2, -1]))
     def request(self, data, producer, epoch):
         first = self.sequence(data, producer)
         who = BatchIdentity(producer, epoch, first, (first + data.draw(st.integers(0, 2))) & MAX)

@@ -86,6 +86,14 @@ class HostedPartition(MachineDriver[Partition]):
         super().__init__(Partition(settings, InSync(lag, tuple(replicas), NODE)))
         self.group = group
 
+    def settle(self) -> None:
+        """Commit and propose until nothing moves any more; this node leads, as barriers show."""
+        super().settle()
+        while wanted := self.machine.take_barriers():
+            for _ in range(wanted):
+                self.machine.barrier_done(True, self.now)
+            super().settle()
+
     def produce(self, *timestamps: int, **options: Any) -> RecordBatch:
         """Append and commit a batch of records with these times; returns it as stored."""
         records = [NewRecord(b"value", timestamp=each) for each in timestamps]

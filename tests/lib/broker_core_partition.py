@@ -119,9 +119,17 @@ class PartitionDriver(MachineDriver[Partition]):
         """Produce `count` records from `sequence` on."""
         return self.send(batch(producer_id, sequence, count, epoch), acks=acks, within=within)
 
-    def fetch(self, offset: int, *, epoch: int = ANY_EPOCH, within: Micros = LONG) -> FetchTicket:
+    def fetch(
+        self,
+        offset: int,
+        *,
+        epoch: int = ANY_EPOCH,
+        within: Micros = LONG,
+        proof_within: Micros | None = None,
+    ) -> FetchTicket:
         """Read from `offset` on."""
-        ticket = FetchTicket(offset, 1000, epoch, ignore, self.now + within)
+        proof = self.now + (within if proof_within is None else proof_within)
+        ticket = FetchTicket(offset, 1000, epoch, ignore, self.now + within, proof_deadline=proof)
         self.submit(ticket)
         return ticket
 

@@ -18,6 +18,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
+from broker_core_short_way import follow_at_once
 from broker_core_watch import Watch
 from ottla.broker.carrier import Carrier
 from ottla.broker.commands import Ticket
@@ -32,11 +33,7 @@ from ottla.log.memory_store import MemoryDisk, MemoryStore
 from ottla.log.store import SyncJob, Write
 from ottla.raft.config import RaftConfig
 from ottla.raft.core import RaftCore
-from ottla.raft.messages import (
-    Heartbeat,
-    HeartbeatReply,
-    Message,
-)
+from ottla.raft.messages import Heartbeat, HeartbeatReply, Message
 from ottla.raft.raft_log import RaftLog, bootstrap
 from ottla.raft.roles import Role
 from ottla.raft.types import Entry, HardState, Micros, NodeId
@@ -173,6 +170,11 @@ class Life:
         """A message of another node; beats are vouched for as the real runner does."""
         if isinstance(message, HeartbeatReply) and not message.context:
             self.replica.vouch(message, self.world.kernel.now)
+            self.mark()
+            return
+        if (followed := follow_at_once(self, message)) is not None:
+            self._waiting.append(followed)
+            self._sync()
             self.mark()
             return
         self.submit(message)

@@ -75,7 +75,7 @@ class NaiveTable:
     def decide(self, who: BatchIdentity, term: int) -> tuple[str, int | None]:
         """Label of the row, and the offset if it is a duplicate."""
         pid, epoch, first, last = who
-        if pid < 0 or not 0 <= epoch < 2**15 or not 0 <= first < 2**31 or not 0 <= last < 2**31:
+        if pid < 0 or not -1 <= epoch < 2**15 or not 0 <= first < 2**31 or not 0 <= last < 2**31:
             return "malformed", None
         state = {p: k for p, k in self.replay().items() if p not in self.expiring}
         mine = [b for b in self.begun if b.who.producer_id == pid]
@@ -87,17 +87,27 @@ class NaiveTable:
         if any(b.uncertain for b in mine):
             return "uncertain", None
         current = mine[-1].who.epoch if mine else state[pid].epoch
+        if epoch == current:
+            return self.in_epoch(who, term, state.get(pid), mine)
         if epoch < current:
             return "stale-epoch", None
-        if epoch > current:
-            return ("epoch-start" if first == 0 else "epoch-start-missing"), None
-        stored = state.get(pid)
-        batches = stored.batches[-WINDOW:] if stored and stored.epoch == current else []
+        if current == -1:
+            return self.first_of_unknown(first), None
+        return ("epoch-start" if first == 0 else "epoch-start-missing"), None
+
+    def in_epoch(
+        self, who: BatchIdentity, term: int, stored: Known | None, mine: list[Begun]
+    ) -> tuple[str, int | None]:
+        """The same of a request of the producer's current epoch."""
+        _, epoch, first, last = who
+        batches = stored.batches[-WINDOW:] if stored and stored.epoch == epoch else []
         for known_first, known_last, offset in batches:
             if (known_first, known_last) == (first, last):
                 return "duplicate", offset
         if any(b.who == who and b.term == term for b in mine):
             return "in-flight", None
+        if epoch == -1:
+            return "tail-lost", None
         tail = mine[-1].who.last_sequence if mine else batches[-1][1]
         following = 0 if tail == 2**31 - 1 else tail + 1
         return ("next" if first == following else "gap"), None

@@ -68,7 +68,7 @@ class NaiveIndex:
 
     def end_of_epoch(self, epoch, log_end):
         starts = self.epoch_starts(self.last)
-        if not starts or epoch < 0 or epoch > starts[-1].epoch:
+        if not starts or epoch == -1 or epoch > starts[-1].epoch:
             return None
         later = [start for start in starts if start.epoch > epoch]
         earlier = [start for start in starts if start.epoch <= epoch]
@@ -181,7 +181,7 @@ class IndexMachine(RuleBasedStateMachine):
         ) == self.naive.first_with_timestamp(timestamp, *asked)
         assert self.index.with_max_timestamp(*asked) == self.naive.with_max_timestamp(*asked)
 
-    @rule(epoch=st.integers(-1, 30))
+    @rule(epoch=st.integers(-3, 30))
     def ask_for_epochs(self, epoch):
         assert self.index.end_offset_for_epoch(epoch, 77_777) == self.naive.end_of_epoch(
             epoch, 77_777
@@ -238,6 +238,7 @@ def test_an_epoch_that_wrote_nothing_is_left_out_and_comes_back_with_a_truncatio
 @pytest.mark.parametrize(
     ("epoch", "end"),
     [
+        (-2, EpochStart(-2, 0)),
         (-1, None),
         (0, EpochStart(0, 0)),
         (1, EpochStart(1, 3)),
@@ -250,6 +251,25 @@ def test_an_epoch_that_wrote_nothing_is_left_out_and_comes_back_with_a_truncatio
 )
 def test_the_end_of_an_epoch_as_kafka_answers_it(epoch, end):
     assert filled().end_offset_for_epoch(epoch, 4) == end
+
+
+@pytest.mark.parametrize(
+    ("log_start", "epoch", "end"),
+    [
+        (2, 0, EpochStart(0, 2)),
+        (2, 1, EpochStart(1, 3)),
+        (3, 0, EpochStart(0, 3)),
+        (3, 1, EpochStart(1, 3)),
+        (3, 5, EpochStart(5, 3)),
+        (4, 1, EpochStart(1, 4)),
+        (4, 5, EpochStart(5, 4)),
+        (4, 6, EpochStart(6, 4)),
+        (4, -1, None),
+    ],
+)
+def test_what_lies_below_the_log_start_has_no_epochs_any_more(log_start, epoch, end):
+    """An epoch none of whose records is left ends where the log starts, and names itself."""
+    assert filled().end_offset_for_epoch(epoch, 4, log_start) == end
 
 
 def test_no_epoch_has_an_end_in_an_empty_log():

@@ -179,12 +179,12 @@ GOOD = {
     ],
     "no_world": [
         (CORE, "import dataclasses\nfrom collections.abc import Callable"),
-        ("broker/runner.py", "import time, asyncio"),
+        ("broker/server.py", "import time, asyncio"),
         (CORE, "def f(now, print_): return now"),
     ],
     "no_waiting": [
         (CORE, "def f():\n    '''Nobody may await here.'''"),
-        ("broker/runner.py", "async def f():\n    await g()"),
+        ("broker/server.py", "async def f():\n    await g()"),
     ],
     "no_set_order": [
         (CORE, "for x in sorted({1, 2}): ..."),
@@ -195,7 +195,7 @@ GOOD = {
         (CORE, "votes = {1}\ndef f(votes: list[int]):\n    for vote in votes: ..."),
         (CORE, "class C:\n    x: set[int]\nclass D:\n    def f(self):\n        return [*self.x]"),
         (CORE, "votes = {}\nfor vote in votes: ...\nfor vote in votes.keys(): ..."),
-        ("broker/runner.py", "for x in {1, 2}: ..."),
+        ("broker/server.py", "for x in {1, 2}: ..."),
     ],
 }
 

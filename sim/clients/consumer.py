@@ -1,0 +1,211 @@
+"""A consumer: reads partitions from the beginning and says what it saw.
+
+It is given its partitions for good (all, unless told otherwise): groups are not built. For each it
+asks its leader where the log begins, and from there on fetches with a long poll, one fetch at a
+time on each connection, the partitions of one leader in turn. It follows leaders as metadata names
+them; whatever goes wrong is asked again after the backoff, and OFFSET_OUT_OF_RANGE sends it back to
+asking where to begin (auto.offset.reset).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal
+
+from ottla.broker.errors import ErrorCode
+from ottla.idempotency.sequence import MAX_SEQUENCE
+from ottla.log.records import records_of
+from ottla.log.types import Offset, RecordBatch
+from ottla.raft.types import Micros, NodeId
+from ottla.sim.clients.base import MS, Client, Surroundings
+from ottla.sim.clients.batch import value_of
+from ottla.sim.clients.link import Link
+from ottla.sim.clients.outcomes import Lost, Outcome
+from ottla.sim.requests import Fetch, Fetched, ListedOffset, ListOffsets
+
+MAX_WAIT: Micros = 500 * MS
+"""How long a fetch waits for something new (fetch.max.wait.ms)."""
+MAX_BYTES = 1 << 20
+EARLIEST = -2
+LATEST = -1
+
+Reset = Literal["earliest", "latest"]
+
+_DOUBTFUL = (
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.LEADER_NOT_AVAILABLE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.FENCED_LEADER_EPOCH,
+)
+"""Errors that doubt the metadata."""
+
+
+class Decoder:
+    """What batches hold, each looked into once: every consumer is given the same bytes."""
+
+    def __init__(self) -> None:
+        self._values: dict[bytes, tuple[int, ...]] = {}
+
+    def values(self, batch: RecordBatch) -> tuple[int, ...]:
+        """What its records hold, in order."""
+        known = self._values.get(batch.data)
+        if known is None:
+            known = tuple([value_of(each.value or b"") for each in records_of(batch)])
+            self._values[batch.data] = known
+        return known
+
+
+class _Reading:
+    """How far one partition is read."""
+
+    __slots__ = ("asked", "failures", "partition", "position", "retry_at")
+
+    def __init__(self, partition: int):
+        self.partition = partition
+        self.position: Offset | None = None
+        """What is read next; None until the partition said where it begins."""
+        self.asked = False
+        """An answer is awaited."""
+        self.failures = 0
+        self.retry_at: Micros = 0
+
+
+class Consumer(Client):
+    """See the module's text."""
+
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        number: int,
+        decoder: Decoder,
+        partitions: Sequence[int] | None = None,
+        reset: Reset = "earliest",
+    ):
+        super().__init__(surroundings, number)
+        chosen = range(surroundings.config.partitions) if partitions is None else partitions
+        self._readings = [_Reading(each) for each in chosen]
+        self._decoder = decoder
+        self._reset = EARLIEST if reset == "earliest" else LATEST
+        self._fetching: dict[NodeId, int] = {}
+        """Which partition is fetched from a node now."""
+
+    @property
+    def partitions(self) -> tuple[int, ...]:
+        """What it reads."""
+        return tuple([each.partition for each in self._readings])
+
+    def position(self, partition: int) -> Offset:
+        """What it reads next there; -1 before it knows."""
+        for each in self._readings:
+            if each.partition == partition and each.position is not None:
+                return each.position
+        return -1
+
+    def work(self) -> None:
+        """Ask for whatever is not asked for already."""
+        now = self.kernel.now
+        leads: dict[NodeId, list[_Reading]] = {}
+        for reading in self._readings:
+            node = self.view.leader(reading.partition)
+            if node == 0:
+                self.view.refresh()
+            elif reading.asked:
+                leads.setdefault(node, [])
+            elif now < reading.retry_at:
+                self.alarm(reading.retry_at)
+            else:
+                leads.setdefault(node, []).append(reading)
+        for node, readings in leads.items():
+            if readings:
+                self._ask(node, readings)
+
+    def _ask(self, node: NodeId, readings: list[_Reading]) -> None:
+        link = self.link(node)
+        if link is None:
+            return
+        for reading in readings:
+            if reading.position is None:
+                self._list(link, reading)
+        if node not in self._fetching:
+            self._fetch(link, readings)
+
+    def _list(self, link: Link, reading: _Reading) -> None:
+        reading.asked = True
+        request = ListOffsets(self.next_number(), reading.partition, self._reset)
+        listed = partial(self._listed, link.node, reading)
+        link.ask(request, ListedOffset, listed, partial(self._lost, link.node, reading))
+
+    def _listed(self, node: NodeId, reading: _Reading, answer: ListedOffset) -> None:
+        if answer.error is not ErrorCode.NONE:
+            self._failed(node, reading, answer.error)
+            return
+        reading.asked, reading.failures = False, 0
+        reading.position = answer.offset
+        self.wake()
+
+    def _fetch(self, link: Link, readings: list[_Reading]) -> None:
+        """Fetch the partition that was not fetched for the longest time."""
+        for reading in readings:
+            if reading.position is not None:
+                break
+        else:
+            return
+        self._readings.remove(reading)
+        self._readings.append(reading)
+        reading.asked = True
+        self._fetching[link.node] = reading.partition
+        wait = MAX_WAIT // len(self._readings)
+        request = Fetch(
+            self.next_number(), reading.partition, reading.position or 0, MAX_BYTES, wait
+        )
+        fetched = partial(self._fetched, link.node, reading)
+        patience = self.request_timeout + wait
+        lost = partial(self._lost, link.node, reading)
+        link.ask(request, Fetched, fetched, lost, patience)
+
+    def _fetched(self, node: NodeId, reading: _Reading, answer: Fetched) -> None:
+        self._fetching.pop(node, None)
+        if answer.error is not ErrorCode.NONE:
+            self._failed(node, reading, answer.error)
+            return
+        reading.asked, reading.failures = False, 0
+        partition, position = reading.partition, reading.position or 0
+        self.row("fetch", node=node, partition=partition, hw=answer.high_watermark, off=position)
+        for batch in answer.batches:
+            if batch.last_offset >= position:
+                self._deliver(node, partition, batch, position)
+                position = batch.last_offset + 1
+        reading.position = position
+        self.wake()
+
+    def _deliver(self, node: NodeId, partition: int, batch: RecordBatch, position: Offset) -> None:
+        base, numbered = batch.base_offset, batch.producer_id >= 0
+        for place, value in enumerate(self._decoder.values(batch)):
+            if base + place >= position:
+                self.row(
+                    "poll",
+                    node=node,
+                    partition=partition,
+                    off=base + place,
+                    value=value,
+                    pid=batch.producer_id if numbered else None,
+                    epoch=batch.producer_epoch if numbered else None,
+                    seq=batch.base_sequence + place & MAX_SEQUENCE if numbered else None,
+                )
+
+    def _lost(self, node: NodeId, reading: _Reading, lost: Lost) -> None:
+        self._fetching.pop(node, None)
+        self._failed(node, reading, lost)
+
+    def _failed(self, node: NodeId, reading: _Reading, outcome: Outcome) -> None:
+        reading.asked = False
+        reading.retry_at = self.kernel.now + self.backed_off(reading.failures)
+        reading.failures += 1
+        self.row("error", node=node, partition=reading.partition, code=outcome.name)
+        if outcome is ErrorCode.OFFSET_OUT_OF_RANGE:
+            reading.position = None
+        elif outcome in _DOUBTFUL:
+            self.view.refresh()
+        self.wake()

@@ -1,0 +1,178 @@
+"""One partition inside the Java producer: its queue, its batches in flight, its sequence.
+
+*In flight* is Java's word for every batch that has a sequence and no end: in the network, or back
+in the queue to be sent again. They stay in the order of their sequences, whatever order answers
+come in; `network` are those that wait for an answer now.
+
+Source: RecordAccumulator (queue), TxnPartitionEntry and TransactionManager (sequences). Comparisons
+of sequences wrap here, as they do not in Java, where `place` does not exist either.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from ottla.broker.errors import ErrorCode
+from ottla.idempotency.sequence import MAX_SEQUENCE
+from ottla.log.types import NO_PRODUCER_ID, ProducerEpoch, ProducerId, Sequence
+from ottla.raft.types import Micros
+from ottla.sim.clients.batch import Batch, Op
+from ottla.sim.clients.outcomes import Outcome
+from ottla.sim.clients.rules_java import rule_for
+
+HALF = 1 << 30
+
+
+class JavaLane:
+    """See the module's text."""
+
+    __slots__ = (
+        "_places",
+        "bump_wanted",
+        "epoch",
+        "in_flight",
+        "last_acked",
+        "network",
+        "next_seq",
+        "partition",
+        "pid",
+        "queue",
+        "unresolved",
+    )
+
+    def __init__(self, partition: int):
+        self.partition = partition
+        self.queue: deque[Batch] = deque()
+        self.in_flight: list[Batch] = []
+        self.network: list[Batch] = []
+        self.pid: ProducerId = NO_PRODUCER_ID
+        self.epoch: ProducerEpoch = -1
+        self.next_seq: Sequence = 0
+        self.last_acked: Sequence = -1
+        """Sequence of the last record acknowledged in this epoch; -1 for none."""
+        self.unresolved: Sequence | None = None
+        """The sequence behind a batch that expired with its fate unknown."""
+        self.bump_wanted = False
+        self._places = 0
+
+    def put(self, op: Op, batch_records: int) -> Batch:
+        """Take one more op: into the open batch at the end, or a new one."""
+        last = self.queue[-1] if self.queue else None
+        if last is None or last.has_seq or last.attempts or len(last.ops) >= batch_records:
+            self._places += 1
+            last = Batch(self.partition, (self._places,), op.handed)
+            self.queue.append(last)
+        last.ops.append(op)
+        return last
+
+    # ---- sequences
+
+    def drain(self, pid: ProducerId, epoch: ProducerEpoch) -> Batch:
+        """Take the first batch out of the queue, with its place in the sequence."""
+        batch = self.queue.popleft()
+        if not batch.has_seq:
+            if (pid, epoch) != (self.pid, self.epoch) and not self.in_flight:
+                self.start_over(pid, epoch)
+            batch.number(pid, epoch, self.next_seq)
+            self.next_seq = (self.next_seq + len(batch.ops)) & MAX_SEQUENCE
+            self.in_flight.append(batch)
+        return batch
+
+    def must_wait(self, pid: ProducerId, epoch: ProducerEpoch) -> bool:
+        """Whether the first batch may not be sent yet, for the sake of order
+        (RecordAccumulator.shouldStopDrainBatchesForPartition)."""
+        first = self.queue[0]
+        if first.has_seq:
+            # Being retried: only the lowest sequence in flight may leave.
+            return bool(self.in_flight) and self.in_flight[0] is not first
+        if self.in_flight and (pid, epoch) != (self.pid, self.epoch):
+            return True  # else the new epoch could be stored before the old one is through
+        return self.unresolved is not None
+
+    def start_over(self, pid: ProducerId, epoch: ProducerEpoch) -> None:
+        """A new id or epoch: everything in flight is numbered anew, from 0."""
+        self.pid, self.epoch = pid, epoch
+        self.next_seq = 0
+        for batch in self.in_flight:
+            batch.number(pid, epoch, self.next_seq)
+            batch.reset = True
+            self.next_seq = (self.next_seq + len(batch.ops)) & MAX_SEQUENCE
+        self.last_acked = -1
+        self.bump_wanted = False
+        self.unresolved = None
+
+    def is_next(self, seq: Sequence) -> bool:
+        """Whether it follows the last one acknowledged."""
+        expected = 0 if self.last_acked < 0 else (self.last_acked + 1) & MAX_SEQUENCE
+        return seq == expected
+
+    # ---- outcomes
+
+    def acknowledged(self, batch: Batch) -> None:
+        """It is stored."""
+        last = batch.last_seq
+        if self.last_acked < 0 or 0 < ((last - self.last_acked) & MAX_SEQUENCE) < HALF:
+            self.last_acked = last
+        self.forget(batch)
+
+    def forget(self, batch: Batch) -> None:
+        """It is in flight no more."""
+        if batch in self.in_flight:
+            self.in_flight.remove(batch)
+
+    def may_retry(self, batch: Batch, outcome: Outcome) -> bool:
+        """TransactionManager.canRetry, for a producer without transactions."""
+        if outcome is not ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            return rule_for(outcome).retry
+        if self.unresolved is None:
+            if not batch.reset and self.is_next(batch.seq):
+                self.bump_wanted = True  # nothing before it can be what is missing
+        elif batch.seq == self.unresolved:
+            self.bump_wanted = True
+        return True
+
+    def expired(self, batch: Batch) -> None:
+        """It is over for want of time; if it was tried before, a hole may be left."""
+        self.forget(batch)
+        if batch.attempts:
+            behind = (batch.last_seq + 1) & MAX_SEQUENCE
+            if self.unresolved is None or ((behind - self.unresolved) & MAX_SEQUENCE) < HALF:
+                self.unresolved = behind
+
+    def resolve(self) -> None:
+        """Once nothing is in flight, a hole is filled or calls for a new epoch
+        (TransactionManager.maybeResolveSequences)."""
+        if self.unresolved is not None and not self.in_flight:
+            if not self.is_next(self.next_seq):
+                self.bump_wanted = True
+            self.unresolved = None
+
+    # ---- the queue
+
+    def give_back(self, batch: Batch, now: Micros, *, in_order: bool) -> None:
+        """Queue a batch to be sent again: at its place in the sequence, or first of all."""
+        batch.attempts += 1
+        batch.tried = now
+        self.insert(batch, in_order=in_order)
+
+    def insert(self, batch: Batch, *, in_order: bool) -> None:
+        """Queue a batch before those that come after it."""
+        before = 0
+        if in_order:
+            for each in self.queue:
+                if not each.has_seq or each.place > batch.place:
+                    break
+                before += 1
+        self.queue.insert(before, batch)
+
+    def split(self, batch: Batch, *, in_order: bool) -> None:
+        """Two halves in the place of one that was too large; they count as never sent
+        (RecordAccumulator.splitAndReenqueue)."""
+        middle = (len(batch.ops) + 1) // 2
+        at = self.in_flight.index(batch) if batch in self.in_flight else -1
+        halves = [batch.part(0, middle, 0), batch.part(middle, len(batch.ops), 1)]
+        if at >= 0:
+            self.in_flight[at : at + 1] = halves
+        for half in reversed(halves):
+            self.insert(half, in_order=in_order)
+        batch.done = True

@@ -1,0 +1,137 @@
+"""One connection of a client: what is asked on it, what that is answered, when patience ends.
+
+Answers carry no type and come in the order of their requests; whoever reads them must remember what
+was asked (mission-P1). An answer that is not that of the oldest open request is a broken protocol,
+not bad luck: it is noted and ends the run (`ProtocolViolation`). Nothing is remembered of a produce
+request with acks=0, because nothing comes back.
+
+A request that is not answered in time takes the connection with it, as in real clients: what else
+is open on it is lost too, and what may still be answered is never heard (half-open, sim-N7).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ottla.raft.types import Micros, NodeId
+from ottla.sim.clients.outcomes import Lost
+from ottla.sim.requests import ApiVersions, ApiVersionsAnswer
+
+if TYPE_CHECKING:
+    from ottla.sim.clients.base import Client
+
+NEVER: Micros = 1 << 62
+
+
+class ProtocolViolation(Exception):  # noqa: N818 - it names what it is
+    """A node answered something that was not asked, or out of order: the run ends here."""
+
+
+class Open(NamedTuple):
+    """A request that is not answered yet."""
+
+    number: int
+    answer: type
+    on_answer: Callable[[Any], None]
+    on_lost: Callable[[Lost], None]
+    deadline: Micros
+
+
+class Link:
+    """See the module's text. `ready` once the node has answered anything at all."""
+
+    __slots__ = ("_alarm_at", "_client", "_connection", "_kernel", "node", "open", "ready")
+
+    def __init__(self, client: Client, node: NodeId):
+        self.node = node
+        self.ready = False
+        self.open: deque[Open] = deque()
+        """Oldest first."""
+        self._client = client
+        self._kernel = client.kernel
+        self._alarm_at: Micros = NEVER
+        network = client.surroundings.network
+        self._connection = network.connect(client.number, node, self._answered, self._closed)
+        self.ask(ApiVersions(client.next_number()), ApiVersionsAnswer, self._greeted, _ignore)
+
+    def ask(
+        self,
+        request: Any,
+        answer: type,
+        on_answer: Callable[[Any], None],
+        on_lost: Callable[[Lost], None],
+        patience: Micros | None = None,
+    ) -> None:
+        """Send a request; one of the two is called, once, unless the client closes the link.
+
+        `patience` is how long the answer may take, the client's request timeout if not given.
+        """
+        span = self._client.request_timeout if patience is None else patience
+        deadline = self._kernel.now + span
+        self.open.append(Open(request.number, answer, on_answer, on_lost, deadline))
+        self._watch(deadline)
+        self._connection.send(request)
+
+    def tell(self, request: Any) -> None:
+        """Send a request that is never answered."""
+        self._connection.send(request)
+
+    def close(self) -> None:
+        """The client closes and wants to hear nothing more."""
+        self.open.clear()
+        self._connection.close()
+
+    def _greeted(self, _: ApiVersionsAnswer) -> None:
+        self.ready = True
+        self._client.connected(self)
+
+    def _answered(self, answer: Any) -> None:
+        pending = self.open[0] if self.open else None
+        if pending is None or pending.number != answer.number or pending.answer is not type(answer):
+            self._violated(pending, answer)
+        else:
+            self.open.popleft()
+            pending.on_answer(answer)
+
+    def _violated(self, pending: Open | None, answer: Any) -> None:
+        asked = "nothing" if pending is None else f"{pending.answer.__name__} {pending.number}"
+        text = f"expected {asked}, answered {type(answer).__name__} {answer.number}"
+        self._client.row("error", node=self.node, code=f"protocol violation: {text}")
+        raise ProtocolViolation(f"client {self._client.number}, node {self.node}: {text}")
+
+    # ---- the end
+
+    def _closed(self, why: str) -> None:
+        self._gone(why, -1)
+
+    def _gone(self, why: str, expired: Micros) -> None:
+        """Tell everybody who waits, oldest first: in time until `expired`, or not any more."""
+        lost, self.open = self.open, deque()
+        self._client.disconnected(self, why)
+        for each in lost:
+            each.on_lost(Lost.TIMED_OUT if each.deadline <= expired else Lost.DISCONNECTED)
+        self._client.wake()
+
+    def _watch(self, deadline: Micros) -> None:
+        if deadline < self._alarm_at:
+            self._alarm_at = deadline
+            self._kernel.at(deadline, self._ring, deadline)
+
+    def _ring(self, at: Micros) -> None:
+        if at != self._alarm_at:
+            return  # an earlier one was set meanwhile
+        self._alarm_at = NEVER
+        if not self.open:
+            return
+        first = min(each.deadline for each in self.open)
+        if first > at:
+            self._watch(first)
+            return
+        self._connection.close()
+        self._gone("request timeout", at)
+
+
+def _ignore(_: Lost) -> None:
+    """Nobody waits for a greeting: `Client.disconnected` says that the link is gone."""

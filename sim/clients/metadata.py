@@ -1,0 +1,113 @@
+"""What a client believes about who leads what, and how it finds out.
+
+It asks one node at a time, the least busy one that it is connected to, and believes what that node
+believes, which may be old (sim-N8). Two things keep it from going back in time: a leader of an
+older epoch than the one it knows is not taken over, and an answer that names nobody makes it
+forget and ask again (Java's `Metadata.updateLatestMetadata`, librdkafka's
+`rd_kafka_toppar_broker_update`).
+
+It asks when told to (`refresh`), and when what it knows is older than `metadata_max_age_ms`, but
+never twice within the backoff.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ottla.raft.types import Micros, NodeId, Term
+from ottla.sim.clients.link import Link
+from ottla.sim.clients.outcomes import Lost
+from ottla.sim.requests import Metadata, MetadataAnswer
+
+if TYPE_CHECKING:
+    from ottla.sim.clients.base import Client
+
+
+class Leader(NamedTuple):
+    """Who leads a partition; node 0 for nobody known."""
+
+    node: NodeId
+    epoch: Term
+
+
+UNKNOWN = Leader(0, -1)
+
+
+class View:
+    """See the module's text."""
+
+    __slots__ = (
+        "_asking",
+        "_backoff",
+        "_client",
+        "_max_age",
+        "_not_before",
+        "_stale_at",
+        "_wanted",
+        "leaders",
+    )
+
+    def __init__(self, client: Client):
+        config = client.surroundings.config
+        self.leaders: dict[int, Leader] = {}
+        """By partition; those that no answer named yet are missing."""
+        self._client = client
+        self._backoff: Micros = config.retry_backoff_ms * 1000
+        self._max_age: Micros = config.metadata_max_age_ms * 1000
+        self._wanted = True
+        self._asking = False
+        self._not_before: Micros = 0
+        self._stale_at: Micros = 0
+
+    def leader(self, partition: int) -> NodeId:
+        """Who leads it, as far as this client knows; 0 for nobody."""
+        return self.leaders.get(partition, UNKNOWN).node
+
+    def epoch(self, partition: int) -> Term:
+        """The latest leader epoch that this client has heard of; -1 for none."""
+        return self.leaders.get(partition, UNKNOWN).epoch
+
+    def refresh(self) -> None:
+        """What is known is doubtful: ask, as soon as may be."""
+        if not self._wanted:
+            self._wanted = True
+            self._client.wake()
+
+    def hint(self, partition: int, node: NodeId, epoch: Term) -> None:
+        """A node that does not lead says who does (KIP-951): believed if it is news."""
+        if node and epoch > self.epoch(partition):
+            self.leaders[partition] = Leader(node, epoch)
+
+    def work(self) -> None:
+        """Ask if there is reason to and a way to."""
+        if self._asking:
+            return
+        now = self._client.kernel.now
+        if not self._wanted and now < self._stale_at:
+            self._client.alarm(self._stale_at)
+        elif now < self._not_before:
+            self._client.alarm(self._not_before)
+        else:
+            link = self._client.least_loaded()
+            if link is not None:
+                self._ask(link)
+
+    def _ask(self, link: Link) -> None:
+        client = self._client
+        self._asking, self._wanted = True, False
+        self._not_before = client.kernel.now + self._backoff
+        link.ask(Metadata(client.next_number()), MetadataAnswer, self._answered, self._lost)
+
+    def _lost(self, _: Lost) -> None:
+        self._asking, self._wanted = False, True
+
+    def _answered(self, answer: MetadataAnswer) -> None:
+        self._asking = False
+        self._stale_at = self._client.kernel.now + self._max_age
+        for partition, node, epoch in answer.partitions:
+            known = self.epoch(partition)
+            if node == 0:
+                self.leaders[partition] = Leader(0, known)
+            elif epoch >= known:
+                self.leaders[partition] = Leader(node, epoch)
+        self._client.wake()

@@ -1,0 +1,235 @@
+"""The Java producer: Sender, RecordAccumulator and TransactionManager without transactions.
+
+What it is about (KIP-98, KIP-360, KIP-480, KIP-951; facts/kafka.md 3):
+
+* a queue of batches per partition; a request takes the first one of each partition that its node
+  leads, as long as the connection has less than `in_flight` requests open;
+* a batch gets its sequence when it first leaves the queue and keeps it over retries. A batch that
+  comes back goes to its place in the sequence, and only the lowest one in flight may leave again,
+  so that after any trouble a partition goes on one batch at a time;
+* a batch that expires after it was tried leaves a hole: nothing new leaves until nothing is in
+  flight, and then, if the hole was not filled, the epoch is bumped here, without asking anybody,
+  and that partition's batches are numbered anew. Other partitions follow when they are empty;
+* without idempotence a batch that comes back goes to the front: with several in flight, two that
+  come back change places. That is what plain producers do.
+
+`work` is the Sender's loop body (runOnce), run until there is nothing left to send.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ottla.broker.errors import ErrorCode
+from ottla.log.types import NO_OFFSET, NO_PRODUCER_ID
+from ottla.raft.types import Micros, NodeId
+from ottla.sim.clients.base import Surroundings
+from ottla.sim.clients.batch import Batch, Op
+from ottla.sim.clients.java_lane import JavaLane
+from ottla.sim.clients.link import NEVER, Link
+from ottla.sim.clients.outcomes import GivenUp, Outcome
+from ottla.sim.clients.producer import LINGER, MAX_EPOCH, Producer
+from ottla.sim.clients.rules_java import rule_for
+from ottla.sim.requests import ProducedPart
+
+
+class JavaProducer(Producer):
+    """See the module's text."""
+
+    def __init__(self, surroundings: Surroundings, number: int, acks: int):
+        super().__init__(surroundings, number, acks)
+        self._lanes: dict[int, JavaLane] = {}
+        self._first = 0
+        """Which partition a request looks at first: they take turns."""
+        self._one_at_a_time = self.in_flight == 1
+
+    # ---- in
+
+    def accept(self, op: Op) -> None:
+        """Into the open batch of its partition, or a new one."""
+        lane = self._lanes.get(op.partition)
+        if lane is None:
+            lane = self._lanes[op.partition] = JavaLane(op.partition)
+        lane.put(op, self.batch_records)
+        self.wake()
+
+    def batches(self) -> Sequence[Batch]:
+        """Every batch whose ops have no outcome yet."""
+        found: dict[Batch, None] = {}
+        for lane in self._lanes.values():
+            found.update(dict.fromkeys((*lane.network, *lane.queue)))
+        return [each for each in found if not each.done]
+
+    # ---- the loop
+
+    def work(self) -> None:
+        """Resolve, bump, get an id, expire, send."""
+        if self.idempotent:
+            for lane in self._lanes.values():
+                lane.resolve()
+            if any(each.bump_wanted for each in self._lanes.values()):
+                self._bump()
+            if not self.have_id():
+                self._expire()
+                return
+        while self._send_round():
+            pass
+        self._expire()
+
+    def _bump(self) -> None:
+        """Start the next epoch, and its sequences for the partitions that asked for it."""
+        if self.pid == NO_PRODUCER_ID:
+            return
+        if self.epoch == MAX_EPOCH:
+            self.pid = NO_PRODUCER_ID  # asked for anew; the lanes are numbered when it is there
+            return
+        self.epoch += 1
+        for lane in self._lanes.values():
+            if lane.bump_wanted:
+                lane.start_over(self.pid, self.epoch)
+
+    def _send_round(self) -> bool:
+        """One request to each node that is ready for one; whether any was sent."""
+        lanes: dict[NodeId, list[JavaLane]] = {}
+        ready: dict[NodeId, None] = {}
+        for lane in self._turned():
+            if lane.queue:
+                node = self.view.leader(lane.partition)
+                if node == 0:
+                    self.view.refresh()
+                    continue
+                lanes.setdefault(node, []).append(lane)
+                if self._sendable(lane):
+                    ready[node] = None
+        sent = False
+        for node in ready:
+            link = self.link(node)
+            if link is not None and len(link.open) < self.in_flight:
+                sent = self._drain(link, lanes[node]) or sent
+        self._first += 1
+        return sent
+
+    def _turned(self) -> list[JavaLane]:
+        lanes = list(self._lanes.values())
+        start = self._first % len(lanes) if lanes else 0
+        return lanes[start:] + lanes[:start]
+
+    def _muted(self, lane: JavaLane) -> bool:
+        """With one request in flight, a partition has one, wherever its leader goes."""
+        return self._one_at_a_time and bool(lane.network)
+
+    def _sendable(self, lane: JavaLane) -> bool:
+        """Whether there is reason to send now (RecordAccumulator.batchReady)."""
+        if self._muted(lane):
+            return False
+        first = lane.queue[0]
+        if self._backs_off(lane, first):
+            return False
+        if first.attempts or len(lane.queue) > 1 or len(first.ops) >= self.batch_records:
+            return True
+        due = first.created + LINGER
+        if self.kernel.now >= due:
+            return True
+        self.alarm(due)
+        return False
+
+    def _backs_off(self, lane: JavaLane, batch: Batch) -> bool:
+        """Whether it came back too lately; a new leader is tried at once (KIP-951)."""
+        epoch = self.view.epoch(lane.partition)
+        if epoch > batch.leader_epoch:
+            batch.leader_epoch, batch.leader_attempts = epoch, batch.attempts
+        if not batch.attempts or batch.leader_attempts == batch.attempts:
+            return False
+        until = batch.tried + self.backed_off(batch.attempts - 1)
+        if self.kernel.now >= until:
+            return False
+        self.alarm(until)
+        return True
+
+    def _drain(self, link: Link, lanes: list[JavaLane]) -> bool:
+        """One request with the first batch of each partition that may go."""
+        taken: list[Batch] = []
+        for lane in lanes:
+            if self._muted(lane) or self._backs_off(lane, lane.queue[0]):
+                continue
+            if not self.idempotent:
+                batch = lane.queue.popleft()
+            elif lane.must_wait(self.pid, self.epoch):
+                continue
+            else:
+                batch = lane.drain(self.pid, self.epoch)
+            lane.network.append(batch)
+            taken.append(batch)
+        if not taken:
+            return False
+        self.send(link, taken)
+        return True
+
+    # ---- time runs out
+
+    def _expire(self) -> None:
+        """End what was not acknowledged within the delivery timeout; the network's first."""
+        now, soonest = self.kernel.now, NEVER
+        for lane in self._lanes.values():
+            for batch in self._overdue(lane.network, now):
+                self._expired(lane, batch)
+            while lane.queue and lane.queue[0].created + self.delivery_timeout <= now:
+                self._expired(lane, lane.queue.popleft())
+            for line in (lane.network, lane.queue):
+                if line:
+                    soonest = min(soonest, line[0].created + self.delivery_timeout)
+        if soonest < NEVER:
+            self.alarm(soonest)
+
+    def _overdue(self, network: list[Batch], now: Micros) -> Iterator[Batch]:
+        while network and network[0].created + self.delivery_timeout <= now:
+            yield network.pop(0)
+
+    def _expired(self, lane: JavaLane, batch: Batch) -> None:
+        self.give_up(batch, GivenUp.EXPIRED)
+        if self.idempotent and batch.has_seq:
+            lane.expired(batch)
+        self.wake()
+
+    # ---- out
+
+    def came(self, batch: Batch, outcome: Outcome, part: ProducedPart | None, node: NodeId) -> None:
+        """Sender.completeBatch."""
+        lane = self._lanes[batch.partition]
+        if batch in lane.network:
+            lane.network.remove(batch)
+        if outcome is ErrorCode.NONE:
+            self._succeeded(lane, batch, part, node)
+        elif outcome is ErrorCode.MESSAGE_TOO_LARGE and len(batch.ops) > 1 and not batch.done:
+            lane.split(batch, in_order=self.idempotent)
+        else:
+            self._went_wrong(lane, batch, outcome)
+            if rule_for(outcome).refresh:
+                self.view.refresh()
+            if outcome is ErrorCode.NOT_LEADER_OR_FOLLOWER and part is not None:
+                self.view.hint(lane.partition, part.leader, part.leader_epoch)
+
+    def _succeeded(
+        self, lane: JavaLane, batch: Batch, part: ProducedPart | None, node: NodeId
+    ) -> None:
+        if self.idempotent:
+            lane.acknowledged(batch)
+        if not batch.done:
+            self.succeed(batch, NO_OFFSET if part is None else part.base_offset, node)
+
+    def _went_wrong(self, lane: JavaLane, batch: Batch, outcome: Outcome) -> None:
+        if batch.done:
+            return  # expired meanwhile
+        overdue = batch.created + self.delivery_timeout <= self.kernel.now
+        if self.idempotent:
+            retry = not overdue and lane.may_retry(batch, outcome)
+        else:
+            retry = not overdue and rule_for(outcome).retry
+        if retry:
+            lane.give_back(batch, self.kernel.now, in_order=self.idempotent)
+            return
+        self.give_up(batch, outcome)
+        if self.idempotent:
+            # Retries are not counted, so none is ever exhausted: the sequence is free again.
+            lane.forget(batch)
+            lane.bump_wanted = True

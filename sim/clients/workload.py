@@ -1,0 +1,175 @@
+"""The workload: who is handed what, when; and all clients of a run together.
+
+`config.records` records go to `config.producers` producers, each an even share over `load_ms`.
+Plainly they are handed out one by one at even distances. What is drawn (stream `workload`) makes
+bursts of it: a burst takes several records at the time of its first and leaves a pause where the
+others would have been. Which partition a record goes to is drawn as well, as by a key's hash.
+
+A producer may be replaced in the middle (sim-L1): its application died, or thinks that it did, and
+starts again with a new producer id. A *zombie* is the old instance when it is still alive: it goes
+on with what it was handed. One that is in a fatal state is replaced too, as applications do.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from ottla.broker.partition import Partition
+from ottla.raft.types import Micros
+from ottla.sim.clients.base import MS, surroundings_of
+from ottla.sim.clients.consumer import Consumer, Decoder
+from ottla.sim.clients.producer import Producer
+from ottla.sim.clients.producer_java import JavaProducer
+from ottla.sim.settings import RunConfig
+from ottla.sim.world import World
+
+BURSTS = (1, 1, 2, 3, 5, 8, 13, 20)
+"""Sizes of bursts: the large ones fill what may be in flight."""
+MAX_DEATH: Micros = 10 * MS
+"""A producer dies at most so long after a burst: while something of it is in flight."""
+
+Model: TypeAlias = type[JavaProducer]
+
+MODELS: dict[str, tuple[Model, ...]] = {
+    "java": (JavaProducer,),
+    "librdkafka": (JavaProducer,),
+    "both": (JavaProducer,),
+}
+"""Producer models by the setting `client_model`; producers take them in turn."""
+
+
+def make_clients(world: World) -> Clients:
+    """The clients that `world.config` asks for; `start` sets them to work."""
+    return Clients(world)
+
+
+class Clients:
+    """See the module's text. Numbers: producers from 1, consumers, then whoever replaces one."""
+
+    def __init__(self, world: World):
+        config = world.config
+        self.world = world
+        self.config = config
+        self.producers: list[Producer] = []
+        """By place; who replaced one stands in its place."""
+        self.retired: list[Producer] = []
+        """Replaced and still alive."""
+        self.handed = 0
+        """Records handed out so far."""
+        self.stream = world.choices.stream("workload")
+        self._numbers = 0
+        self._replacing = True
+        for place in range(config.producers):
+            self.producers.append(self._producer(place))
+        decoder = Decoder()
+        self.consumers = [
+            Consumer(surroundings_of(world, number), number, decoder)
+            for number in (self._number() for _ in range(config.consumers))
+        ]
+
+    def _number(self) -> int:
+        self._numbers += 1
+        return self._numbers
+
+    def _producer(self, place: int) -> Producer:
+        models = MODELS[self.config.client_model]
+        number = self._number()
+        model = models[place % len(models)]
+        return model(surroundings_of(self.world, number), number, self.config.acks)
+
+    # ---- a run
+
+    def start(self) -> None:
+        """Begin to hand out records, and to read them."""
+        for client in (*self.producers, *self.consumers):
+            client.start()
+        for place in range(len(self.producers)):
+            _Share(self, place).begin()
+
+    def idle(self) -> bool:
+        """Whether every record was handed out and has its outcome, and none is on its way."""
+        return self.handed == self.config.records * bool(self.producers) and all(
+            each.at_rest() for each in (*self.producers, *self.retired)
+        )
+
+    def stop_faults(self) -> None:
+        """No producer is replaced any more but one that is of no use."""
+        self._replacing = False
+
+    def drain(self) -> bool:
+        """Whether every consumer is where the high watermark of each of its partitions is."""
+        return all(
+            each.position(partition) >= self._high_watermark(partition)
+            for each in self.consumers
+            for partition in each.partitions
+        )
+
+    def _high_watermark(self, partition: int) -> float:
+        life = self.world.leader(partition)
+        if life is None:
+            return float("inf")
+        machine = self.world.seats(partition)[life.node_id].replica.machine
+        assert isinstance(machine, Partition), "a partition of the topic"
+        return machine.state.high_watermark
+
+    # ---- replacing a producer
+
+    def replace(self, place: int, *, zombie: bool) -> None:
+        """A new instance, with a new id, takes over from here; the old one dies or lives on."""
+        old = self.producers[place]
+        new = self.producers[place] = self._producer(place)
+        what = "lives on" if zombie else "died"
+        self.world.fault(f"client {old.number} {what}, {new.number} takes over", client=old.number)
+        if zombie:
+            self.retired.append(old)
+        else:
+            old.crash()
+        new.start()
+
+    def hand(self, place: int, partition: int) -> None:
+        """Hand the next record to a producer."""
+        if self.producers[place].failed:
+            self.replace(place, zombie=True)
+        self.producers[place].hand(self.handed, partition)
+        self.handed += 1
+
+    def perhaps_replace(self, place: int) -> None:
+        """After a burst: has its application died?"""
+        if self._replacing and self.stream.chance(self.config.restart_ppm):
+            zombie = bool(self.stream.below(2))
+            after = self.stream.below(MAX_DEATH)
+            self.world.kernel.after(after, self._replace_if, place, zombie)
+
+    def _replace_if(self, place: int, zombie: bool) -> None:
+        if self._replacing:
+            self.replace(place, zombie=zombie)
+
+
+class _Share:
+    """What one producer is handed over the run."""
+
+    def __init__(self, clients: Clients, place: int):
+        config: RunConfig = clients.config
+        producers = config.producers
+        self.clients = clients
+        self.place = place
+        self.left = config.records // producers + (place < config.records % producers)
+        self.distance: Micros = config.load_ms * MS // max(1, self.left)
+        self.partitions = config.partitions
+
+    def begin(self) -> None:
+        """The first burst."""
+        if self.left:
+            offset = self.distance * self.place // self.clients.config.producers
+            self.clients.world.kernel.after(offset, self._burst)
+
+    def _burst(self) -> None:
+        clients = self.clients
+        stream = clients.stream
+        size = min(self.left, stream.pick(BURSTS))
+        for _ in range(size):
+            clients.hand(self.place, stream.below(self.partitions) if self.partitions > 1 else 0)
+        self.left -= size
+        clients.perhaps_replace(self.place)
+        if self.left:
+            clients.world.kernel.after(size * self.distance, self._burst)

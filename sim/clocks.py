@@ -1,0 +1,48 @@
+"""The clocks of the nodes: none of them knows the simulator's time.
+
+A node's monotonic clock starts somewhere, drifts, and is stepped by nobody (that is what monotonic
+means); its wall clock may be off by hours and may jump (sim-C1). Both are straight lines over the
+simulator's time, in whole numbers; a change of rate begins a new line where the old one ends.
+
+A clock goes on through the lives of its node: it belongs to the machine.
+"""
+
+from __future__ import annotations
+
+from ottla.log.types import Millis
+from ottla.raft.types import Micros
+
+MILLION = 1_000_000
+EPOCH_MS: Millis = 1_700_000_000_000
+"""Wall clock of all nodes at the simulator's time 0, before their offsets: ms since 1970."""
+
+
+class NodeClock:
+    """Monotonic and wall clock of one machine."""
+
+    __slots__ = ("_base", "_rate", "_since", "wall_offset_ms")
+
+    def __init__(self, base: Micros = 0, drift_ppm: int = 0):
+        """`base`: what it shows at time 0. `drift_ppm`: how much faster it goes, per million."""
+        self._base = base
+        self._since: Micros = 0
+        self._rate = MILLION + drift_ppm
+        self.wall_offset_ms: Millis = 0
+        """How far the wall clock is off."""
+
+    def read(self, now: Micros) -> Micros:
+        """What the monotonic clock shows at the simulator's time `now`."""
+        return self._base + (now - self._since) * self._rate // MILLION
+
+    def when(self, shown: Micros) -> Micros:
+        """The first time at which it shows `shown`, if its rate stays as it is."""
+        return self._since - (-(shown - self._base) * MILLION // self._rate)
+
+    def wall_ms(self, now: Micros) -> Millis:
+        """What the wall clock shows."""
+        return EPOCH_MS + self.wall_offset_ms + now // 1000
+
+    def drift(self, now: Micros, ppm: int) -> None:
+        """From now on it goes that much faster (or slower)."""
+        self._base, self._since = self.read(now), now
+        self._rate = MILLION + ppm

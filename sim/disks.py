@@ -1,0 +1,94 @@
+"""Disks: how long a sync takes, what a crash leaves, what breaks.
+
+A `SimDisk` is a machine's medium (`ottla.log.memory_disk.MemoryDisk`, whose recovery is the one the
+LMDB store has too) with the time that its syncs take. It outlives the lives of its node.
+
+| fault | what happens |
+|---|---|
+| slow sync (sim-D1) | it takes a hundred times as long, by rate |
+| stall (sim-D1) | no sync ends before `stalled_until` |
+| crash (sim-D2) | of the appends not synced, some oldest ones survive, drawn |
+| torn tail (sim-D3) | and of those that survive the last is damaged: recovery cuts it off |
+| error (sim-D4) | a sync fails; the store refuses everything afterwards |
+| lost sync (sim-D2, beyond the budget) | a sync that says it ended and kept nothing |
+| old copy (sim-D6, beyond the budget) | the disk as it was some time ago, or empty |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+
+from ottla.log.errors import StoreError
+from ottla.log.memory_disk import Image, MemoryDisk
+from ottla.raft.types import GroupId, Micros, NodeId
+from ottla.sim.choices import Choices
+from ottla.sim.delays import exponential
+from ottla.sim.kernel import Kernel
+from ottla.sim.settings import RunConfig
+
+SLOW_TIMES = 100
+
+
+class SimDisk:
+    """See the module's text. Choices: stream `disk N`."""
+
+    def __init__(self, node: NodeId, kernel: Kernel, choices: Choices, config: RunConfig):
+        self.medium = MemoryDisk()
+        self.medium.defer_syncs = True
+        self.stream = choices.stream(f"disk {node}")
+        self.stalled_until: Micros = 0
+        self.quiet = False
+        """Nothing goes wrong any more."""
+        self.lying = False
+        """Syncs say that they ended and keep nothing: beyond what any Raft assumes."""
+        self._kernel = kernel
+        self._config = config
+
+    def sync(self, ended: Callable[[], None]) -> None:
+        """Have `ended` called when a sync that begins now is through."""
+        config, stream, now = self._config, self.stream, self._kernel.now
+        span = config.sync_us + exponential(stream, config.sync_jitter_us)
+        if not self.quiet and stream.chance(config.slow_sync_ppm):
+            span *= SLOW_TIMES
+        self._kernel.at(max(now + span, self.stalled_until), ended)
+
+    def fail(self, text: str) -> None:
+        """The next sync fails, and the store with it."""
+        self.medium.fail_syncs(StoreError(text))
+
+    def crash(self, *, all_kept: bool = False) -> int:
+        """The machine stops: returns how many appends are lost.
+
+        `all_kept`: only the process died, the page cache lives on (signal 9).
+        """
+        medium, stream = self.medium, self.stream
+        unsynced = medium.unsynced_appends
+        lost = 0 if all_kept or not unsynced else stream.below(unsynced + 1)
+        kept = unsynced - lost
+        torn = not all_kept and kept > 0 and lost > 0 and stream.below(4) == 1
+        medium.crash(kept)
+        if torn:
+            self._tear()
+        return lost
+
+    def _tear(self) -> None:
+        """Damage the newest append that no sync covers: a torn write, found by recovery."""
+        for record in self.medium.undo[-1]:
+            if isinstance(record, tuple):
+                image, length, _ = record
+                if len(image.entries) > length:
+                    self.medium.damage(image.group, image.last_index)
+
+    def copy(self) -> dict[GroupId, Image]:
+        """The medium as it is now, for `restore`."""
+        copies = {}
+        for group, image in self.medium.images.items():
+            copies[group] = copied = copy(image)
+            copied.entries = image.entries[:]
+        return copies
+
+    def restore(self, images: dict[GroupId, Image]) -> None:
+        """The medium is what it was (or nothing): only while its node is dead."""
+        self.medium.undo.clear()
+        self.medium.images = images

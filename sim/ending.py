@@ -1,0 +1,142 @@
+"""How every run ends: all faults stop, and then everything has to come right within a bound.
+
+First only a *core* is healed: a random majority of the nodes, what they have between them, and all
+clients. Everything else stays exactly as broken as it is, for good (sim-Z; TigerBeetle's lesson: a
+fault that is always healed hides the livelock it causes). Within the bound the core must have a
+leader for each partition that has a majority of its replicas there, finish what clients wait for,
+and agree. Then the rest is healed too, everybody must agree, and consumers read to the end.
+
+What cannot come right must be explained (`unavoidable`): a partition without a majority in the
+core, or led from outside. Anything else that does not is anomaly sim-I31.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from ottla.broker.partition import Partition
+from ottla.raft.quorum import majority
+from ottla.raft.types import Micros, NodeId
+from ottla.sim.world import STEP, World
+
+MS: Micros = 1_000
+
+
+class Waiting(Protocol):
+    """The clients of a run, as its end sees them."""
+
+    def stop_faults(self) -> None:
+        """No client dies or is replaced any more."""
+
+    def idle(self) -> bool:
+        """Every record that a producer was handed has its outcome."""
+
+    def drain(self) -> bool:
+        """Whether every consumer has read everything there is."""
+
+
+class NotLive(Exception):  # noqa: N818 - it names what it is
+    """The cluster did not come to rest although nothing goes wrong any more (sim-I31)."""
+
+
+class Ending:
+    """See the module's text. Choices: stream `ending`."""
+
+    def __init__(self, world: World, clients: Waiting):
+        self.world = world
+        self.clients = clients
+        self.core: tuple[NodeId, ...] = ()
+        self.unavoidable: list[str] = []
+        """Why some partition could not be served by the core."""
+
+    def settle(self) -> None:
+        """The first phase. Raises `NotLive`."""
+        world = self.world
+        self.core = self._choose_core()
+        for node in self.core:
+            world.history.add("phase", code="heal", node=node)
+        self.clients.stop_faults()
+        world.heal(self.core)
+        served = [each for each in range(world.config.partitions) if self._has_quorum(each)]
+        for partition in range(world.config.partitions):
+            if partition not in served:
+                world.history.add("phase", code="excused", partition=partition)
+        self._await(lambda: all(world.leader(each) is not None for each in served), "leaders")
+        if not self.unavoidable:
+            self._await(self.clients.idle, "answers for all that clients wait for")
+        self._await(
+            lambda: self._agree(self.core, self._led_inside(served)), "agreement of the core"
+        )
+
+    def finish(self) -> None:
+        """The second phase. Raises `NotLive`."""
+        world = self.world
+        world.history.add("phase", code="settle")
+        for node in world.nodes:
+            if node not in self.core:
+                world.history.add("phase", code="heal", node=node)
+        world.heal(world.nodes)
+        partitions = range(world.config.partitions)
+        self._await(world.all_lead, "leaders everywhere")
+        self._await(self.clients.idle, "answers for all that clients wait for")
+        self._await(lambda: self._agree(world.nodes, partitions), "agreement of all")
+        self._await(self.clients.drain, "consumers at the end")
+        world.history.add("phase", code="done")
+
+    def _choose_core(self) -> tuple[NodeId, ...]:
+        """A random majority; the plain choice is everybody."""
+        stream, nodes = self.world.choices.stream("ending"), self.world.nodes
+        core = list(nodes)
+        for _ in range(stream.below(len(nodes) - majority(len(nodes)) + 1)):
+            core.pop(stream.below(len(core)))
+        return tuple(core)
+
+    def _has_quorum(self, partition: int) -> bool:
+        """Whether the core holds a majority of a partition's replicas."""
+        placed = self._replicas(partition)
+        inside = [each for each in placed if each in self.core]
+        if len(inside) >= majority(len(placed)):
+            return True
+        self.unavoidable.append(
+            f"partition {partition} has replicas {list(placed)}, no majority in {list(self.core)}"
+        )
+        return False
+
+    def _led_inside(self, partitions: list[int]) -> list[int]:
+        """Partitions whose leader is in the core. One that is led from outside is served all the
+        same, through links that happen to work; nobody can be asked to follow over one that is cut,
+        and pre-vote rightly keeps who cannot from deposing a leader that others hear."""
+        leaders = ((each, self.world.leader(each)) for each in partitions)
+        return [each for each, life in leaders if life is not None and life.node_id in self.core]
+
+    def _replicas(self, partition: int) -> tuple[NodeId, ...]:
+        for life in self.world.lives.values():
+            for image in life.node.topics().values():
+                return image.partitions[partition].replicas
+        return self.world.nodes
+
+    def _agree(self, nodes: tuple[NodeId, ...], partitions: range | list[int]) -> bool:
+        """Whether the replicas on these nodes hold and have applied the same."""
+        world = self.world
+        for partition in partitions:
+            ends = []
+            for node, seat in world.seats(partition).items():
+                if node in nodes:
+                    machine = seat.replica.machine
+                    assert isinstance(machine, Partition), "a partition of the topic"
+                    ends.append((machine.applied, machine.last_index))
+            placed = sum(each in nodes for each in self._replicas(partition))
+            if len(ends) < placed or any(end != (ends[0][1], ends[0][1]) for end in ends):
+                return False
+        return True
+
+    def _await(self, condition: Callable[[], bool], what: str) -> None:
+        kernel = self.world.kernel
+        end = kernel.now + self.world.config.settle_ms * MS
+        step = STEP
+        while not condition():
+            if kernel.now >= end:
+                raise NotLive(f"{what}: not within {self.world.config.settle_ms} ms")
+            kernel.run(kernel.now + step)
+            step = min(2 * step, 100 * STEP)

@@ -1,0 +1,83 @@
+"""The event kernel: virtual time, and what happens when.
+
+Time is whole microseconds and moves only from one event to the next. Events of the same time happen
+in the order in which they were asked for. `fold` is a rolling number over the time and place of
+every event that happened, so that two runs that part ways anywhere have different ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any, TypeAlias
+
+from ottla.raft.types import Micros
+
+Cancel: TypeAlias = Callable[[], None]
+
+_PRIME = 0x100000001B3
+_MASK = (1 << 64) - 1
+_Call: TypeAlias = Callable[..., None]
+
+
+class _Timer:
+    """An event that may be taken back."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call: Callable[[], None]):
+        self.call: Callable[[], None] | None = call
+
+    def ring(self) -> None:
+        """Its time has come."""
+        call, self.call = self.call, None
+        if call is not None:
+            call()
+
+    def cancel(self) -> None:
+        """It will not ring."""
+        self.call = None
+
+
+class Kernel:
+    """See the module's text."""
+
+    __slots__ = ("_heap", "_places", "fold", "now", "steps")
+
+    def __init__(self) -> None:
+        self.now: Micros = 0
+        self.steps = 0
+        """Events that happened so far."""
+        self.fold = 0
+        self._heap: list[tuple[Micros, int, _Call, tuple[Any, ...]]] = []
+        self._places = 0
+
+    def at(self, when: Micros, call: _Call, *arguments: Any) -> None:
+        """Have `call(*arguments)` happen at `when`, or at once behind what is under way."""
+        place = self._places
+        self._places = place + 1
+        heappush(self._heap, (max(self.now, when), place, call, arguments))
+
+    def after(self, span: Micros, call: _Call, *arguments: Any) -> None:
+        """Have `call(*arguments)` happen `span` from now."""
+        self.at(self.now + span, call, *arguments)
+
+    def timer(self, when: Micros, call: Callable[[], None]) -> Cancel:
+        """As `at`; returns what takes it back."""
+        timer = _Timer(call)
+        self.at(when, timer.ring)
+        return timer.cancel
+
+    def run(self, until: Micros) -> None:
+        """Let everything up to `until` happen."""
+        heap, fold, steps = self._heap, self.fold, self.steps
+        try:
+            while heap and heap[0][0] <= until:
+                when, place, call, arguments = heappop(heap)
+                self.now = when
+                fold = (fold * _PRIME ^ when ^ place << 40) & _MASK
+                steps += 1
+                call(*arguments)
+        finally:
+            self.fold, self.steps = fold, steps
+        self.now = until

@@ -1,0 +1,258 @@
+"""One life of a node: the broker's own `Node`, with the simulator at its seams.
+
+Everything a node does begins in `Life.enter`: a message, an alarm, a sync that ended, a request.
+That is where a frozen process keeps things waiting and a dead one drops them. Everything it asks of
+the world goes through a seam handed to it (clockwork, store, network, listener), and at each seam
+lies a *point*, at which something can be made to happen, in the middle of a turn:
+
+| point | when |
+|---|---|
+| append, appended | before and after the store takes a pump's writes |
+| voted | after an append in which a vote was written, before anything is said |
+| sync, synced | when a sync begins; when it has ended and nothing that waited for it is said |
+| send, sent | before and after a message leaves for another node |
+| answer, answered | before and after an answer is written to a client's connection |
+| won | when it has come to lead, before its first entry is appended |
+
+A crash at a point raises `Crashed` through the turn: nothing behind the point happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ottla.broker.clockwork import Cancel, Work
+from ottla.broker.node import Node
+from ottla.broker.scheduler import Scheduler
+from ottla.log.memory_store import MemoryStore
+from ottla.log.store import SyncJob, Write
+from ottla.log.types import Millis
+from ottla.raft.types import NO_NODE, Micros, NodeId
+
+if TYPE_CHECKING:
+    from ottla.sim.world import World
+
+
+class Crashed(BaseException):
+    """This life ended in the middle of what it was doing. Nobody handles it but `Life.enter`."""
+
+
+class Life:
+    """See the module's text. `inc` counts the lives of the node from 1."""
+
+    def __init__(self, world: World, node: NodeId, inc: int):
+        self.world = world
+        self.node_id = node
+        self.inc = inc
+        self.alive = True
+        self.frozen = False
+        self._held: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+        self.clockwork = SimClockwork(self)
+        self.store = SimStore(self)
+        self.node = self._make()
+
+    def _make(self) -> Node:
+        world = self.world
+        return Node(
+            self.node_id,
+            world.cluster_config,
+            cluster_id="simulated",
+            nodes=world.nodes,
+            addresses=world.addresses,
+            store=self.store,
+            network=_Transport(self),
+            listen=lambda host: world.listener(self, host),
+            scheduler=Scheduler(self.clockwork),
+            clockwork=self.clockwork,
+            jitter=world.choices.stream(f"election {self.node_id}"),
+            counters=world.counters,
+        )
+
+    # ---- what happens to it
+
+    def enter(self, call: Callable[..., None], *arguments: Any) -> None:
+        """Let the node do something; later if it is frozen, never if it is dead."""
+        if not self.alive:
+            return
+        if self.frozen:
+            self._held.append((call, arguments))
+            return
+        try:
+            call(*arguments)
+        except Crashed:
+            return
+        if self.node.failed is not None:
+            self._failed(self.node.failed)
+
+    def freeze(self) -> None:
+        """Stop, as by SIGSTOP (sim-P2)."""
+        self.frozen = True
+
+    def thaw(self) -> None:
+        """Go on with what was held, in order."""
+        self.frozen = False
+        held, self._held = self._held, []
+        for place, (call, arguments) in enumerate(held):
+            if self.frozen:
+                self._held[:0] = held[place:]
+                return
+            self.enter(call, *arguments)
+
+    def _failed(self, error: Exception) -> None:
+        """The node stopped itself: its disk broke, or one of its invariants."""
+        self.alive = False
+        self.world.node_failed(self, error)
+
+    def point(self, name: str, detail: Any = None) -> None:
+        """Something can be made to happen here. Raises `Crashed` if that ends this life."""
+        points = self.world.points
+        if points.armed:
+            points.reached(self, name, detail)
+            if not self.alive:
+                raise Crashed
+
+
+class SimClockwork:
+    """`ottla.broker.clockwork.Clockwork` of one life, in virtual time."""
+
+    def __init__(self, life: Life):
+        world = life.world
+        self._life = life
+        self._kernel = world.kernel
+        self._clock = world.clocks[life.node_id]
+        self._disk = world.disks[life.node_id]
+        self._turn_us = world.config.turn_us
+        self._busy_until: Micros = 0
+        self.slowness = 1
+        """How many times as long everything takes (sim-P3)."""
+
+    def now(self) -> Micros:
+        """The node's monotonic clock."""
+        return self._clock.read(self._kernel.now)
+
+    def wall_ms(self) -> Millis:
+        """The node's wall clock."""
+        return self._clock.wall_ms(self._kernel.now)
+
+    def call_soon(self, call: Callable[[], None], /) -> None:
+        """When the node gets to it: one thing after the other."""
+        at = max(self._busy_until, self._kernel.now) + self._turn_us * self.slowness
+        self._busy_until = at
+        self._kernel.at(at, self._life.enter, call)
+
+    def call_at(self, when: Micros, call: Callable[[], None]) -> Cancel:
+        """When the node's clock shows `when`."""
+        alarm = _Alarm(self, when, call)
+        alarm.set()
+        return alarm.cancel
+
+    def when_shown(self, when: Micros, call: Callable[[], None]) -> None:
+        """Enter the node when its clock shows `when`, should its rate stay as it is."""
+        self._kernel.at(self._clock.when(when), self._life.enter, call)
+
+    def work(self, work: Callable[[], None], ended: Callable[[str | None], None]) -> Work:
+        """A sync: ends when the disk says so."""
+        life = self._life
+        life.point("sync")
+
+        def done() -> None:
+            work()
+            ended(None)
+
+        self._disk.sync(lambda: life.enter(done))
+        return _NO_WORK
+
+
+class _NoWork:
+    """Nobody waits for work in virtual time."""
+
+    async def wait(self) -> None:
+        """It has ended."""
+
+
+_NO_WORK = _NoWork()
+
+
+class _Alarm:
+    """A call at a time of a clock whose rate may change meanwhile."""
+
+    __slots__ = ("_call", "_clockwork", "_when")
+
+    def __init__(self, clockwork: SimClockwork, when: Micros, call: Callable[[], None]):
+        self._clockwork = clockwork
+        self._when = when
+        self._call: Callable[[], None] | None = call
+
+    def set(self) -> None:
+        """Ring when the clock shows the time, as far as can be said now."""
+        self._clockwork.when_shown(self._when, self._ring)
+
+    def cancel(self) -> None:
+        """It will not ring."""
+        self._call = None
+
+    def _ring(self) -> None:
+        call = self._call
+        if call is None:
+            return
+        if self._clockwork.now() < self._when:
+            self.set()
+            return
+        self._call = None
+        call()
+
+
+class SimStore(MemoryStore):
+    """The broker's memory store, watched, with a point before and after each step."""
+
+    def __init__(self, life: Life):
+        self._life = life
+        self._watch = life.world.observer.logs_of(life)
+        super().__init__(life.world.disks[life.node_id].medium)
+
+    def append(self, writes: Sequence[Write]) -> None:
+        """As `MemoryStore.append`."""
+        life = self._life
+        life.point("append", writes)
+        super().append(writes)
+        self._watch.appended(writes)
+        if any(each.hard_state is not None and each.hard_state.vote != NO_NODE for each in writes):
+            life.point("voted", writes)
+        life.point("appended", writes)
+
+    def finish_sync(self, job: SyncJob) -> None:
+        """As `MemoryStore.finish_sync`. A disk that lies has forgotten it all by the next crash."""
+        disk = self._life.world.disks[self._life.node_id]
+        if disk.lying and self.failure is None:
+            self._watch.synced(job)
+        else:
+            super().finish_sync(job)
+            self._watch.synced(job)
+        self._life.point("synced")
+
+
+class _Transport:
+    """The node's way to the others, with a point before and after each message."""
+
+    def __init__(self, life: Life):
+        self._life = life
+
+    def attach(self, node: NodeId, receive: Callable[[NodeId, Any], None]) -> None:
+        """Messages go to `receive` from now on, when the node gets to them."""
+        life = self._life
+        life.world.network.attach(
+            node, lambda sender, message: life.enter(receive, sender, message)
+        )
+
+    def detach(self, node: NodeId) -> None:
+        """Nothing reaches the node any more."""
+        self._life.world.network.detach(node)
+
+    def send(self, sender: NodeId, to: NodeId, message: object) -> None:
+        """Send one message."""
+        life = self._life
+        life.point("send", message)
+        life.world.observer.said(life, message)
+        life.world.network.send(sender, to, message)
+        life.point("sent", message)

@@ -1,0 +1,107 @@
+"""`LogView`: what stands in one node's log of one group, as seen from outside.
+
+A view belongs to a disk, so it goes on through the lives of its node; a crash cuts it to what
+survived. `chain` is a hash over the log up to and including an entry: equal chains, equal prefixes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, cast
+
+import msgpack
+
+from ottla.log.checksum import crc32c
+from ottla.log.record_batch import identity
+from ottla.log.types import Offset, RecordBatch
+from ottla.raft.types import NO_NODE, Entry, EntryKind, LogIndex, NodeId, Term
+
+_PRIME = 0x9E3779B97F4A7C15
+_MASK = (1 << 63) - 1
+"""Chains fit a signed 64-bit column."""
+_NOBODY: tuple[int | None, int | None, int | None, int | None] = (None, None, None, None)
+
+
+class Seen(NamedTuple):
+    """One entry as the history tells it."""
+
+    term: Term
+    off: Offset | None
+    pid: int | None
+    epoch: int | None
+    seq: int | None
+    seq_last: int | None
+    chain: int
+    next_off: Offset
+    expires: tuple[int, ...] = ()
+    """Producers that this entry, a command, has everybody forget."""
+
+
+class LogView:
+    """What stands in one node's log of one group; `entries[i]` has index `first + i`."""
+
+    __slots__ = ("applied", "base", "commit", "entries", "first", "led", "term", "vote")
+
+    def __init__(self) -> None:
+        self.first: LogIndex = 1
+        self.entries: list[Seen] = []
+        self.base = Seen(0, None, None, None, None, None, 0, 0)
+        """Stands for everything before `first`."""
+        self.term: Term = 0
+        self.vote: NodeId = NO_NODE
+        self.led: Term = 0
+        """Latest term in which it was seen to lead."""
+        self.commit: LogIndex = 0
+        self.applied: LogIndex = 0
+
+    @property
+    def last(self) -> LogIndex:
+        """Index of the last entry."""
+        return self.first + len(self.entries) - 1
+
+    def at(self, index: LogIndex) -> Seen:
+        """The entry at `index`, or what stands for all before the first."""
+        return self.entries[index - self.first] if index >= self.first else self.base
+
+    def extend(self, entry: Entry) -> Seen:
+        """One more entry at the end."""
+        before = self.entries[-1] if self.entries else self.base
+        payload = entry.payload
+        if isinstance(payload, RecordBatch):
+            who = identity(payload)
+            mark, off = payload.crc, payload.base_offset
+            next_off = payload.last_offset + 1
+            pid, epoch, seq, seq_last = _NOBODY if who is None else who
+            expires: tuple[int, ...] = ()
+        else:
+            mark, off, next_off = crc32c(cast(bytes, payload)), None, before.next_off
+            pid, epoch, seq, seq_last = _NOBODY
+            expires = _expires(entry)
+        chain = (before.chain * _PRIME ^ entry.term << 40 ^ mark << 3 ^ entry.kind) & _MASK
+        seen = Seen(entry.term, off, pid, epoch, seq, seq_last, chain, next_off, expires)
+        self.entries.append(seen)
+        return seen
+
+    def cut(self, index: LogIndex) -> None:
+        """Entries from `index` on are gone."""
+        del self.entries[max(0, index - self.first) :]
+
+    def compact(self, index: LogIndex) -> None:
+        """Entries up to `index` are gone from the log, but stay what they were."""
+        if index >= self.first:
+            self.base = self.at(index)
+            del self.entries[: index + 1 - self.first]
+            self.first = index + 1
+
+    def reset(self, index: LogIndex, base: Seen) -> None:
+        """A snapshot that ends in `index` replaces everything."""
+        self.entries.clear()
+        self.first, self.base = index + 1, base
+        self.commit = self.applied = max(self.applied, index)
+
+
+def _expires(entry: Entry) -> tuple[int, ...]:
+    """Whom a partition's command forgets (`ottla.broker.partition`: commands in the log)."""
+    if entry.kind is not EntryKind.COMMAND:
+        return ()
+    told = msgpack.unpackb(cast(bytes, entry.payload), strict_map_key=False)
+    return tuple(told[1]) if isinstance(told, list) and told[0] == "expire" else ()

@@ -1,0 +1,1 @@
+"""What goes wrong in a run: programs of faults, drawn and timed."""

@@ -1,0 +1,95 @@
+"""`Hand`: what a program of the nemesis picks from, and what it may do for a while.
+
+All choices come from the stream `nemesis`. Zero is always the plainest: the first node, the
+shortest span.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from ottla.raft.types import Micros, NodeId
+from ottla.sim.choices import Stream
+from ottla.sim.delays import exponential
+from ottla.sim.life import Life
+from ottla.sim.network import LinkName
+from ottla.sim.world import World
+
+MS: Micros = 1_000
+
+
+class Hand:
+    """See the module's text."""
+
+    def __init__(self, world: World, stream: Stream):
+        self.world = world
+        self.stream = stream
+        self.stopped = False
+        """The run settles: what was to be undone later has been undone by `World.heal`."""
+
+    # ---- picking
+
+    def node(self) -> NodeId:
+        """Any node."""
+        return self.stream.pick(self.world.nodes)
+
+    def leader(self) -> NodeId:
+        """The leader of some partition, the controller now and then; any node if there is none."""
+        world, stream = self.world, self.stream
+        partition = stream.below(world.config.partitions)
+        life = world.leader(partition)
+        if stream.below(8) == 1:
+            life = self.controller() or life
+        return self.node() if life is None else life.node_id
+
+    def controller(self) -> Life | None:
+        """The life that leads the controller's group."""
+        return next(
+            (each for each in self.world.lives.values() if each.node.controller_machine.synced),
+            None,
+        )
+
+    def follower(self) -> NodeId:
+        """A node that does not lead partition 0."""
+        life = self.world.leader(0)
+        others = [each for each in self.world.nodes if life is None or each != life.node_id]
+        return self.stream.pick(others or self.world.nodes)
+
+    def somebody(self) -> NodeId:
+        """The leader more often than not."""
+        return self.leader() if self.stream.below(3) < 2 else self.follower()
+
+    def span(self) -> Micros:
+        """How long a fault lasts: shorter or longer than an election, now and then much longer."""
+        election = self.world.config.election_timeout_ms * MS
+        times = self.stream.pick((1, 2, 4, 16))
+        return election * times // 2 + exponential(self.stream, election // 2)
+
+    # ---- doing
+
+    def later(self, span: Micros, call: Callable[..., object], *arguments: object) -> None:
+        """Do it in `span`, unless all faults have ended by then."""
+        self.world.kernel.after(span, self._unless_stopped, partial(call, *arguments))
+
+    def _unless_stopped(self, call: Callable[[], object]) -> None:
+        if not self.stopped:
+            call()
+
+    def cut(self, links: Iterable[LinkName], span: Micros) -> None:
+        """Cut links for a while."""
+        names = [name for name in links if name[0] != name[1]]
+        self.world.network.cut(names)
+        self.later(span, self._mend, names)
+
+    def _mend(self, names: Iterable[LinkName]) -> None:
+        for name in names:
+            self.world.network.links[name].cut = False
+
+    def revive(self, node: NodeId, span: Micros) -> None:
+        """Start a node again in a while, if it is dead then."""
+        self.later(span, self._start, node)
+
+    def _start(self, node: NodeId) -> None:
+        if node not in self.world.lives:
+            self.world.start(node)

@@ -1,0 +1,381 @@
+"""The programs of the nemesis, as a table: what each does, and which fault of the catalogue it is.
+
+A program is a function of a `Hand`: it does something now and undoes it later. Ids are those of
+facts/simulation.md 2.1. A program is within the fault budget: after it, whatever was synced is
+still there, so nothing excuses a lost acknowledgement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from ottla.broker.commands import DeleteRecordsTicket
+from ottla.broker.seat import Seat
+from ottla.raft.messages import AppendReply
+from ottla.raft.types import EntryKind, Micros, NodeId
+from ottla.sim.life import Life
+from ottla.sim.nemesis.hand import MS, Hand
+from ottla.sim.points import Trap
+
+HOUR_MS = 3_600_000
+MAX_DRIFT_PPM = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One row of the table."""
+
+    name: str
+    faults: str
+    """Ids of the catalogue."""
+    run: Callable[[Hand], None]
+    nodes: int = 1
+    """Fewest nodes with which it makes sense."""
+
+
+# ---- processes
+
+
+def _kill(hand: Hand) -> None:
+    node = hand.somebody()
+    hand.world.crash(node)
+    hand.revive(node, hand.span())
+
+
+def _power(hand: Hand) -> None:
+    node = hand.somebody()
+    hand.world.crash(node, power=True)
+    hand.revive(node, hand.span())
+
+
+def _blackout(hand: Hand) -> None:
+    for node in hand.world.nodes:
+        hand.world.crash(node, power=True)
+        hand.revive(node, hand.span())
+
+
+def _crash_loop(hand: Hand) -> None:
+    """Whoever leads next dies at its first append, some times over."""
+    times = 1 + hand.stream.below(4)
+
+    def die(life: Life) -> None:
+        nonlocal times
+        hand.world.crash(life.node_id, "its first append as leader", power=True)
+        hand.revive(life.node_id, hand.span())
+        times -= 1
+        if times:
+            hand.world.points.set(Trap("appended", die, fits=_opens_a_term))
+
+    hand.world.crash(hand.leader())
+    hand.revive(hand.node(), hand.span())
+    trap = hand.world.points.set(Trap("appended", die, fits=_opens_a_term))
+    hand.later(8 * hand.span(), hand.world.points.lift, trap)
+
+
+def _freeze(hand: Hand) -> None:
+    node = hand.somebody()
+    hand.world.freeze(node)
+    hand.later(hand.span(), hand.world.thaw, node)
+
+
+def _slow_node(hand: Hand) -> None:
+    node = hand.somebody()
+    life = hand.world.lives.get(node)
+    if life is not None:
+        life.clockwork.slowness = hand.stream.pick((10, 50, 500))
+        hand.world.fault(f"{life.clockwork.slowness} times slower", node)
+        hand.later(hand.span(), setattr, life.clockwork, "slowness", 1)
+
+
+# ---- links
+
+
+def _isolate(hand: Hand) -> None:
+    node = hand.somebody()
+    hand.world.fault("isolated", node)
+    hand.cut([name for name in hand.world.network.links if node in name], hand.span())
+
+
+def _deaf(hand: Hand) -> None:
+    node = hand.somebody()
+    hand.world.fault("hears nobody", node)
+    hand.cut([name for name in hand.world.network.links if name[1] == node], hand.span())
+
+
+def _mute(hand: Hand) -> None:
+    node = hand.somebody()
+    hand.world.fault("heard by nobody", node)
+    hand.cut([name for name in hand.world.network.links if name[0] == node], hand.span())
+
+
+def _one_link(hand: Hand) -> None:
+    name = hand.stream.pick(tuple(hand.world.network.links))
+    hand.world.fault(f"link {name[0]}>{name[1]} cut")
+    hand.cut([name], hand.span())
+
+
+def _bridge(hand: Hand) -> None:
+    """Two sides that meet in one node only."""
+    node = hand.node()
+    others = [each for each in hand.world.nodes if each != node]
+    half = len(others) // 2
+    left, right = others[:half], others[half:]
+    hand.world.fault(f"{left} and {right} meet in this node only", node)
+    hand.cut(
+        [(a, b) for a in left for b in right] + [(b, a) for a in left for b in right], hand.span()
+    )
+
+
+def _halves(hand: Hand) -> None:
+    nodes = list(hand.world.nodes)
+    turn = hand.stream.below(len(nodes))
+    nodes = nodes[turn:] + nodes[:turn]
+    left, right = nodes[: len(nodes) // 2], nodes[len(nodes) // 2 :]
+    hand.world.fault(f"parted: {left} and {right}")
+    hand.cut(
+        [(a, b) for a in left for b in right] + [(b, a) for a in left for b in right], hand.span()
+    )
+
+
+def _ring(hand: Hand) -> None:
+    nodes = hand.world.nodes
+    near = {frozenset(pair) for pair in pairwise((*nodes, nodes[0]))}
+    hand.world.fault("each hears its two neighbours only")
+    far = [name for name in hand.world.network.links if frozenset(name) not in near]
+    hand.cut(far, hand.span())
+
+
+def _swizzle(hand: Hand) -> None:
+    """Links stop one after the other and start again in another order (sim-N6)."""
+    network, stream = hand.world.network, hand.stream
+    names = list(network.links)
+    stopped = [names.pop(stream.below(len(names))) for _ in range(1 + stream.below(len(names)))]
+    hand.world.fault(f"clogged one by one: {stopped}")
+    at = 0
+    for name in stopped:
+        hand.later(at, network.clog, name)
+        at += 1 + stream.below(100) * MS
+    at += hand.span()
+    while stopped:
+        name = stopped.pop(stream.below(len(stopped)))
+        hand.later(at, network.release, name)
+        at += 1 + stream.below(100) * MS
+
+
+def _burst(hand: Hand) -> None:
+    links = hand.world.network.links
+    node = hand.somebody()
+    rate = hand.stream.pick((50_000, 200_000, 500_000))
+    hand.world.fault(f"loses {rate // 10_000} % of its messages", node)
+    for name, link in links.items():
+        if node in name:
+            before = link.loss_ppm
+            link.loss_ppm = max(rate, before)
+            hand.later(hand.span(), setattr, link, "loss_ppm", before)
+
+
+# ---- clients
+
+
+def _cut_clients(hand: Hand) -> None:
+    """Clients do not reach the leader (or anybody); the nodes reach each other."""
+    world = hand.world
+    everybody = hand.stream.below(4) == 1
+    nodes = world.nodes if everybody else (hand.leader(),)
+    paths = [each.path for each in world.clients.connections if each.node in nodes]
+    world.fault(f"clients do not reach {list(nodes)}")
+    for path in paths:
+        path.cut = True
+
+    def mend() -> None:
+        for path in paths:
+            path.cut = False
+        for connection in world.clients.connections:
+            connection.path_mended()
+
+    hand.later(hand.span(), mend)
+
+
+def _reset_clients(hand: Hand) -> None:
+    node = hand.leader()
+    hand.world.fault("drops its clients", node)
+    for connection in tuple(hand.world.clients.connections):
+        if connection.node == node and connection.open:
+            connection.reset("reset")
+
+
+def _lose_answer(hand: Hand) -> None:
+    """The next answers are written and never read (sim-N7: response lost after commit)."""
+    world = hand.world
+
+    def lose(life: Life) -> None:
+        world.fault("answer lost", life.node_id)
+        for connection in tuple(world.clients.connections):
+            if connection.node == life.node_id and connection.open:
+                world.kernel.after(0, connection.reset, "reset")
+
+    trap = world.points.set(Trap("answered", lose, count=1 + hand.stream.below(4)))
+    hand.later(hand.span(), world.points.lift, trap)
+
+
+# ---- disks and clocks
+
+
+def _stall(hand: Hand) -> None:
+    node, span = hand.somebody(), hand.span()
+    hand.world.fault(f"its disk stalls for {span // MS} ms", node)
+    hand.world.disks[node].stalled_until = hand.world.kernel.now + span
+
+
+def _disk_error(hand: Hand) -> None:
+    node = hand.somebody()
+    hand.world.fault("its next sync fails", node)
+    hand.world.disks[node].fail("input/output error")
+    hand.revive(node, 4 * hand.span())
+
+
+def _drift(hand: Hand) -> None:
+    node, world = hand.node(), hand.world
+    ppm = hand.stream.between(-MAX_DRIFT_PPM, MAX_DRIFT_PPM)
+    world.fault(f"its clock drifts by {ppm} ppm", node)
+    world.clocks[node].drift(world.kernel.now, ppm)
+
+
+def _step_wall_clock(hand: Hand) -> None:
+    node = hand.node()
+    offset = hand.stream.between(-HOUR_MS, HOUR_MS)
+    hand.world.fault(f"its wall clock is off by {offset} ms", node)
+    hand.world.clocks[node].wall_offset_ms = offset
+
+
+# ---- what administrators do
+
+
+def _transfer(hand: Hand) -> None:
+    world = hand.world
+    life = world.leader(hand.stream.below(world.config.partitions))
+    if life is None or life.frozen:
+        return
+    to = hand.follower()
+    for seat in life.node.runner.seats.values():
+        if seat.replica.leading and to in seat.replica.core.voters:
+            world.fault(f"hands group {seat.group} to node {to}", life.node_id)
+            life.enter(_transfer_seat, life, seat, to)
+            return
+
+
+def _transfer_seat(life: Life, seat: Seat, to: NodeId) -> None:
+    if seat.replica.core.transfer(to, life.clockwork.now()):
+        life.node.runner.wake(seat)
+
+
+def _delete_records(hand: Hand) -> None:
+    world = hand.world
+    partition = hand.stream.below(world.config.partitions)
+    life = world.leader(partition)
+    if life is None or life.frozen:
+        return
+    seat = world.seats(partition)[life.node_id]
+    state: Any = seat.replica.machine
+    offset = hand.stream.below(state.state.high_watermark + 1)
+    world.fault(f"records of partition {partition} below {offset} deleted", life.node_id)
+    deadline: Micros = life.clockwork.now() + 5_000 * MS
+    ticket = DeleteRecordsTicket(offset, _unheard, deadline)
+    life.enter(life.node.runner.submit, seat, ticket)
+
+
+def _unheard(_: DeleteRecordsTicket) -> None:
+    """Nobody waits for it."""
+
+
+# ---- at protocol points
+
+
+def _die_at(
+    point: str, what: str, fits: Callable[[Any], bool] | None = None
+) -> Callable[[Hand], None]:
+    """Power goes when somebody gets there."""
+
+    def run(hand: Hand) -> None:
+        def die(life: Life) -> None:
+            hand.world.crash(life.node_id, what, power=True)
+            hand.revive(life.node_id, hand.span())
+
+        node = hand.somebody() if hand.stream.below(2) else None
+        trap = hand.world.points.set(Trap(point, die, node, 1 + hand.stream.below(4), fits))
+        hand.later(8 * hand.span(), hand.world.points.lift, trap)
+
+    return run
+
+
+def _win_and_go(hand: Hand) -> None:
+    """A new leader is cut off from its peers when it has written its first entry, then dies."""
+    world = hand.world
+
+    def cut(life: Life) -> None:
+        world.fault("isolated when it had won", life.node_id)
+        span = hand.span()
+        hand.cut([name for name in world.network.links if life.node_id in name], 2 * span)
+        hand.later(
+            span,
+            world.crash,
+            life.node_id,
+            "having won",
+        )
+        hand.revive(life.node_id, 2 * span)
+
+    hand.world.crash(hand.leader())
+    trap = world.points.set(Trap("appended", cut, fits=_opens_a_term))
+    hand.later(8 * hand.span(), world.points.lift, trap)
+    hand.revive(hand.node(), hand.span())
+
+
+def _opens_a_term(writes: Any) -> bool:
+    """A leader's own first entry is among what was written."""
+    return any(entry.kind is EntryKind.EMPTY for write in writes for entry in write.entries)
+
+
+def _holds_records(writes: Any) -> bool:
+    return any(entry.kind is EntryKind.BATCH for write in writes for entry in write.entries)
+
+
+def _acknowledges(message: Any) -> bool:
+    return isinstance(message, AppendReply) and message.success
+
+
+PROGRAMS: tuple[Program, ...] = (
+    Program("kill", "P1", _kill),
+    Program("power", "P1 D2 D3", _power),
+    Program("blackout", "P1 D2", _blackout),
+    Program("crash-loop", "P1 T", _crash_loop, 3),
+    Program("freeze", "P2", _freeze),
+    Program("slow-node", "P3", _slow_node),
+    Program("isolate", "N5", _isolate, 2),
+    Program("deaf", "N5", _deaf, 2),
+    Program("mute", "N5", _mute, 2),
+    Program("one-link", "N5", _one_link, 2),
+    Program("bridge", "N5", _bridge, 3),
+    Program("halves", "N5", _halves, 2),
+    Program("ring", "N5", _ring, 4),
+    Program("swizzle", "N6", _swizzle, 2),
+    Program("burst", "N2", _burst, 2),
+    Program("cut-clients", "N5 N8", _cut_clients),
+    Program("reset-clients", "N7", _reset_clients),
+    Program("lose-answer", "N7 T", _lose_answer),
+    Program("stall", "D1", _stall),
+    Program("disk-error", "D4", _disk_error, 3),
+    Program("drift", "C1 C2", _drift),
+    Program("step-wall-clock", "C1", _step_wall_clock),
+    Program("transfer", "A1", _transfer, 2),
+    Program("delete-records", "A2", _delete_records),
+    Program("die-voted", "T", _die_at("voted", "its vote written"), 2),
+    Program("die-appended", "T D2", _die_at("appended", "records written", _holds_records)),
+    Program("die-synced", "T", _die_at("synced", "a sync that nobody heard of")),
+    Program("die-acknowledging", "T", _die_at("sent", "an acknowledgement sent", _acknowledges), 2),
+    Program("die-answering", "T N7", _die_at("answer", "an answer on its lips")),
+    Program("win-and-go", "T", _win_and_go, 3),
+)
+BY_NAME = {each.name: each for each in PROGRAMS}

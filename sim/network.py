@@ -1,0 +1,184 @@
+"""The network between nodes: datagrams for what may be lost, streams for what may not.
+
+Raft's messages and the beats stand what a network can do: each travels by itself, may be lost, come
+twice (sim-N3) or be overtaken (sim-N4). Controller commands and their answers are calls: they keep
+their order, come once, and only while both ends live the life in which they were sent.
+
+A *link* is one direction between two nodes. What is cut loses what is sent and what is under way
+(sim-N5); what is clogged (sim-N6) keeps it, in order, until it is released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, TypeAlias
+
+from ottla.broker.control_client import ControlRequest, ControlResponse
+from ottla.raft.types import Micros, NodeId
+from ottla.sim.choices import Choices
+from ottla.sim.delays import exponential
+from ottla.sim.kernel import Kernel
+from ottla.sim.settings import RunConfig
+
+Receive: TypeAlias = Callable[[NodeId, Any], None]
+LinkName: TypeAlias = tuple[NodeId, NodeId]
+
+LATE_TIMES = 30
+"""How much longer a message takes that is late (sim-N1: heavy tail)."""
+_CALLS = (ControlRequest, ControlResponse)
+
+
+class Link:
+    """One direction between two nodes."""
+
+    __slots__ = ("cut", "held", "jitter", "least", "loss_ppm", "ordered_until", "stream")
+
+    def __init__(self, choices: Choices, name: LinkName, config: RunConfig):
+        self.stream = choices.stream(f"link {name[0]}>{name[1]}")
+        self.least: Micros = config.rtt_us // 2
+        self.jitter: Micros = config.jitter_us
+        self.loss_ppm = config.loss_ppm
+        self.cut = False
+        self.held: list[Any] | None = None
+        """While clogged: what waits, with its sender's and receiver's lives."""
+        self.ordered_until: Micros = 0
+        """When the last call arrives: no other overtakes it."""
+
+
+class SimNetwork:
+    """See the module's text. `allowed` may veto a message: scripts drop by kind with it."""
+
+    def __init__(self, kernel: Kernel, choices: Choices, config: RunConfig):
+        self._kernel = kernel
+        self._config = config
+        self._receivers: dict[NodeId, Receive] = {}
+        nodes = range(1, config.nodes + 1)
+        self.links: dict[LinkName, Link] = {
+            (a, b): Link(choices, (a, b), config) for a in nodes for b in nodes if a != b
+        }
+        self.quiet = False
+        """Nothing is lost, repeated or late any more: the run settles."""
+        self.filters: list[Callable[[NodeId, NodeId, Any], bool]] = []
+        """Each may say no to a message (sender, receiver, message); it is dropped then."""
+        self.delivered = 0
+        self.dropped = 0
+
+    # ---- for nodes
+
+    def attach(self, node: NodeId, receive: Receive) -> None:
+        """Messages to `node` go to `receive(sender, message)` from now on."""
+        self._receivers[node] = receive
+
+    def detach(self, node: NodeId) -> None:
+        """Nothing reaches `node` any more."""
+        self._receivers.pop(node, None)
+
+    def send(self, sender: NodeId, to: NodeId, message: Any) -> None:
+        """Send; it arrives some time later, once or twice, or never."""
+        if sender == to:
+            self._kernel.after(0, self._arrive_here, to, self._receivers.get(to), message)
+            return
+        link = self.links[sender, to]
+        receive = self._receivers.get(to)
+        if link.cut or receive is None or not self._passes(sender, to, message):
+            self.dropped += 1
+        elif link.held is not None:
+            link.held.append((sender, to, receive, message))
+        elif isinstance(message, _CALLS):
+            self._call(link, sender, to, receive, message)
+        else:
+            self._datagram(link, sender, to, message)
+
+    def _passes(self, sender: NodeId, to: NodeId, message: Any) -> bool:
+        return all(each(sender, to, message) for each in self.filters)
+
+    def _datagram(self, link: Link, sender: NodeId, to: NodeId, message: Any) -> None:
+        stream, config = link.stream, self._config
+        if self.quiet:
+            self._kernel.after(self._span(link), self._arrive, link, sender, to, message)
+            return
+        if stream.chance(link.loss_ppm):
+            self.dropped += 1
+            return
+        span = self._span(link)
+        if stream.chance(config.late_ppm):
+            span *= LATE_TIMES
+        self._kernel.after(span, self._arrive, link, sender, to, message)
+        if stream.chance(config.twice_ppm):
+            self._kernel.after(self._span(link), self._arrive, link, sender, to, message)
+
+    def _span(self, link: Link) -> Micros:
+        return link.least + exponential(link.stream, link.jitter)
+
+    def _call(self, link: Link, sender: NodeId, to: NodeId, receive: Receive, message: Any) -> None:
+        at = max(link.ordered_until, self._kernel.now + self._span(link))
+        link.ordered_until = at
+        origin = self._receivers.get(sender)
+        self._kernel.at(at, self._arrive_call, link, sender, to, (origin, receive), message)
+
+    # ---- arriving
+
+    def _arrive(self, link: Link, sender: NodeId, to: NodeId, message: Any) -> None:
+        receive = self._receivers.get(to)
+        if link.cut or receive is None:
+            self.dropped += 1
+            return
+        self.delivered += 1
+        receive(sender, message)
+
+    def _arrive_call(
+        self,
+        link: Link,
+        sender: NodeId,
+        to: NodeId,
+        ends: tuple[Receive | None, Receive],
+        message: Any,
+    ) -> None:
+        origin, receive = ends
+        if (
+            link.cut
+            or self._receivers.get(to) is not receive
+            or self._receivers.get(sender) is not origin
+        ):
+            self.dropped += 1
+            return
+        self.delivered += 1
+        receive(sender, message)
+
+    def _arrive_here(self, to: NodeId, receive: Receive | None, message: Any) -> None:
+        if receive is not None and self._receivers.get(to) is receive:
+            receive(to, message)
+
+    # ---- for the nemesis
+
+    def cut(self, links: Iterable[LinkName]) -> None:
+        """Lose everything on these links until `mend`."""
+        for name in links:
+            self.links[name].cut = True
+
+    def mend(self, nodes: Collection[NodeId]) -> None:
+        """No link between these nodes is cut or clogged any more."""
+        for name in self.links:
+            if name[0] in nodes and name[1] in nodes:
+                self.links[name].cut = False
+                self.release(name)
+
+    def clog(self, name: LinkName) -> None:
+        """Keep everything on this link until `release`."""
+        link = self.links[name]
+        if link.held is None:
+            link.held = []
+
+    def release(self, name: LinkName) -> None:
+        """Let what was kept go on, in order, before anything newer."""
+        link = self.links[name]
+        held, link.held = link.held, None
+        for sender, to, receive, message in held or ():
+            if self._receivers.get(to) is receive:
+                self.send(sender, to, message)
+            else:
+                self.dropped += 1
+
+    def isolate(self, node: NodeId) -> None:
+        """Cut a node off from all others, both ways."""
+        self.cut(name for name in self.links if node in name)

@@ -1,0 +1,236 @@
+"""The observer: turns what nodes do at their seams into rows of the history.
+
+It looks from outside: at what a store was given and when that became durable, at roles and commit
+indexes after a turn. Nothing in the broker knows that it is watched, and nothing here decides.
+
+For each node and group it keeps a `LogView`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ottla.broker.controller import CONTROLLER_GROUP
+from ottla.broker.partition import Partition
+from ottla.broker.seat import Seat
+from ottla.log.record_batch import SEQUENCE_MASK
+from ottla.log.records import records_of
+from ottla.log.types import RecordBatch
+from ottla.raft.messages import RequestVote, VoteReply
+from ottla.raft.quorum import majority
+from ottla.raft.roles import Role
+from ottla.raft.types import GroupId, LogIndex, NodeId, Term
+from ottla.sim.log_view import LogView, Seen
+from ottla.sim.log_watch import LogWatch
+
+if TYPE_CHECKING:
+    from ottla.sim.history import History
+    from ottla.sim.life import Life
+    from ottla.sim.world import World
+
+CONTROLLER_PARTITION = -1
+
+
+class Observer:
+    """All views, and the rows that come of watching them."""
+
+    def __init__(self, history: History):
+        self.history = history
+        self.partitions = {CONTROLLER_GROUP: CONTROLLER_PARTITION}
+        """Number of the partition by group, as the controller placed them."""
+        self.views: dict[tuple[NodeId, GroupId], LogView] = {}
+        self._chains: dict[tuple[GroupId, LogIndex, Term], Seen] = {}
+
+    def view(self, node: NodeId, group: GroupId) -> LogView:
+        """What stands in that log."""
+        found = self.views.get((node, group))
+        if found is None:
+            found = self.views[node, group] = LogView()
+        return found
+
+    def logs_of(self, life: Life) -> LogWatch:
+        """Who watches the store of that life."""
+        return LogWatch(self, life)
+
+    def seen_at(self, group: GroupId, index: LogIndex, term: Term) -> Seen:
+        """The entry that anybody wrote there in that term."""
+        return self._chains[group, index, term]
+
+    def remember(self, group: GroupId, index: LogIndex, seen: Seen) -> None:
+        """Keep what `seen_at` is asked for."""
+        self._chains.setdefault((group, index, seen.term), seen)
+
+    def knows(self, life: Life, group: GroupId) -> bool:
+        """Whether the group is one of the topic's partitions, or the controller's."""
+        if group not in self.partitions:
+            placed = life.node.controller_machine.partition_of(group)
+            if placed is None:
+                return False
+            self.partitions[group] = placed[1].partition
+        return True
+
+    # ---- a life's own events
+
+    def started(self, life: Life) -> None:
+        """A life begins: its views are what its disk still holds."""
+        node = life.node_id
+        kept = {each.group: each for each in life.store.groups()}
+        for (owner, group), view in self.views.items():
+            if owner == node:
+                stored = kept.get(group)
+                view.cut((stored.last_index if stored else 0) + 1)
+                view.commit = view.applied = 0 if stored is None else stored.first_index - 1
+                view.led = 0
+                if stored is not None:
+                    view.term, view.vote = stored.hard_state.term, stored.hard_state.vote
+        for group, stored in kept.items():
+            self.history.add(
+                "start",
+                node=node,
+                inc=life.inc,
+                partition=self.partitions[group],
+                term=stored.hard_state.term,
+                log_index=stored.last_index,
+            )
+
+    def crashed(self, life: Life, code: str, lost: int) -> None:
+        """A life ended; what its disk still holds is told by log."""
+        images = life.world.disks[life.node_id].medium.images
+        for group, image in sorted(images.items()):
+            view = self.view(life.node_id, group)
+            self.history.add(
+                "crash",
+                node=life.node_id,
+                inc=life.inc,
+                partition=self.partitions[group],
+                log_index=image.last_index,
+                off=view.at(min(image.last_index, view.last)).next_off,
+                code=code,
+                aux=lost,
+            )
+
+    def role_changed(self, life: Life, seat: Seat) -> None:
+        """A replica has another role, term or leader: say when it ceased to lead."""
+        view = self.view(life.node_id, seat.group)
+        soft = seat.soft
+        if view.led and soft.role is not Role.LEADER:
+            self.history.add(
+                "stepdown",
+                node=life.node_id,
+                inc=life.inc,
+                partition=self.partitions[seat.group],
+                term=view.led,
+                code=soft.role.name.lower(),
+            )
+            view.led = 0
+
+    def moved(self, life: Life, seat: Seat) -> None:
+        """A replica has applied something: commit, apply and state rows."""
+        group, replica = seat.group, seat.replica
+        view, core, machine = self.view(life.node_id, group), replica.core, replica.machine
+        partition = machine if isinstance(machine, Partition) else None
+        add, number, node, inc = self.history.add, self.partitions[group], life.node_id, life.inc
+        if core.commit > view.commit:
+            view.commit = core.commit
+            add(
+                "commit",
+                node=node,
+                inc=inc,
+                partition=number,
+                term=core.term,
+                log_index=core.commit,
+                hw=None if partition is None else partition.state.high_watermark,
+                aux=int(core.role is Role.LEADER),
+                quorum=majority(len(core.voters)),
+            )
+        for index in range(max(view.applied, view.first - 1) + 1, replica.applied + 1):
+            self.entry_row("apply", life, group, index, None)
+            for pid in view.at(index).expires:
+                add("expire", node=node, inc=inc, partition=number, log_index=index, pid=pid)
+        view.applied = replica.applied
+        if partition is not None and partition.table.applied_index <= replica.applied:
+            add(
+                "state",
+                node=node,
+                inc=inc,
+                partition=number,
+                log_index=replica.applied,
+                state_hash=partition.table.digest() >> 1,
+            )
+
+    def said(self, life: Life, message: object) -> None:
+        """A message leaves a node: a vote that it carries can be counted from here on."""
+        if isinstance(message, VoteReply):
+            candidate = message.to if message.granted and not message.pre else None
+        elif isinstance(message, RequestVote):
+            candidate = None if message.pre else message.sender
+        else:
+            return
+        if candidate is not None and self.knows(life, message.group):
+            self.history.add(
+                "vote",
+                node=life.node_id,
+                inc=life.inc,
+                partition=self.partitions[message.group],
+                term=message.term,
+                cand=candidate,
+                aux=1,
+            )
+
+    def final(self, world: World) -> None:
+        """What stands in every log at the end, record by record."""
+        for (node, group), view in sorted(self.views.items()):
+            partition = self.partitions[group]
+            if partition >= 0 and node in world.lives:
+                for columns, index in _records(world.lives[node], group, view):
+                    committed = int(index <= view.commit)
+                    self.history.add(
+                        "final", node=node, partition=partition, aux=committed, **columns
+                    )
+
+    def entry_row(
+        self, kind: str, life: Life, group: GroupId, index: LogIndex, aux: int | None
+    ) -> None:
+        """A row about one entry, *append* or *apply*."""
+        seen = self.view(life.node_id, group).at(index)
+        self.history.add(
+            kind,
+            node=life.node_id,
+            inc=life.inc,
+            partition=self.partitions[group],
+            term=seen.term,
+            log_index=index,
+            off=seen.off,
+            pid=seen.pid,
+            epoch=seen.epoch,
+            seq=seen.seq,
+            seq_last=seen.seq_last,
+            chain=seen.chain,
+            aux=aux,
+        )
+
+
+def _records(
+    life: Life, group: GroupId, view: LogView
+) -> Iterator[tuple[dict[str, int | None], LogIndex]]:
+    """Every record of a log, with the index of its entry."""
+    for entry in life.store.scan(group):
+        batch = entry.payload
+        if not isinstance(batch, RecordBatch):
+            continue
+        seen = view.at(entry.index)
+        for delta, record in enumerate(records_of(batch)):
+            seq = None if seen.seq is None else (seen.seq + delta) & SEQUENCE_MASK
+            yield (
+                {
+                    "term": entry.term,
+                    "off": record.offset,
+                    "pid": seen.pid,
+                    "epoch": seen.epoch,
+                    "seq": seq,
+                    "value": int.from_bytes((record.value or b"")[:8], "big"),
+                    "chain": seen.chain,
+                },
+                entry.index,
+            )

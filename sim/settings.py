@@ -1,0 +1,199 @@
+"""What a run is: one flat, frozen value, read from TOML or drawn by the swarm.
+
+Spans end in `_us` or `_ms`, sizes in `_bytes`, rates per million in `_ppm`. Everything is a whole
+number, a word or a truth, so that a configuration has one spelling and one `name` (a hash), and a
+run is (seed, configuration, commit).
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import asdict, dataclass, fields, replace
+from hashlib import blake2b
+from typing import Any
+
+import msgpack
+
+from ottla.broker.config import ClusterConfig, FlushPolicy
+from ottla.broker.errors import ConfigError
+from ottla.idempotency.errors import UnknownProfileError
+from ottla.idempotency.profiles import profile_named
+
+MAX_NODES = 7
+CLIENT_MODELS = ("java", "librdkafka")
+_WORDS = {
+    "client_model": (*CLIENT_MODELS, "both"),
+    "flush": tuple(each.value for each in FlushPolicy),
+}
+_RANGES = {
+    "nodes": (1, MAX_NODES),
+    "replicas": (1, MAX_NODES),
+    "partitions": (1, 1000),
+    "acks": (-1, 1),
+    "in_flight": (1, 1000),
+    "batch_records": (1, 10_000),
+    "record_bytes": (8, 1 << 20),
+    "producers": (0, 1000),
+    "consumers": (0, 1000),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunConfig:
+    """Settings of one run. Raises `ConfigError` on nonsense, naming the setting."""
+
+    # The cluster
+    nodes: int = 3
+    replicas: int = 3
+    """Of each partition; never more than there are nodes."""
+    partitions: int = 1
+    profile: str = "reference"
+    min_insync: int = 1
+    election_timeout_ms: int = 500
+    heartbeat_ms: int = 50
+    replica_lag_ms: int = 10_000
+    leader_queue_bytes: int = 32 << 20
+    max_producers: int = 1000
+    producer_expiry_ms: int = 86_400_000
+    flush: str = "each-turn"
+    flush_interval_ms: int = 100
+    sync_stall_ms: int = 2_000
+    connection_requests: int = 64
+    """Requests of one connection under way on a node; 1 is Kafka's way."""
+
+    # What it runs on
+    rtt_us: int = 400
+    """Between two nodes, there and back, at best."""
+    jitter_us: int = 200
+    """Mean of what comes on top, exponentially, each way."""
+    client_rtt_us: int = 400
+    client_jitter_us: int = 200
+    sync_us: int = 300
+    """What a sync of a disk takes at least."""
+    sync_jitter_us: int = 200
+    turn_us: int = 20
+    """What a node needs until it takes its next turn: what arrives meanwhile shares it."""
+
+    # What clients do
+    load_ms: int = 20_000
+    """Over how long records are handed out; faults end then."""
+    records: int = 360
+    """Of all producers together."""
+    producers: int = 2
+    consumers: int = 1
+    client_model: str = "both"
+    """java, librdkafka, or both in turn."""
+    idempotent: bool = True
+    acks: int = -1
+    in_flight: int = 5
+    """Produce requests of one producer under way to one node."""
+    batch_records: int = 4
+    """At most so many in a batch."""
+    record_bytes: int = 16
+    request_timeout_ms: int = 1_500
+    delivery_timeout_ms: int = 30_000
+    retry_backoff_ms: int = 50
+    metadata_max_age_ms: int = 5_000
+
+    # What goes wrong
+    loss_ppm: int = 0
+    """Messages between nodes that never arrive."""
+    twice_ppm: int = 0
+    """Messages between nodes that arrive twice."""
+    late_ppm: int = 0
+    """Messages between nodes that take thirty times as long, and are overtaken."""
+    reset_ppm: int = 0
+    """Requests or answers of clients with which the connection breaks."""
+    restart_ppm: int = 0
+    """Bursts after which a producer is replaced by one with a new id."""
+    slow_sync_ppm: int = 0
+    """Syncs that take a hundred times as long."""
+    fault_every_ms: int = 0
+    """Mean time between two programs of the nemesis; 0 for none."""
+    faults: str = ""
+    """Which programs of the nemesis take part, separated by spaces; empty for all."""
+
+    # How it ends
+    settle_ms: int = 60_000
+    """How long everything may take to come to rest once nothing goes wrong any more."""
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, int) and value < 0 and item.name != "acks":
+                raise ConfigError(f"{item.name} is {value}; it must not be negative")
+            if isinstance(value, str) and value not in _WORDS.get(item.name, (value,)):
+                raise ConfigError(
+                    f"{item.name} is {value!r}; one of {', '.join(_WORDS[item.name])}"
+                )
+            low, high = _RANGES.get(item.name, (value, value))
+            if not low <= value <= high:
+                raise ConfigError(f"{item.name} is {value}; {low} to {high} are possible")
+        if self.replicas > self.nodes:
+            raise ConfigError(f"replicas is {self.replicas}, but there are {self.nodes} nodes")
+        try:
+            profile_named(self.profile)
+        except UnknownProfileError as error:
+            raise ConfigError(f"profile: {error}") from None
+        self.cluster_config()
+
+    @property
+    def name(self) -> str:
+        """Sixteen letters that stand for these settings."""
+        told = msgpack.packb(sorted(asdict(self).items()))
+        return blake2b(told, digest_size=8).hexdigest()
+
+    def cluster_config(self) -> ClusterConfig:
+        """What the nodes are told."""
+        return ClusterConfig(
+            election_timeout_ms=self.election_timeout_ms,
+            heartbeat_ms=self.heartbeat_ms,
+            min_insync_replicas=self.min_insync,
+            replica_lag_ms=self.replica_lag_ms,
+            leader_queue_bytes=self.leader_queue_bytes,
+            max_producers=self.max_producers,
+            producer_expiry_ms=self.producer_expiry_ms,
+            flush=FlushPolicy(self.flush),
+            flush_interval_ms=self.flush_interval_ms,
+            sync_stall_ms=self.sync_stall_ms,
+            max_inflight_requests=self.connection_requests,
+            profile=self.profile,
+        )
+
+    def with_(self, **changes: Any) -> RunConfig:
+        """The same with some settings changed. Raises `ConfigError`."""
+        known = {item.name: type(getattr(self, item.name)) for item in fields(self)}
+        for name, value in changes.items():
+            if name not in known:
+                raise ConfigError(f"no such setting: {name}")
+            if type(value) is not known[name]:
+                raise ConfigError(f"{name} is {value!r}; {known[name].__name__} is expected")
+        return replace(self, **changes)
+
+    def told(self) -> str:
+        """Every setting that is not at its default, as TOML."""
+        default = RunConfig()
+        lines = [
+            f"{item.name} = {_toml(getattr(self, item.name))}"
+            for item in fields(self)
+            if getattr(self, item.name) != getattr(default, item.name)
+        ]
+        return "\n".join(lines)
+
+
+def from_toml(text: str) -> RunConfig:
+    """Settings written down by a person. Raises `ConfigError`."""
+    try:
+        told = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"not TOML: {error}") from None
+    for name, value in told.items():
+        if not isinstance(value, int | str | bool):
+            raise ConfigError(f"{name} is {value!r}; a whole number, a word or a truth is expected")
+    return RunConfig().with_(**told)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f'"{value}"' if isinstance(value, str) else str(value)

@@ -1,0 +1,69 @@
+"""The swarm: every seed draws its own configuration.
+
+Averages hide bugs: a run with every fault at its middle rate never has a long quiet, a full queue
+or a disk slower than an election. So each setting is drawn by itself, often from its edges, and
+many are left at their plain value. What the caller sets stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+
+from ottla.sim.choices import Choices
+from ottla.sim.settings import RunConfig
+
+TABLE: Mapping[str, Sequence[int | str | bool]] = {
+    "nodes": (3, 3, 3, 5),
+    "partitions": (1, 1, 1, 2, 3),
+    "min_insync": (1, 1, 2),
+    "election_timeout_ms": (500, 500, 200, 1000),
+    "replica_lag_ms": (10_000, 10_000, 1_000),
+    "leader_queue_bytes": (32 << 20, 32 << 20, 2_000),
+    "max_producers": (1000, 1000, 1000, 2),
+    "connection_requests": (64, 64, 1, 5),
+    "rtt_us": (400, 400, 2_000, 20_000, 100_000),
+    "jitter_us": (200, 200, 2_000, 20_000),
+    "client_rtt_us": (400, 400, 2_000, 50_000),
+    "client_jitter_us": (200, 200, 5_000),
+    "sync_us": (300, 300, 0, 5_000, 30_000),
+    "sync_jitter_us": (200, 200, 5_000),
+    "turn_us": (20, 20, 200, 2_000),
+    "producers": (2, 1, 2, 3),
+    "in_flight": (5, 5, 1, 2, 8),
+    "batch_records": (4, 1, 4, 16),
+    "request_timeout_ms": (1_500, 1_500, 400, 5_000),
+    "delivery_timeout_ms": (30_000, 30_000, 3_000),
+    "retry_backoff_ms": (50, 50, 5),
+    "loss_ppm": (0, 0, 10_000, 100_000),
+    "twice_ppm": (0, 0, 10_000, 100_000),
+    "late_ppm": (0, 0, 10_000, 100_000),
+    "reset_ppm": (0, 0, 2_000, 20_000),
+    "slow_sync_ppm": (0, 0, 10_000),
+    "fault_every_ms": (1_000, 500, 2_000, 5_000),
+}
+"""What each setting is drawn from; the first is the plain one."""
+
+
+def draw(choices: Choices, base: RunConfig) -> RunConfig:
+    """A configuration of its own. What `base` says other than the default stays as it is."""
+    stream, default = choices.stream("swarm"), RunConfig()
+    drawn: dict[str, int | str | bool] = {}
+    for item in fields(RunConfig):
+        if item.name in TABLE:
+            value = stream.pick(TABLE[item.name])
+            if getattr(base, item.name) == getattr(default, item.name):
+                drawn[item.name] = value
+    drawn["heartbeat_ms"] = max(1, int(drawn.get("election_timeout_ms", 500)) // 10)
+    drawn.setdefault("replicas", min(3, base.replicas))
+    return base.with_(**_possible(base, drawn))
+
+
+def _possible(base: RunConfig, drawn: dict[str, int | str | bool]) -> dict[str, int | str | bool]:
+    """Settings that contradict each other are made to fit: a round trip must be well within an
+    election timeout, or nobody is ever elected, which is no finding."""
+    election_us = int(drawn.get("election_timeout_ms", base.election_timeout_ms)) * 1_000
+    slow = election_us // 10
+    for name in ("rtt_us", "jitter_us", "sync_us"):
+        drawn[name] = min(int(drawn.get(name, getattr(base, name))), slow)
+    return drawn

@@ -1,0 +1,221 @@
+"""Connections of clients, modelled as TCP: in order, each thing once, or the connection is gone.
+
+A `Connection` joins a client to one life of a node. Nothing on it is lost, repeated or overtaken by
+itself (sim-N3): what a bad path does is take time, and what a cut path does is keep everything back
+until it is mended or one side gives up. It ends by a reset (either side, or the network, sim-N7),
+which may happen before or after a request was read, or an answer written; when a machine loses its
+power nobody says so, and the client waits until its own patience ends (half-open).
+
+Stop-and-go of the receiving window is in the listener: a node that does not read holds requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ottla.raft.types import Micros, NodeId
+from ottla.sim.choices import Choices
+from ottla.sim.delays import exponential
+from ottla.sim.kernel import Kernel
+from ottla.sim.settings import RunConfig
+
+if TYPE_CHECKING:
+    from ottla.sim.serving import ServedConnection
+
+
+class Path:
+    """The way between one client and one node, both directions."""
+
+    __slots__ = ("cut", "stream")
+
+    def __init__(self, choices: Choices, client: int, node: NodeId):
+        self.stream = choices.stream(f"path {client}-{node}")
+        self.cut = False
+        """Nothing gets through; what is under way waits (sim-N5: client and leader only)."""
+
+
+class Connection:
+    """The client's end. `on_answer(answer)` in order; `on_closed(why)` once, unless the client
+    closes it itself."""
+
+    __slots__ = (
+        "_answers_until",
+        "_requests_until",
+        "_waiting",
+        "client",
+        "network",
+        "node",
+        "on_answer",
+        "on_closed",
+        "open",
+        "path",
+        "served",
+    )
+
+    def __init__(
+        self,
+        network: ClientNetwork,
+        client: int,
+        node: NodeId,
+        on_answer: Callable[[Any], None],
+        on_closed: Callable[[str], None],
+    ):
+        self.network = network
+        self.client = client
+        self.node = node
+        self.path = network.path(client, node)
+        self.on_answer = on_answer
+        self.on_closed = on_closed
+        self.open = True
+        self.served: ServedConnection | None = None
+        self._requests_until: Micros = 0
+        self._answers_until: Micros = 0
+        self._waiting: list[tuple[Callable[..., None], Any]] = []
+        """What a cut path keeps back."""
+
+    # ---- the client
+
+    def dial(self, reach: Callable[[Connection], None]) -> None:
+        """Have `reach` called when the node hears of it; requests arrive behind that."""
+        self._requests_until = self._later(0, reach, self)
+
+    def send(self, request: Any) -> None:
+        """Send a request."""
+        if not self.open:
+            return
+        if self._breaks():
+            # The request may have been read by then, or not.
+            if self.path.stream.below(2):
+                self._requests_until = self._later(self._requests_until, self._reach, request)
+            self.network.kernel.after(self.network.span(self.path), self.reset, "reset")
+            return
+        self._requests_until = self._later(self._requests_until, self._reach, request)
+
+    def close(self) -> None:
+        """The client closes; it hears nothing more. What is under way may still arrive."""
+        if self.open:
+            self.open = False
+            self._requests_until = self._later(self._requests_until, self._hang_up, None)
+
+    # ---- the node
+
+    def answer(self, answer: Any) -> None:
+        """The node writes an answer."""
+        if not self.open:
+            return
+        if self._breaks():
+            self.reset("reset")  # written, and never delivered (sim-N7: response lost)
+            return
+        self._answers_until = self._later(self._answers_until, self._deliver, answer)
+
+    def finish(self, why: str) -> None:
+        """The node closes, when what it wrote has been read."""
+        self._answers_until = self._later(self._answers_until, self.reset, why)
+
+    # ---- the network
+
+    def reset(self, why: str) -> None:
+        """The connection is gone for both; what is under way is gone too."""
+        served, self.served = self.served, None
+        if served is not None:
+            served.lost()
+        self._waiting.clear()
+        if self.open:
+            self.open = False
+            self.on_closed(why)
+
+    def path_mended(self) -> None:
+        """What waited goes on."""
+        waiting, self._waiting = self._waiting, []
+        for call, argument in waiting:
+            call(argument)
+
+    def _breaks(self) -> bool:
+        network = self.network
+        return not network.quiet and self.path.stream.chance(network.config.reset_ppm)
+
+    def _later(self, until: Micros, call: Callable[[Any], None], argument: Any) -> Micros:
+        at = max(until, self.network.kernel.now + self.network.span(self.path))
+        self.network.kernel.at(at, self._arrive, call, argument)
+        return at
+
+    def _arrive(self, call: Callable[[Any], None], argument: Any) -> None:
+        if self.path.cut or self._waiting:
+            self._waiting.append((call, argument))
+        else:
+            call(argument)
+
+    def _reach(self, request: Any) -> None:
+        """A request arrives at the node."""
+        if self.served is not None:
+            self.served.arrived(request)
+
+    def _hang_up(self, _: None) -> None:
+        """The node learns that the client is gone."""
+        served, self.served = self.served, None
+        if served is not None:
+            served.lost()
+
+    def _deliver(self, answer: Any) -> None:
+        if self.open:
+            self.on_answer(answer)
+
+
+class ClientNetwork:
+    """All connections of all clients. `serve(connection)` gives it to the node's present life, or
+    says that nobody listens (None)."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        choices: Choices,
+        config: RunConfig,
+        serve: Callable[[Connection], ServedConnection | None],
+    ):
+        self.kernel = kernel
+        self.config = config
+        self.quiet = False
+        """No connection breaks by itself any more."""
+        self.connections: list[Connection] = []
+        self._choices = choices
+        self._serve = serve
+        self._paths: dict[tuple[int, NodeId], Path] = {}
+
+    def path(self, client: int, node: NodeId) -> Path:
+        """The way between the two."""
+        found = self._paths.get((client, node))
+        if found is None:
+            found = self._paths[client, node] = Path(self._choices, client, node)
+        return found
+
+    def span(self, path: Path) -> Micros:
+        """How long something takes on a path, one way."""
+        config = self.config
+        return config.client_rtt_us // 2 + exponential(path.stream, config.client_jitter_us)
+
+    def connect(
+        self,
+        client: int,
+        node: NodeId,
+        on_answer: Callable[[Any], None],
+        on_closed: Callable[[str], None],
+    ) -> Connection:
+        """Connect; a node that is down refuses, which is heard one round trip later."""
+        connection = Connection(self, client, node, on_answer, on_closed)
+        self.connections = [each for each in self.connections if each.open]
+        self.connections.append(connection)
+        connection.dial(self._reach)
+        return connection
+
+    def _reach(self, connection: Connection) -> None:
+        connection.served = self._serve(connection)
+        if connection.served is None:
+            self.kernel.after(self.span(connection.path), connection.reset, "refused")
+
+    def mend(self) -> None:
+        """No path is cut any more."""
+        for path in self._paths.values():
+            path.cut = False
+        for connection in self.connections:
+            connection.path_mended()

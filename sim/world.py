@@ -1,0 +1,241 @@
+"""The world of a run: nodes on their disks, links and clocks, and what may be done to them.
+
+Everything a nemesis, a script or a scenario does goes through a method of `World`, leaves a `fault`
+row, and can be replayed. What is outside the fault budget of Raft (a disk that forgets what it
+synced, an old disk, an id given out twice) marks the run as *weakened* and says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from ottla.broker.counters import Counters
+from ottla.broker.errors import ErrorCode
+from ottla.broker.host import Host
+from ottla.broker.partition import Partition
+from ottla.broker.seat import Seat
+from ottla.broker.topic import Topic
+from ottla.log.errors import CorruptLogError, StoreError
+from ottla.raft.types import Micros, NodeId
+from ottla.sim.choices import Choices
+from ottla.sim.clocks import NodeClock
+from ottla.sim.disks import SimDisk
+from ottla.sim.history import History
+from ottla.sim.kernel import Kernel
+from ottla.sim.life import Life
+from ottla.sim.network import SimNetwork
+from ottla.sim.observer import Observer
+from ottla.sim.points import Points
+from ottla.sim.serving import TOPIC, ServedConnection, SimListener
+from ottla.sim.settings import RunConfig
+from ottla.sim.tcp import ClientNetwork, Connection
+
+SECOND: Micros = 1_000_000
+BOOT: Micros = 60 * SECOND
+"""Within this an undisturbed cluster has a controller and its topic."""
+STEP: Micros = 1_000
+
+
+class BrokerBug(Exception):  # noqa: N818 - it names what it is
+    """An invariant of the broker itself does not hold: the run ends here."""
+
+
+class World:
+    """See the module's text. Nodes are numbered from 1."""
+
+    def __init__(self, config: RunConfig, choices: Choices):
+        self.config = config
+        self.cluster_config = config.cluster_config()
+        self.choices = choices
+        self.kernel = Kernel()
+        self.history = History(lambda: self.kernel.now)
+        self.observer = Observer(self.history)
+        self.points = Points()
+        self.counters = Counters()
+        self.nodes: tuple[NodeId, ...] = tuple(range(1, config.nodes + 1))
+        self.addresses = {node: ("node", node) for node in self.nodes}
+        self.clocks = {node: NodeClock(node * 1_000 * SECOND) for node in self.nodes}
+        self.disks = {node: SimDisk(node, self.kernel, choices, config) for node in self.nodes}
+        self.network = SimNetwork(self.kernel, choices, config)
+        self.clients = ClientNetwork(self.kernel, choices, config, self._serve)
+        self.lives: dict[NodeId, Life] = {}
+        """The nodes that are not dead; frozen ones included."""
+        self.weakened: list[str] = []
+        """Why nothing can be asked of this run any more that Raft needs its disks for."""
+        self._incs = dict.fromkeys(self.nodes, 0)
+
+    # ---- beginning
+
+    def boot(self) -> None:
+        """Start all nodes, create the topic, wait until every partition has a leader."""
+        self.quiet(now=True)
+        for node in self.nodes:
+            self.start(node)
+        self.until(self._has_controller, BOOT, "a controller")
+        topic = Topic(TOPIC, self.config.partitions, self.config.replicas)
+        created: list[ErrorCode] = []
+        first = self.lives[1].node
+        command = topic.command(len(self.nodes), self.config.replicas)
+        first.control(command, lambda error, _: created.append(error), first.now() + BOOT)
+        self.until(lambda: bool(created), BOOT, "the topic")
+        assert created == [ErrorCode.NONE], f"the topic was refused: {created}"
+        self.until(self.all_lead, BOOT, "leaders")
+        self.quiet(now=False)
+        self.history.add("phase", code="load")
+
+    def quiet(self, *, now: bool) -> None:
+        """Nothing goes wrong by itself any more, or again."""
+        self.network.quiet = self.clients.quiet = now
+        for disk in self.disks.values():
+            disk.quiet = now
+
+    def _has_controller(self) -> bool:
+        return any(each.node.controller_machine.synced for each in self.lives.values())
+
+    def all_lead(self) -> bool:
+        """Whether every partition has a leader that serves."""
+        return all(self.leader(each) is not None for each in range(self.config.partitions))
+
+    # ---- looking
+
+    def seats(self, partition: int) -> dict[NodeId, Seat]:
+        """The replicas of a partition on the nodes that are not dead."""
+        found: dict[NodeId, Seat] = {}
+        for node, life in self.lives.items():
+            replica = life.node.replica(TOPIC, partition)
+            if isinstance(replica, Seat):
+                found[node] = replica
+        return found
+
+    def leader(self, partition: int = 0) -> Life | None:
+        """Who leads a partition in the latest term and serves; frozen nodes count."""
+        best: tuple[int, NodeId] | None = None
+        for node, seat in self.seats(partition).items():
+            machine = seat.replica.machine
+            if isinstance(machine, Partition) and machine.state.synced:
+                term = machine.state.term
+                if best is None or term > best[0]:
+                    best = (term, node)
+        return None if best is None else self.lives[best[1]]
+
+    def until(self, condition: Callable[[], bool], within: Micros, what: str) -> None:
+        """Run until `condition` holds. Raises `BrokerBug` when it does not within that span."""
+        end = self.kernel.now + within
+        while not condition():
+            if self.kernel.now >= end:
+                raise BrokerBug(f"{what}: not within {within // 1000} ms")
+            self.kernel.run(self.kernel.now + STEP)
+
+    # ---- lives
+
+    def start(self, node: NodeId) -> bool:
+        """A new life on the node's disk. False: its disk is damaged, it refuses to start."""
+        assert node not in self.lives, f"node {node} lives"
+        self._incs[node] += 1
+        try:
+            life = Life(self, node, self._incs[node])
+        except CorruptLogError as error:
+            self.history.add("fault", node=node, code=f"refuses to start: {error}")
+            return False
+        self.lives[node] = life
+        self.observer.started(life)
+        life.node.on_event = lambda _, seat: self.observer.role_changed(life, seat)
+        told = life.node.runner.on_applied
+
+        def applied(seat: Seat) -> None:
+            if self.observer.knows(life, seat.group):
+                self.observer.moved(life, seat)
+            told(seat)
+
+        life.node.runner.on_applied = applied
+        life.node.server.pause()
+        life.enter(life.node.join)
+        return True
+
+    def listener(self, life: Life, host: Host) -> SimListener:
+        """What a node is given to listen with."""
+        return SimListener(life, host)
+
+    def _serve(self, connection: Connection) -> ServedConnection | None:
+        life = self.lives.get(connection.node)
+        if life is None:
+            return None
+        listener = life.node.server
+        assert isinstance(listener, SimListener), "made by `listener`"
+        return listener.accept(connection)
+
+    def crash(self, node: NodeId, where: str = "", *, power: bool = False) -> None:
+        """The process dies at once; with `power` its machine does, and what is unsynced may go.
+
+        Without power its clients are told by its operating system; with it nobody tells them.
+        """
+        life = self.lives.pop(node, None)
+        if life is None:
+            return
+        life.alive = False
+        self.network.detach(node)
+        lost = self.disks[node].crash(all_kept=not power)
+        what = "power lost" if power else "killed"
+        self.history.add("fault", node=node, code=f"{what}{' at ' + where if where else ''}")
+        self.observer.crashed(life, where or what, lost)
+        self._drop_clients(life, told=not power)
+
+    def _drop_clients(self, life: Life, *, told: bool) -> None:
+        for connection in self.clients.connections:
+            served = connection.served
+            if served is not None and served.life is life:
+                connection.served = None
+                if told:
+                    span = self.clients.span(connection.path)
+                    self.kernel.after(span, connection.reset, "reset")
+
+    def node_failed(self, life: Life, error: Exception) -> None:
+        """A node stopped itself. Raises `BrokerBug` unless its disk is to blame."""
+        if not isinstance(error, StoreError):
+            raise BrokerBug(f"node {life.node_id}: {type(error).__name__}: {error}") from error
+        self.lives.pop(life.node_id, None)
+        self.network.detach(life.node_id)
+        lost = self.disks[life.node_id].crash()
+        self.history.add("fault", node=life.node_id, code=f"stopped: {error}")
+        self.observer.crashed(life, "disk", lost)
+        self._drop_clients(life, told=True)
+
+    def freeze(self, node: NodeId) -> None:
+        """Stop the process, as by SIGSTOP."""
+        life = self.lives.get(node)
+        if life is not None and not life.frozen:
+            self.history.add("pause", node=node, inc=life.inc)
+            life.freeze()
+
+    def thaw(self, node: NodeId) -> None:
+        """Let it go on."""
+        life = self.lives.get(node)
+        if life is not None and life.frozen:
+            self.history.add("resume", node=node, inc=life.inc)
+            life.thaw()
+
+    def fault(self, code: str, node: NodeId | None = None, **columns: Any) -> None:
+        """Say in the history what was done on purpose."""
+        self.history.add("fault", node=node, code=code, **columns)
+
+    # ---- the end of all faults
+
+    def heal(self, core: Collection[NodeId]) -> None:
+        """What these nodes are and have between them works again, and clients reach everybody.
+
+        Nothing new goes wrong anywhere. What else is broken stays as it is, for good or until it
+        is healed too: a dead node stays dead, a link that is cut stays cut.
+        """
+        self.points.clear()
+        self.quiet(now=True)
+        self.network.filters.clear()
+        self.network.mend(core)
+        self.clients.mend()
+        for node in self.nodes:
+            if node in core:
+                self.disks[node].stalled_until = 0
+                if node not in self.lives and not self.start(node):
+                    continue
+                self.lives[node].clockwork.slowness = 1
+                self.thaw(node)

@@ -1,0 +1,118 @@
+"""A lone `Runner` on a clockwork that a test turns by hand; what it sends is kept, and lost.
+
+`Ground.now_is` is the time, `run` does what was asked for *soon*, `ring` what was asked for *at* a
+time that has come, `works` holds the syncs that a test ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from broker_core_replicas import NOW, FirstJitter
+from ottla.broker.beats import BeatBook
+from ottla.broker.clockwork import Cancel, Work
+from ottla.broker.config import ClusterConfig
+from ottla.broker.counters import Counters
+from ottla.broker.host import TopicImage
+from ottla.broker.replica_factory import ReplicaFactory
+from ottla.broker.runner import Runner
+from ottla.broker.scheduler import Scheduler
+from ottla.broker.seat import Seat
+from ottla.log.memory_store import MemoryDisk, MemoryStore
+from ottla.raft.types import GroupId, Micros, NodeId
+
+
+class _Never:
+    """Nobody waits for work here."""
+
+    async def wait(self) -> None:
+        """It has ended."""
+
+
+class Ground:
+    """Clockwork and network of one node."""
+
+    def __init__(self) -> None:
+        self.now_is: Micros = NOW
+        self.sent: list[Any] = []
+        self.works: list[tuple[Callable[[], None], Callable[[str | None], None]]] = []
+        self._soon: list[Callable[[], None]] = []
+        self._alarms: dict[int, tuple[Micros, Callable[[], None]]] = {}
+        self._numbers = 0
+
+    def now(self) -> Micros:
+        """See the module's text."""
+        return self.now_is
+
+    def wall_ms(self) -> int:
+        """Nobody asks."""
+        return 0
+
+    def call_soon(self, call: Callable[[], None], /) -> None:
+        """For `run`."""
+        self._soon.append(call)
+
+    def call_at(self, when: Micros, call: Callable[[], None]) -> Cancel:
+        """For `ring`."""
+        self._numbers += 1
+        number = self._numbers
+        self._alarms[number] = (when, call)
+        return lambda: self._alarms.pop(number, None) and None
+
+    def work(self, work: Callable[[], None], ended: Callable[[str | None], None]) -> Work:
+        """For the test to end."""
+        self.works.append((work, ended))
+        return _Never()
+
+    def send(self, sender: NodeId, to: NodeId, message: object) -> None:
+        """Kept."""
+        del sender, to
+        self.sent.append(message)
+
+    def run(self) -> None:
+        """What was asked for soon, and what that asks for."""
+        while self._soon:
+            self._soon.pop(0)()
+
+    def ring(self) -> None:
+        """Every alarm whose time has come, then `run`."""
+        due = [number for number, (when, _) in self._alarms.items() if when <= self.now_is]
+        for number in due:
+            self._alarms.pop(number)[1]()
+        self.run()
+
+
+class Lone:
+    """Node 1 with one partition replica per group, on a disk of its own."""
+
+    def __init__(self, groups: Sequence[GroupId], voters: tuple[NodeId, ...] = (1,)) -> None:
+        self.ground = Ground()
+        self.disk = MemoryDisk()
+        self.store = MemoryStore(self.disk)
+        self.failures: list[Exception] = []
+        config = ClusterConfig()
+        peers = [each for each in voters if each != 1]
+        self.beats = BeatBook(1, peers, 50_000, incarnation=1, now=NOW)
+        self.runner = Runner(
+            1,
+            config,
+            store=self.store,
+            sender=self.ground,
+            beats=self.beats,
+            scheduler=Scheduler(self.ground),
+            clockwork=self.ground,
+        )
+        self.runner.on_failed = self._failed
+        factory = ReplicaFactory(
+            1, config, store=self.store, counters=Counters(), jitter=FirstJitter()
+        )
+        topic = TopicImage("t", b"", ())
+        self.seats: list[Seat] = [
+            self.runner.add(factory.partition(topic, group, voters, NOW)) for group in groups
+        ]
+        self.ground.run()
+
+    def _failed(self, error: Exception) -> None:
+        self.failures.append(error)
+        self.runner.close()
