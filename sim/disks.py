@@ -21,7 +21,7 @@ from copy import copy
 
 from ottla.log.errors import StoreError
 from ottla.log.memory_disk import Image, MemoryDisk
-from ottla.raft.types import GroupId, Micros, NodeId
+from ottla.raft.types import GroupId, LogIndex, Micros, NodeId
 from ottla.sim.choices import Choices
 from ottla.sim.delays import exponential
 from ottla.sim.kernel import Kernel
@@ -42,6 +42,7 @@ class SimDisk:
         """Nothing goes wrong any more."""
         self.lying = False
         """Syncs say that they ended and keep nothing: beyond what any Raft assumes."""
+        self._power_lost = False
         self._kernel = kernel
         self._config = config
 
@@ -57,6 +58,11 @@ class SimDisk:
         """The next sync fails, and the store with it."""
         self.medium.fail_syncs(StoreError(text))
 
+    def heal(self) -> None:
+        """Neither slow nor about to fail any more."""
+        self.stalled_until = 0
+        self.medium.sync_error = None
+
     def crash(self, *, all_kept: bool = False) -> int:
         """The machine stops: returns how many appends are lost.
 
@@ -68,9 +74,22 @@ class SimDisk:
         kept = unsynced - lost
         torn = not all_kept and kept > 0 and lost > 0 and stream.below(4) == 1
         medium.crash(kept)
+        self._power_lost = not all_kept
         if torn:
             self._tear()
         return lost
+
+    def opened(self) -> None:
+        """A new life has read the medium. What outlived a loss of power was on it, not in a cache:
+        nothing takes it away any more."""
+        if self._power_lost:
+            self._power_lost = False
+            self.medium.sync(self.medium.synced_appends + self.medium.unsynced_appends)
+
+    def log_end(self, group: GroupId) -> LogIndex:
+        """Where a dead node's log ends, as its next life will find it."""
+        image = self.medium.images[group]
+        return min((image.last_index, *(each - 1 for each in image.damaged)))
 
     def _tear(self) -> None:
         """Damage the newest append that no sync covers: a torn write, found by recovery."""

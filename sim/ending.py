@@ -107,6 +107,9 @@ class Ending:
         """Partitions whose leader is in the core. One that is led from outside is served all the
         same, through links that happen to work; nobody can be asked to follow over one that is cut,
         and pre-vote rightly keeps who cannot from deposing a leader that others hear."""
+        controller = self.world.controller()
+        if controller is None or controller.node_id not in self.core:
+            return []  # a node that comes back learns from the controller what it hosts
         leaders = ((each, self.world.leader(each)) for each in partitions)
         return [each for each, life in leaders if life is not None and life.node_id in self.core]
 

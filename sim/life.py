@@ -208,15 +208,17 @@ class SimStore(MemoryStore):
 
     def __init__(self, life: Life):
         self._life = life
-        self._watch = life.world.observer.logs_of(life)
-        super().__init__(life.world.disks[life.node_id].medium)
+        self.watch = life.world.observer.logs_of(life)
+        disk = life.world.disks[life.node_id]
+        super().__init__(disk.medium)
+        disk.opened()
 
     def append(self, writes: Sequence[Write]) -> None:
         """As `MemoryStore.append`."""
         life = self._life
         life.point("append", writes)
         super().append(writes)
-        self._watch.appended(writes)
+        self.watch.appended(writes)
         if any(each.hard_state is not None and each.hard_state.vote != NO_NODE for each in writes):
             life.point("voted", writes)
         life.point("appended", writes)
@@ -225,10 +227,10 @@ class SimStore(MemoryStore):
         """As `MemoryStore.finish_sync`. A disk that lies has forgotten it all by the next crash."""
         disk = self._life.world.disks[self._life.node_id]
         if disk.lying and self.failure is None:
-            self._watch.synced(job)
+            self.watch.synced(job)
         else:
             super().finish_sync(job)
-            self._watch.synced(job)
+            self.watch.synced(job)
         self._life.point("synced")
 
 

@@ -51,6 +51,18 @@ class LogWatch:
         self._life = life
         self._unsynced: deque[_Unsynced] = deque()
 
+    def started(self) -> None:
+        """A life has opened its disk: what it found is durable, or waits for the next sync, if it
+        is in the cache of a machine whose process was killed."""
+        life = self._life
+        medium = life.world.disks[life.node_id].medium
+        number = medium.synced_appends + medium.unsynced_appends
+        for stored in life.store.groups():
+            last = stored.last_index
+            self._unsynced.append(_Unsynced(number, stored.group, last, _EVERYTHING))
+        if not medium.unsynced_appends:
+            self._durable_up_to(number)
+
     def appended(self, writes: Sequence[Write]) -> None:
         """The store took these writes."""
         life = self._life
@@ -150,7 +162,9 @@ class LogWatch:
 
     def synced(self, job: SyncJob) -> None:
         """Everything that the job covers survives from here on."""
-        appends = cast(MemorySyncJob, job).appends
+        self._durable_up_to(cast(MemorySyncJob, job).appends)
+
+    def _durable_up_to(self, appends: int) -> None:
         unsynced = self._unsynced
         ends: dict[GroupId, LogIndex] = {}
         while unsynced and unsynced[0].number <= appends:

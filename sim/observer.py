@@ -93,19 +93,20 @@ class Observer:
                 term=stored.hard_state.term,
                 log_index=stored.last_index,
             )
+        life.store.watch.started()
 
     def crashed(self, life: Life, code: str, lost: int) -> None:
         """A life ended; what its disk still holds is told by log."""
-        images = life.world.disks[life.node_id].medium.images
-        for group, image in sorted(images.items()):
-            view = self.view(life.node_id, group)
+        disk = life.world.disks[life.node_id]
+        for group in sorted(disk.medium.images):
+            view, end = self.view(life.node_id, group), disk.log_end(group)
             self.history.add(
                 "crash",
                 node=life.node_id,
                 inc=life.inc,
                 partition=self.partitions[group],
-                log_index=image.last_index,
-                off=view.at(min(image.last_index, view.last)).next_off,
+                log_index=end,
+                off=view.at(min(end, view.last)).next_off,
                 code=code,
                 aux=lost,
             )

@@ -20,7 +20,6 @@ TABLE: Mapping[str, Sequence[int | str | bool]] = {
     "election_timeout_ms": (500, 500, 200, 1000),
     "replica_lag_ms": (10_000, 10_000, 1_000),
     "leader_queue_bytes": (32 << 20, 32 << 20, 2_000),
-    "max_producers": (1000, 1000, 1000, 2),
     "connection_requests": (64, 64, 1, 5),
     "rtt_us": (400, 400, 2_000, 20_000, 100_000),
     "jitter_us": (200, 200, 2_000, 20_000),

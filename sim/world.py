@@ -72,7 +72,7 @@ class World:
         self.quiet(now=True)
         for node in self.nodes:
             self.start(node)
-        self.until(self._has_controller, BOOT, "a controller")
+        self.until(lambda: self.controller() is not None, BOOT, "a controller")
         topic = Topic(TOPIC, self.config.partitions, self.config.replicas)
         created: list[ErrorCode] = []
         first = self.lives[1].node
@@ -90,8 +90,10 @@ class World:
         for disk in self.disks.values():
             disk.quiet = now
 
-    def _has_controller(self) -> bool:
-        return any(each.node.controller_machine.synced for each in self.lives.values())
+    def controller(self) -> Life | None:
+        """Who leads the controller's group and serves."""
+        serving = (each for each in self.lives.values() if each.node.controller_machine.synced)
+        return next(serving, None)
 
     def all_lead(self) -> bool:
         """Whether every partition has a leader that serves."""
@@ -234,7 +236,7 @@ class World:
         self.clients.mend()
         for node in self.nodes:
             if node in core:
-                self.disks[node].stalled_until = 0
+                self.disks[node].heal()
                 if node not in self.lives and not self.start(node):
                     continue
                 self.lives[node].clockwork.slowness = 1

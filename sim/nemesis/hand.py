@@ -12,7 +12,6 @@ from functools import partial
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.choices import Stream
 from ottla.sim.delays import exponential
-from ottla.sim.life import Life
 from ottla.sim.network import LinkName
 from ottla.sim.world import World
 
@@ -40,15 +39,8 @@ class Hand:
         partition = stream.below(world.config.partitions)
         life = world.leader(partition)
         if stream.below(8) == 1:
-            life = self.controller() or life
+            life = world.controller() or life
         return self.node() if life is None else life.node_id
-
-    def controller(self) -> Life | None:
-        """The life that leads the controller's group."""
-        return next(
-            (each for each in self.world.lives.values() if each.node.controller_machine.synced),
-            None,
-        )
 
     def follower(self) -> NodeId:
         """A node that does not lead partition 0."""

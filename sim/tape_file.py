@@ -1,0 +1,81 @@
+"""A run on disk: its configuration and its tape, so that it can be replayed, cut down and sent.
+
+One msgpack map: `{"ottla-tape": 1, "config": {name: value}, "taken": {stream: [[place, value]]}}`.
+What is read back was written by anybody: whatever is wrong with it is a `TapeError` in one line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgpack
+
+from ottla.broker.errors import ConfigError
+from ottla.sim.choices import Tape
+from ottla.sim.settings import RunConfig
+
+VERSION = 1
+_KEY = "ottla-tape"
+
+
+class TapeError(Exception):
+    """The bytes are no tape that this version can read."""
+
+
+class Case(NamedTuple):
+    """What replays a run."""
+
+    config: RunConfig
+    tape: Tape
+
+
+def encode(case: Case) -> bytes:
+    """The bytes for `decode`; equal cases give equal bytes."""
+    taken = {
+        name: [list(each) for each in sorted(places.items())]
+        for name, places in sorted(case.tape.taken.items())
+        if places
+    }
+    body = {_KEY: VERSION, "config": asdict(case.config), "taken": taken}
+    packed: bytes = msgpack.packb(body)
+    return packed
+
+
+def decode(data: bytes) -> Case:
+    """The case that `encode` was given. Raises `TapeError`."""
+    try:
+        body = msgpack.unpackb(data)
+    except (ValueError, msgpack.UnpackException) as error:
+        raise TapeError(f"not a tape: {error}") from None
+    if not isinstance(body, dict) or _KEY not in body:
+        raise TapeError("not a tape: it does not say that it is one")
+    if body[_KEY] != VERSION:
+        raise TapeError(f"a tape of version {body[_KEY]}; this Ottla reads version {VERSION}")
+    try:
+        config = RunConfig().with_(**body["config"])
+        taken = {name: _places(pairs) for name, pairs in body["taken"].items()}
+    except ConfigError as error:
+        raise TapeError(f"its configuration: {error}") from None
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise TapeError(f"a tape with something missing: {error!r}") from None
+    return Case(config, Tape(taken))
+
+
+def _places(pairs: Any) -> dict[int, int]:
+    places = {place: value for place, value in pairs}  # noqa: C416 - checks that they are pairs
+    for place, value in places.items():
+        if not isinstance(place, int) or not isinstance(value, int) or place < 0 or value <= 0:
+            raise ValueError(f"choice {value!r} at place {place!r}")
+    return places
+
+
+def read(path: Path) -> Case:
+    """A tape from a file. Raises `TapeError` and `OSError`."""
+    return decode(path.read_bytes())
+
+
+def write(path: Path, case: Case) -> None:
+    """A tape into a file. Raises `OSError`."""
+    path.write_bytes(encode(case))
