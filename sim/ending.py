@@ -26,6 +26,9 @@ MS: Micros = 1_000
 class Waiting(Protocol):
     """The clients of a run, as its end sees them."""
 
+    def start(self) -> None:
+        """Set them to work."""
+
     def stop_faults(self) -> None:
         """No client dies or is replaced any more."""
 

@@ -29,7 +29,7 @@ TABLE: Mapping[str, Sequence[int | str | bool]] = {
     "sync_jitter_us": (200, 200, 5_000),
     "turn_us": (20, 20, 200, 2_000),
     "producers": (2, 1, 2, 3),
-    "in_flight": (5, 5, 1, 2, 8),
+    "in_flight": (5, 5, 1, 2, 3),
     "batch_records": (4, 1, 4, 16),
     "request_timeout_ms": (1_500, 1_500, 400, 5_000),
     "delivery_timeout_ms": (30_000, 30_000, 3_000),

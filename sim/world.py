@@ -21,13 +21,14 @@ from ottla.raft.types import Micros, NodeId
 from ottla.sim.choices import Choices
 from ottla.sim.clocks import NodeClock
 from ottla.sim.disks import SimDisk
+from ottla.sim.handlers import TOPIC
 from ottla.sim.history import History
 from ottla.sim.kernel import Kernel
 from ottla.sim.life import Life
 from ottla.sim.network import SimNetwork
 from ottla.sim.observer import Observer
 from ottla.sim.points import Points
-from ottla.sim.serving import TOPIC, ServedConnection, SimListener
+from ottla.sim.serving import ServedConnection, SimListener
 from ottla.sim.settings import RunConfig
 from ottla.sim.tcp import ClientNetwork, Connection
 
