@@ -1,7 +1,8 @@
 """Pages written from the code are what the code says now.
 
-OTTLA_REWRITE=1 writes them anew. Two more pages are compared beside what they show:
-`docs/reference/rules.md` (tests/idempotency) and `docs/reference/apis.md` (tests/broker).
+OTTLA_REWRITE=1 writes them anew. Three more pages are compared beside what they show:
+`docs/reference/rules.md` (tests/idempotency), `docs/reference/apis.md` (tests/broker) and
+`docs/reference/invariants.md` (tests/sim).
 """
 
 import os

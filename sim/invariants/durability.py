@@ -1,0 +1,85 @@
+"""Online: what may be cut off a log, and what must be on how many disks.
+
+For each node and partition this keeps a *mark*: the last log index that is known to survive. Only a
+sync sets it. A truncation lowers it, because the disk may still hold what was there, but that is
+not what the log says now (append ABA, sim-S32); so does what is gone after a crash.
+"""
+
+from __future__ import annotations
+
+from ottla.sim.invariants.findings import Findings, Row, Rows
+from ottla.sim.invariants.mutants import CheckerMutants
+
+_LEADER = "L"
+
+
+class Durability:
+    """sim-I18, sim-I22, sim-I24."""
+
+    def __init__(self, findings: Findings, mutants: CheckerMutants):
+        self._report = findings.report
+        self._marks: dict[int, dict[int, int]] = {}
+        """Mark by node, by partition."""
+
+    def listen(self, rows: Rows) -> None:
+        """See disks and commits."""
+        rows.listen(("durable",), self._durable)
+        rows.listen(("truncate",), self._truncate)
+        rows.listen(("crash", "start"), self._cut)
+        rows.listen(("commit",), self._commit)
+
+    def _durable(self, row: Row) -> None:
+        marks = self._marks.get(row.partition)
+        if marks is None:
+            marks = self._marks[row.partition] = {}
+        marks[row.node] = row.log_index
+
+    def _truncate(self, row: Row) -> None:
+        if row.code == _LEADER:
+            self._report(
+                "sim-I18",
+                row.eid,
+                f"node {row.node} leads partition {row.partition} and drops its own entries from "
+                f"{row.log_index} on",
+            )
+        if row.aux is not None and row.log_index <= row.aux:
+            self._report(
+                "sim-I22",
+                row.eid,
+                f"node {row.node} drops entries of partition {row.partition} from "
+                f"{row.log_index} on, committed are those up to {row.aux}",
+            )
+        marks = self._marks.get(row.partition, {})
+        if row.log_index <= marks.get(row.node, 0):
+            marks[row.node] = row.log_index - 1
+
+    def _cut(self, row: Row) -> None:
+        marks = self._marks.setdefault(row.partition, {})
+        mark = marks.get(row.node, 0)
+        if row.log_index < mark:
+            self._report(
+                "sim-I22",
+                row.eid,
+                f"the log of partition {row.partition} on node {row.node} ends at {row.log_index} "
+                f"after a {row.kind}, durable was all up to {mark}",
+            )
+        # What is left need not be durable: of a process that was killed it is in a cache.
+        marks[row.node] = min(mark, row.log_index)
+
+    def _commit(self, row: Row) -> None:
+        quorum = row.quorum
+        if quorum is None:
+            return
+        index, count = row.log_index, 0
+        marks = self._marks.get(row.partition)
+        if marks is not None:
+            for mark in marks.values():
+                if mark >= index:
+                    count += 1
+        if count < quorum:
+            self._report(
+                "sim-I24",
+                row.eid,
+                f"node {row.node} commits {index} in partition {row.partition}, durable on "
+                f"{count} nodes, wanted {quorum}",
+            )

@@ -1,0 +1,94 @@
+"""One pass over a finished history, for all that is judged at its end.
+
+The *canonical log* of a partition is the committed part of the log that reaches furthest, of equal
+ones that which begins first, of equal ones that of the lowest node. Records below the *log start*,
+which snapshots tell, may be gone: nobody promised to keep them.
+
+Records are looked up by their value, which is unique however often and under whatever producer id
+they were sent; what a client was told of an `op` is joined with the log that way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ottla.sim.history import KINDS, Event
+from ottla.sim.invariants.findings import ACKS_ALL, Row
+from ottla.sim.invariants.mutants import NO_CHECKER_MUTANTS, CheckerMutant, CheckerMutants
+
+SEQUENCES = 1 << 31
+"""Sequences run from 0 to 2147483647 and begin anew (facts/kafka.md 2)."""
+
+
+class Index:
+    """The rows of one run by kind, its canonical logs, and what clients were told."""
+
+    def __init__(self, events: Sequence[Event], mutants: CheckerMutants = NO_CHECKER_MUTANTS):
+        self.mutants = mutants
+        self.rows: dict[str, list[Row]] = {kind: [] for kind in KINDS}
+        for event in events:
+            self.rows[event.kind].append(event)
+        self.invoked: dict[int, Row] = {row.op: row for row in self.rows["inv"]}
+        """The row that handed a record over, by `op`."""
+        self.op_of: dict[int, Row] = {row.value: row for row in self.rows["inv"]}
+        """The same by value."""
+        self.start: dict[int, int] = {}
+        """Log start offset by partition, where it ever moved."""
+        for row in self.rows["snapshot"]:
+            if row.off is not None and row.off > self.start.get(row.partition, 0):
+                self.start[row.partition] = row.off
+        self.canon: dict[int, list[Row]] = self._canonical()
+        """The records of the canonical log in the order of their offsets, by partition."""
+        self.places: dict[tuple[int, int], list[int]] = {}
+        """Offsets at which the canonical log holds a record, by partition and value."""
+        self._cells: dict[tuple[int, int], Row] = {}
+        for partition, log in self.canon.items():
+            for row in log:
+                self.places.setdefault((partition, row.value), []).append(row.off)
+                self._cells[self._cell(partition, row.off)] = row
+        self.acked: list[tuple[Row, Row]] = [
+            (row, self.invoked[row.op])
+            for row in self.rows["ok"]
+            if row.acks == ACKS_ALL and row.op in self.invoked
+        ]
+        """Acknowledgements that promise something, each with what had been handed over."""
+
+    def at(self, partition: int, off: int) -> Row | None:
+        """The record of the canonical log at that offset."""
+        return self._cells.get(self._cell(partition, off))
+
+    def deleted(self, partition: int, off: int | None) -> bool:
+        """Whether a record there may be gone; off -1 or None: nobody knows where it was."""
+        start = self.start.get(partition, 0)
+        return start > 0 and (off is None or off < start)
+
+    def producers(self) -> Iterator[Row]:
+        """The records of idempotent producers in all canonical logs, in the order of offsets."""
+        for partition in sorted(self.canon):
+            yield from (row for row in self.canon[partition] if idempotent(row))
+
+    def _cell(self, partition: int, off: int) -> tuple[int, int]:
+        return (0 if CheckerMutant.DROPPED_KEY in self.mutants else partition, off)
+
+    def _canonical(self) -> dict[int, list[Row]]:
+        logs: dict[int, dict[int, list[Row]]] = {}
+        for row in self.rows["final"]:
+            if row.aux == 1:
+                logs.setdefault(row.partition, {}).setdefault(row.node, []).append(row)
+        sign = 1 if CheckerMutant.SWAPPED_COMPARATOR in self.mutants else -1
+        chosen = {}
+        for partition, nodes in sorted(logs.items()):
+            for log in nodes.values():
+                log.sort(key=_off)
+            best = min(nodes, key=lambda n: (sign * nodes[n][-1].off, nodes[n][0].off, n))
+            chosen[partition] = nodes[best]
+        return chosen
+
+
+def idempotent(row: Row) -> bool:
+    """Whether a record was sent with a producer id and an epoch (there is no order under -1)."""
+    return row.pid is not None and row.pid >= 0 and row.epoch >= 0
+
+
+def _off(row: Row) -> int:
+    return int(row.off)

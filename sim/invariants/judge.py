@@ -1,0 +1,92 @@
+"""The judge: a verdict over one history.
+
+`attach` lets the online checks see a run as it happens; `judge` takes a finished one, tells it to
+the same checks again and adds what is judged at the end. So a verdict depends on the rows alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from ottla.sim.history import KINDS, Event
+from ottla.sim.invariants.findings import Anomaly, Findings, Row, Rows
+from ottla.sim.invariants.index import Index
+from ottla.sim.invariants.losses import Losses, losses
+from ottla.sim.invariants.mutants import NO_CHECKER_MUTANTS, CheckerMutant, CheckerMutants
+from ottla.sim.invariants.numbers import ACKED_SHARE, LONGEST_GAP, acked_share, longest_gap
+from ottla.sim.invariants.registry import INVARIANTS, Place, Watcher
+from ottla.sim.invariants.resent import Duplicate, copies
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a history shows."""
+
+    anomalies: tuple[Anomaly, ...]
+    """The first of each invariant that does not hold, in the order of their rows."""
+    losses: tuple[Losses, ...]
+    """What was acknowledged and is gone, by acks: that of acks 0 and 1 is no anomaly."""
+    duplicates: tuple[Duplicate, ...]
+    """Every second copy in the log, and whose doing it is."""
+    numbers: dict[str, int]
+    """Figures that nobody is judged by."""
+
+    @property
+    def broken(self) -> frozenset[str]:
+        """Ids of the invariants that do not hold."""
+        return frozenset(anomaly.invariant for anomaly in self.anomalies)
+
+
+def attach(
+    rows: Rows, *, stop: bool = False, mutants: CheckerMutants = NO_CHECKER_MUTANTS
+) -> Findings:
+    """Let the online checks see every coming row. With `stop` the first anomaly ends the run: it is
+    raised as AnomalyError out of `History.add`."""
+    findings = Findings(stop=stop)
+    watchers: dict[type[Watcher], Watcher] = {}
+    for row in INVARIANTS:
+        if row.place is Place.ONLINE and isinstance(row.judge, type) and row.judge not in watchers:
+            watchers[row.judge] = row.judge(findings, mutants)
+            watchers[row.judge].listen(rows)
+    return findings
+
+
+def judge(events: Sequence[Event], mutants: CheckerMutants = NO_CHECKER_MUTANTS) -> Verdict:
+    """The verdict over a finished history."""
+    if CheckerMutant.SKIPPED_LAST in mutants:
+        events = events[:-1]
+    retold = _Retold()
+    findings = attach(retold, mutants=mutants)
+    retold.tell(events)
+    index = Index(events, mutants)
+    for row in INVARIANTS:
+        if row.place is Place.END and row.judge is not None and not isinstance(row.judge, type):
+            for anomaly in row.judge(index):
+                findings.report(*anomaly)
+                break
+    return Verdict(
+        tuple(sorted(findings.first.values(), key=lambda anomaly: anomaly.eid)),
+        losses(index),
+        tuple(copies(index)),
+        {ACKED_SHARE: acked_share(index), LONGEST_GAP: longest_gap(index)},
+    )
+
+
+class _Retold:
+    """A finished history, for listeners."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[str, list[Callable[[Row], None]]] = {kind: [] for kind in KINDS}
+
+    def listen(self, kinds: Iterable[str], listener: Callable[[Row], None]) -> None:
+        """As `History.listen`."""
+        for kind in kinds:
+            self._listeners[kind].append(listener)
+
+    def tell(self, events: Iterable[Event]) -> None:
+        """Every row to whom it concerns."""
+        listeners = self._listeners
+        for event in events:
+            for listener in listeners[event.kind]:
+                listener(event)

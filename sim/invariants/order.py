@@ -1,0 +1,81 @@
+"""At the end: the canonical log, against what idempotence promises of it.
+
+Records without a producer id, or with epoch -1, are left out: who sends so is promised nothing.
+Sequences are compared on a circle: 0 follows 2147483647, and of two numbers the one within half a
+circle ahead is the later one (facts/kafka.md 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ottla.sim.invariants.findings import Anomaly
+from ottla.sim.invariants.index import SEQUENCES, Index
+
+
+def duplicates(index: Index) -> Iterator[Anomaly]:
+    """sim-I02: within one epoch of a producer; what its client sent anew is sim-I34's."""
+    sequences: dict[tuple[int, int, int, int], int] = {}
+    values: dict[tuple[int, int, int, int], int] = {}
+    for row in index.producers():
+        who = (row.partition, row.pid, row.epoch)
+        same = f"of producer {row.pid}, epoch {row.epoch} is at offsets"
+        first = sequences.setdefault((*who, row.seq), row.off)
+        if first != row.off:
+            text = f"sequence {row.seq} {same} {first} and {row.off} of partition {row.partition}"
+            yield Anomaly("sim-I02", row.eid, text)
+        first = values.setdefault((*who, row.value), row.off)
+        if first != row.off:
+            text = f"value {row.value} {same} {first} and {row.off} of partition {row.partition}"
+            yield Anomaly("sim-I02", row.eid, text)
+
+
+def reordered(index: Index) -> Iterator[Anomaly]:
+    """sim-I03: first copies only, in the order in which their client was handed them."""
+    newest: dict[tuple[int, int, int], int] = {}
+    for row in index.producers():
+        given = index.op_of.get(row.value)
+        if given is None or index.places[row.partition, row.value][0] != row.off:
+            continue
+        who = (row.partition, given.client, row.pid)
+        before = newest.get(who, -1)
+        if given.op < before:
+            text = f"op {given.op} of producer {row.pid} is at offset {row.off} of partition "
+            text += f"{row.partition}, behind the later op {before}"
+            yield Anomaly("sim-I03", row.eid, text)
+        newest[who] = max(given.op, before)
+
+
+def gaps(index: Index) -> Iterator[Anomaly]:
+    """sim-I04: places count on where sequences wrap, so that *next* is one more."""
+    known: dict[tuple[int, int, int], tuple[int, int, int]] = {}
+    for row in index.producers():
+        who = (row.partition, row.pid, row.epoch)
+        seq, place, furthest = known.get(who, (row.seq - 1, -1, -1))
+        place += _ahead(row.seq, seq)
+        if place > furthest + 1:
+            text = f"producer {row.pid}, epoch {row.epoch} goes on with sequence {row.seq} at "
+            text += f"offset {row.off} of partition {row.partition}: "
+            yield Anomaly("sim-I04", row.eid, f"{text}{place - furthest - 1} before it are missing")
+        known[who] = (row.seq, place, max(place, furthest))
+
+
+def epochs(index: Index) -> Iterator[Anomaly]:
+    """sim-I05."""
+    newest: dict[tuple[int, int], int] = {}
+    for row in index.producers():
+        who = (row.partition, row.pid)
+        before = newest.get(who)
+        where = f"at offset {row.off} of partition {row.partition}"
+        if before is not None and row.epoch < before:
+            text = f"producer {row.pid} writes with epoch {row.epoch} {where}, after {before}"
+            yield Anomaly("sim-I05", row.eid, text)
+        elif before is not None and row.epoch > before and row.seq != 0:
+            text = f"epoch {row.epoch} of producer {row.pid} begins with sequence {row.seq} {where}"
+            yield Anomaly("sim-I05", row.eid, text)
+        newest[who] = row.epoch if before is None else max(row.epoch, before)
+
+
+def _ahead(seq: int, before: int) -> int:
+    ahead = (seq - before) % SEQUENCES
+    return ahead if ahead < SEQUENCES // 2 else ahead - SEQUENCES

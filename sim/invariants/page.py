@@ -1,0 +1,68 @@
+"""The invariants as a page: `docs/reference/invariants.md` is what this writes.
+
+`tests/sim/test_invariants_page.py` compares the two; with OTTLA_REWRITE=1 it writes the page.
+"""
+
+from __future__ import annotations
+
+from ottla.sim.invariants.mutants import CheckerMutant
+from ottla.sim.invariants.registry import INVARIANTS, WAITING
+from ottla.sim.invariants.resent import Cause
+
+_HEAD = """\
+# Invariants
+
+This page is generated from `sim/invariants/registry.py`; `tests/sim/test_invariants_page.py`
+compares the two.
+
+What a simulated run did is judged from its history alone (`sim/history.py`). Each invariant is
+written twice, in Python over the rows of one run and as SQL over the rows of any number of runs
+(`sim/invariants/sql/`), and both give the same verdict on every labelled history under
+`tests/sim/histories/`. *Online*: judged while the run goes on, which can end at the first hit.
+*Measured*: a figure that judges nothing.
+
+The *canonical log* of a partition is the committed part of the log that reaches furthest. Only
+acks=all promises that a record stays; what acks=1 and acks=0 lose is counted in the loss table,
+with what took it. Idempotence is promised to records with a producer id, within an epoch.
+
+| id | when it does not hold | what must hold | judged |
+|---|---|---|---|
+"""
+_WAITING = """
+## Not yet
+
+| id | |
+|---|---|
+"""
+_COPIES = """
+## Why a record lies in the log twice
+
+sim-I34 gives every copy behind another one a cause (`sim/invariants/resent.py`).
+
+| cause | | whose doing |
+|---|---|---|
+"""
+_MUTANTS = """
+## Broken checkers
+
+Each of these breaks the checkers on purpose, and the labelled histories notice
+(`tests/sim/test_invariants_mutants.py`).
+
+| mutant | |
+|---|---|
+"""
+
+
+def invariants_markdown() -> str:
+    """The whole page, in Markdown, with a newline at the end."""
+    parts = [_HEAD]
+    parts += [f"| {i.id} | {i.name} | {i.says} | {i.place.value} |\n" for i in INVARIANTS]
+    parts += [_WAITING, *(f"| {name} | {why} |\n" for name, why in WAITING.items()), _COPIES]
+    for cause in Cause:
+        whose = "the broker's" if cause.fault else "nobody's, or its client's"
+        parts.append(f"| `{cause.name}` | {cause.value} | {whose} |\n")
+    parts.append(_MUTANTS)
+    for mutant in CheckerMutant:
+        name, _, text = mutant.value.partition(": ")
+        parts.append(f"| {name} `{mutant.name}` | {text} |\n")
+    return "".join(parts)

@@ -1,0 +1,80 @@
+"""At the end: what consumers were given, against the canonical log.
+
+A consumer is a `client` row by row; it asks for offsets one after the other. One that starts anew
+is another client, so going back or ahead within one is the broker's doing, unless the log start
+passed it by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ottla.sim.invariants.findings import Anomaly
+from ottla.sim.invariants.index import Index
+
+
+def phantoms(index: Index) -> Iterator[Anomaly]:
+    """sim-I11."""
+    for row in index.rows["poll"]:
+        if index.deleted(row.partition, row.off):
+            continue
+        found = index.at(row.partition, row.off)
+        if found is None or found.value != row.value:
+            there = "nothing" if found is None else f"value {found.value}"
+            text = f"consumer {row.client} read value {row.value} at offset {row.off} of partition "
+            yield Anomaly("sim-I11", row.eid, f"{text}{row.partition}, where {there} is")
+
+
+def jumps(index: Index) -> Iterator[Anomaly]:
+    """sim-I12: every offset is that of a record, so the next one is one more."""
+    last: dict[tuple[int, int], int] = {}
+    for row in index.rows["poll"]:
+        who = (row.client, row.partition)
+        before = last.get(who)
+        if before is not None:
+            expected = max(before + 1, index.start.get(row.partition, 0))
+            if row.off <= before or row.off > expected:
+                text = f"consumer {row.client} read offset {row.off} of partition {row.partition} "
+                yield Anomaly("sim-I12", row.eid, f"{text}after {before}")
+        last[who] = row.off
+
+
+def unseen(index: Index) -> Iterator[Anomaly]:
+    """sim-I14: judged where some consumer got to the end, from where it began."""
+    began: dict[tuple[int, int], int] = {}
+    got_to: dict[tuple[int, int], int] = {}
+    for row in index.rows["fetch"]:
+        who = (row.client, row.partition)
+        began[who] = min(row.off, began.get(who, row.off))
+        got_to[who] = max(row.off, got_to.get(who, 0))
+    for row in index.rows["poll"]:
+        who = (row.client, row.partition)
+        began[who] = min(row.off, began.get(who, row.off))
+        got_to[who] = max(row.off + 1, got_to.get(who, 0))
+    first: dict[int, int] = {}
+    for (client, partition), off in began.items():
+        log = index.canon.get(partition)
+        if log and got_to[client, partition] > log[-1].off:
+            first[partition] = min(off, first.get(partition, off))
+    read = {(row.partition, row.value) for row in index.rows["poll"]}
+    for row, given in index.acked:
+        key = (row.partition, given.value)
+        if row.partition not in first or key in read or key not in index.places:
+            continue
+        off = index.places[key][-1]
+        if off >= first[row.partition] and not index.deleted(row.partition, off):
+            text = f"op {row.op} with value {given.value} lies at offset {off} of partition "
+            text += f"{row.partition}; consumers passed it and none was given it"
+            yield Anomaly("sim-I14", row.eid, text)
+
+
+def backwards(index: Index) -> Iterator[Anomaly]:
+    """sim-I28."""
+    highest: dict[tuple[int, int], int] = {}
+    for row in index.rows["fetch"]:
+        who = (row.client, row.partition)
+        before = highest.get(who, 0)
+        if row.hw < before:
+            text = f"consumer {row.client} was told high watermark {row.hw} of partition "
+            yield Anomaly("sim-I28", row.eid, f"{text}{row.partition} after {before}")
+        highest[who] = max(row.hw, before)

@@ -1,0 +1,310 @@
+"""The table of invariants: what must hold of every run, one row each.
+
+The ids are those of facts/simulation.md 3.2 with their source before them. A row says what the
+invariant is, where it is judged and by what; the statement of the same id in `sql/` says it again
+for a sweep, and the two agree on every labelled history. `docs/reference/invariants.md` is written
+from this table.
+
+Judged online: the run can end at the first hit, close to the cause. Judged at the end: what needs
+the final logs. What is *measured* judges nothing by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol, TypeAlias
+
+from ottla.sim.invariants import acks, live, order, reads, resent, states
+from ottla.sim.invariants.durability import Durability
+from ottla.sim.invariants.entries import Entries
+from ottla.sim.invariants.findings import Anomaly, Findings, Rows
+from ottla.sim.invariants.index import Index
+from ottla.sim.invariants.leadership import Leadership
+from ottla.sim.invariants.mutants import CheckerMutants
+from ottla.sim.invariants.terms import Terms
+from ottla.sim.invariants.visibility import Visibility
+
+
+class Place(Enum):
+    """Where an invariant is judged."""
+
+    ONLINE = "online"
+    END = "at the end"
+    MEASURED = "measured"
+
+
+class Watcher(Protocol):
+    """Sees rows as they come, and reports the first hit of each invariant it judges."""
+
+    def __init__(self, findings: Findings, mutants: CheckerMutants) -> None: ...
+
+    def listen(self, rows: Rows) -> None:
+        """Ask for the kinds of rows it needs."""
+
+
+Check: TypeAlias = Callable[[Index], Iterator[Anomaly]]
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """One row."""
+
+    id: str
+    name: str
+    """What it is called when it does not hold."""
+    says: str
+    """What must hold, in one sentence."""
+    place: Place
+    judge: type[Watcher] | Check | None
+    """None: a figure, see `numbers.py`."""
+
+
+_ON, _END = Place.ONLINE, Place.END
+
+INVARIANTS: tuple[Invariant, ...] = (
+    Invariant(
+        "sim-I01",
+        "lost acked write",
+        "a record acknowledged with acks=all is in the canonical log, or below the log start",
+        _END,
+        acks.lost,
+    ),
+    Invariant(
+        "sim-I02",
+        "duplicate",
+        "within one epoch of one producer no sequence and no value is stored twice",
+        _END,
+        order.duplicates,
+    ),
+    Invariant(
+        "sim-I03",
+        "reorder",
+        "first copies of the records of one producer lie in the order in which its client was "
+        "handed them",
+        _END,
+        order.reordered,
+    ),
+    Invariant(
+        "sim-I04",
+        "gap accepted",
+        "in one epoch of one producer each sequence follows the one before, 2147483647 being "
+        "followed by 0",
+        _END,
+        order.gaps,
+    ),
+    Invariant(
+        "sim-I05",
+        "stale epoch, or a new one that does not begin with 0",
+        "epochs of one producer never go back in the log, and a newer one begins with sequence 0",
+        _END,
+        order.epochs,
+    ),
+    Invariant(
+        "sim-I06",
+        "offset mismatch",
+        "a record acknowledged with acks=all lies at the offset its client was told",
+        _END,
+        acks.moved,
+    ),
+    Invariant(
+        "sim-I07",
+        "offset acked twice",
+        "no two records are acknowledged at one offset, no record at two (acks=all)",
+        _END,
+        acks.shared,
+    ),
+    Invariant(
+        "sim-I08",
+        "real-time order",
+        "a record handed over after another one was acknowledged gets a higher offset (acks=all)",
+        _END,
+        acks.late,
+    ),
+    Invariant(
+        "sim-I09",
+        "ack before commit",
+        "when a client hears of success with acks=all, some node knows the record committed",
+        _ON,
+        Visibility,
+    ),
+    Invariant(
+        "sim-I10",
+        "dirty read",
+        "when a consumer is given a record, some node knows it committed",
+        _ON,
+        Visibility,
+    ),
+    Invariant(
+        "sim-I11",
+        "phantom or truncated read",
+        "what a consumer was given lies at that offset of the canonical log, or below the log "
+        "start",
+        _END,
+        reads.phantoms,
+    ),
+    Invariant(
+        "sim-I12",
+        "read out of order, or skipped",
+        "a consumer is given one offset after the other, but for those the log start passed",
+        _END,
+        reads.jumps,
+    ),
+    Invariant(
+        "sim-I13",
+        "failed, then visible",
+        "a record that certainly failed is neither in the canonical log nor given to a consumer",
+        _END,
+        acks.failed,
+    ),
+    Invariant(
+        "sim-I14",
+        "unseen at the end",
+        "where a consumer got to the end, every acknowledged record behind its beginning was "
+        "given to some consumer (acks=all)",
+        _END,
+        reads.unseen,
+    ),
+    Invariant("sim-I15", "two leaders in a term", "a term has one leader", _ON, Terms),
+    Invariant(
+        "sim-I16",
+        "double vote",
+        "a node gives one vote in a term: in a life whatever it wrote, over all lives what left it",
+        _ON,
+        Terms,
+    ),
+    Invariant(
+        "sim-I17",
+        "term regression",
+        "a node's term never falls within a life, nor ever below one in which it voted or led "
+        "before others",
+        _ON,
+        Terms,
+    ),
+    Invariant(
+        "sim-I18",
+        "leader append-only",
+        "a leader never cuts its own log",
+        _ON,
+        Durability,
+    ),
+    Invariant(
+        "sim-I19",
+        "log matching",
+        "entries of one index and term have the same log before them, wherever they are written",
+        _ON,
+        Entries,
+    ),
+    Invariant(
+        "sim-I20",
+        "leader completeness",
+        "a new leader's log holds what leaders of lower terms have committed by then",
+        _ON,
+        Entries,
+    ),
+    Invariant(
+        "sim-I21",
+        "state machine safety",
+        "whoever applies an index applies the same entry, with the same log before it",
+        _ON,
+        Entries,
+    ),
+    Invariant(
+        "sim-I22",
+        "truncation below commit",
+        "a node cuts nothing that it knows committed, and loses nothing in a crash that was "
+        "durable",
+        _ON,
+        Durability,
+    ),
+    Invariant(
+        "sim-I23",
+        "commit regression",
+        "what leaders commit never falls below what was committed in a term up to their own",
+        _ON,
+        Leadership,
+    ),
+    Invariant(
+        "sim-I24",
+        "commit without a durable quorum",
+        "what is committed is durable on a quorum of nodes at that moment",
+        _ON,
+        Durability,
+    ),
+    Invariant(
+        "sim-I25",
+        "producer state differs from a replay",
+        "after the same entry all replays of a log have the same producer state, and each life "
+        "applies one entry after the other",
+        _END,
+        states.replays,
+    ),
+    Invariant(
+        "sim-I26",
+        "uncommitted state leaks",
+        "a new leader's producer table holds nothing in flight of an earlier leadership",
+        _ON,
+        Leadership,
+    ),
+    Invariant(
+        "sim-I27",
+        "snapshot differs from a replay",
+        "a producer state that began with a snapshot equals that of a replay of the log",
+        _END,
+        states.snapshots,
+    ),
+    Invariant(
+        "sim-I28",
+        "high watermark goes back",
+        "no consumer is told a lower high watermark than before",
+        _END,
+        reads.backwards,
+    ),
+    Invariant(
+        "sim-I31",
+        "liveness",
+        "some time after the healing every partition is led by a healed node, no client waits, "
+        "something was acknowledged if anything was asked, and the healed logs end alike",
+        _END,
+        live.stuck,
+    ),
+    Invariant(
+        "sim-I32",
+        "exactly-once yield",
+        "a record that was handed over ends once at most, as acknowledged, failed or unknown, and "
+        "none ends that was not; measured: the share that was acknowledged",
+        _END,
+        acks.ended_twice,
+    ),
+    Invariant(
+        "sim-I33",
+        "failover time",
+        "measured: the longest time between two acknowledgements with an election between them",
+        Place.MEASURED,
+        None,
+    ),
+    Invariant(
+        "sim-I34",
+        "idempotence strength",
+        "no record is stored twice because its client was refused what was stored already; other "
+        "copies are classified",
+        _END,
+        resent.resent,
+    ),
+)
+
+WAITING: dict[str, str] = {
+    "sim-I29": "config safety: waits for membership change",
+    "sim-I30": "staleness of lease reads: waits for leases",
+}
+"""Numbers of the catalogue that have no row yet, and why (docs/not-implemented.md)."""
+
+_BY_ID = {row.id: row for row in INVARIANTS}
+
+
+def invariant(name: str) -> Invariant:
+    """The row of that id. Raises LookupError, for one that waits with what it waits for."""
+    if name in _BY_ID:
+        return _BY_ID[name]
+    raise LookupError(f"there is no invariant {name!r}: {WAITING.get(name, 'unknown')}")

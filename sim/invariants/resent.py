@@ -1,0 +1,127 @@
+"""At the end: whose fault is a record that lies in the log twice?
+
+Idempotence covers one epoch of one producer id. A client that begins a new one and sends again what
+it does not know the fate of may store it twice, and no broker can tell; that is the client's right
+after a timeout or a restart, or when the log has forgotten the producer (KIP-360). It is nobody's
+right when the client began anew because a broker refused what was stored already, as a leader does
+that was deposed without knowing it (sim-S13, redpanda #3039).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from enum import Enum
+from itertools import pairwise
+from typing import NamedTuple
+
+from ottla.sim.invariants.findings import Anomaly, Row
+from ottla.sim.invariants.index import Index, idempotent
+
+REFUSED = "OUT_OF_ORDER_SEQUENCE_NUMBER"
+WINDOW = 5
+"""Batches that a broker remembers of a producer: an older one may be refused (mission-S3)."""
+
+
+class Cause(Enum):
+    """Why a copy is there."""
+
+    NO_PROMISE = "sent without a producer id, or with epoch -1"
+    STORED_TWICE = "one epoch of one producer: the broker stored it twice"
+    EXPIRED = "the log had forgotten the producer"
+    TIMEOUT = "a new epoch after a timeout"
+    WINDOW = "refused when its batch was older than the window"
+    REFUSAL = "a new epoch, because what was stored had been refused"
+    NEW_PRODUCER = "a new producer id"
+    NEW_EPOCH = "a new epoch"
+
+    @property
+    def fault(self) -> bool:
+        """Whether the broker is to blame."""
+        return self in {Cause.STORED_TWICE, Cause.REFUSAL}
+
+
+class Duplicate(NamedTuple):
+    """A copy of a record behind another one, in the canonical log."""
+
+    partition: int
+    value: int
+    off: int
+    before: int
+    """Offset of the copy before it."""
+    cause: Cause
+    eid: int
+
+
+def copies(index: Index) -> Iterator[Duplicate]:
+    """Every copy of a record, with the reason why it is there."""
+    known = _Clients(index)
+    for (partition, value), places in sorted(index.places.items()):
+        for before, off in pairwise(places):
+            old, new = index.at(partition, before), index.at(partition, off)
+            if old is not None and new is not None:
+                yield Duplicate(partition, value, off, before, known.cause(old, new), new.eid)
+
+
+def resent(index: Index) -> Iterator[Anomaly]:
+    """sim-I34; copies within one epoch are sim-I02's."""
+    for copy in copies(index):
+        if copy.cause is Cause.REFUSAL:
+            text = f"value {copy.value} is at offsets {copy.before} and {copy.off} of partition "
+            yield Anomaly("sim-I34", copy.eid, f"{text}{copy.partition}: {copy.cause.value}")
+
+
+class _Clients:
+    """What clients did and were told, as far as it explains copies."""
+
+    def __init__(self, index: Index):
+        self._index = index
+        self._began: dict[tuple[int, int, int], int] = {}
+        """First row in which a client sent with a producer id and epoch."""
+        for row in reversed(index.rows["send"]):
+            self._began[row.client, row.pid, row.epoch] = row.eid
+        self._refused: dict[tuple[int, int, int], int] = {}
+        """First row in which a client with a producer id and epoch was refused."""
+        for row in reversed(index.rows["error"]):
+            if row.code == REFUSED:
+                self._refused[row.client, row.pid, row.epoch] = row.eid
+        self._given_up: dict[int, list[int]] = {}
+        for row in index.rows["info"]:
+            self._given_up.setdefault(row.client, []).append(row.eid)
+        self._expired = {(row.partition, row.pid): row for row in index.rows["expire"]}
+
+    def cause(self, old: Row, new: Row) -> Cause:
+        """Why `new` stands behind `old`, which holds the same."""
+        if not (idempotent(old) and idempotent(new)):
+            return Cause.NO_PROMISE
+        if (old.pid, old.epoch) == (new.pid, new.epoch):
+            return Cause.STORED_TWICE
+        if (old.partition, old.pid) in self._expired:
+            return Cause.EXPIRED
+        given = self._index.op_of.get(new.value)
+        if given is not None:
+            client = given.client
+            began = self._began.get((client, old.pid, old.epoch))
+            anew = self._began.get((client, new.pid, new.epoch))
+            if began is not None and anew is not None:
+                if self._gave_up(client, began, anew):
+                    return Cause.TIMEOUT
+                refused = self._refused.get((client, old.pid, old.epoch))
+                if refused is not None and refused < anew:
+                    return Cause.WINDOW if self._outside(old) else Cause.REFUSAL
+        return Cause.NEW_PRODUCER if old.pid != new.pid else Cause.NEW_EPOCH
+
+    def _gave_up(self, client: int, after: int, before: int) -> bool:
+        rows = self._given_up.get(client, [])
+        place = bisect_right(rows, after)
+        return place < len(rows) and rows[place] < before
+
+    def _outside(self, old: Row) -> bool:
+        """Whether enough batches of that producer and epoch stand behind it; each has a chain."""
+        later = {
+            row.chain
+            for row in self._index.canon[old.partition]
+            if (row.pid, row.epoch) == (old.pid, old.epoch) and row.off > old.off
+        }
+        later.discard(old.chain)
+        return len(later) >= WINDOW

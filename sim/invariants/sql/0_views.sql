@@ -1,0 +1,88 @@
+-- What the statements share. Table `ev` holds the rows of any number of runs: the columns of a
+-- history, and before them run_id and seed. Every key holds run_id and, but for what a client's op
+-- or value names, partition.
+
+-- view log_start: below it records may be gone
+SELECT run_id, partition, MAX(off) AS start_off
+FROM ev
+WHERE kind = 'snapshot' AND off > 0
+GROUP BY run_id, partition;
+
+-- view canon: the canonical log, with what clients had been handed
+SELECT f.run_id, f.partition, f.off, f.pid, f.epoch, f.seq, f.value, f.chain, f.eid, i.op, i.client
+FROM ev f
+JOIN (
+  SELECT run_id, partition, node
+  FROM (
+    SELECT run_id, partition, node,
+      ROW_NUMBER() OVER (
+        PARTITION BY run_id, partition ORDER BY MAX(off) DESC, MIN(off), node
+      ) AS place
+    FROM ev
+    WHERE kind = 'final' AND aux = 1
+    GROUP BY run_id, partition, node
+  ) ranked
+  WHERE place = 1
+) best ON best.run_id = f.run_id AND best.partition = f.partition AND best.node = f.node
+LEFT JOIN ev i ON i.run_id = f.run_id AND i.kind = 'inv' AND i.value = f.value
+WHERE f.kind = 'final' AND f.aux = 1;
+
+-- view acked: acknowledgements that promise something
+SELECT o.run_id, o.partition, o.eid, o.op, o.off, i.value
+FROM ev o
+JOIN ev i ON i.run_id = o.run_id AND i.kind = 'inv' AND i.op = o.op
+WHERE o.kind = 'ok' AND o.acks = -1;
+
+-- view marks: by node, up to which log index it is known to survive from a row on
+SELECT run_id, partition, node, eid, kind, log_index, place, spell,
+  CASE WHEN spell = 0 THEN 0 ELSE MIN(place) OVER (
+    PARTITION BY run_id, partition, node, spell ORDER BY eid
+    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+  ) END AS mark
+FROM (
+  SELECT run_id, partition, node, eid, kind, log_index,
+    CASE WHEN kind = 'truncate' THEN log_index - 1 ELSE log_index END AS place,
+    SUM(CASE WHEN kind = 'durable' THEN 1 ELSE 0 END) OVER (
+      PARTITION BY run_id, partition, node ORDER BY eid
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS spell
+  FROM ev
+  WHERE kind IN ('durable', 'truncate', 'crash', 'start')
+) spells;
+
+-- view committed: what leaders committed, with the chain of what they had there
+SELECT w.run_id, w.partition, w.eid, w.term, w.log_index, a.chain
+FROM (
+  SELECT run_id, partition, eid, kind, term, log_index, aux,
+    MAX(CASE WHEN kind = 'append' THEN eid END) OVER (
+      PARTITION BY run_id, partition, node, log_index ORDER BY eid
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS written
+  FROM ev
+  WHERE kind IN ('append', 'commit')
+) w
+LEFT JOIN ev a ON a.run_id = w.run_id AND a.eid = w.written
+WHERE w.kind = 'commit' AND w.aux = 1;
+
+-- view told: states of producer tables, and whether they rest on a snapshot
+SELECT s.run_id, s.partition, s.eid, s.log_index, s.state_hash,
+  CASE WHEN i.eid < s.eid OR COALESCE(b.log_index, 1) <> 1 THEN 1 ELSE 0 END AS rests
+FROM ev s
+LEFT JOIN (
+  SELECT run_id, partition, node, inc, MIN(eid) AS eid
+  FROM ev
+  WHERE kind = 'snapshot' AND code = 'installed'
+  GROUP BY run_id, partition, node, inc
+) i ON i.run_id = s.run_id AND i.partition = s.partition AND i.node = s.node AND i.inc = s.inc
+LEFT JOIN (
+  SELECT run_id, partition, node, inc, log_index,
+    ROW_NUMBER() OVER (PARTITION BY run_id, partition, node, inc ORDER BY eid) AS place
+  FROM ev
+  WHERE kind = 'apply'
+) b ON b.run_id = s.run_id AND b.partition = s.partition AND b.node = s.node AND b.inc = s.inc
+  AND b.place = 1
+WHERE s.kind = 'state'
+UNION ALL
+SELECT run_id, partition, eid, aux, state_hash, 1
+FROM ev
+WHERE kind = 'snapshot' AND state_hash IS NOT NULL AND aux IS NOT NULL;

@@ -1,0 +1,139 @@
+"""The invariants as SQL: text that DuckDB and Spark 4 both run unchanged, and how to run it.
+
+`sql/` holds one statement per invariant over the table `ev`, where a row is one of a history with
+`run_id` and `seed` before it. A statement returns a row `run_id, n` for each run in which the
+invariant does not hold, and none for the others: it judges a whole sweep at once. Views that they
+share come first; figures (see `numbers.py`) return their value as `n`.
+
+The dialect is what both engines agree on: windows, common table expressions, joins on equality with
+at most one more comparison. No lists, no QUALIFY, no NULLS in LAG, no engine's own aggregates.
+Nothing here imports a database: whoever asks brings a connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple, Protocol
+
+from ottla.sim.history import COLUMNS, Event
+from ottla.sim.invariants.registry import INVARIANTS
+
+FILES = (
+    "0_views.sql",
+    "clients.sql",
+    "producers.sql",
+    "raft.sql",
+    "replicas.sql",
+    "figures.sql",
+)
+_TEXTS = frozenset({"kind", "code"})
+_VIEW = "view "
+_HEAD_TYPES = ("BIGINT", "BIGINT")
+
+
+class Statement(NamedTuple):
+    """One query, or what makes one view."""
+
+    name: str
+    """Id of an invariant, name of a figure, or name of a view."""
+    text: str
+
+
+class Connection(Protocol):
+    """What is asked of a database: DuckDB's connection, or anything like it."""
+
+    def execute(self, query: str, parameters: Any = ...) -> Any:
+        """Run one statement; the result has `fetchall`."""
+
+
+@cache
+def views() -> tuple[Statement, ...]:
+    """What makes the shared views, in the order in which they need each other."""
+    head = "CREATE OR REPLACE TEMP VIEW {} AS\n{}"
+    return tuple(
+        Statement(name, head.format(name, text)) for name, text in _read() if name in _view_names()
+    )
+
+
+@cache
+def queries() -> dict[str, str]:
+    """The query of each invariant and figure, by name."""
+    return {name: text for name, text in _read() if name not in _view_names()}
+
+
+@cache
+def _view_names() -> tuple[str, ...]:
+    return tuple(name for name, _ in _read() if not name.startswith(("sim-", "losses")))
+
+
+@cache
+def _read() -> tuple[Statement, ...]:
+    folder = files("ottla.sim.invariants") / "sql"
+    found = []
+    for name in FILES:
+        for block in (folder / name).read_text(encoding="utf-8").split("\n\n"):
+            lines = block.strip().splitlines()
+            if not lines[-1].startswith("--"):
+                title = lines[0].removeprefix("-- ").removeprefix(_VIEW).partition(":")[0]
+                found.append(Statement(title, "\n".join(lines[1:]).removesuffix(";")))
+    return tuple(found)
+
+
+def table(name: str = "ev") -> str:
+    """The statement that makes an empty table of events."""
+    columns = ["run_id BIGINT", "seed BIGINT", *(f"{each} {_type(each)}" for each in COLUMNS)]
+    return f"CREATE OR REPLACE TABLE {name} ({', '.join(columns)})"
+
+
+def _type(column: str) -> str:
+    return "VARCHAR" if column in _TEXTS else "BIGINT"
+
+
+def table_rows(run_id: int, seed: int, events: Iterable[Event]) -> Iterator[tuple[Any, ...]]:
+    """The rows of one run as that table has them."""
+    for event in events:
+        yield (run_id, seed, *event)
+
+
+def load(connection: Connection, runs: Sequence[Sequence[Event]]) -> None:
+    """Make table `ev` and fill it with these runs; their places in the sequence are their ids.
+
+    Needs DuckDB and nothing else: columns are handed over as lists. A sweep reads Parquet files.
+    """
+    connection.execute(table())
+    rows = [row for number, run in enumerate(runs) for row in table_rows(number, number, run)]
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    if columns:
+        types = [*_HEAD_TYPES, *(_type(each) for each in COLUMNS)]
+        lists = ", ".join(f"unnest(CAST(? AS {each}[]))" for each in types)
+        connection.execute(f"INSERT INTO ev SELECT {lists}", columns)
+
+
+def sql_verdicts(connection: Connection) -> dict[int, frozenset[str]]:
+    """Ids of the invariants that do not hold, by run; runs in which all hold are left out."""
+    prepare(connection)
+    broken: dict[int, list[str]] = {}
+    for row in INVARIANTS:
+        for run_id, _ in connection.execute(queries()[row.id]).fetchall() if row.judge else ():
+            broken.setdefault(run_id, []).append(row.id)
+    return {run_id: frozenset(ids) for run_id, ids in broken.items()}
+
+
+def prepare(connection: Connection) -> None:
+    """Make the views that the queries ask."""
+    for view in views():
+        connection.execute(view.text)
+
+
+def sql_numbers(connection: Connection, name: str) -> dict[int, int]:
+    """A figure of `numbers.py` by run; runs without one are left out. After `prepare`."""
+    found = connection.execute(queries()[name]).fetchall()
+    return {run_id: int(n) for run_id, n in found if n is not None}
+
+
+def sql_losses(connection: Connection) -> dict[tuple[int, int], tuple[int, int]]:
+    """How many were acknowledged and lost, by run and acks. After `prepare`."""
+    found = connection.execute(queries()["losses by acks"]).fetchall()
+    return {(run_id, acks): (int(all_), int(lost)) for run_id, acks, all_, lost in found}
