@@ -56,6 +56,7 @@ class Batch:
         "pid",
         "place",
         "reset",
+        "retries",
         "seq",
         "tried",
     )
@@ -68,6 +69,8 @@ class Batch:
         self.ops: list[Op] = []
         self.attempts = 0
         """How often it was given back to be sent again."""
+        self.retries = 0
+        """librdkafka: how many of its retries count."""
         self.tried: Micros = created
         """When it was last given back."""
         self.pid: ProducerId = NO_PRODUCER_ID

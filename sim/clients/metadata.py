@@ -102,7 +102,8 @@ class View:
         self._asking, self._wanted = False, True
 
     def _answered(self, answer: MetadataAnswer) -> None:
-        self._asking = False
+        # What was asked for meanwhile is answered by this too (Java: `Metadata.requestUpdate`).
+        self._asking = self._wanted = False
         self._stale_at = self._client.kernel.now + self._max_age
         for partition, node, epoch in answer.partitions:
             known = self.epoch(partition)

@@ -67,8 +67,8 @@ class Producer(Client):
         """Put an op where it waits to be sent."""
         raise NotImplementedError
 
-    def batches(self) -> Sequence[Batch]:
-        """Every batch with ops that have no outcome yet, in a certain order."""
+    def abandon(self) -> Sequence[Batch]:
+        """Take out every batch with ops that have no outcome yet; none is sent any more."""
         raise NotImplementedError
 
     def at_rest(self) -> bool:
@@ -80,7 +80,7 @@ class Producer(Client):
     def crash(self) -> None:
         """Die, as a process does: what was sent may be stored or not, nobody will know."""
         self.stop()
-        for batch in self.batches():
+        for batch in self.abandon():
             self.give_up(batch, GivenUp.CRASHED)
         assert self.open_ops == 0, f"{self.open_ops} ops have no outcome after a crash"
 

@@ -53,12 +53,14 @@ class JavaProducer(Producer):
         lane.put(op, self.batch_records)
         self.wake()
 
-    def batches(self) -> Sequence[Batch]:
-        """Every batch whose ops have no outcome yet."""
-        found: dict[Batch, None] = {}
+    def abandon(self) -> Sequence[Batch]:
+        """What is in the network and in the queues."""
+        found: list[Batch] = []
         for lane in self._lanes.values():
-            found.update(dict.fromkeys((*lane.network, *lane.queue)))
-        return [each for each in found if not each.done]
+            found += (*lane.network, *lane.queue)
+            lane.network.clear()
+            lane.queue.clear()
+        return found
 
     # ---- the loop
 

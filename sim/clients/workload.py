@@ -20,6 +20,7 @@ from ottla.sim.clients.base import MS, surroundings_of
 from ottla.sim.clients.consumer import Consumer, Decoder
 from ottla.sim.clients.producer import Producer
 from ottla.sim.clients.producer_java import JavaProducer
+from ottla.sim.clients.producer_librdkafka import LibrdkafkaProducer
 from ottla.sim.settings import RunConfig
 from ottla.sim.world import World
 
@@ -28,12 +29,12 @@ BURSTS = (1, 1, 2, 3, 5, 8, 13, 20)
 MAX_DEATH: Micros = 10 * MS
 """A producer dies at most so long after a burst: while something of it is in flight."""
 
-Model: TypeAlias = type[JavaProducer]
+Model: TypeAlias = type[JavaProducer] | type[LibrdkafkaProducer]
 
 MODELS: dict[str, tuple[Model, ...]] = {
     "java": (JavaProducer,),
-    "librdkafka": (JavaProducer,),
-    "both": (JavaProducer,),
+    "librdkafka": (LibrdkafkaProducer,),
+    "both": (JavaProducer, LibrdkafkaProducer),
 }
 """Producer models by the setting `client_model`; producers take them in turn."""
 

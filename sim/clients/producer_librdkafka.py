@@ -1,0 +1,234 @@
+"""librdkafka's producer, idempotent or plain (confluent-kafka and all that is built on it).
+
+Where it differs from Java (facts/kafka.md 3; src/rdkafka_broker.c, rdkafka_idempotence.c):
+
+* whatever has to be retried makes its partition *drain*: nothing leaves until everything in flight
+  is answered, and nothing leaves for a new leader before the old one has answered;
+* a bump concerns all partitions together: nothing leaves anywhere until nothing is in flight
+  anywhere; then the epoch goes up, without asking anybody, and each partition numbers what it has
+  queued from 0. What may have been stored of it is stored twice then (librdkafka#4953);
+* the success of a later batch is proof that earlier ones were stored, which went unanswered: they
+  are acknowledged without an offset;
+* a sequence error at the head of the line is *fatal*: the producer takes nothing any more;
+* it knows nothing of leaders but what metadata says (no hints), and never splits a batch.
+
+One thing is simplified: it limits what is in flight of a partition to 5 less the number of
+*messages* in flight, which for batches of 5 and more leaves a single request. Here requests are
+counted, so that pipelines are as deep as the settings say.
+
+`work` is rd_kafka_broker_produce_toppars for all nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum, unique
+
+from ottla.broker.errors import ErrorCode
+from ottla.log.types import NO_OFFSET
+from ottla.raft.types import Micros, NodeId
+from ottla.sim.clients.base import MS, Surroundings
+from ottla.sim.clients.batch import Batch, Op
+from ottla.sim.clients.librdkafka_lane import LibrdkafkaLane
+from ottla.sim.clients.link import Link
+from ottla.sim.clients.outcomes import GivenUp, Outcome
+from ottla.sim.clients.producer import LINGER, MAX_EPOCH, Producer
+from ottla.sim.clients.rules_librdkafka import OrderError, order_error, rule_for
+from ottla.sim.requests import ProducedPart
+
+LEAST_PATIENCE: Micros = 100 * MS
+"""What a request may take when its messages' own time is all but over."""
+
+
+@unique
+class _State(Enum):
+    """rd_kafka_idemp_state_t, as far as a producer without transactions has it."""
+
+    ASSIGNED = "an id is there, or asked for"
+    DRAIN_BUMP = "waits for nothing to be in flight, then bumps the epoch"
+    FATAL = "over"
+
+
+class LibrdkafkaProducer(Producer):
+    """See the module's text."""
+
+    def __init__(self, surroundings: Surroundings, number: int, acks: int):
+        super().__init__(surroundings, number, acks)
+        self._lanes: dict[int, LibrdkafkaLane] = {}
+        self._state = _State.ASSIGNED
+
+    # ---- in
+
+    def accept(self, op: Op) -> None:
+        """Into the queue of its partition."""
+        lane = self._lanes.get(op.partition)
+        if lane is None:
+            lane = self._lanes[op.partition] = LibrdkafkaLane(op.partition)
+        lane.put(op)
+        self.wake()
+
+    def abandon(self) -> Sequence[Batch]:
+        """What is in flight and in the queues."""
+        found: list[Batch] = []
+        for lane in self._lanes.values():
+            found += (*lane.flight, *lane.purge())
+        return found
+
+    # ---- the loop
+
+    def work(self) -> None:
+        """Let overdue messages go, then send whatever may be sent."""
+        have_id = not self.idempotent or self.have_id()
+        expired = sum(map(self._expire, self._lanes.values()))
+        if expired and self.idempotent and have_id:
+            self._drain_and_bump()  # they leave a hole in the sequence
+        if have_id:
+            for lane in self._lanes.values():
+                if not lane.empty:
+                    self._serve(lane)
+
+    def _expire(self, lane: LibrdkafkaLane) -> int:
+        expired = lane.expire(self.kernel.now - self.delivery_timeout)
+        for batch in expired:
+            self.give_up(batch, GivenUp.EXPIRED)
+        if not lane.empty:
+            handed = lane.rewound[0].created if lane.rewound else lane.ops[0].handed
+            self.alarm(handed + self.delivery_timeout)
+        return len(expired)
+
+    def _serve(self, lane: LibrdkafkaLane) -> None:
+        """Send what one partition may send (rd_kafka_toppar_producer_serve)."""
+        node = self.view.leader(lane.partition)
+        if node == 0:
+            self.view.refresh()
+            return
+        if node != lane.leader:
+            lane.wait_drain, lane.leader = self.idempotent, node
+        if self._may_send(lane):
+            link = self.link(node)
+            while link is not None and self._has_room(lane, link) and self._due(lane):
+                self._send_one(lane, link)
+
+    def _may_send(self, lane: LibrdkafkaLane) -> bool:
+        if not self.idempotent:
+            return True
+        if self._state is not _State.ASSIGNED or (lane.wait_drain and lane.flight):
+            return False
+        lane.wait_drain = False
+        if (lane.pid, lane.epoch) != (self.pid, self.epoch):
+            if lane.flight:
+                return False
+            lane.start_epoch(self.pid, self.epoch)
+        return True
+
+    def _has_room(self, lane: LibrdkafkaLane, link: Link) -> bool:
+        """Whether one more request may be in flight."""
+        if lane.empty or len(link.open) >= self.in_flight:
+            return False
+        return not self.idempotent or len(lane.flight) < self.in_flight
+
+    def _due(self, lane: LibrdkafkaLane) -> bool:
+        """Whether the first batch has waited long enough, for company or for its backoff."""
+        if lane.rewound:
+            first = lane.rewound[0]
+            at = first.tried + self.backed_off(max(0, first.retries - 1))
+        elif len(lane.ops) >= self.batch_records:
+            return True
+        else:
+            at = lane.ops[0].handed + LINGER
+        if self.kernel.now >= at:
+            return True
+        self.alarm(at)
+        return False
+
+    def _send_one(self, lane: LibrdkafkaLane, link: Link) -> None:
+        batch = lane.take(self.batch_records)
+        if self.idempotent:
+            lane.number(batch)
+        left = batch.created + self.delivery_timeout - self.kernel.now
+        self.send(link, (batch,), min(self.request_timeout, max(LEAST_PATIENCE, left)))
+
+    # ---- the epoch
+
+    def _drain_and_bump(self) -> None:
+        """Go on in a new epoch once nothing is in flight (rd_kafka_idemp_drain_epoch_bump)."""
+        if self._state is not _State.FATAL:
+            self._state = _State.DRAIN_BUMP
+            self._bump_if_drained()
+
+    def _bump_if_drained(self) -> None:
+        if self._state is _State.DRAIN_BUMP and not any(
+            lane.flight for lane in self._lanes.values()
+        ):
+            self.epoch = (self.epoch + 1) & MAX_EPOCH  # it wraps, as rd_kafka_pid_bump does
+            self._state = _State.ASSIGNED
+            self.wake()
+
+    def _fatal(self) -> None:
+        """It cannot be told any more what is stored: nothing that is queued will be sent."""
+        self.failed = True
+        self._state = _State.FATAL
+        for lane in self._lanes.values():
+            for batch in lane.purge():
+                self.give_up(batch, GivenUp.FATAL)
+
+    # ---- out
+
+    def came(self, batch: Batch, outcome: Outcome, part: ProducedPart | None, node: NodeId) -> None:
+        """rd_kafka_msgbatch_handle_Produce_result."""
+        lane = self._lanes[batch.partition]
+        lane.flight.remove(batch)
+        if outcome is ErrorCode.NONE:
+            self._succeeded(lane, batch, part, node)
+        elif self.idempotent and outcome is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            self._out_of_order(lane, batch, outcome)
+        else:
+            self._went_wrong(lane, batch, outcome)
+        self._bump_if_drained()
+
+    def _succeeded(
+        self, lane: LibrdkafkaLane, batch: Batch, part: ProducedPart | None, node: NodeId
+    ) -> None:
+        if self.idempotent:
+            proven, well = lane.acknowledged(batch)
+            for each in proven:
+                self.succeed(each, NO_OFFSET, node)
+            if not well:
+                self._fatal()
+        self.succeed(batch, NO_OFFSET if part is None else part.base_offset, node)
+
+    def _out_of_order(self, lane: LibrdkafkaLane, batch: Batch, outcome: Outcome) -> None:
+        error = order_error(batch.seq, lane.next_ack)
+        if error is OrderError.BEHIND:
+            lane.refused(batch)
+            self._retry(lane, batch, counts=False)
+            self._drain_and_bump()
+            return
+        if error is OrderError.HEAD_OF_LINE:
+            lane.refused(batch)
+        self._fatal()
+        self.give_up(batch, outcome)
+
+    def _went_wrong(self, lane: LibrdkafkaLane, batch: Batch, outcome: Outcome) -> None:
+        rule = rule_for(outcome)
+        if self.idempotent:
+            lane.refused(batch)
+        if rule.refresh:
+            self.view.refresh()
+        if rule.retry:
+            self._retry(lane, batch, counts=rule.counts)
+            return
+        self.give_up(batch, outcome)
+        if self.idempotent:
+            self._drain_and_bump()
+
+    def _retry(self, lane: LibrdkafkaLane, batch: Batch, *, counts: bool) -> None:
+        """Back into the queue, to be sent again once what is in flight is answered."""
+        if self.failed:
+            self.give_up(batch, GivenUp.FATAL)
+            return
+        batch.attempts += 1
+        batch.retries += counts
+        batch.tried = self.kernel.now
+        lane.wait_drain = self.idempotent
+        lane.rewind(batch)

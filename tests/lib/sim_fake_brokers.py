@@ -1,0 +1,232 @@
+"""Brokers that answer as a test tells them, at the other end of the simulator's own connections.
+
+Greetings, metadata and producer ids are answered at once, from what the test has set. Everything
+else waits in `asked` until the test answers it, lets its connection break, or leaves it open.
+Answers leave each connection in the order of its requests, so what is left open holds up the rest.
+Nothing is drawn: every path takes half a millisecond each way.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ottla.broker.errors import ErrorCode
+from ottla.log.record_batch import read_batch
+from ottla.log.records import records_of
+from ottla.log.types import RecordBatch
+from ottla.sim.choices import Replayed, Tape
+from ottla.sim.clients.base import Surroundings
+from ottla.sim.clients.batch import value_of
+from ottla.sim.history import Event, History
+from ottla.sim.kernel import Kernel
+from ottla.sim.requests import (
+    ApiVersions,
+    ApiVersionsAnswer,
+    InitProducerId,
+    Leads,
+    Metadata,
+    MetadataAnswer,
+    Produced,
+    ProducedPart,
+    ProducerIdAnswer,
+)
+from ottla.sim.settings import RunConfig
+from ottla.sim.tcp import ClientNetwork, Connection
+
+MS = 1_000
+ONE_WAY = MS // 2
+CONFIG = RunConfig(client_rtt_us=2 * ONE_WAY, client_jitter_us=0, batch_records=1)
+
+
+@dataclass(eq=False)
+class Asked:
+    """One request at a node."""
+
+    brokers: FakeBrokers
+    served: _Served
+    request: Any
+    answer: Any = None
+
+    @property
+    def node(self) -> int:
+        """Who was asked."""
+        return self.connection.node
+
+    @property
+    def connection(self) -> Connection:
+        """Where it came from."""
+        return self.served.connection
+
+    def say(self, answer: Any) -> None:
+        """Answer this."""
+        if self in self.brokers.asked:
+            self.brokers.asked.remove(self)
+        self.answer = answer
+        self.served.flush()
+
+    def drop(self) -> None:
+        """The connection breaks, and with it all that was asked on it."""
+        asked = self.brokers.asked
+        self.brokers.asked = deque(e for e in asked if e.connection is not self.connection)
+        self.connection.reset("reset")
+
+    def produced(
+        self, error: ErrorCode = ErrorCode.NONE, base: int = 0, hint: tuple[int, int] = (0, -1)
+    ) -> None:
+        """Answer a produce request: all its partitions alike."""
+        base = -1 if error else base
+        parts = [ProducedPart(p, error, base, 0, *hint) for p, _ in self.request.batches]
+        self.say(Produced(self.request.number, tuple(parts)))
+
+    @property
+    def batches(self) -> dict[int, RecordBatch]:
+        """What is to be produced, by partition."""
+        found = {}
+        for partition, data in self.request.batches:
+            batch = read_batch(data)
+            assert isinstance(batch, RecordBatch)
+            found[partition] = batch
+        return found
+
+    @property
+    def batch(self) -> RecordBatch:
+        """The one batch of the request."""
+        (batch,) = self.batches.values()
+        return batch
+
+    @property
+    def values(self) -> list[int]:
+        """What the one batch holds."""
+        return [value_of(each.value or b"") for each in records_of(self.batch)]
+
+    @property
+    def told(self) -> tuple[list[int], int, int]:
+        """Values, epoch and base sequence of the one batch."""
+        return self.values, self.batch.producer_epoch, self.batch.base_sequence
+
+
+class FakeBrokers:
+    """See the module's text."""
+
+    def __init__(self, config: RunConfig = CONFIG, nodes: Sequence[int] = (1, 2, 3)):
+        self.config = config
+        self.nodes = tuple(nodes)
+        self.kernel = Kernel()
+        self.history = History(lambda: self.kernel.now)
+        choices = Replayed(Tape())
+        self.network = ClientNetwork(self.kernel, choices, config, self._serve)
+        self.leaders = dict.fromkeys(range(config.partitions), (1, 1))
+        """What every node says who leads what, and since when; but see `believes`."""
+        self.believes: dict[int, dict[int, tuple[int, int]]] = {}
+        """What some nodes say instead."""
+        self.ids = [(ErrorCode.NONE, each, 0) for each in range(100, 110)]
+        self.id_requests = 0
+        self.metadata_asked: list[int] = []
+        """Which node was asked for metadata, each time."""
+        self.down: list[int] = []
+        self.silent: list[int] = []
+        """Nodes that accept connections and never answer anything."""
+        self.asked: deque[Asked] = deque()
+        self._stream = choices.stream("client")
+
+    def surroundings(self) -> Surroundings:
+        """What a client is handed."""
+        return Surroundings(
+            self.kernel, self.history, self.network, self.config, self.nodes, self._stream
+        )
+
+    # ---- time
+
+    def run(self, ms: float) -> None:
+        """Let so much time pass."""
+        self.kernel.run(self.kernel.now + round(ms * MS))
+
+    def wait(self, condition: Callable[[], bool], within_ms: int = 60_000) -> None:
+        """Let time pass until something is so."""
+        end = self.kernel.now + within_ms * MS
+        while not condition():
+            assert self.kernel.now < end, "it never came"
+            self.run(0.1)
+
+    def next(self) -> Asked:
+        """The oldest request that waits for its answer, as soon as there is one."""
+        self.wait(lambda: bool(self.asked))
+        return self.asked[0]
+
+    def take(self, count: int) -> list[Asked]:
+        """Exactly so many requests, that all wait for their answers together."""
+        self.wait(lambda: len(self.asked) >= count)
+        self.run(3)
+        assert len(self.asked) == count, [each.request for each in self.asked]
+        return list(self.asked)
+
+    def nothing_for(self, ms: float) -> None:
+        """Nothing more is asked for so long."""
+        before = list(self.asked)
+        self.run(ms)
+        assert list(self.asked) == before, [each.request for each in self.asked]
+
+    # ---- what came of it
+
+    def rows(self, *kinds: str) -> list[Event]:
+        """The history's rows of these kinds."""
+        return [row for row in self.history.rows if row.kind in kinds]
+
+    def ends(self) -> list[tuple[str, int | None, str | int | None]]:
+        """How each op ended: kind, op, and its offset or code."""
+        return [(r.kind, r.op, r.off if r.kind == "ok" else r.code) for r in self.ended()]
+
+    def ended(self) -> list[Event]:
+        """The rows of ops that ended."""
+        return self.rows("ok", "fail", "info")
+
+    # ---- the nodes
+
+    def _serve(self, connection: Connection) -> Any:
+        return None if connection.node in self.down else _Served(self, connection)
+
+    def answer_to(self, node: int, request: Any) -> Any:
+        """What needs no test to be answered; None for the rest."""
+        if isinstance(request, ApiVersions):
+            return ApiVersionsAnswer(request.number)
+        if isinstance(request, Metadata):
+            self.metadata_asked.append(node)
+            believed = self.believes.get(node, self.leaders)
+            leads = tuple(Leads(each, *leader) for each, leader in believed.items())
+            return MetadataAnswer(request.number, self.nodes, leads)
+        if isinstance(request, InitProducerId):
+            self.id_requests += 1
+            return ProducerIdAnswer(request.number, *self.ids[self.id_requests - 1])
+        return None
+
+
+class _Served:
+    """The node's end of one connection."""
+
+    def __init__(self, brokers: FakeBrokers, connection: Connection):
+        self.connection = connection
+        self._brokers = brokers
+        self._pending: deque[Asked] = deque()
+
+    def arrived(self, request: Any) -> None:
+        brokers = self._brokers
+        if self.connection.node in brokers.silent:
+            return
+        asked = Asked(brokers, self, request)
+        asked.answer = brokers.answer_to(self.connection.node, request)
+        if asked.answer is None:
+            brokers.asked.append(asked)
+        if getattr(request, "acks", -1) != 0:
+            self._pending.append(asked)
+        self.flush()
+
+    def flush(self) -> None:
+        """Let go what may go, in order."""
+        while self._pending and self._pending[0].answer is not None:
+            self.connection.answer(self._pending.popleft().answer)
+
+    def lost(self) -> None:
+        """Nobody is told: the test sees what it wants to see."""
