@@ -79,7 +79,7 @@ CONFINED = {
     "pyspark": ("sim/studies/",),
     "pytest": ("src/ottla/pytest_plugin.py",),
     "rich": ("src/ottla/cli.py", "src/ottla/demo/"),
-    "typer": ("src/ottla/cli.py", "src/ottla/demo/"),
+    "typer": ("src/ottla/cli.py", "src/ottla/sim_cli.py", "src/ottla/demo/"),
 }
 
 

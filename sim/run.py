@@ -1,0 +1,173 @@
+"""One run: from a seed, or from a tape, to a verdict.
+
+    boot      nodes start, the topic exists, every partition has a leader
+    load      clients work, the nemesis works against them
+    heal      a core of nodes is healed and must come right by itself (`ending.py`)
+    settle    the rest is healed too, everybody agrees, consumers read to the end
+    judge     the checkers look at the whole history
+
+A run ends early at the first anomaly that shows while it goes on: what comes after a broken promise
+says nothing. Nothing here knows a clock or chance; the same seed, configuration and code give the
+same digest, in every process and on every Python.
+
+| verdict | what it means |
+|---|---|
+| ok | nothing to say against it |
+| failed | an invariant does not hold; `anomalies` say which |
+| weakened | something was lost, and the run did what no Raft promises to survive |
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from hashlib import blake2b
+
+from ottla.raft.types import Micros
+from ottla.sim.choices import Choices, Drawn, Tape
+from ottla.sim.clients.workload import make_clients
+from ottla.sim.ending import MS, Ending, NotLive
+from ottla.sim.history import Event, History
+from ottla.sim.invariants.findings import Anomaly, AnomalyError
+from ottla.sim.invariants.judge import attach, judge
+from ottla.sim.nemesis.nemesis import Nemesis
+from ottla.sim.settings import RunConfig
+from ottla.sim.swarm import draw
+from ottla.sim.world import BrokerBug, World
+
+
+class Verdict(Enum):
+    """See the table in the module's text."""
+
+    OK = "ok"
+    FAILED = "failed"
+    WEAKENED = "weakened"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of a run."""
+
+    config: RunConfig
+    verdict: Verdict
+    anomalies: list[Anomaly]
+    weakened: list[str]
+    """What the run did that Raft does not promise to survive."""
+    unavoidable: list[str]
+    """What could not come right, and why."""
+    rows: list[Event]
+    tape: Tape
+    digest: str
+    """Of the whole history and of the order of all events behind it."""
+    steps: int
+    """Events of the kernel."""
+    simulated: Micros
+
+    @property
+    def reason(self) -> str:
+        """The verdict in one line."""
+        if self.anomalies:
+            more = len(self.anomalies) - 1
+            first = self.anomalies[0]
+            rest = f" (and {more} more)" if more else ""
+            return f"{first.invariant} at event {first.eid}: {first.text}{rest}"
+        if self.weakened:
+            return f"nothing to be asked after: {'; '.join(self.weakened)}"
+        return "; ".join(self.unavoidable) or "nothing to say against it"
+
+
+def run(seed: int, config: RunConfig | None = None) -> Outcome:
+    """One run from a seed, which also draws whatever the configuration leaves at its default."""
+    return run_choices(Drawn(seed), config)
+
+
+def run_choices(
+    choices: Choices,
+    config: RunConfig | None = None,
+    *,
+    swarm: bool = True,
+    watching: Sequence[Callable[[World], None]] = (),
+) -> Outcome:
+    """One run with choices from anywhere. `watching`: called with the world before it boots."""
+    with _undisturbed():
+        settings = draw(choices, config or RunConfig()) if swarm else config or RunConfig()
+        world = World(settings, choices)
+        attach(world.history, stop=True)
+        for each in watching:
+            each(world)
+        clients = make_clients(world)
+        ending = Ending(world, clients)
+        anomalies = _play(world, ending)
+        if not anomalies:
+            anomalies = list(judge(world.history.rows).anomalies)
+    return _outcome(world, ending, anomalies)
+
+
+def _play(world: World, ending: Ending) -> list[Anomaly]:
+    """All phases; what went wrong on the way."""
+    history = world.history
+    try:
+        world.boot()
+        nemesis = Nemesis(world)
+        nemesis.start()
+        ending.clients.start()
+        world.kernel.run(world.kernel.now + world.config.load_ms * MS)
+        nemesis.stop()
+        ending.settle()
+        ending.finish()
+        world.observer.final(world)
+    except AnomalyError as found:
+        return [found.anomaly]
+    except BrokerBug as bug:
+        return [Anomaly("sim-I00", len(history.rows) - 1, str(bug))]
+    except NotLive as dead:
+        return [Anomaly("sim-I31", len(history.rows) - 1, str(dead))]
+    return []
+
+
+def _outcome(world: World, ending: Ending, anomalies: list[Anomaly]) -> Outcome:
+    verdict = Verdict.FAILED if anomalies else Verdict.OK
+    if anomalies and world.weakened:
+        verdict = Verdict.WEAKENED
+    kernel = world.kernel
+    told = f"{world.history.digest().hex()}/{kernel.fold}/{kernel.steps}"
+    return Outcome(
+        world.config,
+        verdict,
+        anomalies,
+        world.weakened,
+        ending.unavoidable,
+        world.history.rows,
+        world.choices.tape,
+        blake2b(told.encode(), digest_size=8).hexdigest(),
+        kernel.steps,
+        kernel.now,
+    )
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """No collection of garbage at odd moments, no log lines about nodes that die on purpose."""
+    logger = logging.getLogger("ottla")
+    collecting, silent = gc.isenabled(), logger.disabled
+    gc.disable()
+    logger.disabled = True
+    try:
+        yield
+    finally:
+        logger.disabled = silent
+        if collecting:
+            gc.enable()
+            gc.collect(0)
+
+
+def replay(tape: Tape, config: RunConfig, choices: Callable[[Tape], Choices]) -> Outcome:
+    """One run from a tape, under the configuration it was made with."""
+    return run_choices(choices(tape), config, swarm=False)
+
+
+__all__ = ["History", "Outcome", "Verdict", "replay", "run", "run_choices"]

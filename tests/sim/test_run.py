@@ -1,0 +1,150 @@
+"""One seed, one history; one tape, the same one again; a sweep that was killed loses nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from ottla.broker.errors import ConfigError
+from ottla.sim.choices import Drawn, Forked, Replayed, Tape
+from ottla.sim.compare import parting
+from ottla.sim.meta import check, variants
+from ottla.sim.run import Verdict, replay, run, run_choices
+from ottla.sim.settings import RunConfig, from_toml
+from ottla.sim.shrink import Attempt, Shrinker
+from ottla.sim.sweep import Plan, SweepError, sweep
+from ottla.sim.tape_file import Case, TapeError, decode, encode
+
+SHORT = RunConfig(profile="reference-strict", load_ms=2_000, records=40)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_seed_has_one_history_and_so_has_its_tape(seed):
+    first, second = run(seed, SHORT), run(seed, SHORT)
+    assert first.verdict is Verdict.OK, first.reason
+    assert first.digest == second.digest
+    assert parting(first.rows, second.rows) is None
+    again = replay(decode(encode(Case(first.config, first.tape))).tape, first.config, Replayed)
+    assert again.digest == first.digest
+    assert run(seed + 100, SHORT).digest != first.digest
+
+
+def test_every_record_has_its_outcome_and_most_are_acknowledged():
+    outcome = run(3, SHORT)
+    kinds = [row.kind for row in outcome.rows]
+    assert kinds.count("inv") == 40
+    assert kinds.count("ok") + kinds.count("info") + kinds.count("fail") == 40
+    assert kinds.count("ok") >= 30
+    assert kinds.count("poll") >= kinds.count("ok")
+
+
+def test_histories_part_where_the_first_choice_differs():
+    outcome = run(1, SHORT)
+    fewer = Tape({name: dict(places) for name, places in outcome.tape.taken.items()})
+    fewer.taken["nemesis"] = {}
+    other = replay(fewer, outcome.config, Replayed)
+    found = parting(outcome.rows, other.rows)
+    assert found is not None
+    assert outcome.rows[: found.eid] == other.rows[: found.eid]
+
+
+def test_a_fork_is_the_tape_until_it_parts():
+    outcome = run(2, SHORT)
+    middle = outcome.simulated // 2
+    worlds = []
+
+    def past() -> bool:
+        return not worlds or worlds[0].kernel.now < middle
+
+    forked = run_choices(
+        Forked(outcome.tape, 99, past), outcome.config, swarm=False, watching=[worlds.append]
+    )
+    found = parting(outcome.rows, forked.rows)
+    assert found is not None
+    assert found.left is not None
+    assert found.left.t_us >= middle
+
+
+def test_meta_finds_no_mismatch_in_fresh_processes():
+    settings = SHORT.told()
+    for variant, mismatches in check(0, 4, settings, variants([])):
+        assert mismatches == [], variant.name
+
+
+def test_a_sweep_goes_on_where_it_stopped(tmp_path):
+    plan = Plan(0, 60, SHORT.with_(load_ms=200, records=4, fault_every_ms=0).told())
+    first = []
+    for result in sweep(plan, 1, tmp_path):
+        first.append(result)
+        if len(first) == 30:
+            break
+    assert len(list(tmp_path.glob("part-*.parquet"))) == 2
+    whole = list(sweep(plan, 1, tmp_path))
+    assert [each.seed for each in whole] == list(range(60))
+    assert whole[:30] == first
+    assert list(sweep(plan, 2, tmp_path)) == whole
+    with pytest.raises(SweepError, match="holds another sweep"):
+        list(sweep(replace(plan, seeds=61), 1, tmp_path))
+
+
+def test_settings_say_what_is_wrong():
+    for text, told in (
+        ("nodes = 9", "nodes is 9; 1 to 7"),
+        ("replicas = 5", "replicas is 5, but there are 3 nodes"),
+        ("nods = 3", "no such setting: nods"),
+        ('nodes = "3"', "nodes is '3'; int is expected"),
+        ('flush = "sometimes"', "flush is 'sometimes'; one of each-turn"),
+        ("nodes = ", "not TOML"),
+        ("loss_ppm = -1", "loss_ppm is -1"),
+        ('profile = "zen"', "profile: "),
+    ):
+        with pytest.raises(ConfigError, match=told):
+            from_toml(text)
+    assert from_toml(SHORT.told()) == SHORT
+
+
+def test_what_is_no_tape_says_so():
+    case = Case(SHORT, Tape({"nemesis": {3: 7}}))
+    good = encode(case)
+    assert decode(good) == case
+    for bad in (b"", b"\xc1", good[:-3], b"\x80", encode(case).replace(b"records", b"recordz")):
+        with pytest.raises(TapeError):
+            decode(bad)
+
+
+def test_shrinking_keeps_what_the_anomaly_needs_and_strikes_the_rest():
+    """A stand-in for a run: it fails while two choices of one stream and one setting are there."""
+    needed = {("nemesis", 40), ("nemesis", 77)}
+
+    def replayed(case: Case) -> Attempt | None:
+        taken = {(name, place) for name, places in case.tape.taken.items() for place in places}
+        if not needed <= taken or case.config.records < 3:
+            return None
+        return Attempt(case, 1_000_000)
+
+    noise = {name: dict.fromkeys(range(100), 9) for name in ("nemesis", "link 1>2", "workload")}
+    told: list[int] = []
+    shrinker = Shrinker(
+        Case(RunConfig(), Tape(noise)), replayed, lambda: False, lambda n, _k, _b: told.append(n)
+    )
+    best = shrinker.run()
+    assert {(n, p) for n, places in best.tape.taken.items() for p in places} == needed
+    assert set(best.tape.taken["nemesis"].values()) == {1}
+    assert best.config.records in {3, 4, 5}
+    assert best.config.load_ms == 1_001
+    assert told == sorted(told)
+    assert json.dumps(best.tape.taken)
+
+
+def test_a_run_without_the_anomaly_cannot_be_shrunk():
+    with pytest.raises(ValueError, match="does not show"):
+        Shrinker(Case(SHORT, Tape()), lambda _: None, lambda: False, lambda *_: None)
+
+
+def test_drawn_streams_are_apart():
+    one, other = Drawn(5), Drawn(5)
+    for _ in range(10):
+        one.stream("a").below(100)
+    assert one.stream("b").below(1 << 30) == other.stream("b").below(1 << 30)
