@@ -1,4 +1,8 @@
-"""One seed, one history; one tape, the same one again; a sweep that was killed loses nothing."""
+"""Runs as a whole: determinism, tapes, sweeps and shrinking.
+
+One seed is one history, whatever process it runs in; its tape replays it; a fork keeps its past. A
+sweep that was stopped goes on with nothing lost and nothing counted twice.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ from ottla.sim.settings import RunConfig, from_toml
 from ottla.sim.shrink import Attempt, Shrinker
 from ottla.sim.sweep import Plan, SweepError, sweep
 from ottla.sim.tape_file import Case, TapeError, decode, encode
+from ottla.sim.world import World
 
 SHORT = RunConfig(profile="reference-strict", load_ms=2_000, records=40)
 
@@ -53,7 +58,7 @@ def test_histories_part_where_the_first_choice_differs():
 def test_a_fork_is_the_tape_until_it_parts():
     outcome = run(2, SHORT)
     middle = outcome.simulated // 2
-    worlds = []
+    worlds: list[World] = []
 
     def past() -> bool:
         return not worlds or worlds[0].kernel.now < middle
