@@ -10,10 +10,10 @@ The caller takes a `Ready`, then:
    this write and every one before it are durable, also if this one is empty,
 4. tells the core `persisted(index, term)` for the last entry written.
 
-Several in a row may be done as one, if no message was stepped between them: all writes in their
-order in one transaction, then all `messages_after`. The bytes that a message names are those of the
-log as its own `Ready` left it: entries of a newer leader that took their place since may look well
-formed to the receiver, behind a `prev_term` that is not theirs.
+Several in a row may be done as one: all writes in their order in one transaction, then all
+`messages_after`. But the bytes that a message names are those of the log as its own `Ready` left
+it, so they are read before another message is stepped: entries of a newer leader that took their
+place may look well formed to the receiver, behind a `prev_term` that is not theirs.
 
 `commit`, `barriers` and `soft` need no disk: the state machine may apply entries up to `commit`
 as soon as it has them.

@@ -18,6 +18,7 @@ from random import Random
 from time import monotonic
 
 from ottla.raft.messages import Message
+from ottla.raft.roles import Role
 from ottla.raft.types import NodeId
 from raft_invariants import Watch
 from raft_member import Member
@@ -40,6 +41,7 @@ class Chaos:
             max_inflight_bytes=draw.choice((100, 400, 1 << 20)),
             snapshot_chunk_bytes=draw.choice((4, 30)),
         )
+        self.world.short = draw.random() < 0.5
         self.watch = watch
         self.proposed = 0
         steps = (
@@ -69,6 +71,7 @@ class Chaos:
             ("step_down", draw.choice((0, 1))),
             ("barrier", 3),
             ("compact", draw.choice((0, 1, 5))),
+            ("leave_behind", draw.choice((0, 0, 2))),
         )
         self.names = [name for name, _ in steps]
         self.weights = [weight for _, weight in steps]
@@ -248,6 +251,22 @@ class Chaos:
             index = self.random.randrange(member.core.first_index, member.core.commit + 1)
             member.compact(index, size=self.random.randrange(0, 60))
             member.take()
+
+    def leave_behind(self) -> None:
+        """A leader goes on without one of the others, and compacts what that one lacks."""
+        leaders, alone = self._leaders(), self._two()[0]
+        if leaders:
+            self.world.isolate(alone)
+            for _ in range(3):
+                self.propose()
+                self.deliver_some()
+                self.world.finish_writes()
+                self.deliver_some()
+            core = leaders[-1].core
+            if core.role is Role.LEADER and core.commit >= core.first_index:
+                leaders[-1].compact(core.commit, size=self.random.randrange(0, 60))
+                leaders[-1].take()
+            self.world.heal()
 
     def recover(self) -> None:
         """Good times: all links, all members, all disks. The group must agree again, on all."""

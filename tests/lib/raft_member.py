@@ -6,6 +6,8 @@ what is unfinished. What a core has ready is taken in one of two ways, both of w
 * `take`: each `Ready` is a write of its own, its `messages` fly while that write still waits,
 * `turn`: many inputs, then everything that is ready at once, as a single write that is reported by
   its last entry. A member that is paused gathers messages in its inbox; `wake` is such a turn.
+
+`receive` takes the short way (`RaftCore.follow`) where the world says so and the core agrees.
 """
 
 from __future__ import annotations
@@ -20,7 +22,17 @@ from ottla.raft.core import RaftCore
 from ottla.raft.messages import AppendEntries, InstallSnapshot, Message
 from ottla.raft.raft_log import RaftLog
 from ottla.raft.ready import Ready
-from ottla.raft.types import Entry, HardState, LogIndex, NodeId, Snapshot, SnapshotMeta, Term
+from ottla.raft.roles import Role
+from ottla.raft.types import (
+    AppendRange,
+    Entry,
+    HardState,
+    LogIndex,
+    NodeId,
+    Snapshot,
+    SnapshotMeta,
+    Term,
+)
 
 if TYPE_CHECKING:
     from raft_world import World
@@ -146,15 +158,36 @@ class Member:
             self._begin_write(ready)
         return taken
 
+    def receive(self, message: Message) -> list[Ready]:
+        """Step a message, and take what is ready; or follow the short way."""
+        if self.world.short and isinstance(message, AppendEntries) and self._follow(message):
+            return []
+        self.core.step(message, self.world.now)
+        return self.take()
+
+    def _follow(self, message: AppendEntries) -> bool:
+        reply = self.core.follow(message, self.world.now)
+        if reply is None:
+            return False
+        appended = AppendRange(message.prev_index + 1, message.entries)
+        ready = Ready(append=[appended], messages_after=[reply], commit=self.core.take_commit())
+        self._hand_out(ready)
+        self._begin_write(ready)
+        return True
+
     def turn(self, messages: Iterable[Message]) -> list[Ready]:
-        """Step all messages, tell the time, and take what is ready as one: see the module."""
-        for message in messages:
+        """Step all messages, tell the time, and take what is ready as one: see the module. Who does
+        not lead names no bytes, so it may take something between two messages."""
+        taken: list[Ready] = []
+        for place, message in enumerate(messages):
             self.core.step(message, self.world.now)
+            if place % 2 and self.core.role is not Role.LEADER and self.core.has_ready():
+                taken.append(self._next_ready())
         self.core.advance(self.world.now)
-        taken, whole = [], Ready()
         while self.core.has_ready():
-            ready = self._next_ready()
-            taken.append(ready)
+            taken.append(self._next_ready())
+        whole = Ready()
+        for ready in taken:
             _merge(whole, ready)
         for message in whole.messages:
             self.send(message)
@@ -163,9 +196,12 @@ class Member:
 
     def _next_ready(self) -> Ready:
         ready = self.core.ready()
+        self._hand_out(ready)
+        return ready
+
+    def _hand_out(self, ready: Ready) -> None:
         self.view.write(ready)
         self.world.observer.on_ready(self, ready)
-        return ready
 
     def _begin_write(self, ready: Ready) -> None:
         if ready.hard_state or ready.snapshot or ready.append or ready.messages_after:

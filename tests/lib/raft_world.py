@@ -43,6 +43,8 @@ class World:
         self.flying: list[Message] = []
         self.cut: set[tuple[NodeId, NodeId]] = set()
         self.dropped: list[Message] = []
+        self.short = False
+        """Whether members take the short way where they can (`RaftCore.follow`)."""
         config = RaftConfig(group=GROUP, node=1, election_timeout=ELECTION, retransmit=RETRANSMIT)
         config = replace(config, **limits)
         self.members: dict[NodeId, Member] = {}
@@ -84,8 +86,7 @@ class World:
         if member.paused:
             member.inbox.append(copy.copy(message))
             return []
-        member.core.step(copy.copy(message), self.now)
-        return member.take()
+        return member.receive(copy.copy(message))
 
     def deliver_together(self, messages: Sequence[Message]) -> list[Ready]:
         """Messages for one member arrive within one turn."""

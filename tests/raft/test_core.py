@@ -222,3 +222,33 @@ def test_no_message_raises_and_terms_never_fall(message, role: Role, at: int) ->
     lone.take()
     assert lone.core.term >= before
     assert lone.core.commit <= lone.core.last_index
+
+
+def stepped(lone: Lone, message) -> bool:
+    """Step it; False if the member ends, as it contradicts what is committed."""
+    try:
+        lone.core.step(message, lone.now)
+    except AssertionError as error:
+        if "is committed" not in str(error):
+            raise
+        return False
+    return True
+
+
+@settings(max_examples=200)
+@given(sent=st.lists(NONSENSE, min_size=1, max_size=8), leads=st.booleans())
+def test_messages_in_a_row_end_a_member_only_where_they_contradict_what_is_committed(
+    sent, leads: bool
+) -> None:
+    """On a compacted log, with what each message leaves behind for the next."""
+    lone = Lone([1, 2], term=2, snapshot=SnapshotMeta(3, 1, (1, 2, 3), 9))
+    if leads:
+        lone.lead()
+    for message in sent:
+        term, commit = lone.core.term, lone.core.commit
+        if not stepped(lone, message):
+            return
+        lone.take()
+        lone.wait(ELECTION // 3)
+        assert lone.core.term >= term
+        assert commit <= lone.core.commit <= lone.core.last_index

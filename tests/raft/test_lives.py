@@ -28,11 +28,14 @@ members = st.integers(1, 5)
 class Group(RuleBasedStateMachine):
     """A group of 3 or 5. The watch asserts after every effect; the rules only make trouble."""
 
-    @initialize(nodes=st.sampled_from([3, 5]), small=st.booleans(), leader=members)
-    def begin(self, nodes: int, small: bool, leader: int) -> None:
+    @initialize(
+        nodes=st.sampled_from([3, 5]), small=st.booleans(), short=st.booleans(), leader=members
+    )
+    def begin(self, nodes: int, small: bool, short: bool, leader: int) -> None:
         limits = {"max_append_bytes": 40, "max_inflight_bytes": 80, "snapshot_chunk_bytes": 4}
         self.watch = Watch()
         self.world = World(nodes, FixedJitter, self.watch, **(limits if small else {}))
+        self.world.short = short
         self.said = 0
         self.world.elect(min(leader, nodes))
 
@@ -58,11 +61,21 @@ class Group(RuleBasedStateMachine):
         for message in flying:
             self.world.deliver(message)
 
+    @precondition(lambda self: self.world.flying)
     @rule(number=members)
-    def finish_write(self, number: int) -> None:
+    def turn(self, number: int) -> None:
+        """Everything for one member arrives within one turn."""
+        to = self.one(number).node
+        arriving = [message for message in self.world.flying if message.to == to]
+        if arriving:
+            self.world.flying = [message for message in self.world.flying if message.to != to]
+            self.world.deliver_together(arriving)
+
+    @rule(number=members, count=st.integers(1, 3))
+    def finish_writes_of_one(self, number: int, count: int) -> None:
         member = self.one(number)
         if member.alive and member.writes:
-            member.finish_write()
+            member.finish_together(count)
             member.take()
 
     @rule()
