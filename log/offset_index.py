@@ -37,6 +37,7 @@ BLOCK_ENTRIES = 256
 """Entries to a block."""
 
 _ANY_INDEX = 1 << 63
+_BATCH = EntryKind.BATCH
 
 
 class IndexState(NamedTuple):
@@ -133,32 +134,29 @@ class OffsetIndex:
         """These entries are now the tail of the log; indexes and offsets must follow on."""
         if not entries:
             return
-        first, last = entries[0], entries[-1]
-        before = self.last_index
-        assert first.index == before + 1, f"entry {first.index} follows index {before}"
-        assert last.index == before + len(entries), f"{len(entries)} entries end at {last.index}"
-        self._unfiled += entries
-        self.last_index = last.index
-        batch: Any = last.payload
-        if (
-            last.kind is EntryKind.BATCH
-            and len(self._unfiled) < BLOCK_ENTRIES
-            and (last is not first or batch.base_offset == self.next_offset)
-        ):
-            self.next_offset = batch.base_offset + batch.last_offset_delta + 1
-        else:
+        last, before = entries[-1], self.last_index
+        index = self.last_index = before + len(entries)
+        unfiled = self._unfiled
+        unfiled += entries
+        if last.index != index or last.kind is not _BATCH or len(unfiled) >= BLOCK_ENTRIES:
             self._file()
+            return
+        batch: Any = last.payload
+        assert len(entries) > 1 or batch.base_offset == self.next_offset, (
+            f"batch at index {index} has base offset {batch.base_offset}, log end "
+            f"{self.next_offset}"
+        )
+        self.next_offset = batch.base_offset + batch.last_offset_delta + 1
 
     def _file(self) -> None:
         """Put into their blocks what was only noted."""
         unfiled, self._unfiled = self._unfiled, []
         if not unfiled:
             return
-        index = unfiled[0].index - 1
+        index = self.last_index - len(unfiled)
         offset = self._filed_offset
         term = self._last_term
         block = self._blocks.get(index // BLOCK_ENTRIES)
-        kind_of_batch = EntryKind.BATCH
         for entry in unfiled:
             index += 1
             assert entry.index == index, f"entry {entry.index} follows index {index - 1}"
@@ -168,7 +166,7 @@ class OffsetIndex:
             if entry.term != term:
                 term = entry.term
                 self._start_epoch(term, index, offset)
-            if entry.kind is kind_of_batch:
+            if entry.kind is _BATCH:
                 batch: Any = entry.payload
                 assert batch.base_offset == offset, (
                     f"batch at index {index} has base offset {batch.base_offset}, log end {offset}"
