@@ -79,6 +79,8 @@ class AsyncCluster:
         self._lives: dict[int, Node] = {}
         self.network = Network(round(self.config.link_delay_ms * 1000))
         self._scheduler: Scheduler | None = None
+        self.on_failed: Callable[[int], None] = lambda _: None
+        """Called with the number of a node that has just stopped by itself."""
 
     # --- life ---------------------------------------------------------------------------------
 
@@ -142,8 +144,13 @@ class AsyncCluster:
         self._lives[node] = life
         life.on_event = self.events.role_changed
         life.on_dropped = self.events.truncated
+        life.on_failed = self._failed
         await life.server.start(self._host, port)
         self._addresses[node] = life.server.address
+
+    def _failed(self, life: Node, error: Exception) -> None:
+        self.events.failed(life, error)
+        self.on_failed(life.node)
 
     async def stop(self) -> None:
         """Stop every node: what is appended is synced, disks are closed."""
@@ -180,21 +187,19 @@ class AsyncCluster:
             raise NodeStateError(f"there is no node {node}; nodes are 1 to {len(self._ids)}")
 
     def _state(self, node: int) -> str:
-        """In one word: running, paused (it may be isolated too), isolated or dead."""
+        """In one word: running, paused (it may be isolated too), isolated, failed or dead."""
         life = self._lives.get(node)
         if life is None or not life.joined:
             return "dead"
+        if life.failed is not None:
+            return "failed"
         if life.runner.paused:
             return "paused"
         return "isolated" if self.network.isolated(node) else "running"
 
     def _running(self) -> list[Node]:
         """Nodes that can take part now; at least one. Raises `NodeStateError`."""
-        running = [
-            life
-            for node, life in self._lives.items()
-            if self._state(node) == "running" and life.failed is None
-        ]
+        running = [life for node, life in self._lives.items() if self._state(node) == "running"]
         if not running:
             raise NodeStateError("no node is running; restart, resume or heal one first")
         return running

@@ -10,7 +10,7 @@ Times are Micros of the driver's monotonic clock. Offsets count records.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ottla.broker.errors import ErrorCode
@@ -85,6 +85,14 @@ class ProduceTicket(Ticket):
         self.owner = owner
         self.batch = batch
         self.acks = acks
+
+
+def not_stored(tickets: Sequence[Ticket]) -> Sequence[Ticket]:
+    """The store failed, or a turn broke: no batch among these may be called stored."""
+    for ticket in tickets:
+        if isinstance(ticket, ProduceTicket):
+            ticket.error = ErrorCode.KAFKA_STORAGE_ERROR
+    return tickets
 
 
 class FetchTicket(Ticket):

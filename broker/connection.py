@@ -49,6 +49,9 @@ WRITE_HIGH_WATER = 1 << 20
 JOIN_BELOW_BYTES = 1 << 16
 """Answers below this size leave as one piece: a copy is cheaper than a vector."""
 
+LAST_WORDS_SECONDS = 1.0
+"""How long a client may take to read its last answers from a node that stops by itself."""
+
 SEND_AFTER = 256
 """Answers that may gather before some are sent."""
 
@@ -324,6 +327,16 @@ class Connection(asyncio.BufferedProtocol):
         """Drop the client at once, without sending what is left."""
         if self.transport is not None:
             self.transport.abort()
+
+    def leave(self) -> None:
+        """The node has stopped: send what is answered, unless it is paused, and begin no more."""
+        server = self.server
+        if server.paused or self.transport is None:
+            self.abort()
+            return
+        self._send()
+        self.transport.close()
+        server.loop.call_later(LAST_WORDS_SECONDS, self.abort)
 
     def idle_since(self) -> float:
         """Loop time since when nothing came or went; now while requests are under way."""

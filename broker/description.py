@@ -134,8 +134,6 @@ def describe_node(number: int, node: Node | None, state: str) -> NodeDescription
     """A node in its present life, None when it is dead."""
     if node is None:
         return NodeDescription(number, "", "dead")
-    if node.failed is not None:
-        state = "failed"
     seats = node.runner.seats.values()
     address, port = node.server.address
     return NodeDescription(

@@ -1,4 +1,4 @@
-"""What changed a cluster, in order: roles of replicas, entries lost, and faults asked for.
+"""What changed a cluster, in order: roles of replicas, entries lost, faults asked for or met.
 
 For timelines, and for whoever asks at night what happened before it broke. Bounded: the newest
 `EVENTS_KEPT` stay.
@@ -24,7 +24,8 @@ class ClusterEvent(NamedTuple):
     at: Micros
     """Monotonic clock."""
     kind: str
-    """leader, follower, candidate..., truncated, or kill, restart, pause, resume, isolate, heal."""
+    """leader, follower, candidate..., truncated, failed, or kill, restart, pause, resume, isolate,
+    heal."""
     node: int
     topic: str = ""
     partition: int = -1
@@ -32,6 +33,8 @@ class ClusterEvent(NamedTuple):
     leader: int = 0
     dropped: tuple[Entry, ...] = ()
     """truncated: the entries that the log of the leader of `term` replaced."""
+    reason: str = ""
+    """failed: why the node has stopped by itself."""
 
 
 class EventLog:
@@ -49,6 +52,12 @@ class EventLog:
     def note(self, kind: str, node: int) -> None:
         """Something was done to a node."""
         self._events.append(ClusterEvent(monotonic_micros(), kind, node))
+
+    def failed(self, life: Node, error: Exception) -> None:
+        """A node has stopped by itself."""
+        self._events.append(
+            ClusterEvent(monotonic_micros(), "failed", life.node, reason=str(error))
+        )
 
     def role_changed(self, life: Node, seat: Seat) -> None:
         """A replica of `life` has another role, term or known leader."""

@@ -65,8 +65,8 @@ class Listener(Protocol):
     async def start(self, address: str, port: int) -> None:
         """Listen; port 0 takes a free one. Raises `OSError` when it is in use."""
 
-    def stop(self) -> None:
-        """Stop listening and drop every client at once."""
+    def stop(self, *, politely: bool = False) -> None:
+        """Stop listening and drop every client: at once, or with what has been answered."""
 
     def cut_connections(self) -> int:
         """Drop every client at once, and go on listening; returns how many there were."""

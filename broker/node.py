@@ -14,7 +14,6 @@ replicas it was given and drops those of deleted topics (`_reconcile`).
 
 from __future__ import annotations
 
-import gc
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -39,7 +38,7 @@ from ottla.broker.host import (
 )
 from ottla.broker.partition import Partition
 from ottla.broker.producer_ids import ProducerIds
-from ottla.broker.replica_factory import ReplicaFactory
+from ottla.broker.replica_factory import ReplicaFactory, nothing_collected
 from ottla.broker.runner import Runner
 from ottla.broker.scheduler import Scheduler
 from ottla.broker.seat import Seat
@@ -106,10 +105,10 @@ class Node:
         self._held: list[Callable[[], None]] = []  # what waits for `resume`, in order
         self.beats = self._make_beats()
         self.runner = self._make_runner(scheduler)
+        # A replica has another role, term or leader; a newer log took entries; the node stopped.
         self.on_event: Callable[[Node, Seat], None] = _unheard
-        """Called when a replica's role, term or known leader changed."""
         self.on_dropped: Callable[[Node, Seat, Sequence[Entry]], None] = _unheard
-        """Called when a newer leader's log replaced the end of a replica's."""
+        self.on_failed: Callable[[Node, Exception], None] = _unheard
         self.factory = ReplicaFactory(node, config, store=store, counters=counters, jitter=jitter)
         self.controller_machine = Controller(cluster_id, nodes, config)
         self.control_client = self._make_control_client()
@@ -147,7 +146,7 @@ class Node:
         )
         runner.on_applied = self._applied
         runner.on_role = self._role_changed
-        runner.on_failed = self._store_failed
+        runner.on_failed = self._broke
         runner.on_dropped = lambda seat, dropped: self.on_dropped(self, seat, dropped)
         return runner
 
@@ -202,8 +201,11 @@ class Node:
 
     def stop(self) -> None:
         """Leave: no more turns, no listener, no messages. The store stays open."""
-        self._network.detach(self.node)
         self.server.stop()
+        self._leave()
+
+    def _leave(self) -> None:
+        self._network.detach(self.node)
         self.runner.close()
         self.control_client.close()
         self._stop_waiting()
@@ -229,9 +231,12 @@ class Node:
         else:
             call()
 
-    def _store_failed(self, error: Exception) -> None:
-        self.failed = error
-        self.stop()
+    def _broke(self, error: Exception) -> None:
+        if self.failed is None:
+            self.failed = error
+            self._leave()  # answers who waits
+            self.server.stop(politely=True)
+            self.on_failed(self, error)
 
     # --- other nodes --------------------------------------------------------------------------
 
@@ -298,26 +303,16 @@ class Node:
 
     def _host(self, topic: TopicImage) -> None:
         """Open the replicas of a topic that belong here and are not open yet."""
-        # Thousands of objects that all stay: looking for garbage among them again and again would
-        # take as long as making them.
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            self._open(topic)
-        finally:
-            if collecting:
-                gc.enable()
-
-    def _open(self, topic: TopicImage) -> None:
-        for image in topic.partitions:
-            group = image.group
-            if self.node not in image.replicas or group in self.runner.seats:
-                continue
-            replica = self.factory.partition(topic, group, image.replicas, self.now())
-            seat = self.runner.add(replica)
-            self._hosted.setdefault(topic.name, []).append(group)
-            for message in self._early.pop(group, ()):
-                self.runner.submit(seat, message)
+        with nothing_collected():
+            for image in topic.partitions:
+                group = image.group
+                if self.node not in image.replicas or group in self.runner.seats:
+                    continue
+                replica = self.factory.partition(topic, group, image.replicas, self.now())
+                seat = self.runner.add(replica)
+                self._hosted.setdefault(topic.name, []).append(group)
+                for message in self._early.pop(group, ()):
+                    self.runner.submit(seat, message)
 
     def _role_changed(self, seat: Seat) -> None:
         if seat.group == CONTROLLER_GROUP and seat.soft.leader:

@@ -105,8 +105,11 @@ class Replica:
         self.core.step_down(now)
 
     def close(self, now: Micros) -> list[Ticket]:
-        """The node ends: every ticket in here is answered NOT_LEADER_OR_FOLLOWER, fate unknown."""
-        machine = self.machine
+        """The node ends: it leads nobody, and every ticket in here is answered
+        NOT_LEADER_OR_FOLLOWER, fate unknown."""
+        core, machine = self.core, self.machine
+        core.step_down(now)
+        self.soft = SoftState(core.role, core.term, core.leader)
         machine.close()
         inbox = self._inbox[:]
         self._inbox.clear()

@@ -8,7 +8,9 @@ it is committed it learns from the leader.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 
 from ottla.broker.config import ClusterConfig
@@ -30,6 +32,19 @@ from ottla.raft.types import Entry, GroupId, HardState, Micros, NodeId
 
 SCAN_ENTRIES = 1000
 """Entries handed to a machine at once while a log is read after a restart."""
+
+
+@contextmanager
+def nothing_collected() -> Iterator[None]:
+    """For the making of thousands of objects that all stay: looking for garbage among them again
+    and again would take as long as making them."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 class ReplicaFactory:

@@ -18,10 +18,9 @@ from ottla.broker.alarm import Alarm
 from ottla.broker.beats import Beat, BeatAck, BeatBook
 from ottla.broker.carrier import Carrier, Sender
 from ottla.broker.clockwork import Clockwork
-from ottla.broker.commands import ProduceTicket, Ticket
+from ottla.broker.commands import Ticket, not_stored
 from ottla.broker.config import ClusterConfig
 from ottla.broker.effects import EntriesRead
-from ottla.broker.errors import ErrorCode
 from ottla.broker.lane import Lane
 from ottla.broker.lookout import GLANCE, Lookout
 from ottla.broker.replica import Replica
@@ -314,11 +313,7 @@ class Runner:
         """The store, or an invariant, failed amid these turns: what they have not answered yet may
         not be called done (mission-R5)."""
         for _, effects in turns:
-            tickets = (*effects.answers, *effects.answers_after_append)
-            for ticket in tickets:
-                if isinstance(ticket, ProduceTicket):
-                    ticket.error = ErrorCode.KAFKA_STORAGE_ERROR
-            self._answer(tickets)
+            self._answer(not_stored((*effects.answers, *effects.answers_after_append)))
 
     def broken(self, error: Exception) -> None:
         """The store is gone, or an invariant does not hold: this node stops, the others go on. What
@@ -368,7 +363,8 @@ class Runner:
         """No turns any more: answer who waits, as well as a replica that may be broken can."""
         seat.gone, seat.dirty = True, False
         try:
-            self._answer(seat.replica.close(self._now()))
+            waiting = seat.replica.close(self._now())
+            self._answer(not_stored(waiting) if isinstance(self.failed, StoreError) else waiting)
         except Exception:
             log.exception("node %d: group %d does not end cleanly", self.node, seat.group)
 

@@ -51,13 +51,17 @@ class Server:
             raise ConnectionAbortedError("the listener has stopped")
         return Connection(self)
 
-    def stop(self) -> None:
-        """Stop listening and drop every client at once."""
+    def stop(self, *, politely: bool = False) -> None:
+        """Stop listening and drop every client: at once, or with what has been answered."""
         self._stopped = True
         if self._listener is not None:
             self._listener.close()
             self._listener = None
-        self.cut_connections()
+        for connection in list(self._connections):
+            if politely:
+                connection.leave()
+            else:
+                connection.abort()
         if self._idle_timer is not None:
             self._idle_timer.cancel()
             self._idle_timer = None

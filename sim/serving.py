@@ -39,9 +39,13 @@ class SimListener:
     async def start(self, address: str, port: int) -> None:
         """It listens from the start; nobody in virtual time awaits this."""
 
-    def stop(self) -> None:
-        """Drop every client at once."""
-        self.cut_connections()
+    def stop(self, *, politely: bool = False) -> None:
+        """Drop every client: at once, or with what has been answered."""
+        for each in list(self._connections):
+            if politely:
+                each.connection.finish("stopped")
+            else:
+                each.connection.reset("reset")
 
     def cut_connections(self) -> int:
         """Drop every client at once; returns how many there were."""

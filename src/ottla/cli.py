@@ -130,7 +130,8 @@ def up(
     """Run a cluster in the foreground until SIGINT or SIGTERM.
 
     One line on standard output, `ready bootstrap=HOST:PORT`, says that produce requests can
-    succeed.
+    succeed. A node whose disk fails says so on standard error, and stops; with the last one the
+    command ends, with status 1.
     """
     for each in SERVICE_SIGNALS:
         signal.signal(each, _leave_early)
@@ -138,7 +139,6 @@ def up(
     gc.disable()
     # Everything at once: what is imported later is imported while somebody waits.
     from ottla.broker.async_cluster import AsyncCluster
-    from ottla.broker.cluster import new_event_loop
 
     topics = _topics(topic or (), nodes)
     _check_settings(port, nodes, profile, data_dir)
@@ -150,10 +150,19 @@ def up(
         profile=profile,
         auto_create_topics=auto_create,
     )
+    if not _run(cluster, nodes, as_json=as_json):
+        sys.stderr.write("ottla: every node has stopped, nothing is served any more\n")
+        raise typer.Exit(1)
+
+
+def _run(cluster: AsyncCluster, nodes: int, *, as_json: bool) -> bool:
+    """On a loop of its own: see `_serve`."""
     import asyncio
 
+    from ottla.broker.cluster import new_event_loop
+
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(_serve(cluster, as_json=as_json))
+        return runner.run(_serve(cluster, nodes, as_json=as_json))
 
 
 def _leave_early(*_: object) -> NoReturn:
@@ -211,18 +220,30 @@ def _check_settings(port: int, nodes: int, profile: str, data_dir: Path | None) 
         raise UsageError(f"--data-dir {data_dir}: is a file; name a folder")
 
 
-async def _serve(cluster: AsyncCluster, *, as_json: bool) -> None:
-    """Start, say so, wait for a signal, stop. A signal that comes before ends the start."""
+async def _serve(cluster: AsyncCluster, nodes: int, *, as_json: bool) -> bool:
+    """Start, say so, wait for a signal, stop. A signal that comes before ends the start.
+
+    Returns whether some node was there to the end.
+    """
     import asyncio
 
     loop = asyncio.get_running_loop()
     told = asyncio.Event()
     starting = asyncio.create_task(_start(cluster))
+    _show_log()
 
     def leave() -> None:
         told.set()
         starting.cancel()
 
+    left = set(range(1, nodes + 1))
+
+    def failed(node: int) -> None:
+        left.discard(node)
+        if not left:
+            leave()
+
+    cluster.on_failed = failed
     for each in SERVICE_SIGNALS:
         loop.add_signal_handler(each, leave)
     try:
@@ -233,8 +254,18 @@ async def _serve(cluster: AsyncCluster, *, as_json: bool) -> None:
             gc.enable()
             _say(_ready_object(cluster) if as_json else f"ready bootstrap={_bootstrap(cluster)}")
             await told.wait()
+        return bool(left)
     finally:
         await cluster.stop()
+
+
+def _show_log() -> None:
+    """What a node has to say, such as why it stops, goes to standard error, one line each."""
+    import logging
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("ottla: %(message)s"))
+    logging.getLogger("ottla").addHandler(handler)
 
 
 async def _start(cluster: AsyncCluster) -> None:

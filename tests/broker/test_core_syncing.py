@@ -266,12 +266,10 @@ async def test_answers_are_given_once_when_the_sync_behind_them_fails():
     async with Cluster(nodes=1) as cluster:
         _, disk, client = await served(cluster)
         disk.fail_syncs(StoreError("the disk is gone"))
-        first = client.send_batch("t", 0, build_batch([b"x"]), acks=1)
-        with pytest.raises(ConnectionResetError):
-            await client.send_batch("t", 0, build_batch([b"y"]))
-        answer = produced(await first)
-        assert answer is not None
-        assert answer.error is ErrorCode.NONE
+        sent = [client.send_batch("t", 0, build_batch([b"x"]), acks=acks) for acks in (1, -1)]
+        answers = [produced(each) for each in await asyncio.gather(*sent)]
+        told = [each.error for each in answers if each is not None]
+        assert told == [ErrorCode.NONE, ErrorCode.KAFKA_STORAGE_ERROR]
         await client.closed
         assert cluster.node(1).failed is not None
 

@@ -6,6 +6,7 @@ with the raw client.
 
 import asyncio
 import json
+import resource
 import shutil
 import signal
 import time
@@ -107,6 +108,39 @@ def test_a_folder_of_another_version_is_refused(tmp_path):
     (line,) = done.stderr.splitlines()
     assert "format 99, this program reads" in line
     assert "choose another folder" in line
+
+
+async def produce_until_refused(place):
+    """Write until the node stops; what it said last, None when it only hung up."""
+    client = await Client.connect(*place)
+    answer = await client.produce("t", 0, [b"x" * 100_000])
+    try:
+        while answer is not None and answer.error is ErrorCode.NONE:
+            answer = await client.produce("t", 0, [b"x" * 100_000])
+    except ConnectionError:
+        return None
+    client.close()
+    return answer and answer.error
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="no way to fill a process's disk")
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_when_every_disk_has_failed_it_says_so_and_ends(tmp_path, nodes):
+    arguments = ["--port", 0, "--data-dir", tmp_path, "--topic", f"t:1:{nodes}"]
+    with running("--nodes", nodes, *arguments) as up:
+        full = max(each.stat().st_size for each in tmp_path.glob("node-*/data.mdb"))
+        resource.prlimit(up.process.pid, resource.RLIMIT_FSIZE, (full, full))
+        told = asyncio.run(produce_until_refused(address(up.ready.partition("=")[2])))
+        status, out, err = up.ended()
+    assert (status, out) == (1, "")
+    *stops, last = err.splitlines()
+    assert last == "ottla: every node has stopped, nothing is served any more"
+    for node, line in enumerate(sorted(stops), 1):
+        # LMDB calls it an input/output error when a part of what it wrote had room.
+        assert line.startswith(f"ottla: node {node} stops: {tmp_path / f'node-{node}'}: ")
+    assert len(stops) == nodes
+    if nodes == 1:
+        assert told is ErrorCode.KAFKA_STORAGE_ERROR
 
 
 @pytest.mark.parametrize("delay", [0.2, 0.5, 1.0])

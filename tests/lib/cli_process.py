@@ -34,6 +34,10 @@ class Up:
     def stop(self, with_signal: int) -> tuple[int, str, str]:
         """Send the signal; its status, and everything that it still said on both outputs."""
         self.process.send_signal(with_signal)
+        return self.ended()
+
+    def ended(self) -> tuple[int, str, str]:
+        """Once it has ended by itself: the same as `stop`."""
         out, err = self.process.communicate(timeout=STOP_WITHIN)
         return self.process.returncode, out, err
 
