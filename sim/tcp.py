@@ -125,6 +125,11 @@ class Connection:
             self.open = False
             self.on_closed(why)
 
+    @property
+    def held_back(self) -> bool:
+        """Whether something of it waits for its path to be mended."""
+        return bool(self._waiting)
+
     def path_mended(self) -> None:
         """What waited goes on."""
         waiting, self._waiting = self._waiting, []
@@ -143,6 +148,7 @@ class Connection:
     def _arrive(self, call: Callable[[Any], None], argument: Any) -> None:
         if self.path.cut or self._waiting:
             self._waiting.append((call, argument))
+            self.network.remember(self)
         else:
             call(argument)
 
@@ -203,10 +209,16 @@ class ClientNetwork:
     ) -> Connection:
         """Connect; a node that is down refuses, which is heard one round trip later."""
         connection = Connection(self, client, node, on_answer, on_closed)
-        self.connections = [each for each in self.connections if each.open]
+        self.connections = [each for each in self.connections if each.open or each.held_back]
         self.connections.append(connection)
         connection.dial(self._reach)
         return connection
+
+    def remember(self, connection: Connection) -> None:
+        """Something of it is held back: it arrives once its path is mended, late as it is, whether
+        or not the client has closed the connection meanwhile."""
+        if connection not in self.connections:
+            self.connections.append(connection)
 
     def _reach(self, connection: Connection) -> None:
         connection.served = self._serve(connection)
