@@ -94,7 +94,7 @@ class Consumer(Client):
     @property
     def partitions(self) -> tuple[int, ...]:
         """What it reads."""
-        return tuple([each.partition for each in self._readings])
+        return tuple(sorted(each.partition for each in self._readings))
 
     def position(self, partition: int) -> Offset:
         """What it reads next there; -1 before it knows."""

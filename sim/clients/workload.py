@@ -57,6 +57,8 @@ class Clients:
         """Replaced and still alive."""
         self.handed = 0
         """Records handed out so far."""
+        self.left = config.records if config.producers else 0
+        """Records of the workload that are still to be handed out."""
         self.stream = world.choices.stream("workload")
         self._numbers = 0
         self._replacing = True
@@ -89,9 +91,7 @@ class Clients:
 
     def idle(self) -> bool:
         """Whether every record was handed out and has its outcome, and none is on its way."""
-        return self.handed == self.config.records * bool(self.producers) and all(
-            each.at_rest() for each in (*self.producers, *self.retired)
-        )
+        return not self.left and all(each.at_rest() for each in (*self.producers, *self.retired))
 
     def stop_faults(self) -> None:
         """No producer is replaced any more but one that is of no use."""
@@ -171,6 +171,7 @@ class _Share:
         for _ in range(size):
             clients.hand(self.place, stream.below(self.partitions) if self.partitions > 1 else 0)
         self.left -= size
+        clients.left -= size
         clients.perhaps_replace(self.place)
         if self.left:
             clients.world.kernel.after(size * self.distance, self._burst)

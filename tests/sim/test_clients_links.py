@@ -1,6 +1,7 @@
 """Connections and metadata of the simulator's clients: correlation, patience, what is believed.
 
 Brokers answer as told (`sim_fake_brokers`); the client is a Java producer wherever any would do.
+Paths take half a millisecond each way, so a round trip is one.
 """
 
 from itertools import pairwise
