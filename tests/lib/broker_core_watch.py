@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from ottla.idempotency.profiles import profile_named
+import msgpack
+
+from ottla.idempotency.decisions import Accept
 from ottla.idempotency.table import ProducerTable
 from ottla.log.record_batch import identity
 from ottla.log.types import Offset, RecordBatch
@@ -18,6 +20,9 @@ from ottla.raft.types import Entry, EntryKind, LogIndex, NodeId, Term
 
 if TYPE_CHECKING:
     from broker_core_world import Life
+
+NO_LIMIT = 10**6
+"""Producers that a replay may know."""
 
 
 class Watch:
@@ -103,21 +108,33 @@ class Watch:
             tails[who.producer_id] = (who.epoch, who.last_sequence)
 
     def check_tables(self, lives: Sequence[Life]) -> None:
-        """All replicas equal each other and a replay of the log."""
-        replayed = ProducerTable(profile_named("reference"), 1000)
+        """All replicas equal each other and a replay of the log, in which the rules take every
+        batch, one after the other: whoever led, and however many were in flight, the log is as if
+        a single request at a time had been judged and stored."""
+        replayed = ProducerTable(lives[0].machine.table.profile, NO_LIMIT)
         last = max(self.log)
         for index in range(1, last + 1):
             entry = self.log[index]
             if entry.kind is EntryKind.BATCH:
-                batch = cast(RecordBatch, entry.payload)
-                who = identity(batch)
-                if who is not None:
-                    replayed.apply(
-                        who, batch.base_offset, batch.max_timestamp, index=index, term=entry.term
-                    )
+                self._replay(replayed, entry)
+            elif entry.kind is EntryKind.COMMAND:
+                name, argument = msgpack.unpackb(cast(bytes, entry.payload))
+                if name == "expire":
+                    replayed.apply_expire(argument, index=index)
         for life in lives:
             assert life.machine.applied == last, f"{life.machine.applied} of {last}"
             assert life.machine.table.digest() == replayed.digest(), f"node {life.node}"
+
+    def _replay(self, table: ProducerTable, entry: Entry) -> None:
+        batch = cast(RecordBatch, entry.payload)
+        who = identity(batch)
+        if who is not None:
+            decision = table.decide(who, entry.term)
+            assert isinstance(decision, Accept), f"entry {entry.index}, {who}: {decision}"
+            table.apply(
+                who, batch.base_offset, batch.max_timestamp, index=entry.index, term=entry.term
+            )
+        table.log_written = True
 
     def at_offset(self, offset: Offset) -> Any:
         """The committed batch that begins there."""

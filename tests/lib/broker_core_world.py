@@ -54,6 +54,7 @@ class Options:
     replica_lag: Micros = 2 * SECOND
     leader_queue_bytes: int = 2000
     max_producers: int = 1000
+    producer_expiry: Micros = 86_400 * SECOND
     profile: str = "reference"
     snapshot_chunk: int = 64
     loss: float = 0.0
@@ -105,7 +106,7 @@ class Life:
             min_insync_replicas=options.min_insync,
             leader_queue_bytes=options.leader_queue_bytes,
             max_producers=options.max_producers,
-            producer_expiry=86_400 * SECOND,
+            producer_expiry=options.producer_expiry,
             counters=self.world.counters,
         )
         machine = Recorded(self, settings, InSync(options.replica_lag, NODES, node))
