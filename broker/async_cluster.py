@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ottla.broker.clockwork import AsyncioClockwork, election_jitter, monotonic_micros
+from ottla.broker.cluster_faults import ClusterFaults
 from ottla.broker.config import ClusterConfig
 from ottla.broker.counters import Counters
 from ottla.broker.description import (
@@ -48,7 +49,7 @@ POLL_SECONDS = 0.001
 START_SECONDS = 30.0
 
 
-class AsyncCluster:
+class AsyncCluster(ClusterFaults):
     """See `ottla.Cluster` for what each method does; here what takes time is awaited."""
 
     def __init__(
@@ -155,12 +156,17 @@ class AsyncCluster:
     async def stop(self) -> None:
         """Stop every node: what is appended is synced, disks are closed."""
         for life in list(self._lives.values()):
-            life.stop()
-            await life.runner.syncer.drained()
+            await self._leave(life)
         for node in self._ids:
             self._disks.close(node)
         self._lives.clear()
         self._scheduler = None
+
+    async def _leave(self, life: Node) -> None:
+        """End a life; a disk that was broken lets what it holds up go on."""
+        life.stop()
+        self._disks.mend(life.node)
+        await life.runner.syncer.drained()
 
     # --- views --------------------------------------------------------------------------------
 
@@ -173,18 +179,6 @@ class AsyncCluster:
     def addresses(self) -> Mapping[int, tuple[str, int]]:
         """Host and port of each node."""
         return dict(self._addresses)
-
-    def node(self, node: int) -> Node:
-        """One node's present life, for whoever must look inside. Raises when it is dead."""
-        self._check(node)
-        life = self._lives.get(node)
-        if life is None:
-            raise NodeStateError(f"node {node} is dead; restart({node}) brings it back")
-        return life
-
-    def _check(self, node: int) -> None:
-        if node not in self._ids:
-            raise NodeStateError(f"there is no node {node}; nodes are 1 to {len(self._ids)}")
 
     def _state(self, node: int) -> str:
         """In one word: running, paused (it may be isolated too), isolated, failed or dead."""
@@ -310,65 +304,26 @@ class AsyncCluster:
 
     # --- faults -------------------------------------------------------------------------------
 
-    async def kill(self, node: int) -> None:
-        """Signal 9."""
-        self.node(node).stop()
-        del self._lives[node]
-        self.events.note("kill", node)
-        await self._disks.crash(node)
-
     async def restart(self, node: int) -> None:
         """Start a node again on its disk and port; a running one is stopped first."""
         self._check(node)
         if node in self._lives:
             life = self._lives.pop(node)
-            life.stop()
-            await life.runner.syncer.drained()
-            self._disks.close(node)
+            await self._leave(life)
+            if life.failed is None:
+                self._disks.close(node)
+            else:
+                await self._disks.crash(node)
         self.network.heal(node)
         await self._listen(node, self._addresses[node][1])
         self._lives[node].join()
         self.events.note("restart", node)
 
-    def pause(self, node: int) -> None:
-        """SIGSTOP."""
-        life = self.node(node)
-        if life.runner.paused:
-            raise NodeStateError(f"node {node} is paused already")
-        life.pause()
-        self.events.note("pause", node)
-
-    def resume(self, node: int) -> None:
-        """SIGCONT."""
-        life = self.node(node)
-        if not life.runner.paused:
-            raise NodeStateError(f"node {node} is not paused")
-        self.events.note("resume", node)
-        life.resume()
-
-    def isolate(self, node: int) -> None:
-        """Cut a node off from its peers."""
-        self.node(node)
-        self.network.isolate(node)
-        self.events.note("isolate", node)
-
-    def heal(self, node: int | None = None) -> None:
-        """End the isolation of `node`, or of all."""
-        asked = self._ids if node is None else (node,)
-        healed = [each for each in asked if self.network.isolated(each)]
-        self.network.heal(node)
-        for each in healed:
-            self.events.note("heal", each)
-
-    def cut_connections(self, node: int) -> int:
-        """Drop every client connection of a node."""
-        return self.node(node).server.cut_connections()
-
     async def transfer_leadership(
         self, topic: str, partition: int, to: int, *, timeout: float = 10.0
     ) -> None:
         """Hand a partition to another replica and wait until it leads."""
-        self.node(to)  # A dead one will not lead.
+        self._alive(to)  # Others will not lead.
         await self.leader(topic, partition, timeout=timeout)
         image = self._image(topic, partition)
         assert image is not None, "its leader was found"

@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from ottla.broker.async_cluster import AsyncCluster
+from ottla.broker.cluster_faults import DiskFault
 from ottla.broker.config import ClusterConfig
 from ottla.broker.counters import Counters
 from ottla.broker.description import ClusterDescription
@@ -325,6 +326,29 @@ class Cluster:
         0
         """
         return self._ask(lambda: self._cluster.cut_connections(node))
+
+    def break_disk(self, node: int, fault: DiskFault) -> None:
+        """From its next sync on, the node's disk hangs or fails. Raises `ConfigError` for LMDB.
+
+        >>> from ottla import OttlaError
+        >>> with Cluster(nodes=1) as cluster:
+        ...     cluster.break_disk(1, DiskFault.FULL)
+        ...     try:
+        ...         cluster.create_topic("t")
+        ...     except OttlaError:
+        ...         cluster.describe().nodes[1].error
+        'no room on the disk'
+        """
+        self._ask(lambda: self._cluster.break_disk(node, fault))
+
+    def mend_disk(self, node: int) -> None:
+        """Let what hangs go on; what would have failed does not. A failed node needs `restart`.
+
+        >>> with Cluster(nodes=3) as cluster:
+        ...     cluster.break_disk(2, DiskFault.STALLED)
+        ...     cluster.mend_disk(2)
+        """
+        self._ask(lambda: self._cluster.mend_disk(node))
 
     def transfer_leadership(
         self, topic: str, partition: int, to: int, *, timeout: float = 10.0

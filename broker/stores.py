@@ -116,6 +116,19 @@ class Disks:
                     store.finish_sync(job)
             store.close()
 
+    def break_(self, node: NodeId, error: StoreError | None) -> None:
+        """From the next one on syncs fail with `error`, or hang. Raises `ConfigError` for LMDB."""
+        if self._folder is not None:
+            raise ConfigError("only disks in memory can be broken; leave data_dir out")
+        if error is None:
+            self._memory[node].hold_syncs()
+        else:
+            self._memory[node].fail_syncs(error)
+
+    def mend(self, node: NodeId) -> None:
+        """What hangs goes on, what would have failed does not; a store that has failed stays so."""
+        self._memory[node].heal()
+
     async def crash(self, node: NodeId) -> None:
         """Signal 9: what is not synced is gone."""
         store = self._open.pop(node, None)

@@ -142,11 +142,10 @@ class MemoryDisk:
         The open store is dead afterwards, a new one may be opened; injected faults are over.
         """
         self.detach("crashed")
-        self.released.set()
         while len(self.undo) > keep:
             for record in reversed(self.undo.pop()):
                 self._revert(record)
-        self.sync_error = None
+        self.heal()
 
     def hold_syncs(self) -> None:
         """From now on a sync job blocks when it is run, until `release_syncs`."""
@@ -159,6 +158,11 @@ class MemoryDisk:
     def fail_syncs(self, error: StoreError) -> None:
         """From now on syncs fail with `error`, and the store that began one with them."""
         self.sync_error = error
+
+    def heal(self) -> None:
+        """Held sync jobs go on, and those to come do not fail."""
+        self.released.set()
+        self.sync_error = None
 
     def damage(self, group: GroupId, index: LogIndex) -> None:
         """Flip a bit of that entry, to be found at the next start."""
