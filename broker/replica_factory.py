@@ -28,7 +28,7 @@ from ottla.log.store import LogStore, StoredGroup, Write
 from ottla.raft.config import JitterSource, RaftConfig
 from ottla.raft.core import RaftCore
 from ottla.raft.raft_log import RaftLog, bootstrap
-from ottla.raft.types import Entry, GroupId, HardState, Micros, NodeId
+from ottla.raft.types import NO_MUTANTS, Entry, GroupId, HardState, Micros, Mutants, NodeId
 
 SCAN_ENTRIES = 1000
 """Entries handed to a machine at once while a log is read after a restart."""
@@ -58,12 +58,16 @@ class ReplicaFactory:
         store: LogStore,
         counters: Counters,
         jitter: JitterSource,
+        mutants: Mutants = NO_MUTANTS,
+        make_partition: Callable[[PartitionSettings, InSync], Partition] = Partition,
     ):
         self._node = node
         self._config = config
         self._store = store
         self._jitter = jitter
         self._counters = counters
+        self._mutants = mutants
+        self._make_partition = make_partition
         self._profile = profile_named(config.profile)
         self._stored: dict[GroupId, StoredGroup] = {each.group: each for each in store.groups()}
 
@@ -87,7 +91,8 @@ class ReplicaFactory:
             producer_expiry=config.producer_expiry_ms * 1000,
             counters=self._counters,
         )
-        machine = Partition(settings, InSync(config.replica_lag_ms * 1000, replicas, self._node))
+        in_sync = InSync(config.replica_lag_ms * 1000, replicas, self._node)
+        machine = self._make_partition(settings, in_sync)
         return self._make(group, replicas, machine, now)
 
     def leftovers(self, deleted: Callable[[GroupId], bool]) -> list[Write]:
@@ -137,4 +142,5 @@ class ReplicaFactory:
             node=self._node,
             election_timeout=config.election_timeout_ms * 1000,
             retransmit=min(2 * config.heartbeat_ms, config.election_timeout_ms // 2) * 1000,
+            mutants=self._mutants,
         )

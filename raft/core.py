@@ -57,6 +57,7 @@ from ottla.raft.types import (
     HardState,
     LogIndex,
     Micros,
+    Mutant,
     NodeId,
     Proposal,
     SnapshotMeta,
@@ -104,6 +105,8 @@ class RaftCore:
                 f"but the term on disk is {hard_state.term}"
             )
         self._state = RaftState(config, hard_state, log, jitter, now)
+        if Mutant.COMMIT_AHEAD in config.mutants:
+            self._state.commit_to(log.last_index)
 
     # -- inputs
 
@@ -156,7 +159,9 @@ class RaftCore:
         """
         state = self._state
         leader = state.role
-        if state.term != expected_term or not isinstance(leader, Leader) or leader.transfer:
+        if not isinstance(leader, Leader) or leader.transfer:
+            return None
+        if state.term != expected_term and Mutant.ANY_TERM_APPENDS not in state.config.mutants:
             return None
         return replication.propose(state, proposals)
 
@@ -187,7 +192,10 @@ class RaftCore:
         """
         state = self._state
         state.clock = now
-        if state.log.finish_write(index, term) and isinstance(state.role, Leader):
+        grown = state.log.finish_write(index, term)
+        if Mutant.SYNCS_BY_INDEX in state.config.mutants:
+            grown = state.log.believe_durable(index) or grown
+        if grown and isinstance(state.role, Leader):
             replication.advance_commit(state, state.role)
 
     def compact(self, meta: SnapshotMeta) -> None:

@@ -37,14 +37,15 @@ from ottla.raft.state import (
     become_follower,
     become_leader,
 )
-from ottla.raft.types import NO_NODE, Micros
+from ottla.raft.types import NO_NODE, Micros, Mutant
 
 
 def campaign(state: RaftState, now: Micros) -> None:
     """Start an election at once, if this member may and does not lead already."""
     if isinstance(state.role, Leader) or state.config.node not in state.log.voters:
         return
-    if state.term == 0 and isinstance(state.role, Follower):
+    first = state.term == 0 or Mutant.NO_PRE_VOTE in state.config.mutants
+    if first and isinstance(state.role, Follower):
         _ask_for_votes(state, become_candidate(state, Trigger.FIRST_ELECTION, now), now)
     else:
         _ask_for_votes(state, become_candidate(state, Trigger.ELECTION_TIMEOUT, now), now)
@@ -136,6 +137,8 @@ def _count(state: RaftState, candidate: Candidate, at: Micros) -> None:
 def holds_lease(state: RaftState, at: Micros) -> bool:
     """Whether this member knows of a live leader (or is one), and so refuses to vote."""
     role = state.role
+    if Mutant.NO_PRE_VOTE in state.config.mutants:
+        return False
     if isinstance(role, Follower):
         heard_lately = at - role.contact < state.config.election_timeout
         return role.leader != NO_NODE and heard_lately
@@ -186,6 +189,7 @@ def _grants(state: RaftState, message: RequestVote) -> bool:
     if state.vote == message.sender:
         return _is_up_to_date(state, message)
     free = state.vote == NO_NODE and state.leader == NO_NODE
+    free = free or Mutant.VOTES_TWICE in state.config.mutants
     return free and _is_up_to_date(state, message)
 
 
@@ -193,4 +197,6 @@ def _is_up_to_date(state: RaftState, message: RequestVote) -> bool:
     """Paper 5.4.1: the later last term wins, then the longer log. Only voters may judge."""
     log = state.log
     ours = (log.last_term, log.last_index)
+    if Mutant.VOTES_FOR_SHORTER_LOGS in state.config.mutants:
+        return True
     return state.config.node in log.voters and (message.last_term, message.last_index) >= ours

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from ottla.raft.messages import AppendEntries, AppendReply, Heartbeat, HeartbeatReply
 from ottla.raft.roles import Trigger
 from ottla.raft.state import Candidate, Follower, Leader, RaftState, become_follower
-from ottla.raft.types import NO_NODE, Entry, LogIndex, Micros, NodeId
+from ottla.raft.types import NO_NODE, Entry, LogIndex, Micros, Mutant, NodeId
 
 
 def hear_leader(state: RaftState, sender: NodeId, at: Micros) -> Follower | None:
@@ -70,6 +70,7 @@ def follow(state: RaftState, message: AppendEntries, at: Micros) -> AppendReply 
         or message.to != config.node
         or message.group != config.group
         or message.sender not in log.voters
+        or config.mutants
     ):
         return None
     state.clock = at
@@ -84,12 +85,11 @@ def on_append_entries(state: RaftState, message: AppendEntries, at: Micros) -> N
     """Figure 2, AppendEntries receiver 2 to 5 (the term gate has seen to 1)."""
     if not _is_well_formed(message) or hear_leader(state, message.sender, at) is None:
         return
-    log = state.log
     prev_index, entries = message.prev_index, message.entries
-    if prev_index < state.commit:
+    if prev_index < state.commit and Mutant.STALE_LEADERS_HEARD not in state.config.mutants:
         entries = _skip_committed(state, message)
         prev_index = state.commit
-    elif log.term_at(prev_index) != message.prev_term:
+    elif not _matches(state, message):
         _refuse(state, message)
         return
     if entries:
@@ -99,7 +99,18 @@ def on_append_entries(state: RaftState, message: AppendEntries, at: Micros) -> N
         state.commit_to(min(message.commit, match))
     config = state.config
     reply = AppendReply(config.group, config.node, message.sender, state.term, True, match)
-    state.outbox.acknowledge(reply)
+    if Mutant.ACKS_BEFORE_SYNC in config.mutants:
+        state.outbox.send(reply)
+    else:
+        state.outbox.acknowledge(reply)
+
+
+def _matches(state: RaftState, message: AppendEntries) -> bool:
+    """Figure 2, AppendEntries receiver 2: is what stands before the entries the leader's?"""
+    log, mutants = state.log, state.config.mutants
+    if log.term_at(message.prev_index) == message.prev_term:
+        return True
+    return Mutant.NO_MATCH_CHECK in mutants and message.prev_index <= log.last_index
 
 
 def _is_well_formed(message: AppendEntries) -> bool:
@@ -136,7 +147,7 @@ def _take_in(state: RaftState, prev_index: LogIndex, entries: Sequence[Entry]) -
             return  # all of it is here already: nothing is truncated (figure 2, receiver 3)
         index = entries[fresh].index
         if index <= log.last_index:
-            assert index > state.commit, (
+            assert index > state.commit or Mutant.STALE_LEADERS_HEARD in state.config.mutants, (
                 f"truncate from {index}, but {state.commit} is committed: entry {index} has term "
                 f"{log.term_at(index)}, the leader of term {state.term} sends {entries[fresh].term}"
             )

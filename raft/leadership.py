@@ -22,7 +22,7 @@ from ottla.raft.progress import ProgressEvent
 from ottla.raft.quorum import reached
 from ottla.raft.roles import Trigger
 from ottla.raft.state import Barrier, Leader, RaftState, Transfer, become_follower
-from ottla.raft.types import LogIndex, Micros, NodeId
+from ottla.raft.types import LogIndex, Micros, Mutant, NodeId
 
 
 def deadline(leader: Leader) -> Micros | None:
@@ -51,7 +51,7 @@ def advance(state: RaftState, leader: Leader, now: Micros) -> None:
         contacts = [progress.contact for progress in leader.progress.values()]
         heard = reached([*contacts, now])
         leader.check_at = heard + state.config.election_timeout
-        if now >= leader.check_at:
+        if now >= leader.check_at and Mutant.NO_PRE_VOTE not in state.config.mutants:
             become_follower(state, Trigger.QUORUM_LOST, now)
             return
     while leader.barriers and now >= leader.barriers[0].expires_at:
@@ -170,5 +170,5 @@ def begin_transfer(state: RaftState, to: NodeId, now: Micros) -> bool:
 
 def resign(state: RaftState, now: Micros) -> None:
     """Give leadership up within the term. It cannot be won back in it: the vote is spent."""
-    if isinstance(state.role, Leader):
+    if isinstance(state.role, Leader) and Mutant.KEEPS_LEADING not in state.config.mutants:
         become_follower(state, Trigger.RESIGNED, now)

@@ -23,7 +23,7 @@ from ottla.raft.messages import AppendEntries, AppendReply, SnapshotReply
 from ottla.raft.progress import Progress, ProgressEvent, ProgressState
 from ottla.raft.quorum import reached
 from ottla.raft.state import Leader, RaftState
-from ottla.raft.types import Entry, EntryKind, LogIndex, Micros, Proposal
+from ottla.raft.types import Entry, EntryKind, LogIndex, Micros, Mutant, Proposal
 
 
 def take_office(state: RaftState, leader: Leader) -> None:
@@ -213,9 +213,13 @@ def _on_refused(state: RaftState, progress: Progress, message: AppendReply) -> N
 def advance_commit(state: RaftState, leader: Leader) -> None:
     """Figure 2, leaders, last rule: commit by counting, but only entries of the own term."""
     matches = [progress.match for progress in leader.progress.values()]
-    matches.append(state.log.persisted)
+    own = state.log.persisted
+    if Mutant.ACKS_BEFORE_SYNC in state.config.mutants:
+        own = state.log.last_index
+    matches.append(own)
     index = reached(matches)
-    if index > state.commit and index >= leader.term_start:
+    mutants = state.config.mutants
+    if index > state.commit and (index >= leader.term_start or Mutant.COUNTS_OLD_TERMS in mutants):
         state.commit_to(index)
         if leader.barriers:
             leadership.finish_barriers(state, leader)

@@ -29,13 +29,17 @@ from ottla.raft.messages import (
 )
 from ottla.raft.roles import Trigger
 from ottla.raft.state import RaftState, become_follower
-from ottla.raft.types import Micros
+from ottla.raft.types import Micros, Mutant
 
 
 def passes(state: RaftState, message: Message, at: Micros) -> bool:
     """Whether a message of another term than the own is to be looked at; adopts its term or
     answers it as the table says."""
     if message.term < state.term:
+        if isinstance(message, AppendEntries) and (
+            Mutant.STALE_LEADERS_HEARD in state.config.mutants
+        ):
+            return True
         _answer_stale(state, message)
         return False
     if isinstance(message, RequestVote):

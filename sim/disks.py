@@ -21,7 +21,8 @@ from copy import copy
 
 from ottla.log.errors import StoreError
 from ottla.log.memory_disk import Image, MemoryDisk
-from ottla.raft.types import GroupId, LogIndex, Micros, NodeId
+from ottla.log.types import RecordBatch
+from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId
 from ottla.sim.choices import Choices
 from ottla.sim.delays import exponential
 from ottla.sim.kernel import Kernel
@@ -42,6 +43,8 @@ class SimDisk:
         """Nothing goes wrong any more."""
         self.lying = False
         """Syncs say that they ended and keep nothing: beyond what any Raft assumes."""
+        self.damage_kept = "M32" in config.mutants
+        """Recovery does not look at checksums: what is torn is read as it is."""
         self._power_lost = False
         self._kernel = kernel
         self._config = config
@@ -96,7 +99,11 @@ class SimDisk:
         for record in self.medium.undo[-1]:
             if isinstance(record, tuple):
                 image, length, _ = record
-                if len(image.entries) > length:
+                if len(image.entries) <= length:
+                    continue
+                if self.damage_kept:
+                    image.entries[-1] = _damaged(image.entries[-1])
+                else:
                     self.medium.damage(image.group, image.last_index)
 
     def copy(self) -> dict[GroupId, Image]:
@@ -111,3 +118,13 @@ class SimDisk:
         """The medium is what it was (or nothing): only while its node is dead."""
         self.medium.undo.clear()
         self.medium.images = images
+
+
+def _damaged(entry: Entry) -> Entry:
+    """The entry as its bytes would be read back after a torn write."""
+    batch = entry.payload
+    if not isinstance(batch, RecordBatch):
+        return entry
+    torn = copy(batch)
+    torn.data = batch.data[:-1] + bytes((batch.data[-1] ^ 1,))
+    return Entry(entry.index, entry.term, entry.kind, torn)

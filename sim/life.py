@@ -24,11 +24,13 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.broker.clockwork import Cancel, Work
 from ottla.broker.node import Node
+from ottla.broker.replica_factory import ReplicaFactory
 from ottla.broker.scheduler import Scheduler
 from ottla.log.memory_store import MemoryStore
 from ottla.log.store import SyncJob, Write
 from ottla.log.types import Millis
-from ottla.raft.types import NO_NODE, Micros, NodeId
+from ottla.raft.types import NO_NODE, HardState, Micros, Mutant, NodeId
+from ottla.sim.mutants.partition import MutatedPartition
 
 if TYPE_CHECKING:
     from ottla.sim.world import World
@@ -54,7 +56,7 @@ class Life:
 
     def _make(self) -> Node:
         world = self.world
-        return Node(
+        node = Node(
             self.node_id,
             world.cluster_config,
             cluster_id="simulated",
@@ -68,6 +70,20 @@ class Life:
             jitter=world.choices.stream(f"election {self.node_id}"),
             counters=world.counters,
         )
+        mutants = world.mutants
+        if mutants:
+            node.factory = ReplicaFactory(
+                self.node_id,
+                world.cluster_config,
+                store=self.store,
+                counters=world.counters,
+                jitter=world.choices.stream(f"election {self.node_id}"),
+                mutants=mutants,
+                make_partition=lambda settings, in_sync: MutatedPartition(
+                    settings, in_sync, mutants
+                ),
+            )
+        return node
 
     # ---- what happens to it
 
@@ -217,6 +233,8 @@ class SimStore(MemoryStore):
         """As `MemoryStore.append`."""
         life = self._life
         life.point("append", writes)
+        if Mutant.VOTE_NOT_WRITTEN in life.world.mutants:
+            _forget_votes(writes)
         super().append(writes)
         self.watch.appended(writes)
         if any(each.hard_state is not None and each.hard_state.vote != NO_NODE for each in writes):
@@ -232,6 +250,12 @@ class SimStore(MemoryStore):
             super().finish_sync(job)
             self.watch.synced(job)
         self._life.point("synced")
+
+
+def _forget_votes(writes: Sequence[Write]) -> None:
+    for write in writes:
+        if write.hard_state is not None:
+            write.hard_state = HardState(write.hard_state.term)
 
 
 class _Transport:

@@ -18,8 +18,10 @@ from ottla.broker.config import ClusterConfig, FlushPolicy
 from ottla.broker.errors import ConfigError
 from ottla.idempotency.errors import UnknownProfileError
 from ottla.idempotency.profiles import profile_named
+from ottla.raft.types import Mutant
 
 MAX_NODES = 7
+MUTANT_IDS = tuple(each.value for each in Mutant)
 CLIENT_MODELS = ("java", "librdkafka")
 _WORDS = {
     "client_model": (*CLIENT_MODELS, "both"),
@@ -113,6 +115,9 @@ class RunConfig:
     faults: str = ""
     """Which programs of the nemesis take part, separated by spaces; empty for all."""
 
+    mutants: str = ""
+    """Safety mechanisms that are switched off (`sim/mutants/catalogue.py`), by id."""
+
     # How it ends
     settle_ms: int = 60_000
     """How long everything may take to come to rest once nothing goes wrong any more."""
@@ -136,6 +141,9 @@ class RunConfig:
         except UnknownProfileError as error:
             raise ConfigError(f"profile: {error}") from None
         self.cluster_config()
+        for each in self.mutants.split():
+            if each not in MUTANT_IDS:
+                raise ConfigError(f"mutants: there is no {each}; one of {' '.join(MUTANT_IDS)}")
 
     @property
     def name(self) -> str:

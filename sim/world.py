@@ -25,6 +25,7 @@ from ottla.sim.handlers import TOPIC
 from ottla.sim.history import History
 from ottla.sim.kernel import Kernel
 from ottla.sim.life import Life
+from ottla.sim.mutants.catalogue import mutants_of
 from ottla.sim.network import SimNetwork
 from ottla.sim.observer import Observer
 from ottla.sim.points import Points
@@ -49,6 +50,7 @@ class World:
         self.config = config
         self.cluster_config = config.cluster_config()
         self.choices = choices
+        self.mutants = mutants_of(config.mutants)
         self.kernel = Kernel()
         self.history = History(lambda: self.kernel.now)
         self.observer = Observer(self.history)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ottla.raft.config import RaftConfig
 from ottla.raft.core import RaftCore
@@ -74,7 +74,7 @@ class Lone:
         vote: NodeId = 0,
         voters: int = 3,
         snapshot: SnapshotMeta | None = None,
-        limits: Mapping[str, int] | None = None,
+        limits: Mapping[str, Any] | None = None,
     ) -> None:
         self.now = 0
         self.core = RaftCore(

@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any, cast
 
 from ottla.raft.config import JitterSource, RaftConfig
 from ottla.raft.core import RaftCore
@@ -46,7 +47,7 @@ class World:
         self.short = False
         """Whether members take the short way where they can (`RaftCore.follow`)."""
         config = RaftConfig(group=GROUP, node=1, election_timeout=ELECTION, retransmit=RETRANSMIT)
-        config = replace(config, **limits)
+        config = replace(config, **cast(dict[str, Any], limits))
         self.members: dict[NodeId, Member] = {}
         for node in range(1, nodes + 1):
             log, entries = bootstrap(range(1, nodes + 1))

@@ -5,6 +5,7 @@ or ignored, it never raises. Fields are small numbers around those that mean som
 """
 
 from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -44,7 +45,7 @@ class TestBuilding:
     )
     def test_settings_that_cannot_work_are_refused(self, field: str, value: int) -> None:
         with pytest.raises(InvalidConfigError, match=str(value)):
-            replace(CONFIG, **{field: value})
+            replace(CONFIG, **cast(dict[str, Any], {field: value}))
 
     def test_a_log_ahead_of_the_term_is_a_corrupt_disk(self) -> None:
         with pytest.raises(

@@ -1,0 +1,1 @@
+"""Mutants: the broker with one safety mechanism switched off, to see whether it is missed."""

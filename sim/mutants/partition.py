@@ -1,0 +1,92 @@
+"""`MutatedPartition`: a partition without one of its safety mechanisms; one override each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ottla.broker.admission import Admission, Item
+from ottla.broker.commands import FetchTicket, ProduceTicket
+from ottla.broker.errors import ErrorCode
+from ottla.broker.isr import InSync
+from ottla.broker.partition import Partition
+from ottla.broker.partition_state import PartitionSettings
+from ottla.broker.purgatory import Purgatory
+from ottla.broker.reads import Reads
+from ottla.raft.types import LogIndex, Micros, Mutant, Mutants, Term
+from ottla.sim.mutants.table import MutatedTable
+
+
+class MutatedPartition(Partition):
+    """See the module's text."""
+
+    def __init__(self, settings: PartitionSettings, in_sync: InSync, mutants: Mutants):
+        super().__init__(settings, in_sync)
+        self.mutants = mutants
+        state = self.state
+        self.mutated = MutatedTable(
+            settings.profile, settings.max_producers, mutants, lambda: state.leading
+        )
+        self.table = self.mutated
+        self.admission = Admission(state, self.table)
+        if Mutant.ANY_TERM_APPENDS in mutants:
+            self.admission = _PatientAdmission(state, self.table)
+        if Mutant.ACKS_ALL_AT_APPEND in mutants:
+            self.purgatory = _EagerPurgatory(state)
+        if Mutant.READS_UNCOMMITTED in mutants:
+            self.reads = _OpenReads(state)
+        self._forgets_at: Micros = 0
+
+    def leading(self, term: Term, term_start: LogIndex, now: Micros) -> None:
+        """As `Partition.leading`; it may serve before it knows what earlier terms left."""
+        super().leading(term, term_start, now)
+        if Mutant.SERVES_UNSYNCED in self.mutants:
+            self._synced(now)
+
+    def deadline(self) -> Micros | None:
+        """As `Partition.deadline`; every replica may forget by its own clock."""
+        due = super().deadline()
+        if Mutant.EXPIRES_BY_CLOCK not in self.mutants:
+            return due
+        return self._forgets_at if due is None else min(due, self._forgets_at)
+
+    def tick(self, now: Micros) -> None:
+        """As `Partition.tick`."""
+        if Mutant.EXPIRES_BY_CLOCK in self.mutants and now >= self._forgets_at:
+            expiry = self.settings.producer_expiry
+            self.mutated.forget(self.table.idle_since(now - expiry))
+            self._forgets_at = now + max(expiry // 4, 1)
+        super().tick(now)
+
+
+class _PatientAdmission(Admission):
+    """Keeps what is queued beyond the term in which it was admitted."""
+
+    def fail(self) -> None:
+        """Leadership is lost, the queue stays."""
+        for ticket in (*self._awaiting_sync, *self.mutex.drop_all()):
+            self.state.not_leader(ticket)
+        self._awaiting_sync.clear()
+
+
+class _EagerPurgatory(Purgatory):
+    """Answers acks=all when the leader has appended."""
+
+    def enter(self, items: Iterable[Item]) -> None:
+        """As `Purgatory.enter`, as if everybody had asked for acks=1."""
+        entering = list(items)
+        for item in entering:
+            if isinstance(item, ProduceTicket) and item.acks == -1:
+                item.acks = 1
+        super().enter(entering)
+
+
+class _OpenReads(Reads):
+    """Shows readers the whole log."""
+
+    def _fetch(self, ticket: FetchTicket) -> ErrorCode:
+        error = super()._fetch(ticket)
+        index = self.state.index
+        if error is ErrorCode.NONE and ticket.offset < index.next_offset:
+            ticket.first_index = index.index_of(ticket.offset)
+            ticket.last_index = index.last_index
+        return error

@@ -1,0 +1,137 @@
+"""`MutatedTable`: a producer table without one of its safety mechanisms.
+
+Mutants of the rules change no code: they ask the rules about other facts than were observed, which
+is one more look-up table made when the profile is compiled. The others override one method each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from ottla.idempotency.decisions import Outcome, compile_outcomes
+from ottla.idempotency.producer import InFlight
+from ottla.idempotency.profiles import Profile
+from ottla.idempotency.rules import Fact
+from ottla.idempotency.table import NOBODY, ProducerTable, Waiters
+from ottla.log.types import BatchIdentity, Millis, Offset, ProducerId
+from ottla.raft.types import LogIndex, Micros, Mutant, Mutants, Term
+
+_DUPLICATE = int(Fact.FINISHED | Fact.IN_FLIGHT)
+
+
+class MutatedTable(ProducerTable):
+    """See the module's text. `leads` says whether this replica leads at the moment."""
+
+    def __init__(
+        self, profile: Profile, max_producers: int, mutants: Mutants, leads: Callable[[], bool]
+    ):
+        super().__init__(profile, max_producers)
+        self.mutants = mutants
+        self._leads = leads
+        self._outcomes = _outcomes(profile, mutants)
+        self._window = profile.window - (Mutant.SHORT_WINDOW in mutants)
+
+    def facts(self, identity: BatchIdentity, term: Term) -> int:
+        """As `ProducerTable.facts`; a first sequence may be enough to be taken for a duplicate."""
+        facts = super().facts(identity, term)
+        producer = self._applied.get(identity.producer_id)
+        if (
+            Mutant.FIRST_SEQUENCE_ONLY in self.mutants
+            and producer is not None
+            and not facts & int(Fact.IN_FLIGHT)
+            and producer.epoch == identity.epoch
+            and identity.first_sequence in producer.firsts
+        ):
+            facts |= int(Fact.FINISHED)
+        return facts
+
+    def decide(self, identity: BatchIdentity, term: Term) -> Any:
+        """As `ProducerTable.decide`, with the finished batch that begins alike."""
+        if Mutant.FIRST_SEQUENCE_ONLY in self.mutants:
+            producer = self._applied.get(identity.producer_id)
+            known = () if producer is None else tuple(producer.finished)
+            alike = next((each for each in known if each[0] == identity.first_sequence), None)
+            if alike is not None and self.facts(identity, term) & int(Fact.FINISHED):
+                identity = identity._replace(last_sequence=alike[1])
+        return super().decide(identity, term)
+
+    def begin(self, identity: BatchIdentity, term: Term) -> InFlight:
+        """As `ProducerTable.begin`; a new epoch may replace the old one at once."""
+        producer = self._applied.get(identity.producer_id)
+        if (
+            Mutant.EPOCH_BEFORE_COMMIT in self.mutants
+            and producer is not None
+            and producer.epoch != identity.epoch
+        ):
+            producer.restart(identity.epoch)
+        return super().begin(identity, term)
+
+    def apply(
+        self,
+        identity: BatchIdentity,
+        base_offset: Offset,
+        max_timestamp: Millis,
+        *,
+        index: LogIndex,
+        term: Term,
+        now: Micros = 0,
+    ) -> Waiters:
+        """As `ProducerTable.apply`; followers may look away."""
+        if Mutant.STATE_IN_LEADER_ONLY in self.mutants and not self._leads():
+            return NOBODY
+        return super().apply(identity, base_offset, max_timestamp, index=index, term=term, now=now)
+
+    def new_term(self, term: Term) -> list[InFlight]:
+        """As `ProducerTable.new_term`; what was in flight may be kept."""
+        if Mutant.SPECULATION_KEPT in self.mutants:
+            return []
+        return super().new_term(term)
+
+    def expire(self, producer_ids: Iterable[ProducerId]) -> None:
+        """As `ProducerTable.expire`; those with requests in flight lose these too."""
+        if Mutant.EVICTS_IN_FLIGHT in self.mutants:
+            for producer_id in producer_ids:
+                self._flights.pop(producer_id, None)
+        super().expire(producer_ids)
+
+    def forget(self, producer_ids: Iterable[ProducerId]) -> None:
+        """Forget them here and now, whatever the log says."""
+        for producer_id in producer_ids:
+            self._applied.pop(producer_id, None)
+
+    def restore(self, data: bytes, now: Micros = 0) -> None:
+        """As `ProducerTable.restore`; a snapshot may come without producers."""
+        super().restore(data, now)
+        if Mutant.SNAPSHOT_WITHOUT_STATE in self.mutants:
+            self._applied.clear()
+
+    def _idle(self) -> Iterator[ProducerId]:
+        if Mutant.EVICTS_IN_FLIGHT in self.mutants:
+            return (pid for pid in self._applied if pid not in self._expiring)
+        return super()._idle()
+
+
+def _outcomes(profile: Profile, mutants: Mutants) -> tuple[Outcome, ...]:
+    """What follows from each set of facts when the rules are told something else."""
+    barrier = profile.gap_after_barrier and Mutant.GAPS_WITHOUT_BARRIER not in mutants
+    compiled = compile_outcomes(profile.rules, barrier)
+    told: list[Outcome] = []
+    for facts, outcome in enumerate(compiled):
+        other = _told(facts, mutants)
+        told.append(outcome if other == facts else compiled[other])
+    return tuple(told)
+
+
+def _told(facts: int, mutants: Mutants) -> int:
+    if Mutant.NO_DUPLICATES in mutants:
+        if facts & _DUPLICATE:
+            facts |= int(Fact.SUCCESSOR)
+        facts &= ~_DUPLICATE
+    if Mutant.GAPS_ACCEPTED in mutants and facts & int(Fact.KNOWN):
+        facts |= int(Fact.SUCCESSOR)
+    if Mutant.NO_FENCING in mutants:
+        facts &= ~int(Fact.OLDER)
+    if Mutant.NO_WRAP in mutants and facts & int(Fact.ZERO):
+        facts &= ~int(Fact.SUCCESSOR)
+    return facts
