@@ -7,13 +7,14 @@ an `Effects` value is needed for it. `Replica.follow` decides whether this is su
 anything else goes the general way, and so does everything on a store whose syncs take time, where
 appends of many groups had better share one (`Runner.pump`).
 
-What is committed is not applied here but with the next turn, which is due at the replica's next
-look (`lookout.GLANCE`) at the latest: many small commits are applied as one.
+What is committed is applied by the next turn of the general kind, which the next beat that tells of
+a commit brings, or here when much has gathered (`replica.MOST_UNAPPLIED`): many small commits are
+applied as one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ottla.broker.carrier import Sender
 from ottla.broker.effects import Effects
@@ -24,11 +25,13 @@ from ottla.log.store import LogStore
 from ottla.raft.messages import AppendEntries, AppendReply
 from ottla.raft.types import Micros, NodeId
 
+NOTHING = Effects(0)
+
 
 class Lane:
     """See the module's text. One per node."""
 
-    __slots__ = ("_node", "_now", "_open", "_sender", "_store", "_syncer", "turns")
+    __slots__ = ("_look_around", "_node", "_now", "_open", "_sender", "_store", "_syncer", "turns")
 
     def __init__(
         self,
@@ -38,23 +41,23 @@ class Lane:
         sender: Sender,
         store: LogStore,
         now: Callable[[], Micros],
+        look_around: Callable[[Sequence[Turn], Micros], None],
     ):
         self._node = node
         self._store = store
         self._sender = sender
         self._syncer = syncer
         self._now = now
+        self._look_around = look_around
         self._open = store.immediate and syncer.each_turn
         self.turns = 0
         """Turns taken here."""
 
     def take(self, seat: Seat, message: AppendEntries) -> bool:
         """Take the follower's turn; False: nothing was done. Raises `StoreError`."""
-        if seat.dirty or seat.urgent or not self._open:
+        if seat.dirty or seat.urgent or seat.trusting or not self._open:
             return False
         now = self._now()
-        if not now < seat.look_at <= now + GLANCE:
-            return False
         reply = seat.replica.follow(message, now)
         if reply is None:
             return False
@@ -65,6 +68,8 @@ class Lane:
             self._sender.send(self._node, message.sender, reply)
         else:
             self._wait(seat, message, reply)
+        if not now < seat.look_at <= now + GLANCE:
+            self._look_around(((seat, NOTHING),), now)
         return True
 
     def _wait(self, seat: Seat, message: AppendEntries, reply: AppendReply) -> None:

@@ -104,7 +104,7 @@ class Lookout:
         replica = seat.replica
         seat.trusting = self._may_trust(seat, now)
         due = replica.work_deadline() if seat.trusting else replica.deadline()
-        if replica.core.has_ready() or (due is not None and due <= now):
+        if replica.core.has_effects() or (due is not None and due <= now):
             self._wake(seat)
             return
         if seat.trusting and replica.leading:

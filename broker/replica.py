@@ -45,7 +45,7 @@ from ottla.raft.types import (
 )
 
 MOST_UNAPPLIED = 256
-"""Entries that `Replica.follow` leaves to be applied by a turn."""
+"""Committed entries that `Replica.follow` leaves to be applied later, as one."""
 
 Input: TypeAlias = Message | Ticket | EntriesRead
 
@@ -143,14 +143,15 @@ class Replica:
         """The turn of an idle follower that is sent what comes next in its log (see `lane.py`).
 
         Its effects: write `message.entries`, then call `synced`, then send what is returned. What
-        is committed is applied by the next `turn`. None: nothing was done, `submit` the message.
+        is committed may be left to the next `turn`. None: nothing was done, `submit` the message.
         """
-        if self._inbox or len(self._tail) > MOST_UNAPPLIED:
-            return None
-        reply = self.core.follow(message, now)
+        reply = None if self._inbox else self.core.follow(message, now)
         if reply is not None:
             self._tail.extend(message.entries)
             self.machine.appended(message.entries)
+            commit, next_index = self.core.commit, self.applied + 1
+            if commit >= next_index + MOST_UNAPPLIED and self._tail[0].index == next_index:
+                self._apply_committed(self.core.take_commit(), Effects(self.group), now)
         return reply
 
     def turn(self, now: Micros) -> Effects:

@@ -89,7 +89,8 @@ class Runner:
             on_durable=self._durable,
             on_failed=self.broken,
         )
-        self._lane = Lane(node, self.syncer, sender=sender, store=store, now=clockwork.now)
+        look, now = self._look_around, clockwork.now
+        self._lane = Lane(node, self.syncer, sender=sender, store=store, now=now, look_around=look)
 
     @property
     def turns(self) -> int:
