@@ -11,6 +11,7 @@ creates a topic finds it in the very next metadata request.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
@@ -19,6 +20,8 @@ from typing import Any, TypeAlias
 from ottla.broker.commands import ControlTicket
 from ottla.broker.errors import ErrorCode
 from ottla.raft.types import LogIndex, Micros, NodeId
+
+log = logging.getLogger("ottla")
 
 RETRY_AFTER: Micros = 20_000
 
@@ -163,7 +166,10 @@ class ControlClient:
         """Its timer goes too: it would keep this node, its disk with it, until it rings."""
         self._open.pop(mine.number, None)
         mine.cancel_timer()
-        mine.done(error, result)
+        try:
+            mine.done(error, result)
+        except Exception:  # the asker's fault, in the middle of the node's own business
+            log.exception("node %d: an outcome could not be delivered", self._node)
 
     def close(self) -> None:
         """The node stops: whoever waits is told that the outcome is not known."""

@@ -65,3 +65,20 @@ def test_the_leader_answers_the_life_that_asked():
     ticket.on_done(ticket)
     (response,) = leader.sent
     assert (response.incarnation, response.number) == (2, request.number)
+
+
+def test_an_asker_that_breaks_on_its_outcome_breaks_nobody_else(caplog):
+    """It broke the pump that applied the decision, and with it the node."""
+    life = Life(incarnation=1)
+    outcomes = []
+
+    def breaks(*_):
+        raise RuntimeError("no more")
+
+    for done in (breaks, lambda *outcome: outcomes.append(outcome)):
+        life.client.request(COMMAND, done, NOW + 1000)
+    for request in life.sent:
+        life.client.answered(answer(request, index=7))
+    life.client.applied(7)
+    assert outcomes == [(ErrorCode.NONE, {})]
+    assert "could not be delivered" in caplog.text
