@@ -38,6 +38,7 @@ TABLE: Mapping[str, Sequence[int | str | bool]] = {
     "twice_ppm": (0, 0, 10_000, 100_000),
     "late_ppm": (0, 0, 10_000, 100_000),
     "reset_ppm": (0, 0, 2_000, 20_000),
+    "restart_ppm": (0, 0, 50_000),
     "slow_sync_ppm": (0, 0, 10_000),
     "fault_every_ms": (1_000, 500, 2_000, 5_000),
 }

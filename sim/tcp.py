@@ -41,6 +41,7 @@ class Connection:
 
     __slots__ = (
         "_answers_until",
+        "_breaking",
         "_requests_until",
         "_waiting",
         "client",
@@ -73,6 +74,8 @@ class Connection:
         self._answers_until: Micros = 0
         self._waiting: list[tuple[Callable[..., None], Any]] = []
         """What a cut path keeps back."""
+        self._breaking = False
+        """What the client writes from here on is lost: a stream has no holes."""
 
     # ---- the client
 
@@ -82,10 +85,11 @@ class Connection:
 
     def send(self, request: Any) -> None:
         """Send a request."""
-        if not self.open:
+        if not self.open or self._breaking:
             return
         if self._breaks():
             # The request may have been read by then, or not.
+            self._breaking = True
             if self.path.stream.below(2):
                 self._requests_until = self._later(self._requests_until, self._reach, request)
             self.network.kernel.after(self.network.span(self.path), self.reset, "reset")

@@ -3,7 +3,7 @@
 Greetings, metadata and producer ids are answered at once, from what the test has set. Everything
 else waits in `asked` until the test answers it, lets its connection break, or leaves it open.
 Answers leave each connection in the order of its requests, so what is left open holds up the rest.
-Nothing is drawn: every path takes half a millisecond each way.
+Nothing is drawn but what a tape says: every path takes half a millisecond each way.
 """
 
 from __future__ import annotations
@@ -111,12 +111,17 @@ class Asked:
 class FakeBrokers:
     """See the module's text."""
 
-    def __init__(self, config: RunConfig = CONFIG, nodes: Sequence[int] = (1, 2, 3)):
+    def __init__(
+        self,
+        config: RunConfig = CONFIG,
+        nodes: Sequence[int] = (1, 2, 3),
+        tape: Tape | None = None,
+    ):
         self.config = config
         self.nodes = tuple(nodes)
         self.kernel = Kernel()
         self.history = History(lambda: self.kernel.now)
-        choices = Replayed(Tape())
+        choices = Replayed(tape or Tape())
         self.network = ClientNetwork(self.kernel, choices, config, self._serve)
         self.leaders = dict.fromkeys(range(config.partitions), (1, 1))
         """What every node says who leads what, and since when; but see `believes`."""

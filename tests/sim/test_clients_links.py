@@ -9,9 +9,10 @@ from itertools import pairwise
 import pytest
 
 from ottla.broker.errors import ErrorCode
+from ottla.sim.choices import Tape
 from ottla.sim.clients.link import ProtocolViolation
 from ottla.sim.clients.producer_java import JavaProducer
-from ottla.sim.requests import MetadataAnswer, Produced, ProducedPart
+from ottla.sim.requests import ApiVersions, MetadataAnswer, Produce, Produced, ProducedPart
 from sim_fake_brokers import CONFIG, MS, FakeBrokers
 
 
@@ -141,6 +142,23 @@ def test_what_was_written_on_a_path_that_is_cut_arrives_when_it_is_mended():
     late.produced()
     brokers.run(100)
     assert len(brokers.ended()) == 1
+
+
+@pytest.mark.parametrize("read", [0, 1])
+def test_what_is_written_behind_a_request_with_which_the_connection_breaks_is_lost_too(read):
+    """A stream has no holes: no later request was ever read without the earlier ones. (It was: the
+    connection broke only a while later, and what followed meanwhile arrived.)"""
+    # Choices of the path: its spans and breaks. The third thing written breaks it, much later.
+    tape = Tape({"path 7-1": {5: 999_999, 6: read, 7 + read: 255}})
+    brokers = FakeBrokers(CONFIG.with_(reset_ppm=1, client_jitter_us=1_000), tape=tape)
+    connection = brokers.network.connect(7, 1, lambda _: None, lambda _: None)
+    connection.send(ApiVersions(1))
+    brokers.run(5)
+    for number in (2, 3):
+        connection.send(Produce(number, -1, 0, ()))
+    brokers.run(20)
+    assert not connection.open
+    assert [each.request.number for each in brokers.asked] == [2] * read
 
 
 # ---- metadata

@@ -36,6 +36,7 @@ DECIDING = (
     "broker/timers.py",
     "broker/topic_configs.py",
     "broker/topic_requests.py",
+    "sim/clients/",
     "sim/invariants/",
 )
 
