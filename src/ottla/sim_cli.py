@@ -167,6 +167,36 @@ def meta(
     raise typer.Exit(1 if wrong else 0)
 
 
+@app.command()
+def mutants(
+    only: Annotated[list[str] | None, typer.Argument(help="Ids, such as M07; all without.")] = None,
+    *,
+    seeds: Annotated[int, typer.Option(min=1, help="For each mutant.")] = 500,
+    jobs: Annotated[int, typer.Option(min=1, max=1024, help="Processes.")] = JOBS,
+) -> None:
+    """Which switched-off safety mechanism is missed, how soon, and by which invariant.
+
+    Ends with status 1 if one is not missed at all.
+    """
+    from ottla.sim.mutants.catalogue import BY_ID
+    from ottla.sim.mutants.matrix import matrix
+
+    for each in only or ():
+        if each not in BY_ID:
+            raise SimUsageError(f"no such mutant: {each}; there are {', '.join(BY_ID)}")
+    _say(f"{'id':4} {'killed':>10} {'seeds to kill':>14}  by, lacks")
+    survivors = 0
+    for found in matrix(only or list(BY_ID), seeds, jobs):
+        to_kill = found.seeds_to_kill
+        survivors += to_kill is None
+        by = " ".join(f"{name}:{count}" for name, count in found.invariants) or "nobody"
+        _say(
+            f"{found.row.id:4} {f'{found.killed}/{seeds}':>10} "
+            f"{'-' if to_kill is None else f'{to_kill:.1f}':>14}  {by}; {found.row.lacks}"
+        )
+    raise typer.Exit(1 if survivors else 0)
+
+
 # --- asking -----------------------------------------------------------------------------------
 
 
