@@ -20,6 +20,7 @@ from bench.host import TOPIC
 from bench.measure import Outcome, Report, interleave, middle, ratio
 from bench.pipe import Child
 from bench.throughput import FULL as THROUGHPUT
+from bench.throughput import PATIENT
 from bench.throughput import QUICK as THROUGHPUT_QUICK
 from bench.throughput import Plan as ThroughputPlan
 
@@ -89,7 +90,7 @@ class Bench:
 
     def fresh_round(self, size: int, count: int, *, idempotent: bool) -> dict[str, float]:
         """One round against a fresh cluster, after a warm-up of the same kind."""
-        self.fresh()
+        self.fresh(**PATIENT)
         self.round(size, max(5, count // 10), idempotent=idempotent)
         return self.round(size, count, idempotent=idempotent)
 
