@@ -44,8 +44,9 @@ from ottla.idempotency.decisions import Accept, Duplicate, Park, Reject
 from ottla.idempotency.mutex import ProducerMutex
 from ottla.idempotency.rules import RejectReason
 from ottla.idempotency.table import ProducerTable
+from ottla.log.inspection import appended_at, inspect
 from ottla.log.record_batch import check_batch, identity
-from ottla.log.types import ProducerId
+from ottla.log.types import NO_TIMESTAMP, Millis, ProducerId, RecordBatch
 from ottla.raft.types import (
     ENTRY_OVERHEAD_BYTES,
     EntryKind,
@@ -88,6 +89,8 @@ class Admission:
         self._queue: deque[Item] = deque()
         self._taken: list[Item] = []
         self._barriers = state.barriers
+        self._append_time: Millis = NO_TIMESTAMP
+        """With LogAppendTime: that of the newest batch on its way into the log."""
 
     # --- admit --------------------------------------------------------------------------------
 
@@ -112,8 +115,15 @@ class Admission:
         """Kafka's checks from 12 on, in Kafka's order (facts/kafka.md 1.2)."""
         if ticket.acks == -1 and self.state.below_minimum(now):
             return ErrorCode.NOT_ENOUGH_REPLICAS
-        defect = check_batch(ticket.batch, self.state.settings.max_message_bytes)
-        return None if defect is None else DEFECT_CODES[defect]
+        settings, batch = self.state.settings, ticket.batch
+        defect = check_batch(batch, settings.max_message_bytes)
+        if defect is None:
+            found = inspect(batch, settings.records, ticket.wall_ms)
+            if isinstance(found, RecordBatch):
+                ticket.batch = found
+                return None
+            defect, ticket.faults = found
+        return DEFECT_CODES[defect]
 
     def synced(self) -> None:
         """Everything earlier terms replicated is applied: let the waiting ones in, in order."""
@@ -164,6 +174,7 @@ class Admission:
         original: ProduceTicket = decision.in_flight.owner
         if ticket.acks != -1 and original.index:
             # The original is in this log already, and this client asked for no more than that.
+            ticket.log_append_time = original.batch.max_timestamp
             self.state.accept(ticket, original.batch.base_offset)
         else:
             self.counters.duplicates_parked += 1
@@ -220,6 +231,7 @@ class Admission:
             return None
         state = self.state
         budget = state.settings.leader_queue_bytes
+        append_time = state.settings.records.append_time
         offset = state.index.next_offset
         proposals: list[Proposal] = []
         queue, taken = self._queue, self._taken
@@ -233,6 +245,8 @@ class Admission:
             queue.popleft()
             taken.append(item)
             if isinstance(item, ProduceTicket):
+                if append_time:
+                    self._set_time(item)
                 batch = item.batch
                 batch.stamp(offset, state.term)
                 offset += batch.last_offset_delta + 1
@@ -242,6 +256,12 @@ class Admission:
             else:
                 proposals.append(Proposal(EntryKind.COMMAND, item.payload))
         return Proposals(state.term, proposals) if proposals else None
+
+    def _set_time(self, ticket: ProduceTicket) -> None:
+        """LogAppendTime: when the batch came, but never before what lies in front of it."""
+        self._append_time = max(self._append_time, ticket.wall_ms)
+        ticket.batch = appended_at(ticket.batch, self._append_time)
+        ticket.log_append_time = self._append_time
 
     def proposed(self, first: LogIndex | None) -> list[Item]:
         """Outcome of the last `take`.

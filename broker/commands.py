@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ottla.broker.errors import ErrorCode
+from ottla.log.inspection import NO_CLOCK, Fault
 from ottla.log.types import (
     NO_OFFSET,
     NO_TIMESTAMP,
@@ -65,6 +66,8 @@ class ProduceTicket(Ticket):
     leader: NodeId = 0
     """With NOT_LEADER_OR_FOLLOWER: who leads instead, 0 when unknown."""
     leader_epoch: Term = -1
+    faults: Sequence[Fault] = ()
+    """With INVALID_TIMESTAMP: what is wrong with which record."""
     # The partition's own notes while the ticket is under way.
     term: Term = 0
     index: LogIndex = 0
@@ -78,6 +81,8 @@ class ProduceTicket(Ticket):
         on_done: Callable[[ProduceTicket], None],
         deadline: Micros,
         owner: object = None,
+        *,
+        wall_ms: Millis = NO_CLOCK,
     ):
         # Ticket.__init__, written out: one call less for every request.
         self.on_done = on_done
@@ -85,6 +90,8 @@ class ProduceTicket(Ticket):
         self.owner = owner
         self.batch = batch
         self.acks = acks
+        self.wall_ms = wall_ms
+        """The wall clock when the batch came, for the limits of its records' times."""
 
 
 def not_stored(tickets: Sequence[Ticket]) -> Sequence[Ticket]:

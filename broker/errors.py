@@ -76,8 +76,19 @@ DEFECT_CODES: dict[BatchDefect, ErrorCode] = {
     BatchDefect.COUNT_MISMATCH: ErrorCode.INVALID_RECORD,
     BatchDefect.CONTROL_BATCH: ErrorCode.INVALID_RECORD,
     BatchDefect.NO_SEQUENCE: ErrorCode.INVALID_RECORD,
+    BatchDefect.NOT_INFLATABLE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    BatchDefect.BROKEN_RECORDS: ErrorCode.INVALID_RECORD,
+    BatchDefect.BAD_TIMES: ErrorCode.INVALID_TIMESTAMP,
+    BatchDefect.WRONG_PLACES: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
 """What is wrong with a batch's bytes, on the wire (facts/kafka.md 1.2, 1.6, 8)."""
+
+FAULTY_RECORDS: dict[ErrorCode, str] = {
+    ErrorCode.INVALID_TIMESTAMP: (
+        "One or more records have been rejected due to invalid timestamp"
+    ),
+}
+"""What Kafka says of a batch beside what is wrong with each of its records (facts/kafka.md 1.7)."""
 
 REQUEST_WIDE_DEFECTS: tuple[BatchDefect, ...] = (
     BatchDefect.BAD_LENGTH_FIELD,

@@ -268,6 +268,7 @@ class Partition:
         for ticket in self.table.apply(
             who, offset, batch.max_timestamp, index=entry.index, term=entry.term, now=now
         ):
+            ticket.log_append_time = batch.max_timestamp  # as for any duplicate (facts 1.7)
             self.purgatory.answer(ticket, offset, enough)
 
     def _apply_command(self, payload: bytes, index: LogIndex) -> None:

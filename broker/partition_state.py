@@ -16,6 +16,7 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.isr import InSync
 from ottla.broker.machine import Outbox
 from ottla.idempotency.profiles import Profile
+from ottla.log.inspection import DEFAULT_RULES, RecordRules
 from ottla.log.offset_index import OffsetIndex
 from ottla.log.types import Offset
 from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term
@@ -35,6 +36,8 @@ class PartitionSettings:
     max_producers: int
     producer_expiry: Micros
     counters: Counters
+    records: RecordRules = DEFAULT_RULES
+    """What is asked of the records in a batch."""
 
 
 class PartitionState:

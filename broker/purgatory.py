@@ -43,6 +43,7 @@ class Purgatory:
                 if item.in_flight is not None and item.in_flight.waiters:
                     for copy in item.in_flight.waiters:
                         if copy.acks != -1:
+                            copy.log_append_time = item.batch.max_timestamp
                             self._appended(copy, offset)
             self._items.append(item)
 

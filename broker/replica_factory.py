@@ -22,8 +22,9 @@ from ottla.broker.machine import Machine
 from ottla.broker.partition import Partition
 from ottla.broker.partition_state import PartitionSettings
 from ottla.broker.replica import Replica
-from ottla.broker.topic_configs import integer
+from ottla.broker.topic_configs import LOG_APPEND_TIME, integer, text
 from ottla.idempotency.profiles import profile_named
+from ottla.log.inspection import RecordRules
 from ottla.log.store import LogStore, StoredGroup, Write
 from ottla.raft.config import JitterSource, RaftConfig
 from ottla.raft.core import RaftCore
@@ -90,6 +91,12 @@ class ReplicaFactory:
             max_producers=config.max_producers,
             producer_expiry=config.producer_expiry_ms * 1000,
             counters=self._counters,
+            records=RecordRules(
+                text("message.timestamp.type", topic.configs, config) == LOG_APPEND_TIME,
+                integer("message.timestamp.before.max.ms", topic.configs, config),
+                integer("message.timestamp.after.max.ms", topic.configs, config),
+                config.records_looked_into,
+            ),
         )
         in_sync = InSync(config.replica_lag_ms * 1000, replicas, self._node)
         machine = self._make_partition(settings, in_sync)

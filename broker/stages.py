@@ -43,7 +43,13 @@ def replicate_in_stages(
     if isinstance(parsed, BatchDefect):
         raise RequestFailedError(ErrorCode.INVALID_RECORD, parsed.value)
     stages = Stages(asyncio.Future(), asyncio.Future())
-    ticket = ProduceTicket(parsed, acks, lambda done: _finish(stages, done), node.now() + timeout)
+    ticket = ProduceTicket(
+        parsed,
+        acks,
+        lambda done: _finish(stages, done),
+        node.now() + timeout,
+        wall_ms=node.wall_ms(),
+    )
     ticket.on_enqueued = lambda staged: _resolve(stages.enqueued, staged.index)
     node.submit(seat, ticket)
     return stages
@@ -59,8 +65,9 @@ def _finish(stages: Stages, ticket: ProduceTicket) -> None:
         _resolve(stages.enqueued, ticket.index)
         _resolve(stages.replicated, ticket.base_offset)
         return
+    why = "; ".join(fault.text for fault in ticket.faults)
     for stage in (stages.enqueued, stages.replicated):
         if not stage.done():
-            stage.set_exception(RequestFailedError(ticket.error))
+            stage.set_exception(RequestFailedError(ticket.error, why))
             # Whoever awaits only one of them is not warned about the other.
             stage.exception()

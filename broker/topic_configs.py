@@ -15,6 +15,8 @@ from typing import NamedTuple
 from ottla.broker.config import ClusterConfig
 
 _INT32_MAX = 2**31 - 1
+_INT64_MAX = 2**63 - 1
+LOG_APPEND_TIME = "LogAppendTime"
 
 
 class ConfigSource(IntEnum):
@@ -60,6 +62,20 @@ def _integer(least: int) -> Callable[[str], str]:
     return refusal
 
 
+def _long(text: str) -> str:
+    value = whole_number(text)
+    if value is None or not -_INT64_MAX <= value <= _INT64_MAX:
+        return "Not a number of type LONG"
+    return "" if value >= 0 else "Value must be at least 0"
+
+
+def _one_of(*names: str) -> Callable[[str], str]:
+    def refusal(text: str) -> str:
+        return "" if text.strip() in names else f"String must be one of: {', '.join(names)}"
+
+    return refusal
+
+
 def _only(accepted: str, because: str) -> Callable[[str], str]:
     def refusal(text: str) -> str:
         return "" if text.strip() == accepted else f"only {accepted} is supported: {because}"
@@ -93,10 +109,22 @@ TOPIC_CONFIGS: Mapping[str, TopicConfig] = {
             _integer(0),
         ),
         TopicConfig(
+            "message.timestamp.after.max.ms",
+            "How far ahead of the broker's clock a record's time may be.",
+            _always("3600000"),
+            _long,
+        ),
+        TopicConfig(
+            "message.timestamp.before.max.ms",
+            "How far behind the broker's clock a record's time may be: as far as it likes.",
+            _always(str(_INT64_MAX)),
+            _long,
+        ),
+        TopicConfig(
             "message.timestamp.type",
-            "Record timestamps are those the producer set.",
+            "Record timestamps are those the producer set, or the time of the append.",
             _always("CreateTime"),
-            _only("CreateTime", "the broker does not stamp times"),
+            _one_of("CreateTime", LOG_APPEND_TIME),
         ),
         TopicConfig(
             "min.insync.replicas",
@@ -155,6 +183,11 @@ def describe(configs: Mapping[str, str], settings: ClusterConfig) -> list[Config
             value = ConfigValue(row.name, default, ConfigSource.DEFAULT)
         values.append(value)
     return values
+
+
+def text(name: str, configs: Mapping[str, str], settings: ClusterConfig) -> str:
+    """The value in force of a config, such as `message.timestamp.type`."""
+    return configs.get(name, TOPIC_CONFIGS[name].default(settings)).strip()
 
 
 def integer(name: str, configs: Mapping[str, str], settings: ClusterConfig) -> int:

@@ -31,6 +31,7 @@ from ottla.log.types import (
     CONTROL_BIT,
     CRC_COVERS_FROM,
     BatchIdentity,
+    Millis,
     RecordBatch,
 )
 
@@ -49,6 +50,11 @@ _MAGIC_AT = 16
 _MIN_LENGTH_FIELD = 14
 """Kafka's smallest record overhead (magic 0): less is nonsense in any version."""
 _LENGTH = Struct(">i")
+_CRC_AT = 17
+_CRC = Struct(">I")
+_ATTRIBUTES = Struct(">h")
+_MAX_TIMESTAMP_AT = 35
+_TIMESTAMP = Struct(">q")
 
 _unpack_header = HEADER.unpack_from
 
@@ -73,6 +79,10 @@ class BatchDefect(Enum):
     COUNT_MISMATCH = "record count and last offset delta disagree"
     CONTROL_BATCH = "control batch from a client"
     NO_SEQUENCE = "producer id without a sequence"
+    NOT_INFLATABLE = "compressed records that do not inflate"
+    BROKEN_RECORDS = "records that do not make up the batch"
+    BAD_TIMES = "times of records out of range"
+    WRONG_PLACES = "compressed records that are not numbered from 0"
 
 
 class StructuralCheck(NamedTuple):
@@ -258,6 +268,17 @@ def check_batch(batch: RecordBatch, max_bytes: int) -> BatchDefect | None:
         if fails(batch, max_bytes):
             return defect
     return None
+
+
+def resealed(batch: RecordBatch, attributes: int, max_timestamp: Millis) -> RecordBatch:
+    """A copy of `batch` with these two header fields, the CRC made right again, and its stamp."""
+    data = bytearray(batch.data)
+    _ATTRIBUTES.pack_into(data, CRC_COVERS_FROM, attributes)
+    _TIMESTAMP.pack_into(data, _MAX_TIMESTAMP_AT, max_timestamp)
+    _CRC.pack_into(data, _CRC_AT, crc32c(memoryview(data)[CRC_COVERS_FROM:]))
+    copy = RecordBatch(bytes(data), *_unpack_header(data))
+    copy.stamp(batch.base_offset, batch.leader_epoch)
+    return copy
 
 
 def crc_matches(batch: RecordBatch) -> bool:

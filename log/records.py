@@ -3,21 +3,17 @@
 **Theory.** A broker treats records as bytes; only ListOffsets by time, proofs and tests look inside
 (facts/kafka.md 8b). What they look at was sent by a client and checked by nothing but a CRC, so
 everything here is written against malice: whatever is wrong with the bytes, `RecordsError` comes
-out and nothing else, and decompression stops at a bound, however small the input was.
-
-Codecs are those of batch version 2: none, gzip, snappy (xerial's block framing as Java clients
-write it, or one bare block), lz4 frames, zstd frames, all through `cramjam`.
+out and nothing else. Decompression is in `ottla.log.inflate`, what a producer's records must be
+like in `ottla.log.inspection`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from struct import Struct
+from collections.abc import Iterator
 from typing import NamedTuple
 
-import cramjam
-
 from ottla.log.errors import RecordsError
+from ottla.log.inflate import inflate
 from ottla.log.record_batch import read_batch
 from ottla.log.types import (
     BATCH_HEADER_BYTES,
@@ -30,12 +26,6 @@ from ottla.log.types import (
 MAX_RECORDS_BYTES = 64 * 1024 * 1024
 """Largest decompressed size that is looked at, unless the caller says otherwise."""
 
-XERIAL_MAGIC = b"\x82SNAPPY\x00"
-"""Start of the block framing that Java clients put around snappy (xerial snappy-java)."""
-
-_FIRST_GUESS_BYTES = 64 * 1024
-_BLOCK_LENGTH = Struct(">i")
-_XERIAL_HEADER_BYTES = 16
 _MAX_VARINT_BITS = 63
 
 
@@ -47,80 +37,6 @@ class Record(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
-
-
-# ---- decompression
-
-
-def _into_growing(
-    decompress_into: Callable[[memoryview, bytearray], int],
-) -> Callable[[memoryview, int], memoryview]:
-    """A bounded decompressor: tries larger and larger buffers, up to the bound.
-
-    The library does not say whether a buffer was too small or the input wrong, so wrong input is
-    tried a few times as well; it fails early each time, and untouched pages of a buffer are free.
-    """
-
-    def decompress(data: memoryview, limit: int) -> memoryview:
-        size = min(limit, max(_FIRST_GUESS_BYTES, 4 * len(data)))
-        while True:
-            buffer = bytearray(size)
-            try:
-                return memoryview(buffer)[: decompress_into(data, buffer)]
-            except cramjam.DecompressionError as error:
-                if size == limit:
-                    raise RecordsError(
-                        f"not decompressible within {limit} bytes: {error}"
-                    ) from error
-                size = min(limit, 8 * size)
-
-    return decompress
-
-
-def _snappy_block(block: memoryview, limit: int) -> bytes:
-    try:
-        size = cramjam.snappy.decompress_raw_len(block)
-        if size > limit:
-            raise RecordsError(f"a snappy block of {size} bytes, at most {limit} are looked at")
-        return bytes(cramjam.snappy.decompress_raw(block))
-    except cramjam.DecompressionError as error:
-        raise RecordsError(f"not decompressible: {error}") from error
-
-
-def _snappy(data: memoryview, limit: int) -> memoryview:
-    if data[: len(XERIAL_MAGIC)] != XERIAL_MAGIC:
-        return memoryview(_snappy_block(data, limit))
-    blocks: list[bytes] = []
-    position = _XERIAL_HEADER_BYTES
-    while position < len(data):
-        if len(data) - position < _BLOCK_LENGTH.size:
-            raise RecordsError(f"{len(data) - position} bytes behind the last snappy block")
-        length = _BLOCK_LENGTH.unpack_from(data, position)[0]
-        position += _BLOCK_LENGTH.size
-        if not 0 <= length <= len(data) - position:
-            raise RecordsError(f"a snappy block of {length} of {len(data) - position} bytes")
-        blocks.append(_snappy_block(data[position : position + length], limit))
-        limit -= len(blocks[-1])
-        position += length
-    return memoryview(b"".join(blocks))
-
-
-def _plain(data: memoryview, limit: int) -> memoryview:
-    if len(data) > limit:
-        raise RecordsError(f"{len(data)} bytes of records, at most {limit} are looked at")
-    return data
-
-
-_DECOMPRESS: dict[int, Callable[[memoryview, int], memoryview]] = {
-    0: _plain,
-    1: _into_growing(cramjam.gzip.decompress_into),
-    2: _snappy,
-    3: _into_growing(cramjam.lz4.decompress_into),
-    4: _into_growing(cramjam.zstd.decompress_into),
-}
-
-
-# ---- records
 
 
 class _Reader:
@@ -157,17 +73,14 @@ class _Reader:
         return bytes(self.data[start:end])
 
     def nullable(self) -> bytes | None:
-        """A field behind its length; -1 is null."""
+        """A field behind its length; Kafka takes any negative one for null."""
         length = self.varint()
-        return None if length == -1 else self.take(length)
+        return None if length < 0 else self.take(length)
 
     def header(self) -> tuple[str, bytes | None]:
         """One record header."""
         name = self.take(self.varint())
-        try:
-            return name.decode(), self.nullable()
-        except UnicodeDecodeError as error:
-            raise RecordsError("a header's name is not UTF-8") from error
+        return name.decode(errors="replace"), self.nullable()
 
 
 def records_of(batch: RecordBatch, max_bytes: int = MAX_RECORDS_BYTES) -> Iterator[Record]:
@@ -176,10 +89,8 @@ def records_of(batch: RecordBatch, max_bytes: int = MAX_RECORDS_BYTES) -> Iterat
     Raises `RecordsError` for anything malformed, and when the records take more than `max_bytes`.
     Source: Kafka protocol guide, "Record".
     """
-    decompress = _DECOMPRESS.get(batch.codec)
-    if decompress is None:
-        raise RecordsError(f"codec {batch.codec} does not exist")
-    reader = _Reader(decompress(memoryview(batch.data)[BATCH_HEADER_BYTES:], max_bytes))
+    payload = memoryview(batch.data)[BATCH_HEADER_BYTES:]
+    reader = _Reader(inflate(batch.codec, payload, max_bytes))
     log_append_time = batch.attributes & LOG_APPEND_TIME_BIT
     for _ in range(batch.record_count):
         length = reader.varint()

@@ -14,7 +14,7 @@ An empty log has no largest time, and a time may lie behind all records: error 0
 timestamp -1. Records below the log start do not count. Epoch checks 74 and 75, unknown partition 3,
 not led here 6, the same partition twice in one request 42 (as in Kafka). Only a record is asked for
 its time: a batch whose header promises a time that none of its records has is passed over. A batch
-that cannot be read at all is UNKNOWN_SERVER_ERROR, a store that fails KAFKA_STORAGE_ERROR.
+that cannot be read at all is INVALID_RECORD, a store that fails KAFKA_STORAGE_ERROR.
 
 A leader that does not know its high watermark yet is waited for. With replica id -2 any replica
 answers, from its own log and at once. An isolation level other than 0 and 1 is UNKNOWN_SERVER_ERROR
@@ -148,7 +148,7 @@ class _Question:
             # The log start moved past it meanwhile; the next answer knows.
             self.ask(self._deadline)
         except RecordsError:
-            self._end(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+            self._end(error_code=ErrorCode.INVALID_RECORD)
         except StoreError:
             self._end(error_code=ErrorCode.KAFKA_STORAGE_ERROR)
         else:

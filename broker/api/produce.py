@@ -13,9 +13,10 @@ before a partition is asked, in Kafka's order (facts/kafka.md 1.2):
     10   the partition is hosted here                         else NOT_LEADER_OR_FOLLOWER
 
 The rest is decided by the partition (`ottla.broker.admission`), to which each batch goes as a
-`ProduceTicket`. A codec id that does not exist fails the whole request below version 7. Where Kafka
-answers nothing at all (null records) the answer is INVALID_RECORD; where it silently drops the
-earlier of two batches (one partition twice in a request) it is INVALID_REQUEST, nothing stored.
+`ProduceTicket`; from version 8 on the answer tells which records were at fault. A codec id that
+does not exist fails the whole request below version 7. Where Kafka answers nothing at all (null
+records) the answer is INVALID_RECORD; where it silently drops the earlier of two batches (one
+partition twice in a request) it is INVALID_REQUEST, nothing stored.
 
 `finish_produce` answers when every partition of the request has its outcome. With acks=0 there is
 no answer, and an error closes the connection (mission-P2).
@@ -37,10 +38,10 @@ from ottla.broker.api.produce_answer import (
 )
 from ottla.broker.api.produce_request import Target, patience
 from ottla.broker.commands import ProduceTicket
-from ottla.broker.errors import DEFECT_CODES, REQUEST_WIDE_DEFECTS, ErrorCode
+from ottla.broker.errors import DEFECT_CODES, FAULTY_RECORDS, REQUEST_WIDE_DEFECTS, ErrorCode
 from ottla.broker.host import HostedReplica
 from ottla.log.record_batch import MAX_CODEC, BatchDefect, read_batch
-from ottla.log.types import TRANSACTIONAL_BIT, RecordBatch
+from ottla.log.types import TRANSACTIONAL_BIT, Millis, RecordBatch
 from ottla.raft.types import Micros
 
 PRODUCE_KEY = 0
@@ -86,7 +87,14 @@ def begin_produce(target: Target, records: bytes, call: Call) -> None:
     deadline = host.now() + target.timeout
     host.submit(
         replica,
-        ProduceTicket(batch, target.acks, finish_produce, deadline, call),  # type: ignore[arg-type]
+        ProduceTicket(
+            batch,  # type: ignore[arg-type]
+            target.acks,
+            finish_produce,
+            deadline,
+            call,
+            wall_ms=host.wall_ms(),
+        ),
     )
 
 
@@ -98,7 +106,7 @@ def finish_produce(ticket: ProduceTicket) -> None:
         _end_unanswered(call, error)
         return
     target = call.memo
-    if error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+    if error is not ErrorCode.NONE and (error is ErrorCode.NOT_LEADER_OR_FOLLOWER or ticket.faults):
         answers = [(target.topic, [_outcome(target.partition, ticket)])]
         call.answer_bytes(pack(call.version, answers, call.host.brokers()))
         return
@@ -126,8 +134,10 @@ def _outcome(index: int, ticket: ProduceTicket) -> PartitionAnswer:
         ticket.base_offset,
         ticket.log_append_time,
         ticket.log_start_offset,
+        message=FAULTY_RECORDS.get(ticket.error) if ticket.faults else None,
         leader=ticket.leader or -1,
         leader_epoch=ticket.leader_epoch,
+        faults=ticket.faults,
     )
 
 
@@ -163,14 +173,17 @@ class _Several:
                 item.answer = PartitionAnswer(item.index, refusal.error, message=refusal.message)
             self.finish()
             return
-        tickets = list(self._tickets(self.call.host.now() + timeout))
+        host = self.call.host
+        tickets = list(self._tickets(host.now() + timeout, host.wall_ms()))
         self.waiting = len(tickets)
         for replica, ticket in tickets:
             self.call.host.submit(replica, ticket)
         if not tickets:
             self.finish()
 
-    def _tickets(self, deadline: Micros) -> Iterator[tuple[HostedReplica, ProduceTicket]]:
+    def _tickets(
+        self, deadline: Micros, wall_ms: Millis
+    ) -> Iterator[tuple[HostedReplica, ProduceTicket]]:
         host, acks = self.call.host, self.acks
         times: dict[tuple[str, int], int] = {}
         for item in self.items:
@@ -184,7 +197,10 @@ class _Several:
                 batch, replica = item.batch, host.replica(item.topic, item.index)
                 assert isinstance(batch, RecordBatch)
                 assert replica is not None
-                yield replica, ProduceTicket(batch, acks, self.done, deadline, item)
+                yield (
+                    replica,
+                    ProduceTicket(batch, acks, self.done, deadline, item, wall_ms=wall_ms),
+                )
 
     def done(self, ticket: ProduceTicket) -> None:
         """One partition has its outcome."""

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from ottla.broker.api.packing import INT, count, string, varint
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import BrokerImage
+from ottla.log.inspection import Fault
 from ottla.log.types import NO_OFFSET, NO_TIMESTAMP, Millis, Offset
 from ottla.raft.types import NodeId, Term
 
@@ -28,7 +29,6 @@ FLEXIBLE_FROM = 9
 _V3 = Struct(">ihqq")
 _V5 = Struct(">ihqqq")
 _V8 = Struct(">ihqqqi")
-_V9 = Struct(">ihqqqB")
 PACK_ONE_V9 = Struct(">ihqqqB8x").pack
 """One partition, an empty array (1) of record errors, and nothing but zeros behind them: message,
 tags of the partition and of the topic, throttle time, tags of the answer. Follows `one_head`."""
@@ -50,6 +50,8 @@ class PartitionAnswer(NamedTuple):
     leader: NodeId = -1
     """Current leader, -1 when unknown; on the wire with NOT_LEADER_OR_FOLLOWER only."""
     leader_epoch: Term = -1
+    faults: Sequence[Fault] = ()
+    """What is wrong with which record; on the wire as record_errors."""
 
 
 TopicAnswer = tuple[str, Sequence[PartitionAnswer]]
@@ -103,10 +105,16 @@ def _partition(version: int, answer: PartitionAnswer) -> bytes:
         return _V3.pack(index, error, base, time)
     if version < 8:
         return _V5.pack(index, error, base, time, start)
-    if version == 8:
-        return _V8.pack(index, error, base, time, start, 0) + string(message, flexible=False)
-    text = string(message, flexible=True)
-    return _V9.pack(index, error, base, time, start, 1) + text + _leader(version, answer)
+    flexible = version >= FLEXIBLE_FROM
+    parts = [_V5.pack(index, error, base, time, start), count(len(answer.faults), flexible)]
+    for fault in answer.faults:
+        parts += (INT.pack(fault.number), string(fault.text, flexible))
+        if flexible:
+            parts.append(b"\0")
+    parts.append(string(message, flexible))
+    if flexible:
+        parts.append(_leader(version, answer))
+    return b"".join(parts)
 
 
 def _leader(version: int, answer: PartitionAnswer) -> bytes:

@@ -15,6 +15,7 @@ from ottla.broker.client import split_batches
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import BrokerImage
 from ottla.log.build import build_batch
+from ottla.log.inspection import Fault
 
 I64 = st.integers(-1, 2**63 - 1)
 I32 = st.integers(-1, 2**31 - 1)
@@ -33,6 +34,7 @@ produce_parts = st.builds(
     st.none() | NAMES,
     st.sampled_from([-1, 1, 2, 3]),
     I32,
+    st.lists(st.builds(Fault, I32, NAMES), max_size=3),
 )
 
 
@@ -65,7 +67,10 @@ def kio_part(version, part):
         "base_offset": part.base_offset,
         "log_append_time": part.log_append_time,
         "log_start_offset": part.log_start_offset,
-        "record_errors": (),
+        "record_errors": [
+            {"batch_index": fault.number, "batch_index_error_message": fault.text}
+            for fault in part.faults
+        ],
         "error_message": part.message,
     }
     if part.error is ErrorCode.NOT_LEADER_OR_FOLLOWER and version >= 10:

@@ -24,8 +24,9 @@ from ottla.broker.partition import Partition
 from ottla.broker.partition_state import PartitionSettings
 from ottla.idempotency.profiles import profile_named
 from ottla.log.build import build_batch
+from ottla.log.inspection import DEFAULT_RULES, NO_CLOCK, RecordRules
 from ottla.log.record_batch import read_batch
-from ottla.log.types import RecordBatch
+from ottla.log.types import Millis, RecordBatch
 from ottla.raft.types import Entry, EntryKind, Micros
 
 LONG: Micros = 60_000_000
@@ -67,6 +68,7 @@ def make_partition(
     max_producers: int = 100,
     voters: tuple[int, ...] = (1, 2, 3),
     profile: str = "reference",
+    records: RecordRules = DEFAULT_RULES,
 ) -> Partition:
     """A fresh machine on node 1."""
     settings = PartitionSettings(
@@ -79,6 +81,7 @@ def make_partition(
         max_producers=max_producers,
         producer_expiry=EXPIRY,
         counters=Counters(),
+        records=records,
     )
     return Partition(settings, InSync(LAG, voters, 1))
 
@@ -97,10 +100,16 @@ class PartitionDriver(MachineDriver[Partition]):
     # ---- requests
 
     def send(
-        self, data: RecordBatch, *, acks: int = -1, within: Micros = LONG, staged: bool = False
+        self,
+        data: RecordBatch,
+        *,
+        acks: int = -1,
+        within: Micros = LONG,
+        staged: bool = False,
+        wall_ms: Millis = NO_CLOCK,
     ) -> ProduceTicket:
         """Produce this batch. `staged`: its `on_enqueued` is wanted."""
-        ticket = ProduceTicket(data, acks, ignore, self.now + within)
+        ticket = ProduceTicket(data, acks, ignore, self.now + within, wall_ms=wall_ms)
         if staged:
             ticket.on_enqueued = ignore
         self.submit(ticket)

@@ -119,10 +119,19 @@ def test_a_good_batch_passes(fields):
     assert checked(kit.with_header(GOOD, **fields)) is None
 
 
+INSIDE = {
+    BatchDefect.NOT_INFLATABLE,
+    BatchDefect.BROKEN_RECORDS,
+    BatchDefect.BAD_TIMES,
+    BatchDefect.WRONG_PLACES,
+}
+"""Found by who looks at the records: `test_inspection.py`."""
+
+
 def test_every_defect_has_a_row_and_every_row_a_test():
     rows = [each.defect for each in STRUCTURAL_CHECKS] + [each.defect for each in CONTENT_CHECKS]
     tested = {defect for _, defect in (*STRUCTURAL, *CONTENT)} | {BatchDefect.TOO_LARGE}
-    assert set(rows) == set(BatchDefect) == tested
+    assert set(rows) == set(BatchDefect) - INSIDE == tested
     sources = [each.source for each in STRUCTURAL_CHECKS] + [each.source for each in CONTENT_CHECKS]
     assert all(sources)
 
