@@ -45,18 +45,9 @@ from ottla.idempotency.table import ProducerTable
 from ottla.log.offset_index import IndexState, OffsetIndex
 from ottla.log.record_batch import identity
 from ottla.log.types import EpochStart, RecordBatch
-from ottla.raft.types import (
-    NO_NODE,
-    Entry,
-    EntryKind,
-    LogIndex,
-    Micros,
-    NodeId,
-    Snapshot,
-    Term,
-)
+from ottla.raft.types import NO_NODE, Entry, EntryKind, LogIndex, Micros, NodeId, Snapshot, Term
 
-SNAPSHOT_VERSION = 1
+SNAPSHOT_VERSION = 2
 EXPIRY_CHECKS_PER_PERIOD = 4
 """Idle producers are looked for this many times per expiry period."""
 MAX_EXPIRED_AT_ONCE = 1000
@@ -78,6 +69,7 @@ class Partition:
         """No open ticket is due before this; a lower bound, not the exact time."""
         self._next_expiry_check: Micros | None = None
         self._log_start_moved = False
+        self._table_term: Term = 0  # of the last entry that the latest snapshot's table knows
         self._proposed_at: Micros = 0
 
     @property
@@ -216,7 +208,7 @@ class Partition:
         waiting = len(self.purgatory) > 0
         enough = not (waiting and state.leading and state.below_minimum(now))
         batch: Any = None
-        for entry in entries if state.leading else self._that_count(entries):
+        for entry in self._that_count(entries):
             if entry.kind is EntryKind.BATCH:
                 batch = entry.payload
                 if batch.producer_id >= 0:
@@ -231,10 +223,18 @@ class Partition:
                 self._finish_command(item)
         state.check_offsets()
         if self._log_start_moved:
-            self._compact()
+            self._compact(entries[-1].term)
         if state.leading and not state.synced and state.applied >= state.term_start:
             self._synced(now)
         self.reads.moved()
+
+    def _doubt_table(self, entries: Sequence[Entry]) -> None:
+        """A snapshot's table is ahead of its log. If that goes on in a later term than the table
+        was made in, what the table knows beyond is lost: disks forgot it (flush policy *off*)."""
+        for entry in entries:
+            if entry.index <= self.table.applied_index and entry.term > self._table_term:
+                index = entry.index - 1
+                self.table.rewind(index, self.state.index.end_offset(index))
 
     def _that_count(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """Of what a follower applies at once, the entries that leave something behind.
@@ -243,8 +243,10 @@ class Partition:
         applied, unless a command between them asks who is known. The last batch of all counts in
         any case: the high watermark stands behind it.
         """
+        if entries[0].index <= self.table.applied_index:
+            self._doubt_table(entries)
         window = self.settings.profile.window
-        if len(entries) <= window:
+        if self.state.leading or len(entries) <= window:
             return entries
         counted: list[Entry] = []
         seen: dict[int, int] = {}
@@ -258,8 +260,7 @@ class Partition:
                     counted.append(entry)
             elif entry.kind is EntryKind.COMMAND:
                 return entries
-        counted.reverse()
-        return counted
+        return counted[::-1]
 
     def _apply_producer(self, batch: RecordBatch, entry: Entry, now: Micros, enough: bool) -> None:
         who = batch.identity or identity(batch)
@@ -347,13 +348,15 @@ class Partition:
 
     # --- snapshots ----------------------------------------------------------------------------
 
-    def _compact(self) -> None:
+    def _compact(self, term: Term) -> None:
         """Entries that hold nothing above the log start may go (design.md, section 8).
 
         The snapshot's producer table is ahead of the entries it replaces: it is the state at
-        `applied`. Replaying the entries between does not change it again (`table.applied_index`).
+        `applied`, whose entry has `term`. Replaying the entries between does not change it again
+        (`table.applied_index`).
         """
         self._log_start_moved = False
+        self._table_term = max(self._table_term, term)
         state = self.state
         upto = state.applied
         if state.log_start_offset < state.index.next_offset:
@@ -365,6 +368,7 @@ class Partition:
             "log_start_offset": state.log_start_offset,
             "offsets": state.index.state_at(upto),
             "producers": self.table.snapshot(),
+            "producers_term": self._table_term,
         }
         self.compaction = Compaction(upto, msgpack.packb(body))
         state.index.compact_to(upto)
@@ -378,6 +382,7 @@ class Partition:
         epochs = tuple(EpochStart(*each) for each in epochs)
         state.index.restore(IndexState(last_index, next_offset, epochs))
         self.table.restore(body["producers"], now)
+        self._table_term = body["producers_term"]
         self.table.log_written = state.index.next_offset > 0
         state.applied = snapshot.meta.index
         # The log start may lie behind the snapshot's last entry; the command that moved it there

@@ -66,6 +66,16 @@ class Producer:
         self.firsts.append(finished[0])
         self.tail = finished[1]
 
+    def cut(self, index: LogIndex, end: Offset) -> bool:
+        """Only what lies below offset `end`, at or before log index `index`, is left of the window;
+        whether anything is."""
+        kept = [each for each in self.finished if each[2] < end]
+        self.restart(self.epoch)
+        for finished in kept:
+            self.finish(finished)
+        self.last_index = index
+        return len(kept) > 0
+
     def find(self, first: Sequence, last: Sequence) -> Finished | None:
         """The finished batch of exactly this range, if the window still has it."""
         if first in self.firsts:

@@ -70,14 +70,14 @@ def decode(data: bytes, window: int) -> AppliedState:
     if not isinstance(rows, list):
         raise SnapshotError(f"producers are {type(rows).__name__}, wanted an array")
     producers: OrderedDict[ProducerId, Producer] = OrderedDict()
-    reached = 0
+    reached = 1
     for row in rows:
         producer_id, producer = _producer(row, window)
         if producer_id in producers:
             raise SnapshotError(f"producer {producer_id} comes twice")
-        if not reached < producer.last_index <= applied_index:
+        if not reached <= producer.last_index <= applied_index:
             index = producer.last_index
-            raise SnapshotError(f"last index {index} is not in {reached + 1}..{applied_index}")
+            raise SnapshotError(f"last index {index} is not in {reached}..{applied_index}")
         reached = producer.last_index
         producers[producer_id] = producer
     return AppliedState(applied_index, forgotten, producers)

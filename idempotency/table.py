@@ -261,6 +261,21 @@ class ProducerTable:
             self.forgotten = True
         return gone
 
+    def rewind(self, index: LogIndex, end: Offset) -> None:
+        """The log ends at `index`, below offset `end`: what a snapshot ahead of it knew beyond that
+        was lost with the disks that had it, and is forgotten.
+
+        Producers that are left have the batches that are left, and no older ones in their place; of
+        those that were forgotten beyond `index` nothing can be said.
+        """
+        flying = sum(len(flights.requests) for flights in self._flights.values())
+        assert not flying, f"{flying} requests in flight while the log ends at {index}"
+        self.applied_index = min(self.applied_index, index)
+        beyond = [pid for pid, each in self._applied.items() if each.last_index > index]
+        for producer_id in beyond:
+            if not self._applied[producer_id].cut(index, end):
+                del self._applied[producer_id]
+
     # ---- who may be forgotten
 
     def longest_idle(self, count: int | None = None) -> list[ProducerId]:

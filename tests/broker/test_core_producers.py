@@ -225,3 +225,28 @@ def test_a_producer_id_without_an_epoch_is_taken_and_fenced_by_any_epoch(
     second = driver.produce(7, 0, 2, epoch=then)
     driver.settle()
     assert (outcome(second)[0], second.log_start_offset) == (after, 0)
+
+
+def test_a_table_ahead_of_a_log_that_lost_its_end_goes_back_to_it():
+    """With the flush policy *off*: a follower takes a snapshot, all nodes lose what they had not
+    synced, and it leads. It answered retries with places in the log that were lost, and what was
+    new met an assertion: its index was known already."""
+    first = PartitionDriver()
+    first.serve()
+    for producer_id, sequence in ((7, 0), (7, 1), (7, 2), (7, 3), (8, 0)):
+        first.produce(producer_id, sequence)
+        first.settle()
+    first.delete_records(1)
+    first.settle()
+    (snapshot,) = first.compactions
+    assert snapshot.index == 2
+    driver = PartitionDriver()
+    driver.log = first.log[:3]
+    driver.restore(snapshot)
+    driver.machine.appended(driver.log[2:])
+    assert driver.machine.table.applied_index > len(driver.log) + 2
+    driver.serve(term=2)
+    again, resent, other = driver.produce(7, 1), driver.produce(7, 2), driver.produce(8, 0)
+    driver.settle()
+    assert [outcome(each) for each in (again, resent, other)] == [(NONE, 1), (NONE, 2), (NONE, 3)]
+    assert driver.ranges()[2:] == [(7, 2), (8, 0)]
