@@ -23,6 +23,17 @@ def flipped(value, at):
     return value[:at] + bytes([value[at] ^ 0x40]) + value[at + 1 :]
 
 
+def change_behind_its_back(folder, key, changed):
+    """Put what `changed` says (in Python, of the old `value`) into the folder of an open store."""
+    script = (
+        "import lmdb\n"
+        f"with lmdb.open({str(folder)!r}) as env, env.begin(write=True) as txn:\n"
+        f"    value = txn.get({key!r})\n"
+        f"    txn.put({key!r}, {changed})\n"
+    )
+    assert kit.in_child(script).stderr == ""
+
+
 def stored_in_three_chunks(folder):
     """Three turns of four entries each, synced one by one; closed."""
     store = kit.open_lmdb(folder)
@@ -91,17 +102,20 @@ def test_a_refused_folder_can_be_opened_again_when_it_is_repaired(folder):
 def test_damage_found_while_reading_is_an_error_not_an_answer(folder):
     stored_in_three_chunks(folder)
     store = kit.open_lmdb(folder)
-    key = keys.chunk_key(1, 5)
-    script = (
-        "import lmdb\n"
-        f"with lmdb.open({str(folder)!r}) as env, env.begin(write=True) as txn:\n"
-        f"    value = txn.get({key!r})\n"
-        f"    txn.put({key!r}, value[:-1] + b'?')\n"
-    )
-    assert kit.in_child(script).stderr == ""
+    change_behind_its_back(folder, keys.chunk_key(1, 5), "value[:-1] + b'?'")
     assert len(store.read(1, 1, 7, 1 << 20)) == 7
     with pytest.raises(CorruptLogError, match="group 1, index 8"):
         store.read(1, 1, 8, 1 << 20)
+    store.close()
+
+
+def test_an_entry_in_the_place_of_another_is_an_error_not_an_answer(folder):
+    stored_in_three_chunks(folder)
+    store = kit.open_lmdb(folder)
+    change_behind_its_back(folder, keys.chunk_key(1, 5), f"txn.get({keys.chunk_key(1, 9)!r})")
+    assert len(store.read(1, 1, 4, 1 << 20)) == 4
+    with pytest.raises(CorruptLogError, match="group 1, index 5: found"):
+        store.read(1, 1, 5, 1 << 20)
     store.close()
 
 
@@ -187,3 +201,17 @@ def test_what_a_start_found_and_flushed_is_durable_from_then_on(folder):
     kit.change_lmdb(folder, key, flipped(kit.data_of(folder)[key], 9))
     with pytest.raises(CorruptLogError, match="group 1, index 1: damaged though synced up to 4"):
         kit.open_lmdb(folder)
+
+
+def test_with_flush_policy_off_a_snapshot_that_replaced_durable_entries_is_no_damage(folder):
+    store = kit.open_lmdb(folder)
+    kit.append_run(store, 1, 6)
+    kit.sync(store)
+    store.close()
+    store = kit.open_lmdb(folder, sync=False)
+    store.append([Write(1, snapshot=kit.snapshot_at(3, 2), reset=True)])
+    kit.sync(store)
+    store.close()
+    store = kit.open_lmdb(folder)
+    assert (store.groups()[0].first_index, store.groups()[0].last_index) == (4, 3)
+    store.close()

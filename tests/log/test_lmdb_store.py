@@ -225,6 +225,18 @@ def chunk_starts(folder):
     return [key[-1] for key in sorted(kit.data_of(folder)) if key[:1] == keys.CHUNK]
 
 
+def test_the_entries_of_one_sync_are_cut_into_chunks(folder):
+    """So that a compaction can let go of some of them, and a read need not decode them all."""
+    store = kit.open_lmdb(folder)
+    append_large(store, 1, 4, 30_000)
+    append_large(store, 5, 5, 200_000)
+    append_large(store, 6, 6, 10)
+    kit.sync(store)
+    assert [entry.index for entry in store.scan(1)] == [1, 2, 3, 4, 5, 6]
+    store.close()
+    assert chunk_starts(folder) == [1, 3, 5, 6]
+
+
 @pytest.mark.parametrize(
     ("upto", "left"),
     [(3, [1, 5, 6, 9]), (4, [5, 6, 9]), (5, [6, 9]), (7, [6, 9]), (8, [9]), (12, [])],

@@ -272,6 +272,34 @@ def test_what_lies_below_the_log_start_has_no_epochs_any_more(log_start, epoch, 
     assert filled().end_offset_for_epoch(epoch, 4, log_start) == end
 
 
+def test_a_block_that_was_emptied_is_not_found_by_its_old_offset():
+    index = OffsetIndex()
+    index.extend([kit.batch_entry(each) for each in range(1, BLOCK_ENTRIES + 3)])
+    index.truncate_from(BLOCK_ENTRIES)
+    index.truncate_from(BLOCK_ENTRIES - 6)
+    index.extend([kit.command_entry(each, 2) for each in range(250, 270)])
+    offset = index.next_offset
+    index.extend([kit.batch_entry(270 + each, 2, offset + each) for each in range(20)])
+    assert [index.index_of(offset + each) for each in range(20)] == list(range(270, 290))
+
+
+def test_an_epoch_goes_on_when_what_followed_it_is_truncated():
+    """A new leader has more of the earlier epoch than the leader in between had."""
+    index = filled()
+    index.truncate_from(3)
+    index.extend([kit.batch_entry(3, 1, 3), kit.batch_entry(4, 7, 4)])
+    assert index.epoch_starts() == [EpochStart(1, 0), EpochStart(7, 4)]
+
+
+def test_what_a_snapshot_replaced_is_forgotten_though_it_was_never_filed():
+    index = OffsetIndex()
+    index.extend([kit.batch_entry(1)])
+    index.restore(IndexState(9, 40, (EpochStart(1, 0), EpochStart(2, 30))))
+    index.extend([kit.batch_entry(10, 2, 40)])
+    assert index.index_of(40) == 10
+    assert index.epoch_starts() == [EpochStart(1, 0), EpochStart(2, 30)]
+
+
 def test_no_epoch_has_an_end_in_an_empty_log():
     assert OffsetIndex().end_offset_for_epoch(0, 0) is None
     assert OffsetIndex().state_at(0) == EMPTY_STATE

@@ -134,6 +134,18 @@ def test_what_replaced_synced_entries_is_not_synced_itself():
     assert MemoryStore(disk).groups()[0].last_index == 3
 
 
+def test_what_follows_a_snapshot_that_replaced_synced_entries_is_not_synced_itself():
+    disk = MemoryDisk()
+    store = MemoryStore(disk)
+    kit.append_run(store, 1, 30)
+    kit.sync(store)
+    run = kit.run_of(11, 15)
+    store.append([Write(1, snapshot=kit.snapshot_at(10), reset=True, first=11, entries=run)])
+    disk.damage(1, 12)
+    disk.crash(keep=1)
+    assert MemoryStore(disk).groups()[0].last_index == 11
+
+
 def test_a_crash_keeps_as_many_appends_as_it_is_told():
     def ended(keep):
         disk, store = filled_disk()

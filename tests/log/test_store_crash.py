@@ -183,21 +183,33 @@ def test_negative_control_flush_policy_off_leaves_pages_in_the_cache(disk_folder
     assert sum(dirty_after_each_sync(disk_folder, sync=False)) > 0
 
 
-def test_what_a_start_finds_is_on_the_disk_before_anyone_builds_on_it(disk_folder):
+@pytest.mark.parametrize(
+    "unsynced",
+    ["first=4, entries=kit.run_of(4, 6)", "hard_state=HardState(7, 2)"],
+    ids=["entries", "a vote"],
+)
+def test_what_a_start_finds_is_on_the_disk_before_anyone_builds_on_it(disk_folder, unsynced):
     """A process with flush policy off is killed, the next one flushes: what the page cache kept
     would otherwise count as durable, and be acknowledged, without ever having been written."""
+    store = LmdbStore.open(disk_folder, **kit.SMALL)
+    kit.append_run(store, 1, 3)
+    kit.sync(store)
+    store.close()
     script = (
         "import os, log_kit as kit\n"
         "from pathlib import Path\n"
+        "from ottla.log.store import Write\n"
+        "from ottla.raft.types import HardState\n"
         f"store = kit.open_lmdb(Path({str(disk_folder)!r}), sync=False)\n"
-        "kit.append_run(store, 1, 4)\n"
+        f"store.append([Write(1, {unsynced})])\n"
         "kit.sync(store)\n"
         "os._exit(0)\n"
     )
     assert kit.in_child(script).stderr == ""
     assert dirty_pages(disk_folder / "data.mdb") > 0
     store = LmdbStore.open(disk_folder, **kit.SMALL)
-    assert store.groups()[0].last_index == 4
+    (found,) = store.groups()
+    assert (found.last_index, found.hard_state) in ((6, HardState(1, 0)), (3, HardState(7, 2)))
     assert dirty_pages(disk_folder / "data.mdb") == 0
     store.close()
 

@@ -55,12 +55,18 @@ def test_it_refuses_to_call_durable_what_waits_behind_an_unsynced_append(first: 
     assert MemoryStore(disk).groups() == []
 
 
-def test_where_syncs_take_time_it_only_appends() -> None:
+@pytest.mark.parametrize("trouble", ["deferred", "held", "failing"])
+def test_where_syncs_take_time_or_fail_it_only_appends(trouble: str) -> None:
     disk = MemoryDisk()
     store = MemoryStore(disk)
     store.append([BEGIN])
     sync(store)
-    disk.defer_syncs = True
+    if trouble == "deferred":
+        disk.defer_syncs = True
+    elif trouble == "held":
+        disk.hold_syncs()
+    else:
+        disk.fail_syncs(StoreError("input/output error"))
     assert not store.extend(1, 2, [entry(2)])
     assert disk.unsynced_appends == 1
 
