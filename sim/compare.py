@@ -34,6 +34,8 @@ def told(event: Event | None) -> str:
         return "nothing: it has ended"
     words = event.told()
     rest = " ".join(
-        f"{name}={value}" for name, value in words.items() if name not in {"eid", "t_us", "kind"}
+        f"{name}={value}"
+        for name, value in words.items()
+        if name not in {"eid", "t_us", "kind", "chain"}
     )
     return f"{event.t_us / 1000:.3f} ms {event.kind} {rest}".rstrip()

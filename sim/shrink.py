@@ -3,7 +3,7 @@
 A tape holds every choice that was not zero, so a run is made plainer by striking choices: faults,
 workload and delays alike. It goes from the coarse to the fine, and again while anything helps:
 
-1. settings of the run: fewer records, one producer, nothing after the anomaly,
+1. settings of the run: fewer records, one producer, nothing after the anomaly, the defaults,
 2. whole streams: all delays of one link, all of the nemesis,
 3. halves, quarters, ... of one stream (delta debugging, Zeller 2002),
 4. single values: smaller ones.
@@ -15,6 +15,7 @@ not ask for any more is struck too: the tape of the replay is the new tape.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from typing import NamedTuple
 
 from ottla.raft.types import Micros
@@ -23,6 +24,20 @@ from ottla.sim.settings import RunConfig
 from ottla.sim.tape_file import Case
 
 MS: Micros = 1_000
+_KEPT = frozenset(
+    {
+        "batch_records",
+        "consumers",
+        "heartbeat_ms",
+        "load_ms",
+        "mutants",
+        "partitions",
+        "producers",
+        "profile",
+        "records",
+    }
+)
+"""Settings that are made smaller, or left, and never put back to their defaults."""
 
 
 class Attempt(NamedTuple):
@@ -92,6 +107,14 @@ class Shrinker:
                 config = propose(self.best.case.config, self.best.at)
                 if config is None or not self._try(self.best.case._replace(config=config)):
                     break
+        plain = RunConfig()
+        for item in fields(RunConfig):
+            config = self.best.case.config
+            default = getattr(plain, item.name)
+            # More records or a longer run would be the default, and are not plainer.
+            if item.name in _KEPT or getattr(config, item.name) == default:
+                continue
+            self._try(self.best.case._replace(config=config.with_(**{item.name: default})))
 
     # ---- streams and their parts
 

@@ -66,6 +66,25 @@ def replay(what: Annotated[str, typer.Argument(help="A seed, or a file with a ta
 
 
 @app.command()
+def show(
+    what: Annotated[str, typer.Argument(help="A seed, or a file with a tape.")],
+    *,
+    kind: Annotated[list[str] | None, typer.Option(help="Only this kind; repeatable.")] = None,
+    last: Annotated[int, typer.Option(min=1, help="Only so many, the last ones.")] = 1_000_000,
+) -> None:
+    """The history of a run, one event a line (`sim/history.py` says what the columns mean)."""
+    from ottla.sim.compare import told
+    from ottla.sim.history import KINDS
+
+    for each in kind or ():
+        if each not in KINDS:
+            raise SimUsageError(f"no such kind: {each}; there are {', '.join(KINDS)}")
+    rows = [row for row in _again(what).rows if not kind or row.kind in kind]
+    for row in rows[-last:]:
+        _say(f"{row.eid:6} {told(row)}")
+
+
+@app.command()
 def diff(
     left: Annotated[str, typer.Argument(help="A seed, or a file with a tape.")],
     right: Annotated[str, typer.Argument(help="Another one.")],

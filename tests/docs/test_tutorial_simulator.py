@@ -1,0 +1,36 @@
+"""The simulator's tutorial, followed by a stranger who types exactly what it says.
+
+What is printed must look like what the page shows, numbers apart. A command that finds something
+ends with status 1; those of which the page shows no output print more than a reader wants to see.
+"""
+
+import re
+
+import docs_programs
+from docs_programs import blocks, commands
+
+PAGE = "tutorial/find-a-bug.md"
+
+
+def shape(text):
+    """The words of a text, without numbers."""
+    return re.sub(r"-?\d+(\.\d+)?", "#", text).split()
+
+
+def test_a_stranger_can_follow_it(tmp_path):
+    typed = 0
+    for block in blocks(PAGE):
+        if block.name:
+            (tmp_path / block.name).write_text(block.text, encoding="utf-8")
+            continue
+        for command in commands(block):
+            ran = docs_programs.run(command.line, tmp_path, 120)
+            told = f"{command.line}\n{ran.stdout}\n{ran.stderr}"
+            assert ran.returncode in {0, 1}, told
+            assert ran.stderr == "", told
+            if command.prints:
+                assert shape(ran.stdout) == shape("\n".join(command.prints)), told
+            typed += 1
+    assert typed == 5
+    shown = docs_programs.run("ottla sim show small.tape --kind ok", tmp_path, 120)
+    assert shown.stdout.count("\n") == 1
