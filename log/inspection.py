@@ -45,6 +45,8 @@ MAX_INFLATED_BYTES = 64 * 1024 * 1024
 NO_CLOCK: Millis = -1
 """Where a batch is judged without a broker's clock, no time is too early or too late."""
 
+INT_SHIFT, LONG_SHIFT = 28, 63
+"""Where the last byte of a number of 32 and of 64 bits may stand: five bytes, and ten."""
 _UNUSUAL = CODEC_MASK | LOG_APPEND_TIME_BIT
 _LEAST_RECORD_BYTES = 7
 _ONLY_A_VALUE = b"\0\0\0\1"
@@ -229,7 +231,7 @@ def _record(data: bytes, at: int, *, exact: bool) -> tuple[_Record, int]:
     """One record, whatever it looks like, and what lies behind it."""
     length, at = _varint(data, at)
     end = at + length
-    time_delta, at = _varint(data, at + 1)
+    time_delta, at = _varint(data, at + 1, LONG_SHIFT)
     number, at = _varint(data, at)
     key_size, at = _field(data, at)
     value_size, at = _field(data, at)
@@ -246,8 +248,8 @@ def _record(data: bytes, at: int, *, exact: bool) -> tuple[_Record, int]:
     return _Record(time_delta, number, key_size, value_size), at
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A zigzag number of at most 64 bits, and what lies behind it."""
+def _varint(data: bytes, at: int, most: int = INT_SHIFT) -> tuple[int, int]:
+    """A zigzag number, and what lies behind it; its last byte is shifted by `most` at most."""
     number = shift = 0
     while True:
         if at >= len(data):
@@ -258,8 +260,8 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return (number >> 1) ^ -(number & 1), at
         shift += 7
-        if shift > 63:
-            raise RecordsError("a number of more than 64 bits")
+        if shift > most:
+            raise RecordsError("a number of too many bytes")
 
 
 def _field(data: bytes, at: int) -> tuple[int, int]:

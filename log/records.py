@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ottla.log.errors import RecordsError
 from ottla.log.inflate import inflate
+from ottla.log.inspection import INT_SHIFT, LONG_SHIFT
 from ottla.log.record_batch import read_batch
 from ottla.log.types import (
     BATCH_HEADER_BYTES,
@@ -25,8 +26,6 @@ from ottla.log.types import (
 
 MAX_RECORDS_BYTES = 64 * 1024 * 1024
 """Largest decompressed size that is looked at, unless the caller says otherwise."""
-
-_MAX_VARINT_BITS = 63
 
 
 class Record(NamedTuple):
@@ -48,8 +47,8 @@ class _Reader:
         self.data = data
         self.position = 0
 
-    def varint(self) -> int:
-        """A zigzag number of at most 64 bits."""
+    def varint(self, most: int = INT_SHIFT) -> int:
+        """A zigzag number; its last byte is shifted by `most` at most."""
         number = shift = 0
         while True:
             if self.position >= len(self.data):
@@ -60,8 +59,8 @@ class _Reader:
             if byte < 0x80:
                 break
             shift += 7
-            if shift > _MAX_VARINT_BITS:
-                raise RecordsError("a number of more than 64 bits")
+            if shift > most:
+                raise RecordsError("a number of too many bytes")
         return (number >> 1) ^ -(number & 1)
 
     def take(self, length: int) -> bytes:
@@ -96,7 +95,7 @@ def records_of(batch: RecordBatch, max_bytes: int = MAX_RECORDS_BYTES) -> Iterat
         length = reader.varint()
         end = reader.position + length
         reader.take(1)
-        timestamp = batch.base_timestamp + reader.varint()
+        timestamp = batch.base_timestamp + reader.varint(LONG_SHIFT)
         offset = batch.base_offset + reader.varint()
         key, value = reader.nullable(), reader.nullable()
         count = reader.varint()

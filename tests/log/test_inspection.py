@@ -121,6 +121,12 @@ STRUCTURE = {
     "header's value null": ([record(headers=varint(1) + b"\2h\1")], 1, OK, OK),
     "header's value -2": ([record(headers=varint(1) + b"\2h\3")], 1, OK, OK),
     "header's name no text": ([record(headers=varint(1) + b"\2\xff\1")], 1, OK, OK),
+    "length of 6 bytes": (
+        [b"\xff\xff\xff\xff\xff\x01" + record()[1:]],
+        1,
+        BROKEN,
+        BROKEN,
+    ),
     "time of 11 bytes": ([long_time(10)], 1, BROKEN, BROKEN),
     "time beyond all": ([long_time(9)], 1, LATE, LATE),
     "time below all": ([record(time=-(2**63))], 1, LATE, LATE),

@@ -161,7 +161,7 @@ GOOD = build_batch([NewRecord(b"v", b"k", (("h", b"1"),))])[61:]
         (GOOD + b"x", 1, "behind the last record"),
         (GOOD[:-1], 1, "a field of 1 of 0 bytes"),
         (b"", 1, "end inside a number"),
-        (b"\xff" * 11, 1, "more than 64 bits"),
+        (b"\xff" * 6, 1, "too many bytes"),
         (varint(5) + b"\0\0\0\1\1\x01", 1, "-1 headers"),
         (varint(9) + GOOD[1:], 1, "ends"),
         (varint(8) + b"\0\0\0\1\1\2" + varint(-2) + b"\0", 1, "a field of -2"),
