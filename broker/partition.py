@@ -206,7 +206,8 @@ class Partition:
             f"apply of {entries[0].index} after {state.applied}"
         )
         waiting = len(self.purgatory) > 0
-        enough = not (waiting and state.leading and state.below_minimum(now))
+        asked = (waiting or self.reads.held) and state.leading
+        enough = not (asked and state.below_minimum(now))
         batch: Any = None
         for entry in self._that_count(entries):
             if entry.kind is EntryKind.BATCH:
@@ -215,9 +216,13 @@ class Partition:
                     self._apply_producer(batch, entry, now, enough)
             elif entry.kind is EntryKind.COMMAND:
                 self._apply_command(cast(bytes, entry.payload), entry.index)
-        if batch is not None:
-            state.high_watermark = batch.last_offset + 1
         state.applied = last
+        if self.reads.held or not enough:
+            self.reads.show(enough)
+        else:
+            state.shown = last
+            end = state.high_watermark if batch is None else batch.last_offset + 1
+            state.high_watermark = end
         if waiting:
             for item in self.purgatory.settle(last, enough):
                 self._finish_command(item)
@@ -341,6 +346,9 @@ class Partition:
     def follower_progress(self, follower: NodeId, match: LogIndex, now: Micros) -> None:
         """A follower acknowledged entries up to `match`."""
         self.state.in_sync.note(follower, match, self.state.index.last_index, now)
+        if self.reads.held and not self.state.below_minimum(now):
+            self.reads.show(enough=True)
+            self.reads.moved()
 
     def follower_contact(self, follower: NodeId, at: Micros) -> None:
         """A follower was heard of: an idle one that holds everything stays in sync."""
@@ -384,7 +392,7 @@ class Partition:
         self.table.restore(body["producers"], now)
         self._table_term = body["producers_term"]
         self.table.log_written = state.index.next_offset > 0
-        state.applied = snapshot.meta.index
+        state.applied = state.shown = snapshot.meta.index
         # The log start may lie behind the snapshot's last entry; the command that moved it there
         # is replayed, and until then start <= high watermark <= end must hold.
         state.high_watermark = state.index.next_offset

@@ -54,6 +54,7 @@ class PartitionState:
         "log_start_offset",
         "outbox",
         "settings",
+        "shown",
         "synced",
         "term",
         "term_start",
@@ -74,6 +75,9 @@ class PartitionState:
         # Progress: written by partition.py on apply.
         self.applied: LogIndex = 0
         self.high_watermark: Offset = 0
+        self.shown: LogIndex = 0
+        """The last entry that readers may see; the high watermark stands behind it. Less than
+        `applied` while too few replicas are in sync."""
         self.log_start_offset: Offset = 0
         self.outbox = Outbox()
         self.barriers = Barriers(self.not_leader)

@@ -40,6 +40,8 @@ class Reads:
         self.state = state
         self._awaiting_sync: list[ReadTicket] = []
         self._watching: list[WatchTicket] = []
+        self.held = False
+        """The high watermark stands still, though more is committed."""
 
     def submit(self, ticket: ReadTicket) -> None:
         """Answer a read, or keep it until it can be answered."""
@@ -86,7 +88,7 @@ class Reads:
         ticket.leader_epoch = state.term
         if offset < high:
             ticket.first_index = state.index.index_of(offset)
-            ticket.last_index = state.applied
+            ticket.last_index = state.shown
         return ErrorCode.NONE
 
     def _doubt(self, ticket: FetchTicket) -> None:
@@ -125,8 +127,8 @@ class Reads:
             return None
         first = max(index.index_of(state.log_start_offset), behind + 1)
         if timestamp == MAX_TIMESTAMP:
-            return index.with_max_timestamp(first, state.applied)
-        return index.first_with_timestamp(timestamp, first, state.applied)
+            return index.with_max_timestamp(first, state.shown)
+        return index.first_with_timestamp(timestamp, first, state.shown)
 
     def _epoch_end(self, ticket: EpochEndTicket) -> None:
         state = self.state
@@ -147,6 +149,15 @@ class Reads:
         waiting, self._awaiting_sync = self._awaiting_sync, []
         for ticket in waiting:
             self.submit(ticket)
+
+    def show(self, enough: bool) -> None:
+        """Let readers see all that is committed, or hold the high watermark where it stands because
+        not enough replicas are in sync (facts/kafka.md 1.4, docs/decisions/0014)."""
+        self.held = not enough
+        if enough:
+            state = self.state
+            state.shown = state.applied
+            state.high_watermark = state.index.end_offset(state.applied)
 
     def moved(self) -> None:
         """The high watermark passed something: wake who watches for it."""
@@ -181,7 +192,8 @@ class Reads:
                 self._watching.append(watch)
 
     def fail(self) -> None:
-        """This node leads no longer."""
+        """This node leads no longer; what is committed is for others to show."""
+        self.show(enough=True)
         for ticket in self.open_tickets():
             self.state.not_leader(ticket)
         self._awaiting_sync.clear()
