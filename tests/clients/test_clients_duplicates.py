@@ -14,7 +14,8 @@ The election timeout is long: the leader must not resign meanwhile.
 import pytest
 
 from clients_audit import audit
-from clients_writers import WRITERS, progress, until
+from clients_patience import until
+from clients_writers import WRITERS, progress, writing
 from ottla import Cluster, Topic
 
 pytestmark = pytest.mark.clients
@@ -26,10 +27,8 @@ def scene(request):
     topic = Topic("t", assignment=[[LEADER, *FOLLOWERS]])
     with Cluster(nodes=3, topics=[topic], election_timeout_ms=10_000, heartbeat_ms=50) as cluster:
         writer = WRITERS[request.param]("w", cluster.bootstrap_servers, "t", 1, strict=True)
-        writer.start()
-        until("first answers", writer.begun)
-        yield cluster, writer
-        writer.finish()
+        with writing(writer):
+            yield cluster, writer
         audit(cluster, "t", [writer])
         assert cluster.counters.step_downs == 0, "the history was meant to have one leader"
 

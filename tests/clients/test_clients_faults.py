@@ -14,7 +14,8 @@ every writer has made progress again. Idempotent writers are held to everything 
 import pytest
 
 from clients_audit import audit, present
-from clients_writers import WRITERS, progress, until
+from clients_patience import until
+from clients_writers import WRITERS, progress, writing
 from ottla import Cluster, Topic
 from ottla.broker.config import ClusterConfig
 
@@ -77,16 +78,10 @@ def test_writers_live_through_every_fault(client):
         plain = WRITERS[client](
             "plain", cluster.bootstrap_servers, "plain", PARTITIONS, strict=False
         )
-        writers = [strict, plain]
-        for writer in writers:
-            writer.start()
-        for writer in writers:
-            until(f"first answers of {writer.name}", writer.begun)
-        for fault in FAULTS:
-            fault(cluster, "strict")
-            progress(writers)
-        for writer in writers:
-            writer.finish()
+        with writing(strict, plain):
+            for fault in FAULTS:
+                fault(cluster, "strict")
+                progress([strict, plain])
         audit(cluster, "strict", [strict])
         logs = audit(cluster, "plain", [plain])
         if client != "aiokafka":
@@ -103,15 +98,13 @@ def test_all_nodes_die_and_come_back_on_their_disks(client, tmp_path):
         writer = WRITERS[client](
             "strict", cluster.bootstrap_servers, "strict", PARTITIONS, strict=True
         )
-        writer.start()
-        until("first answers", writer.begun)
-        for _ in range(2):
-            for node in (1, 2, 3):
-                cluster.kill(node)
-            for node in (1, 2, 3):
-                cluster.restart(node)
-            progress([writer])
-        writer.finish()
+        with writing(writer):
+            for _ in range(2):
+                for node in (1, 2, 3):
+                    cluster.kill(node)
+                for node in (1, 2, 3):
+                    cluster.restart(node)
+                progress([writer])
         logs = audit(cluster, "strict", [writer])
     with Cluster(nodes=3, data_dir=tmp_path) as cluster:
         assert audit(cluster, "strict", [writer]) == logs

@@ -6,7 +6,8 @@ name itself alone when it is isolated, and keep its clients for as long as the i
 
 import pytest
 
-from clients_writers import WRITERS, progress, until
+from clients_patience import until
+from clients_writers import WRITERS, progress, writing
 from ottla import Cluster, Topic
 
 pytestmark = pytest.mark.clients
@@ -20,14 +21,12 @@ def test_an_isolated_leader_does_not_keep_its_clients(client, strict):
         writer = WRITERS[client](
             "w", cluster.bootstrap_servers, "t", 2, strict=strict, **_majority(client)
         )
-        writer.start()
-        until("first answers", writer.begun)
-        cluster.isolate(1)
-        until("new leader", lambda: cluster.leader("t", 0) != 1)
-        progress([writer], records=100)
-        assert cluster.describe().nodes[1].state == "isolated"
-        cluster.heal()
-        writer.finish()
+        with writing(writer):
+            cluster.isolate(1)
+            until("new leader", lambda: cluster.leader("t", 0) != 1)
+            progress([writer], records=100)
+            assert cluster.describe().nodes[1].state == "isolated"
+            cluster.heal()
         assert not writer.problems
 
 

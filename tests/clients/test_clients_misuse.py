@@ -16,7 +16,8 @@ import pytest
 from clients_audit import audit
 from clients_confluent import ConfluentKit
 from clients_kits import Record
-from clients_writers import ConfluentWriter, progress, until
+from clients_patience import until
+from clients_writers import ConfluentWriter, progress, writing
 from ottla import Cluster, Topic
 
 pytestmark = pytest.mark.clients
@@ -43,12 +44,10 @@ def written(cluster):
 def writer(cluster, request, written):
     name = request.node.name.replace(":", "-")
     running = ConfluentWriter(name, cluster.bootstrap_servers, "t", 2, strict=True)
-    running.start()
-    until("first answers", running.begun)
-    before = resident()
-    yield running
-    progress([running])
-    running.finish()
+    with writing(running):
+        before = resident()
+        yield running
+        progress([running])
     assert not running.failed
     assert not running.problems
     assert resident() - before < GROWTH_MIB << 20

@@ -19,7 +19,8 @@ from typing import Any
 import confluent_kafka as ck
 
 from clients_kits import WAIT, quiet
-from clients_writers import UNKNOWN, Writer, until
+from clients_patience import until
+from clients_writers import UNKNOWN, Writer
 
 Log = Mapping[int, bytes]
 """Value by offset, of one partition."""

@@ -14,18 +14,22 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import confluent_kafka as ck
 from aiokafka import AIOKafkaProducer
 from kafka import KafkaProducer
+from kafka.errors import KafkaTimeoutError
 
-from clients_kits import WAIT, quiet
+from clients_kits import quiet
+from clients_patience import move, until
 
 TICK = 0.002
 """Seconds between two rounds of one record per partition."""
+TURN = 0.5
+"""Seconds after which a writer that waits for answers looks whether it still should."""
 UNKNOWN = -1
 """Offset of a record whose place the client was not told: stored, says a later answer."""
 
@@ -53,7 +57,12 @@ class Writer(threading.Thread):
         self.acked: dict[int, list[Ack]] = {each: [] for each in range(partitions)}
         self.failed: list[tuple[bytes, str]] = []
         self.problems: list[str] = []
+        self.answered = dict.fromkeys(range(partitions), 0)
+        """Records of each partition of which the client said how they ended."""
         self.enough = threading.Event()
+        """Write no more, wait for the answers that are open."""
+        self.abandoned = threading.Event()
+        """Do not wait either."""
 
     @property
     def acks(self) -> int:
@@ -77,6 +86,7 @@ class Writer(threading.Thread):
             self.acked[partition].append(Ack(value, place))
         else:
             self.failed.append((value, error))
+        self.answered[partition] += 1
 
     def run(self) -> None:
         """Write until it is enough, then wait for the answers."""
@@ -88,12 +98,6 @@ class Writer(threading.Thread):
     def write(self) -> None:
         """What a library's writer does."""
         raise AssertionError("each library has its own")
-
-    def finish(self) -> None:
-        """Stop writing; returns when every record has its answer. Asserts that it came."""
-        self.enough.set()
-        self.join(2 * WAIT)
-        assert not self.is_alive(), f"{self.name} still waits for answers"
 
 
 class ConfluentWriter(Writer):
@@ -118,9 +122,8 @@ class ConfluentWriter(Writer):
                 value = self.next_value(partition)
                 producer.produce(self.topic, value, partition=partition, on_delivery=self.delivered)
             producer.poll(TICK)
-        left = producer.flush(WAIT)
-        if left:
-            self.problems.append(f"{left} records without an answer")
+        while producer.flush(TURN) and not self.abandoned.is_set():
+            pass
 
     def delivered(self, error: Any, message: Any) -> None:
         """librdkafka's delivery report."""
@@ -144,21 +147,20 @@ class AiokafkaWriter(Writer):
         """One record per partition and tick."""
         own = {"enable_idempotence": self.strict, "linger_ms": 1, "retry_backoff_ms": 20}
         open_: set[Any] = set()
-        async with AIOKafkaProducer(
-            bootstrap_servers=self.bootstrap, **own, **self.own
-        ) as producer:
-            while not self.enough.is_set():
-                for partition in range(self.partitions):
-                    value = self.next_value(partition)
-                    answer = await producer.send(self.topic, value, partition=partition)
-                    open_.add(answer)
-                    answer.add_done_callback(open_.discard)
-                    answer.add_done_callback(self.callback(partition, value))
-                await asyncio.sleep(TICK)
-            if open_:
-                await asyncio.wait(open_, timeout=WAIT)
-            if open_:
-                self.problems.append(f"{len(open_)} records without an answer")
+        producer = AIOKafkaProducer(bootstrap_servers=self.bootstrap, **own, **self.own)
+        await producer.start()
+        while not self.enough.is_set():
+            for partition in range(self.partitions):
+                value = self.next_value(partition)
+                answer = await producer.send(self.topic, value, partition=partition)
+                open_.add(answer)
+                answer.add_done_callback(open_.discard)
+                answer.add_done_callback(self.callback(partition, value))
+            await asyncio.sleep(TICK)
+        while open_ and not self.abandoned.is_set():
+            await asyncio.wait(open_, timeout=TURN)
+        if not open_:  # else it would wait for them
+            await producer.stop()
 
     def callback(self, partition: int, value: bytes) -> Callable[[Any], None]:
         """What is done with an answer."""
@@ -193,8 +195,11 @@ class KafkaPythonWriter(Writer):
                 answer.add_callback(self.stored, partition, value)
                 answer.add_errback(self.refused, partition, value)
             time.sleep(TICK)
-        producer.flush(WAIT)
-        producer.close()
+        while not self.abandoned.is_set():
+            with suppress(KafkaTimeoutError):
+                producer.flush(TURN)
+                break
+        producer.close(timeout=0 if self.abandoned.is_set() else None)
 
     def stored(self, partition: int, value: bytes, metadata: Any) -> None:
         """kafka-python's answer."""
@@ -213,22 +218,56 @@ WRITERS: dict[str, type[Writer]] = {
 """By the name of the library."""
 
 
-def until(what: str, condition: Callable[[], bool], seconds: float = WAIT) -> None:
-    """Wait for a condition. Asserts that it came true in time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"no {what} in {seconds} s"
-        time.sleep(0.005)
-
-
-def progress(writers: list[Writer], records: int = 10) -> None:
+def progress(writers: Sequence[Writer], records: int = 10) -> None:
     """Wait until every writer has so many more acknowledged, in every partition."""
-    lanes = [(each, partition) for each in writers for partition in range(each.partitions)]
-    targets = [len(each.acked[partition]) + records for each, partition in lanes]
-    for (writer, partition), target in zip(lanes, targets, strict=True):
-        reached = partial(_has, writer.acked[partition], target)
-        until(f"progress of {writer.name}", reached)
+    targets = {
+        (writer, partition): len(acked) + records
+        for writer in writers
+        for partition, acked in writer.acked.items()
+    }
+
+    def missing() -> Mapping[str, int]:
+        return {
+            f"{writer.name}:{partition}": len(writer.acked[partition])
+            for (writer, partition), target in targets.items()
+            if len(writer.acked[partition]) < target
+        }
+
+    move("progress", missing)
 
 
-def _has(told: list[Ack], count: int) -> bool:
-    return len(told) >= count
+def finish(writers: Sequence[Writer]) -> None:
+    """Stop writing; returns when every record has its answer."""
+    for writer in writers:
+        writer.enough.set()
+
+    def open_() -> Mapping[str, int]:
+        return {
+            f"{writer.name}:{partition}": writer.answered[partition]
+            for writer in writers
+            for partition, sent in writer.sent.items()
+            if writer.answered[partition] < len(sent) and writer.is_alive()
+        }
+
+    move("answers", open_)
+    until("end of the writers", lambda: not any(writer.is_alive() for writer in writers))
+
+
+@contextmanager
+def writing(*writers: Writer) -> Iterator[None]:
+    """Writers that write, each with answers from every partition, and end with the block.
+
+    A block that raises abandons them.
+    """
+    for writer in writers:
+        writer.start()
+    try:
+        for writer in writers:
+            until(f"first answers of {writer.name}", writer.begun)
+        yield
+        finish(writers)
+    except BaseException:
+        for writer in writers:
+            writer.abandoned.set()
+            writer.enough.set()
+        raise
