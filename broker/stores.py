@@ -37,12 +37,16 @@ class Disks:
     def cluster_id(self, invent: Callable[[], str]) -> str:
         """The cluster's id: what the first disk remembers, or a new one, told to every disk.
 
-        Raises `ConfigError`, with every disk closed and none written, when they are of a cluster of
-        another size or of different clusters: logs with the same terms and other entries.
+        Every disk knows it durably before any node makes a group, so one that does not know it
+        beside one that holds groups is no fresh one. Raises `ConfigError`, with every disk closed
+        and none written, when disks are lost, of a cluster of another size, or of different
+        clusters: logs with the same terms and other entries.
         """
         stores = [self.open(node) for node in self._nodes]
         size = str(len(stores))
-        refusal = self._of_another_size(size) or self._of_different_clusters()
+        refusal = (
+            self._of_another_size(size) or self._of_different_clusters() or self._of_a_lost_disk()
+        )
         if refusal:
             for node in self._nodes:
                 self.close(node)
@@ -50,10 +54,10 @@ class Disks:
         known = next(iter(self._remembered(CLUSTER_ID_KEY).values()), None)
         chosen = known or invent()
         for store in stores:
-            if store.get_meta(CLUSTER_ID_KEY) is None:
+            if store.get_meta(CLUSTER_ID_KEY) is None or store.get_meta(NODES_KEY) is None:
                 store.put_meta(CLUSTER_ID_KEY, chosen.encode())
-            if store.get_meta(NODES_KEY) is None:
                 store.put_meta(NODES_KEY, size.encode())
+                _sync(store)
         return chosen
 
     def _remembered(self, key: str) -> dict[NodeId, str]:
@@ -78,6 +82,18 @@ class Disks:
                 return (
                     f"{self._folder}/node-{node} is of another cluster ({cluster}) than "
                     f"node-{first} ({expected}); bring back the folder that belongs there"
+                )
+        return ""
+
+    def _of_a_lost_disk(self) -> str:
+        """A node that has forgotten its votes and its log must not take part as a fresh one: it
+        would elect a leader without what it had acknowledged."""
+        holding = [node for node in self._nodes if self.open(node).groups()]
+        for node in self._nodes:
+            if holding and self.open(node).get_meta(CLUSTER_ID_KEY) is None:
+                return (
+                    f"{self._folder}/node-{node} holds nothing, though node-{holding[0]} does; "
+                    f"bring the lost folder back, or start the cluster with a new one"
                 )
         return ""
 
@@ -110,10 +126,7 @@ class Disks:
         if store is not None:
             self._join_writer(node)
             with suppress(StoreError):  # The node has said so already.
-                job = store.begin_sync()
-                if job is not None:
-                    job.run()
-                    store.finish_sync(job)
+                _sync(store)
             store.close()
 
     def break_(self, node: NodeId, error: StoreError | None) -> None:
@@ -142,3 +155,11 @@ class Disks:
         writer = self._writers.pop(node, None)
         if writer is not None:
             writer.shutdown(wait=True)
+
+
+def _sync(store: LogStore) -> None:
+    """A whole sync, on this thread. Raises `StoreError`."""
+    job = store.begin_sync()
+    if job is not None:
+        job.run()
+        store.finish_sync(job)

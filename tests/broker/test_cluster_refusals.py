@@ -1,13 +1,18 @@
-"""What a cluster refuses at its start: to be started twice, and folders of different clusters."""
+"""What a cluster refuses at its start: to be started twice, folders lost or of other clusters."""
 
 import asyncio
 import shutil
 import socket
+from contextlib import closing
 
 import pytest
 
+from log_kit import sync
 from ottla import Cluster
+from ottla.broker.config import ClusterConfig
 from ottla.broker.errors import ConfigError, NodeStateError
+from ottla.broker.stores import Disks
+from ottla.log.lmdb_store import LmdbStore
 
 
 def test_a_cluster_that_runs_is_not_started_again():
@@ -51,6 +56,44 @@ def test_a_node_of_another_cluster_is_refused(tmp_path):
         Cluster(nodes=3, data_dir=tmp_path / "one").start()
     with Cluster(nodes=3, data_dir=tmp_path / "other") as cluster:
         assert list(cluster.describe().topics) == ["other"]
+
+
+def test_a_node_whose_folder_is_lost_is_refused(tmp_path):
+    """It was taken for a fresh one: it would vote as if it had never voted, and elect who lacks
+    what it had acknowledged."""
+    with Cluster(nodes=3, data_dir=tmp_path) as cluster:
+        cluster.create_topic("t")
+    (tmp_path / "node-2").rename(tmp_path / "lost")
+    with pytest.raises(ConfigError, match="node-2 holds nothing, though node-1 does"):
+        Cluster(nodes=3, data_dir=tmp_path).start()
+    shutil.rmtree(tmp_path / "node-2")
+    (tmp_path / "lost").rename(tmp_path / "node-2")
+    with Cluster(nodes=3, data_dir=tmp_path) as cluster:
+        assert list(cluster.describe().topics) == ["t"]
+
+
+@pytest.mark.parametrize("known", [(), (2,), (1, 3)])
+def test_a_first_start_that_died_among_its_folders_is_begun_again(tmp_path, known):
+    """Every disk knows its cluster, durably, before any node makes a group."""
+    with Cluster(nodes=3, data_dir=tmp_path) as cluster:
+        cluster_id = cluster.describe().cluster_id
+    for node in (1, 2, 3):
+        shutil.rmtree(tmp_path / f"node-{node}")
+        if node in known:
+            with closing(LmdbStore.open(tmp_path / f"node-{node}", node=node)) as store:
+                store.put_meta("cluster-id", cluster_id.encode())
+                sync(store)
+    with Cluster(nodes=3, data_dir=tmp_path) as cluster:
+        cluster.create_topic("t")
+        assert (cluster.describe().cluster_id == cluster_id) == bool(known)
+
+
+def test_no_group_is_made_before_every_disk_knows_its_cluster():
+    disks = Disks((1, 2, 3), None, ClusterConfig())
+    disks.cluster_id(lambda: "chosen")
+    for node in (1, 2, 3):
+        asyncio.run(disks.crash(node))
+        assert disks.open(node).get_meta("cluster-id") == b"chosen"
 
 
 def test_leadership_is_not_handed_to_a_dead_node():
