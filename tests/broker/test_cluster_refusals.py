@@ -1,4 +1,7 @@
-"""What a cluster refuses at its start: to be started twice, folders lost or of other clusters."""
+"""What a cluster refuses at its start: to be started twice, folders lost or of other clusters.
+
+A folder that is refused stays as it was: whoever brings the right one back goes on.
+"""
 
 import asyncio
 import shutil
