@@ -34,7 +34,7 @@ _HEAD_TYPES = ("BIGINT", "BIGINT")
 
 
 class Statement(NamedTuple):
-    """One query, or what makes one view."""
+    """One query, of an answer or of a view."""
 
     name: str
     """Id of an invariant, name of a figure, or name of a view."""
@@ -50,11 +50,8 @@ class Connection(Protocol):
 
 @cache
 def views() -> tuple[Statement, ...]:
-    """What makes the shared views, in the order in which they need each other."""
-    head = "CREATE OR REPLACE TEMP VIEW {} AS\n{}"
-    return tuple(
-        Statement(name, head.format(name, text)) for name, text in _read() if name in _view_names()
-    )
+    """What the shared views select, in the order in which they need each other."""
+    return tuple(each for each in _read() if each.name in _view_names())
 
 
 @cache
@@ -122,9 +119,10 @@ def sql_verdicts(connection: Connection) -> dict[int, frozenset[str]]:
 
 
 def prepare(connection: Connection) -> None:
-    """Make the views that the queries ask."""
-    for view in views():
-        connection.execute(view.text)
+    """Make what the queries share, once for all of them: tables that go with the connection, where
+    an engine without such tables has cached views."""
+    for name, text in views():
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS\n{text}")
 
 
 def sql_numbers(connection: Connection, name: str) -> dict[int, int]:

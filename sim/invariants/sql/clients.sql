@@ -9,13 +9,15 @@ WHERE c.off IS NULL AND (s.start_off IS NULL OR COALESCE(a.off, -1) >= s.start_o
 GROUP BY a.run_id;
 
 -- sim-I06
-SELECT a.run_id, COUNT(*) AS n
-FROM acked a
-JOIN (SELECT DISTINCT run_id, partition, value FROM canon) k
-  ON k.run_id = a.run_id AND k.partition = a.partition AND k.value = a.value
-LEFT JOIN canon c ON c.run_id = a.run_id AND c.partition = a.partition AND c.off = a.off
-WHERE a.off >= 0 AND (c.off IS NULL OR c.value <> a.value)
-GROUP BY a.run_id;
+SELECT run_id, COUNT(*) AS n
+FROM (
+  SELECT a.run_id, a.eid
+  FROM acked a
+  JOIN canon c ON c.run_id = a.run_id AND c.partition = a.partition AND c.value = a.value
+  WHERE a.off >= 0
+  GROUP BY a.run_id, a.eid HAVING MAX(CASE WHEN c.off = a.off THEN 1 ELSE 0 END) = 0
+) elsewhere
+GROUP BY run_id;
 
 -- sim-I07
 SELECT run_id, COUNT(*) AS n
