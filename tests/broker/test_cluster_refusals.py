@@ -1,6 +1,7 @@
 """What a cluster refuses at its start: to be started twice, folders lost or of other clusters.
 
-A folder that is refused stays as it was: whoever brings the right one back goes on.
+A folder that is refused stays as it was: whoever brings the right one back goes on. What a start
+that died half-way leaves behind is no reason to refuse.
 """
 
 import asyncio
