@@ -80,6 +80,10 @@ class LogWatch:
         self._promises(view, write)
         seat = self._seat(write.group)
         role = None if seat is None else seat.replica.core.role
+        if write.compact_to and not write.reset and seat is not None:
+            # A turn may apply the entry that moves the log start and compact behind it: the rows
+            # of what goes were missing, and a sound log looked as if it had skipped an entry.
+            self._observer.moved(self._life, seat)
         if write.snapshot is not None:
             self._snapshot(view, write, write.snapshot)
         if (write.truncate or write.entries) and write.first <= view.last:
