@@ -97,7 +97,7 @@ class Ending:
 
     def _has_quorum(self, partition: int) -> bool:
         """Whether the core holds a majority of a partition's replicas."""
-        placed = self._replicas(partition)
+        placed = self.world.placement[partition]
         inside = [each for each in placed if each in self.core]
         if len(inside) >= majority(len(placed)):
             return True
@@ -116,12 +116,6 @@ class Ending:
         leaders = ((each, self.world.leader(each)) for each in partitions)
         return [each for each, life in leaders if life is not None and life.node_id in self.core]
 
-    def _replicas(self, partition: int) -> tuple[NodeId, ...]:
-        for life in self.world.lives.values():
-            for image in life.node.topics().values():
-                return image.partitions[partition].replicas
-        return self.world.nodes
-
     def _agree(self, nodes: tuple[NodeId, ...], partitions: range | list[int]) -> bool:
         """Whether the replicas on these nodes hold and have applied the same."""
         world = self.world
@@ -132,7 +126,7 @@ class Ending:
                     machine = seat.replica.machine
                     assert isinstance(machine, Partition), "a partition of the topic"
                     ends.append((machine.applied, machine.last_index))
-            placed = sum(each in nodes for each in self._replicas(partition))
+            placed = sum(each in nodes for each in world.placement[partition])
             if len(ends) < placed or any(end != (ends[0][1], ends[0][1]) for end in ends):
                 return False
         return True

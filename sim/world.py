@@ -66,6 +66,8 @@ class World:
         """The nodes that are not dead; frozen ones included."""
         self.weakened: list[str] = []
         """Why nothing can be asked of this run any more that Raft needs its disks for."""
+        self.placement: dict[int, tuple[NodeId, ...]] = {}
+        """Replicas by partition, as decided while booting; nodes that have just come back forget."""
         self._incs = dict.fromkeys(self.nodes, 0)
 
     # ---- beginning
@@ -84,6 +86,8 @@ class World:
         self.until(lambda: bool(created), BOOT, "the topic")
         assert created == [ErrorCode.NONE], f"the topic was refused: {created}"
         self.until(self.all_lead, BOOT, "leaders")
+        images = first.topics()[TOPIC].partitions
+        self.placement = {each.partition: each.replicas for each in images}
         self.quiet(now=False)
         self.history.add("phase", code="load")
 
