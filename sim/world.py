@@ -67,7 +67,7 @@ class World:
         self.weakened: list[str] = []
         """Why nothing can be asked of this run any more that Raft needs its disks for."""
         self.placement: dict[int, tuple[NodeId, ...]] = {}
-        """Replicas by partition, as decided while booting; nodes that have just come back forget."""
+        """Replicas by partition, as decided while booting: who has just come back does not know."""
         self._incs = dict.fromkeys(self.nodes, 0)
 
     # ---- beginning
