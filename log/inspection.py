@@ -16,7 +16,7 @@ A good batch whose header does not tell the truth (largest time, LogAppendTime f
 with a new CRC; records are never touched. On a LogAppendTime topic the time is set when the batch
 gets its place in the log (`appended_at`).
 
-**Cost.** A look at each record costs about half a microsecond in Python, so large uncompressed
+**Cost.** A look at a record costs up to a microsecond in Python, so large uncompressed
 batches are not looked into as long as their header gives no reason (`RecordRules.trusts`).
 """
 
