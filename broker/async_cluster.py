@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ottla.broker.clockwork import AsyncioClockwork, election_jitter, monotonic_micros
+from ottla.broker.clockwork import MakeClockwork, election_jitter, monotonic_micros, real_time
 from ottla.broker.cluster_faults import ClusterFaults
 from ottla.broker.config import ClusterConfig
 from ottla.broker.counters import Counters
@@ -61,6 +61,7 @@ class AsyncCluster(ClusterFaults):
         data_dir: Path | str | None = None,
         topics: Sequence[Topic] = (),
         config: ClusterConfig | None = None,
+        clockwork: MakeClockwork = real_time,
         **settings: Any,
     ):
         if not 1 <= nodes <= MAX_NODES:
@@ -70,6 +71,8 @@ class AsyncCluster(ClusterFaults):
         except TypeError as error:
             raise ConfigError(f"no such setting: {error}") from None
         self.counters = Counters()
+        self._clockwork = clockwork
+        self._now = monotonic_micros
         self.events = EventLog()
         self._ids = tuple(range(1, nodes + 1))
         self._topics = tuple(topics)
@@ -96,7 +99,9 @@ class AsyncCluster(ClusterFaults):
             raise
 
     async def _start(self) -> None:
-        self._scheduler = Scheduler(AsyncioClockwork(asyncio.get_running_loop()))
+        shared = self._clockwork(None)
+        self._now = self.events.now = shared.now
+        self._scheduler = Scheduler(shared)
         self.cluster_id = self._disks.cluster_id(lambda: uuid.uuid4().hex[:22])
         for node in self._ids:
             port = self._port + node - 1 if self._port else 0
@@ -138,7 +143,7 @@ class AsyncCluster(ClusterFaults):
             network=self.network,
             scheduler=self._scheduler,
             listen=Server,
-            clockwork=AsyncioClockwork(asyncio.get_running_loop(), self._disks.writer(node)),
+            clockwork=self._clockwork(self._disks.writer(node)),
             jitter=election_jitter(self.config.seed, node),
             counters=self.counters,
         )
@@ -204,7 +209,7 @@ class AsyncCluster(ClusterFaults):
             node: describe_node(node, self._lives.get(node), self._state(node))
             for node in self._ids
         }
-        controller, topics = describe_topics(self._lives, self._leading_seat)
+        controller, topics = describe_topics(self._lives, self._leading_seat, self._now())
         return ClusterDescription(
             self.cluster_id,
             controller,
@@ -251,7 +256,7 @@ class AsyncCluster(ClusterFaults):
                 done.set_result((error, result))
 
         via = self._running()[0]
-        via.control(command, finish, monotonic_micros() + round(timeout * 1e6))
+        via.control(command, finish, self._now() + round(timeout * 1e6))
         error, result = await done
         if error is not ErrorCode.NONE:
             raise RequestFailedError(error, str(result.get("message", "")))
@@ -337,7 +342,7 @@ class AsyncCluster(ClusterFaults):
             if found is None or found[0] == to:
                 return found is not None
             node, seat = found
-            if seat.replica.core.transfer(to, monotonic_micros()):
+            if seat.replica.core.transfer(to, self._now()):
                 self._lives[node].runner.wake(seat)
             return False
 
@@ -345,8 +350,8 @@ class AsyncCluster(ClusterFaults):
 
     async def _until(self, condition: Callable[[], bool], timeout: float, what: str) -> None:
         """Wait until `condition` holds; it is looked at about once a millisecond."""
-        deadline = monotonic_micros() + round(timeout * 1e6)
+        deadline = self._now() + round(timeout * 1e6)
         while not condition():
-            if monotonic_micros() > deadline:
+            if self._now() > deadline:
                 raise ClusterTimeoutError(f"waited {timeout} s for {what}\n{self.describe()}")
             await asyncio.sleep(POLL_SECONDS)

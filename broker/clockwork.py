@@ -53,6 +53,10 @@ class Clockwork(Protocol):
         """
 
 
+MakeClockwork: TypeAlias = Callable[[Executor | None], Clockwork]
+"""A clockwork whose `work` runs in that executor (None: wherever it likes)."""
+
+
 def monotonic_micros() -> Micros:
     """The clock of all deadlines of a process."""
     return time.monotonic_ns() // 1000
@@ -98,6 +102,11 @@ class AsyncioClockwork:
         running = self._loop.run_in_executor(self._writer, work)
         running.add_done_callback(lambda done: ended(_broken(done)))
         return _Running(running)
+
+
+def real_time(writer: Executor | None) -> AsyncioClockwork:
+    """`MakeClockwork` of the running loop."""
+    return AsyncioClockwork(asyncio.get_running_loop(), writer)
 
 
 def _broken(running: asyncio.Future[None]) -> str | None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from ottla.broker.clockwork import monotonic_micros
 from ottla.broker.host import PartitionImage
 from ottla.broker.node import Node
 from ottla.broker.partition import Partition
 from ottla.broker.replica import Replica
 from ottla.broker.seat import Seat
+from ottla.raft.types import Micros
 
 
 class NodeDescription(NamedTuple):
@@ -149,7 +149,9 @@ def describe_node(number: int, node: Node | None, state: str) -> NodeDescription
 
 
 def describe_topics(
-    lives: Mapping[int, Node], serving: Callable[[PartitionImage], tuple[int, Seat] | None]
+    lives: Mapping[int, Node],
+    serving: Callable[[PartitionImage], tuple[int, Seat] | None],
+    now: Micros,
 ) -> tuple[int, dict[str, list[PartitionDescription]]]:
     """Controller and topics, as the node knows them that is ahead of the others."""
     freshest = max(lives.values(), key=lambda each: each.controller_machine.applied, default=None)
@@ -157,7 +159,7 @@ def describe_topics(
         return 0, {}
     topics = {
         name: [
-            describe_partition(name, each, seats_of(each, lives), serving(each))
+            describe_partition(name, each, seats_of(each, lives), serving(each), now)
             for each in topic.partitions
         ]
         for name, topic in freshest.topics().items()
@@ -170,6 +172,7 @@ def describe_partition(
     image: PartitionImage,
     seats: Sequence[tuple[int, Seat]],
     leader: tuple[int, Seat] | None,
+    now: Micros,
 ) -> PartitionDescription:
     """A partition, from its replicas that are alive and the one that serves, if any."""
     members = {node: describe_replica(node, seat.replica) for node, seat in seats}
@@ -186,7 +189,7 @@ def describe_partition(
         node,
         seat.soft.term,
         image.replicas,
-        state.in_sync.in_sync(monotonic_micros()),
+        state.in_sync.in_sync(now),
         state.log_start_offset,
         state.high_watermark,
         members,

@@ -7,7 +7,7 @@ For timelines, and for whoever asks at night what happened before it broke. Boun
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from ottla.broker.clockwork import monotonic_micros
@@ -41,6 +41,8 @@ class EventLog:
     """The events of one cluster, oldest first."""
 
     def __init__(self) -> None:
+        self.now: Callable[[], Micros] = monotonic_micros
+        """The clock of the cluster."""
         self._events: deque[ClusterEvent] = deque(maxlen=EVENTS_KEPT)
 
     def __iter__(self) -> Iterator[ClusterEvent]:
@@ -51,7 +53,7 @@ class EventLog:
 
     def note(self, kind: str, node: int) -> None:
         """Something was done to a node."""
-        self._events.append(ClusterEvent(monotonic_micros(), kind, node))
+        self._events.append(ClusterEvent(self.now(), kind, node))
 
     def failed(self, life: Node, error: Exception) -> None:
         """A node has stopped by itself."""
@@ -70,7 +72,7 @@ class EventLog:
     def _append(self, kind: str, life: Node, seat: Seat, dropped: tuple[Entry, ...] = ()) -> None:
         placed = life.controller_machine.partition_of(seat.group)
         topic, partition = ("", -1) if placed is None else (placed[0].name, placed[1].partition)
-        soft, at = seat.replica.soft, monotonic_micros()
+        soft, at = seat.replica.soft, self.now()
         self._events.append(
             ClusterEvent(at, kind, life.node, topic, partition, soft.term, soft.leader, dropped)
         )
