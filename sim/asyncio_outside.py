@@ -1,0 +1,291 @@
+"""What real code reads of the outside world, while the deterministic loop runs it.
+
+Two nets, both hung up by `patched` and taken down after the run.
+
+**By name.** `PATCHES` lists which name in which module stands for what: the module's own `time`,
+`random`, `uuid` or `set` becomes a virtual one, at no cost for whoever calls it. Times are the
+loop's, chance comes from the stream "programs" of the run's choices, sets keep the order in which
+they were filled, and what counts since the process began counts from 0. The C module of aiokafka's
+that stamps records reads the clock by itself; it is handed the time instead.
+
+**By refusal.** The functions of `GUARDED` are replaced in their own modules: whoever still reaches
+them is not in the table, and is refused with the call site. Other threads of the process, and the
+`TOLERATED` (who watch the run, and take no part in it), reach the real ones.
+
+Not seen: `datetime.now()` and what else C code reads by itself, and functions that a module outside
+the table bound before the run (`from time import time`). `tests/sim/test_asyncio_outside.py` goes
+through the sources of the broker and of aiokafka for both.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple
+
+from ottla.sim.asyncio_loop import DeterministicLoop
+from ottla.sim.choices import Stream
+from ottla.sim.clocks import EPOCH_MS
+from ottla.sim.ordered_sets import OrderedFrozenSet, OrderedSet
+
+
+class Patch(NamedTuple):
+    """One name that stands for something else during a run."""
+
+    module: str
+    name: str
+    """In the module; with a dot, in a class of it."""
+    by: str
+    """What it stands for, in words."""
+
+
+def _rows(by: str, name: str, *modules: str) -> tuple[Patch, ...]:
+    return tuple(Patch(module, name, by) for module in modules)
+
+
+PATCHES: tuple[Patch, ...] = (
+    *_rows("the loop's time", "time", "logging", "ottla.broker.clockwork"),
+    *_rows("drawn", "uuid", "ottla.broker.async_cluster"),
+    *_rows(
+        "the loop's time",
+        "time",
+        "aiokafka.client",
+        "aiokafka.cluster",
+        "aiokafka.conn",
+        "aiokafka.consumer.fetcher",
+        "aiokafka.consumer.group_coordinator",
+        "aiokafka.consumer.subscription_state",
+        "aiokafka.producer.message_accumulator",
+        "aiokafka.protocol.message",
+        "aiokafka.record.default_records",
+        "aiokafka.record.legacy_records",
+    ),
+    *_rows(
+        "drawn",
+        "random",
+        "aiokafka.client",
+        "aiokafka.conn",
+        "aiokafka.consumer.fetcher",
+        "aiokafka.partitioner",
+    ),
+    *_rows("drawn", "uuid", "aiokafka.conn"),
+    *_rows(
+        "in order",
+        "set",
+        "aiokafka.client",
+        "aiokafka.cluster",
+        "aiokafka.consumer.consumer",
+        "aiokafka.consumer.fetcher",
+        "aiokafka.consumer.group_coordinator",
+        "aiokafka.consumer.subscription_state",
+        "aiokafka.producer.message_accumulator",
+        "aiokafka.producer.sender",
+        "aiokafka.producer.transaction_manager",
+    ),
+    *_rows("in order", "frozenset", "aiokafka.consumer.subscription_state"),
+    *_rows("the loop's time", "DefaultRecordBatchBuilder", "aiokafka.producer.message_accumulator"),
+    *_rows("from 0", "AIOKafkaProducer._PRODUCER_CLIENT_ID_SEQUENCE", "aiokafka.producer.producer"),
+)
+
+_RANDOM = (
+    *("betavariate", "choice", "choices", "expovariate", "gammavariate", "gauss", "getrandbits"),
+    *("lognormvariate", "normalvariate", "paretovariate", "randbytes", "randint", "random"),
+    *("randrange", "sample", "seed", "setstate", "shuffle", "triangular", "uniform"),
+    *("vonmisesvariate", "weibullvariate", "_urandom"),
+)
+GUARDED: tuple[tuple[Any, tuple[str, ...]], ...] = (
+    (
+        time,
+        (
+            *("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns"),
+            *("process_time", "process_time_ns", "thread_time", "thread_time_ns", "sleep"),
+        ),
+    ),
+    (random, _RANDOM),
+    (random.SystemRandom, ("random", "getrandbits")),
+    (uuid, ("uuid1", "uuid4")),
+    (os, ("urandom", "getrandom", "fork", "system")),
+    (threading.Thread, ("start",)),
+    (subprocess.Popen, ("__init__",)),
+    (socket.socket, ("__init__",)),
+    (socket, ("getaddrinfo", "gethostbyname", "getnameinfo")),
+)
+TOLERATED = ("_pytest", "coverage", "faulthandler", "hypothesis", "pytest", "pluggy")
+
+
+class VirtualTime:
+    """Stands for the module `time`; what it does not know is the module's own business."""
+
+    def __init__(self, loop: DeterministicLoop):
+        self._now = loop.now
+        self.monotonic = self.perf_counter = loop.time
+
+    def monotonic_ns(self) -> int:
+        """Nanoseconds of the loop's time."""
+        return self._now() * 1000
+
+    perf_counter_ns = monotonic_ns
+
+    def time(self) -> float:
+        """Seconds since 1970."""
+        return EPOCH_MS / 1e3 + self._now() / 1e6
+
+    def time_ns(self) -> int:
+        """Nanoseconds since 1970."""
+        return EPOCH_MS * 1_000_000 + self._now() * 1000
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(time, name)
+
+
+class VirtualRandom(random.Random):
+    """Stands for the module `random`, and draws from a stream of choices."""
+
+    def __init__(self, stream: Stream):
+        self._below = stream.below
+        super().__init__(0)
+
+    def random(self) -> float:
+        """As `random.random`."""
+        return self._below(1 << 53) / (1 << 53)
+
+    def getrandbits(self, k: int, /) -> int:
+        """As `random.getrandbits`."""
+        value = 0
+        for at in range(0, k, 32):
+            value |= self._below(1 << min(32, k - at)) << at
+        return value
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(random, name)
+
+
+class VirtualIds:
+    """Stands for the module `uuid`."""
+
+    def __init__(self, bits: Callable[[int], int]):
+        self._bits = bits
+
+    def uuid4(self) -> uuid.UUID:
+        """A random one."""
+        return uuid.UUID(int=self._bits(128), version=4)
+
+    def uuid1(self, _node: int | None = None, _clock_seq: int | None = None) -> uuid.UUID:
+        """Of no machine, and no time."""
+        return uuid.UUID(int=self._bits(128), version=1)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(uuid, name)
+
+
+def _stamping(clock: VirtualTime, builder: Any) -> Any:
+    """A builder of record batches that never looks at the clock itself."""
+
+    class StampingBuilder(builder):  # type: ignore[misc] # one of two classes, neither typed
+        def append(
+            self, offset: int, timestamp: int | None, key: Any, value: Any, headers: Any
+        ) -> Any:
+            if timestamp is None:
+                timestamp = clock.time_ns() // 1_000_000
+            return super().append(offset, timestamp, key, value, headers)
+
+    return StampingBuilder
+
+
+def _stand_in(owner: Any, name: str, clock: VirtualTime, chance: VirtualRandom) -> Any:
+    """What a name stands for."""
+    if name == "DefaultRecordBatchBuilder":
+        return _stamping(clock, getattr(owner, name))
+    found: dict[str, Any] = {
+        "time": clock,
+        "random": chance,
+        "uuid": VirtualIds(chance.getrandbits),
+        "set": OrderedSet,
+        "frozenset": OrderedFrozenSet,
+        "_PRODUCER_CLIENT_ID_SEQUENCE": 0,
+    }
+    return found[name]
+
+
+_running: list[DeterministicLoop] = []
+
+
+@contextmanager
+def patched(loop: DeterministicLoop, patches: Sequence[Patch] = PATCHES) -> Iterator[None]:
+    """Hang up both nets. Raises `RuntimeError` inside another run: the process has one outside."""
+    if _running:
+        raise RuntimeError("a deterministic run is under way in this process")
+    _running.append(loop)
+    clock, chance = VirtualTime(loop), VirtualRandom(loop.choices.stream("programs"))
+    with ExitStack() as stack:
+        stack.callback(_running.clear)
+        for patch in patches:
+            # What is imported later is not patched: if it is used, it is refused.
+            module = sys.modules.get(patch.module)
+            if module is not None:
+                within, _, name = patch.name.rpartition(".")
+                owner = getattr(module, within) if within else module
+                _replace(stack, owner, name, _stand_in(owner, name, clock, chance))
+        for owner, names in GUARDED:
+            for name in names:
+                if hasattr(owner, name):
+                    _replace(stack, owner, name, _guard(loop, owner, name))
+        _replace(stack, random.Random, "seed", _seeded(loop))
+        yield
+
+
+_MISSING = object()
+
+
+def _replace(stack: ExitStack, owner: Any, name: str, instead: Any) -> None:
+    before = vars(owner).get(name, _MISSING)
+
+    def back() -> None:
+        if before is _MISSING:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, before)
+
+    stack.callback(back)
+    setattr(owner, name, instead)
+
+
+def _guard(loop: DeterministicLoop, owner: Any, name: str) -> Callable[..., Any]:
+    real = getattr(owner, name)
+    thread = threading.get_ident()
+    what = f"{owner.__name__}.{name}"
+
+    def guard(*args: Any, **options: Any) -> Any:
+        if threading.get_ident() != thread or _tolerated():
+            return real(*args, **options)
+        raise loop.refuse(what)
+
+    return guard
+
+
+def _seeded(loop: DeterministicLoop) -> Callable[..., None]:
+    """`random.Random.seed`, which needs a seed to be one."""
+    real, thread = random.Random.seed, threading.get_ident()
+
+    def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
+        if a is None and threading.get_ident() == thread and not _tolerated():
+            raise loop.refuse("random.Random() without a seed")
+        real(self, a, version)
+
+    return seed
+
+
+def _tolerated() -> bool:
+    """Whether someone asks who only watches."""
+    frame = sys._getframe(2)  # noqa: SLF001 - documented, if underscored
+    return frame.f_globals.get("__name__", "").partition(".")[0] in TOLERATED
