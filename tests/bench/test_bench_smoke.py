@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench import idempotent, throughput
+from bench import idempotent, loops, throughput
 from bench.host import TOPIC
 from bench.null_server import answer_tail
 
@@ -38,3 +38,11 @@ def test_every_request_of_a_round_is_answered_by_ottla_and_by_the_null_server():
 def test_the_null_server_gives_the_answer_a_broker_would_give():
     """Topic array of one, the name, partition array of one, index 0, error 0, offset 0."""
     assert answer_tail(TOPIC).startswith(b"\0\0\0\1\0\5bench\0\0\0\1\0\0\0\0\0\0" + bytes(8))
+
+
+def test_every_loop_is_measured_with_what_it_can_do():
+    report = loops.run(loops.QUICK)
+    names = {each.name.rpartition(", ")[2] for each in report.outcomes}
+    assert {"deterministic", "shuffled", "pct", "deterministic over asyncio"} <= names
+    assert not any(each.name == "sleep(t), deterministic over asyncio" for each in report.outcomes)
+    assert all(each.measured > 0 for each in report.outcomes)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from bench import commits, disk, idempotent, partitions, starting, throughput
+from bench import commits, disk, idempotent, loops, partitions, starting, throughput
 from bench.measure import ROOT, Outcome, Report, write
 
 KEPT = ROOT / "tests" / "bench" / "results.jsonl"
@@ -33,6 +33,7 @@ ITEMS = {
     "disk": Item(disk.run, disk.FULL, disk.QUICK),
     "commits": Item(commits.run, commits.FULL, commits.QUICK),
     "partitions": Item(partitions.run, partitions.FULL, partitions.QUICK),
+    "loops": Item(loops.run, loops.FULL, loops.QUICK),
 }
 
 

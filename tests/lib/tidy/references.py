@@ -43,7 +43,7 @@ FOREIGN = frozenset(
         # of the standard library and of packages we use
         "run_in_executor", "call_soon", "call_later", "MDB_NOSYNC", "MDB_WRITEMAP", "NOSYNC",
         "ThreadPoolExecutor", "BufferedProtocol", "SortedDict", "SortedList", "OTTLA_REWRITE",
-        "crc32c", "sys.modules",
+        "crc32c", "sys.modules", "DefaultRecordBatchBuilder",
     }
 )  # fmt: skip
 

@@ -1,0 +1,87 @@
+"""The real broker and real clients on the deterministic loop: right, and the same every time."""
+
+import json
+
+import pytest
+
+from ottla.sim.asyncio_engine import RunFailedError
+from ottla.sim.asyncio_outside import PATCHES
+from ottla.sim.asyncio_policies import fifo, pct, shuffled, starving
+from ottla.sim.asyncio_steps import first_difference
+from sim_asyncio_cluster import (
+    cut_the_leader_off,
+    exactly_once_in_order,
+    kill_the_leader,
+    nothing,
+    reset_connections,
+    simulate,
+)
+from sim_pythons import fresh
+
+POLICIES = {"fifo": fifo, "shuffled": shuffled, "pct": pct(3, 5000), "starving": starving}
+SCRIPT = ["-m", "sim_asyncio_cluster"]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_records_stand_once_and_in_order_though_leaders_are_killed(policy):
+    world = simulate(1, kill_the_leader, policy=POLICIES[policy]).result
+    exactly_once_in_order(world)
+    assert len(world.story) == 2
+    for leader, before, successor in world.story:
+        assert successor != leader
+        assert 0 < before < world.records
+
+
+@pytest.mark.parametrize("fault", [cut_the_leader_off, reset_connections, nothing])
+def test_records_stand_once_and_in_order_on_a_bad_network(fault):
+    world = simulate(2, fault).result
+    exactly_once_in_order(world)
+    if fault is cut_the_leader_off:
+        assert [turned for _, turned, _ in world.story] == [False, True]
+    if fault is reset_connections:
+        assert sum(world.story) >= 9
+
+
+def test_nodes_on_lmdb_run_on_the_loop_as_well(tmp_path):
+    outcomes = [simulate(3, records=200, data_dir=tmp_path / name) for name in ("one", "another")]
+    for each in outcomes:
+        exactly_once_in_order(each.result)
+    assert outcomes[0].digest == outcomes[1].digest
+
+
+def test_the_same_seed_gives_the_same_digest_in_any_process_and_another_seed_another():
+    found = [json.loads(fresh([*SCRIPT, "4"], hash_seed=each)) for each in ("1", "random")]
+    assert found[0] == found[1]
+    here = simulate(4)
+    assert here.digest == found[0]["digest"]
+    assert simulate(5).digest != here.digest
+
+
+def test_two_seeds_part_at_a_step_that_can_be_named():
+    one, other, again = (simulate(seed, records=50, keep_trace=True) for seed in (6, 7, 6))
+    assert first_difference(one.rows, again.rows) is None
+    found = first_difference(one.rows, other.rows)
+    assert "ottla." in str(found) or "Task-" in str(found) or "bytes at" in str(found)
+
+
+@pytest.mark.slow
+def test_without_sets_in_order_processes_part_ways():
+    """What the table is for, and that the tests above can fail."""
+    digests = {fresh([*SCRIPT, "4", "--without", "set,frozenset"]) for _ in range(6)}
+    assert len(digests) > 1
+
+
+def test_records_are_stamped_with_virtual_time():
+    """aiokafka's C module reads the clock: the broker refuses what comes from the future."""
+    left = [each for each in PATCHES if each.name != "DefaultRecordBatchBuilder"]
+    with pytest.raises(RunFailedError, match="InvalidTimestampError") as failed:
+        simulate(4, patches=left)
+    assert failed.value.failures
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 103))
+def test_many_seeds_end_well(seed):
+    for fault in (kill_the_leader, cut_the_leader_off, reset_connections):
+        for policy in POLICIES.values():
+            exactly_once_in_order(simulate(seed, fault, records=300, policy=policy).result)
