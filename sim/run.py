@@ -93,7 +93,7 @@ def run_choices(
     watching: Sequence[Callable[[World], None]] = (),
 ) -> Outcome:
     """One run with choices from anywhere. `watching`: called with the world before it boots."""
-    with _undisturbed():
+    with undisturbed():
         settings = draw(choices, config or RunConfig()) if swarm else config or RunConfig()
         world = World(settings, choices)
         attach(world.history, stop=True)
@@ -150,7 +150,7 @@ def _outcome(world: World, ending: Ending, anomalies: list[Anomaly]) -> Outcome:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def undisturbed() -> Iterator[None]:
     """No collection of garbage at odd moments, no log lines about nodes that die on purpose."""
     logger = logging.getLogger("ottla")
     collecting, silent = gc.isenabled(), logger.disabled

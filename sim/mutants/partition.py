@@ -62,7 +62,10 @@ class _PatientAdmission(Admission):
     """Keeps what is queued beyond the term in which it was admitted."""
 
     def fail(self) -> None:
-        """Leadership is lost, the queue stays."""
+        """Leadership is lost, the queue stays; its mutexes and what was speculated do not."""
+        for item in self._queue:
+            if isinstance(item, ProduceTicket):
+                item.in_flight = None
         for ticket in (*self._awaiting_sync, *self.mutex.drop_all()):
             self.state.not_leader(ticket)
         self._awaiting_sync.clear()

@@ -1,8 +1,8 @@
 """Pages written from the code are what the code says now.
 
-OTTLA_REWRITE=1 writes them anew. Three more pages are compared beside what they show:
-`docs/reference/rules.md` (tests/idempotency), `docs/reference/apis.md` (tests/broker) and
-`docs/reference/invariants.md` (tests/sim).
+OTTLA_REWRITE=1 writes them anew. Four more pages are compared beside what they show:
+`docs/reference/rules.md` (tests/idempotency), `docs/reference/apis.md` (tests/broker),
+`docs/reference/invariants.md` and `docs/reference/scenarios.md` (tests/sim).
 """
 
 import os

@@ -1,0 +1,1 @@
+"""Named scenarios: transcripts over a simulated world (`script.py` has the language)."""

@@ -1,0 +1,150 @@
+"""What of a history a transcript says, and how: one line per row that is worth one.
+
+Only rows of the topic's partitions are told. A script may `watch` more kinds than the plain ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ottla.broker.partition import Partition
+from ottla.broker.seat import Seat
+from ottla.log.records import records_of
+from ottla.log.types import RecordBatch
+from ottla.sim.clients.batch import value_of
+from ottla.sim.history import Event
+from ottla.sim.invariants.findings import Anomaly
+from ottla.sim.invariants.index import Index
+from ottla.sim.invariants.judge import Verdict
+from ottla.sim.invariants.registry import INVARIANTS
+from ottla.sim.scenarios.people import Names
+from ottla.sim.world import World
+
+PLAIN = ("leader", "stepdown", "append", "truncate", "commit", "crash", "start", "snapshot")
+NAMES = {row.id: row.name for row in INVARIANTS}
+_HASH = re.compile(r"\b(chain|state) -?\d+")
+
+
+def tell(row: Any, names: Names) -> str | None:
+    """A row in words; None for one that says nothing to people."""
+    if row.partition is None or row.partition < 0:
+        return None
+    where = "" if row.partition == 0 else f" of partition {row.partition}"
+    said = _SAID[row.kind](row, names)
+    return None if said is None else f"{row.node}: {said}{where}"
+
+
+def _append(row: Any, names: Names) -> str | None:
+    if row.off is None or not row.aux:
+        return None
+    return f"appends {names.batch(row.pid, row.epoch, row.seq)} at {row.off} in term {row.term}"
+
+
+def _commit(row: Any, _: Names) -> str | None:
+    return f"high watermark {row.hw}" if row.aux and row.hw else None
+
+
+def _crash(row: Any, _: Names) -> str:
+    lost = f", {row.aux} appends are lost" if row.aux else ""
+    return f"is down ({row.code}){lost}"
+
+
+def _snapshot(row: Any, _: Names) -> str:
+    return f"has a snapshot {row.code}, its log begins at {row.off}"
+
+
+def _vote(row: Any, _: Names) -> str:
+    return (
+        f"votes for {row.cand} in term {row.term}"
+        if row.aux
+        else (f"writes its vote for {row.cand} in term {row.term}")
+    )
+
+
+def _durable(row: Any, _: Names) -> str:
+    return f"has all below {row.off} on its disk"
+
+
+_SAID: dict[str, Callable[[Any, Names], str | None]] = {
+    "leader": lambda row, _: f"leads term {row.term}",
+    "stepdown": lambda row, _: f"no longer leads term {row.term}",
+    "append": _append,
+    "truncate": lambda row, _: f"cuts its log from {row.off} on",
+    "commit": _commit,
+    "crash": _crash,
+    "start": lambda row, _: f"is up, in term {row.term}",
+    "snapshot": _snapshot,
+    "vote": _vote,
+    "durable": _durable,
+}
+KINDS = tuple(_SAID)
+
+
+def logs(world: World, names: Names, partition: int = 0) -> Iterator[str]:
+    """Each living node: role, term, high watermark, and its log as `offset record/term`."""
+    seats = world.seats(partition)
+    for node in world.nodes:
+        seat = seats.get(node)
+        yield f"{node}: down" if seat is None else f"{node}: {_log(world, names, node, seat)}"
+
+
+def _log(world: World, names: Names, node: int, seat: Seat) -> str:
+    machine, life = seat.replica.machine, world.lives[node]
+    assert isinstance(machine, Partition), "a partition of the topic"
+    held = []
+    for entry in life.store.scan(seat.group):
+        if isinstance(entry.payload, RecordBatch):
+            for record in records_of(entry.payload):
+                name = names.names[value_of(record.value or b"")]
+                held.append(f"{record.offset} {name}/{entry.term}")
+    frozen = "frozen, " if life.frozen else ""
+    role = f"{frozen}{seat.replica.core.role.value} in term {seat.replica.core.term}"
+    state = machine.state
+    bounds = f"high watermark {state.high_watermark}"
+    if state.log_start_offset:
+        bounds = f"log start {state.log_start_offset}, {bounds}"
+    return f"{role}, {bounds}: {', '.join(held) or 'empty'}"
+
+
+def tables(world: World, partition: int = 0) -> Iterator[str]:
+    """Each living node's producer table: windows as `first-last@offset`, `+` before what flies."""
+    for node, seat in sorted(world.seats(partition).items()):
+        machine = seat.replica.machine
+        assert isinstance(machine, Partition), "a partition of the topic"
+        told = machine.table.describe()["producers"]
+        shown = "; ".join(_producer(pid, known) for pid, known in told.items())
+        yield f"{node}: {shown or 'nobody'}"
+
+
+def _producer(pid: int, known: dict[str, Any]) -> str:
+    epoch = "new" if known["epoch"] is None else f"epoch {known['epoch']}"
+    window = [f"{first}-{last}@{at}" for first, last, at, _ in known["finished"]]
+    for each in known["in_flight"]:
+        doubt = "?" if each["uncertain"] else ""
+        window.append(f"+{each['first']}-{each['last']}/{each['epoch']}{doubt}")
+    return " ".join([str(pid), epoch, *window])
+
+
+def verdict(rows: Sequence[Event], judged: Verdict, names: Names) -> Iterator[str]:
+    """The canonical log, what was lost, and every invariant that does not hold."""
+    for partition, log in sorted(Index(rows).canon.items()):
+        where = f" of partition {partition}" if partition else ""
+        held = ", ".join(f"{row.off} {names.names[row.value]}/{row.term}" for row in log)
+        yield f"the log{where} in the end: {held}"
+    for loss in judged.losses:
+        if loss.lost:
+            yield f"of {loss.acknowledged} acknowledged with acks={loss.acks} lost: {loss.lost}"
+    for copy in judged.duplicates:
+        yield f"{names.names[copy.value]} is there twice: {copy.cause.value}"
+    yield from (found(each) for each in judged.anomalies)
+    if not judged.anomalies:
+        yield "nothing to say against it"
+
+
+def found(anomaly: Anomaly) -> str:
+    """An anomaly in one line, without the numbers that only machines compare."""
+    text = _HASH.sub(r"\1 ...", anomaly.text.splitlines()[0])
+    name = NAMES.get(anomaly.invariant, "an invariant of the broker itself")
+    return f"{anomaly.invariant}, {name}: {text}"

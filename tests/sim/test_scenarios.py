@@ -1,0 +1,63 @@
+"""The named scenarios play as they are written, and their page is what they say.
+
+`OTTLA_REWRITE=1 pytest tests/sim/test_scenarios.py` writes both anew; review the difference as
+prose.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ottla.sim.mutants.catalogue import BY_ID
+from ottla.sim.run import undisturbed
+from ottla.sim.scenarios.page import files, opening_of, scenarios_markdown
+from ottla.sim.scenarios.script import Script
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "scenarios.md"
+REWRITE = bool(os.environ.get("OTTLA_REWRITE"))
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: path.stem)
+def test_plays_as_written(path: Path):
+    written = path.read_text(encoding="utf-8")
+    script = Script()
+    with undisturbed():
+        played = script.play(written)
+    if REWRITE:
+        path.write_text(played, encoding="utf-8")
+        written = played
+    assert played == written
+    assert script.acts_judged == script.acts > 0
+    assert script.unexpected == []
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: path.stem)
+def test_opens_with_its_source_and_what_is_legal(path: Path):
+    told = opening_of(path.read_text(encoding="utf-8"))
+    assert path.name.startswith(f"s{told.id[-2:]}_")
+    assert all(each in BY_ID for each in told.mutants)
+
+
+def test_the_page_is_what_the_scenarios_say():
+    written = scenarios_markdown()
+    if REWRITE:
+        PAGE.write_text(written, encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == written
+
+
+def test_a_scenario_with_another_outcome_fails():
+    text = "> nodes 1\n> producers P=7\n> send P A to 1 seq 0\n> until answered\n> judge\n"
+    script = Script()
+    with undisturbed():
+        played = script.play(text + "> mutant M01 -> sim-I02\n")
+        assert "P hears from 1: A at 0" in played
+        assert script.unexpected == ["M01 is not caught by sim-I02"]
+        assert Script().play(played) == played
+
+
+def test_a_word_that_is_no_command_is_told():
+    with pytest.raises(ValueError, match="no such command: nonsense"):
+        Script().play("> nonsense 1\n")
