@@ -1,6 +1,8 @@
 """What a script may do to nodes, disks and links, and at points in the middle of a turn.
 
-One method per command; `script.py` has the language and everything else.
+One method per command; `script.py` has the language and everything else. A command behind `at`
+runs inside the node's turn: what ends the node there ends the turn, and nothing behind it happens.
+Messages are told from each other by their class, and only those of the topic count.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """What of a history a transcript says, and how: one line per row that is worth one.
 
 Only rows of the topic's partitions are told. A script may `watch` more kinds than the plain ones.
+Times and hashes are left out: they would change with every microsecond that something costs more,
+and say nothing to a reader.
 """
 
 from __future__ import annotations
