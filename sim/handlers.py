@@ -22,8 +22,10 @@ from ottla.broker.host import HostedReplica
 from ottla.broker.pipeline import Slot
 from ottla.log.errors import CompactedError
 from ottla.log.record_batch import BatchDefect, read_batch
+from ottla.log.records import records_of
 from ottla.log.types import NO_OFFSET, RecordBatch
 from ottla.raft.types import EntryKind
+from ottla.sim.clients.batch import value_of
 from ottla.sim.requests import (
     ApiVersions,
     ApiVersionsAnswer,
@@ -108,6 +110,7 @@ class _Producing:
             node=served.life.node_id,
             inc=served.life.inc,
             client=served.connection.client,
+            op=_first_op(batch) if ticket.acks == 0 else None,
             partition=partition,
             off=ticket.base_offset,
             pid=batch.producer_id,
@@ -129,6 +132,11 @@ class _Producing:
             return
         parts = tuple(self.parts[partition] for partition, _ in request.batches)
         self.served.answer(self.slot, Produced(request.number, parts))
+
+
+def _first_op(batch: RecordBatch) -> int:
+    """What a client calls the batch: with acks=0 its answer is all that says where it went."""
+    return value_of(next(records_of(batch)).value or b"")
 
 
 def _produce(request: Produce, served: ServedConnection, slot: Slot) -> None:

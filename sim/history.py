@@ -30,7 +30,7 @@ the last one meant (inclusive), `off` counts records from 0, `seq` is a producer
 | state | node | `state_hash` of the producer table after applying up to `log_index` (1) |
 | expire | node | producer `pid` is forgotten by the decision at `log_index`, applied here |
 | snapshot | node | ends in `log_index`: `code` (2), `off` the log start, `state_hash aux` |
-| answer | node | a produce ticket is answered: `client op pid epoch seq seq_last off acks code` |
+| answer | node | a produce ticket is done: `client pid epoch seq seq_last off acks code`, op (6) |
 | start | node | a new life (`inc`) begins on its disk with `term`; `log_index` its log's end (3) |
 | crash | node | a life ends (3): `code` where; `aux` appends lost; `log_index off` what is left |
 | pause, resume | node | the process is stopped, goes on |
@@ -43,7 +43,8 @@ reference model, which replays the committed log. (2) `code` is *installed*: it 
 *taken*: the log now begins behind it. `state_hash` is that of the table in it, which stands at log
 index `aux`. (3) One row per replica on the node. (4) *heal*: one row per `node` that will be up and
 connected from here on; *excused*: `partition` need not come back, the run says why. (5) How many
-requests its producer table still holds of an earlier leadership: none.
+requests its producer table still holds of an earlier leadership: none. (6) With acks=0 only: `op`
+of the batch's first record.
 
 `chain` and `state_hash` fit a signed 64-bit column. `chain` is over the log up to and including
 that entry, so equal chains mean equal prefixes. A consumer that starts anew is another `client`.

@@ -1,13 +1,14 @@
 """The loss table (mission-A1): what was acknowledged and is gone, by acks, and what took it.
 
-A record lost with acks=1 stood above the high watermark of a leader that lost its place: the row in
-which that leader's log was cut below it is the explanation. With acks=0 nobody told the client an
-offset; the node's own answer, which it never sent, has it. A batch without any answer never reached
-a log.
+A record lost with acks=1 stood above the high watermark of a leader that lost its place: the first
+row since it was written in which that leader's log was cut below it is the explanation. With acks=0
+nobody told the client an offset; the node's own answer, which it never sent, has it. A batch
+without any answer never reached a log.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from ottla.sim.invariants.index import Index
 
 UNEXPLAINED = "unexplained"
 NEVER_ARRIVED = "never reached a log"
+UNDECIDED = "in a log, not committed when the run ended"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def losses(index: Index) -> tuple[Losses, ...]:
         acknowledged[row.acks] += 1
         missing = (row.partition, given.value) not in index.places
         if missing and not index.deleted(row.partition, row.off):
-            reasons.setdefault(row.acks, Counter())[history.reason(row)] += 1
+            reasons.setdefault(row.acks, Counter())[history.reason(row, given.value)] += 1
     return tuple(
         Losses(
             acks,
@@ -67,39 +69,66 @@ class _Cuts:
 
     def __init__(self, index: Index):
         self._cuts: dict[tuple[int, int], list[Row]] = {}
-        for row in sorted(
-            [*index.rows["truncate"], *index.rows["crash"]], key=lambda row: int(row.eid)
-        ):
-            if row.off is not None:
-                self._cuts.setdefault((row.partition, row.node), []).append(row)
-        self._answers: dict[tuple[int, int], Row] = {
-            (row.client, row.op): row for row in index.rows["answer"]
-        }
-        self._batches: dict[int, tuple[int, int]] = {}
-        """Client and first op of the batch that an op was sent in, and how many before it."""
-        self._ranks: dict[int, int] = {}
+        self._writes: dict[tuple[int, int], list[Row]] = {}
+        for into, kinds in ((self._cuts, ("truncate", "crash")), (self._writes, ("append",))):
+            rows = [row for kind in kinds for row in index.rows[kind] if row.off is not None]
+            for row in sorted(rows, key=_eid):
+                into.setdefault((row.partition, row.node), []).append(row)
+        self._held = {(row.partition, row.value): row for row in index.rows["final"]}
+        self._answers: dict[tuple[int, int], Row] = {}
+        self._told: dict[tuple[int, int, int], list[Row]] = {}
+        for row in index.rows["answer"]:
+            self._answers[row.client, row.op] = row
+            self._told.setdefault((row.client, row.partition, row.node), []).append(row)
+        self._batches: dict[int, tuple[tuple[int, int], int]] = {}
+        """The batch that an op was sent in (client and first op), and how many are before it."""
         firsts = {(row.client, row.op): row for row in index.rows["send"]}
-        open_batch: dict[tuple[int, int], tuple[int, int]] = {}
+        filling: dict[tuple[int, int], tuple[int, int]] = {}
         for row in index.rows["inv"]:
             queue = (row.client, row.partition)
-            if (row.client, row.op) in firsts or queue not in open_batch:
-                open_batch[queue] = (row.op, 0)
-            first, rank = open_batch[queue]
-            self._batches[row.op], self._ranks[row.op] = (row.client, first), rank
-            open_batch[queue] = (first, rank + 1)
+            first, place = filling.get(queue, (row.op, 0))
+            if (row.client, row.op) in firsts:
+                first, place = row.op, 0
+            self._batches[row.op] = ((row.client, first), place)
+            filling[queue] = (first, place + 1)
 
-    def reason(self, ok: Row) -> str:
+    def reason(self, ok: Row, value: int) -> str:
         """What took a record that was acknowledged."""
-        node, off = ok.node, ok.off
-        answer = self._answers.get(self._batches[ok.op])
-        since = ok.eid if answer is None else answer.eid
-        if off is None or off < 0:
-            if answer is None:
-                return NEVER_ARRIVED
-            if answer.off is None or answer.off < 0:
-                return f"refused: {answer.code}"
-            node, off = answer.node, answer.off + self._ranks[ok.op]
-        for cut in self._cuts.get((ok.partition, node), ()):
+        if (ok.partition, value) in self._held:
+            return UNDECIDED
+        if ok.off is not None and ok.off >= 0:
+            return self._cut(ok.partition, ok.node, ok.off, self._answered(ok))
+        batch, place = self._batches[ok.op]
+        answer = self._answers.get(batch)
+        if answer is None:
+            return NEVER_ARRIVED
+        if answer.off is None or answer.off < 0:
+            return f"refused: {answer.code}"
+        return self._cut(ok.partition, answer.node, answer.off + place, answer.eid)
+
+    def _answered(self, ok: Row) -> int:
+        """When the node said so; the client heard it later, or its own row has to do."""
+        answers = self._told.get((ok.client, ok.partition, ok.node), [])
+        for place in reversed(range(bisect_left(answers, ok.eid, key=_eid))):
+            if answers[place].off is not None and 0 <= answers[place].off <= ok.off:
+                return _eid(answers[place])
+        return _eid(ok)
+
+    def _cut(self, partition: int, node: int, off: int, told: int) -> str:
+        """The first cut below `off` since it was written, which was before row `told`."""
+        since = self._written(partition, node, off, told)
+        for cut in self._cuts.get((partition, node), ()):
             if cut.off <= off and cut.eid > since:
                 return f"{cut.kind} on node {cut.node} (row {cut.eid})"
         return UNEXPLAINED
+
+    def _written(self, partition: int, node: int, off: int, told: int) -> int:
+        writes = self._writes.get((partition, node), [])
+        place = bisect_left(writes, told, key=_eid)
+        while place and writes[place - 1].off > off:
+            place -= 1
+        return _eid(writes[place - 1]) if place else told
+
+
+def _eid(row: Row) -> int:
+    return int(row.eid)

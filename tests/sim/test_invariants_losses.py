@@ -5,7 +5,7 @@ unexplained. The counts are compared with those of the SQL in `test_invariants.p
 """
 
 from ottla.sim.invariants.judge import judge
-from ottla.sim.invariants.losses import NEVER_ARRIVED, UNEXPLAINED, Losses
+from ottla.sim.invariants.losses import NEVER_ARRIVED, UNDECIDED, UNEXPLAINED, Losses
 from sim_histories import read
 
 
@@ -38,16 +38,31 @@ def test_a_crash_takes_what_was_not_synced():
     assert found == (Losses(1, 2, 1, (("crash on node 3 (row 4)", 1),)),)
 
 
-def test_a_cut_before_the_answer_reached_the_client_explains_as_well():
+def test_what_counts_is_the_first_cut_since_it_was_written():
+    """Not a cut of what stood there before, and not one of what came after it."""
     found = table("""
         inv op=0 acks=1
-        send op=0 pid=- epoch=- seq=- seq_last=-
+        append node=1 log_index=2 off=0
         truncate node=1 log_index=2 off=0 aux=1
-        answer op=0 off=0 acks=1 code=NONE
-        truncate node=1 log_index=4 off=0 aux=1
+        append node=1 log_index=2 off=0 chain=other
+        answer off=0 acks=1 code=NONE
+        truncate node=1 log_index=2 off=0 aux=1
+        append node=1 log_index=2 off=0 chain=third
         ok op=0 acks=1
+        truncate node=1 log_index=2 off=0 aux=1
     """)
-    assert found[0].explained == (("truncate on node 1 (row 4)", 1),)
+    assert found[0].explained == (("truncate on node 1 (row 5)", 1),)
+
+
+def test_what_stands_in_a_log_that_is_not_committed_is_undecided():
+    found = table("""
+        inv op=0..1 acks=1
+        commit hw=1
+        ok op=0..1 acks=1
+        final off=0
+        final off=1 aux=0
+    """)
+    assert found == (Losses(1, 2, 1, ((UNDECIDED, 1),)),)
 
 
 def test_with_acks_0_the_answer_that_was_never_sent_has_the_place():
