@@ -17,8 +17,10 @@ class Leadership:
         self._report = findings.report
         self._highest: dict[int, dict[int, int]] = {}
         """Highest commit by term, by partition."""
-        self._newest: dict[int, tuple[int, int]] = {}
-        """Newest term that committed and the highest commit of all, by partition."""
+        self._newest: dict[int, int] = {}
+        """Newest term that committed, by partition."""
+        self._most: dict[int, int] = {}
+        """Highest commit of all, by partition."""
 
     def listen(self, rows: Rows) -> None:
         """See commits and elections."""
@@ -28,13 +30,17 @@ class Leadership:
     def _commit(self, row: Row) -> None:
         if row.aux != 1:
             return
-        term, index = row.term, row.log_index
-        terms = self._highest.setdefault(row.partition, {})
-        newest, highest = self._newest.get(row.partition, (0, 0))
-        if term < newest:
+        partition, term, index = row.partition, row.term, row.log_index
+        terms = self._highest.get(partition)
+        if terms is None:
+            terms = self._highest[partition] = {}
+        before = self._most.get(partition, 0)
+        if index > before:
+            self._most[partition] = index
+        if term < self._newest.get(partition, 0):
             before = max((most for old, most in terms.items() if old <= term), default=0)
         else:
-            before = highest
+            self._newest[partition] = term
         if index < before:
             self._report(
                 "sim-I23",
@@ -44,7 +50,6 @@ class Leadership:
             )
         if index > terms.get(term, 0):
             terms[term] = index
-        self._newest[row.partition] = (max(term, newest), max(index, highest))
 
     def _leader(self, row: Row) -> None:
         if row.aux:
