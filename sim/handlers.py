@@ -78,6 +78,7 @@ class _Producing:
                 self._refuse(partition, DEFECT_CODES[batch])
             else:
                 ticket = ProduceTicket(batch, request.acks, self._done, deadline, partition)
+                ticket.wall_ms = served.host.wall_ms()
                 tickets.append((replica, ticket))
         for replica, ticket in tickets:
             served.host.submit(replica, ticket)
