@@ -8,7 +8,9 @@ steps, so that announcing 100 MB costs nobody 100 MB.
 
 Frames are cut, decoded, and begun in one go; no task and no future is made. What a limit of the
 pipeline, or a client that does not read its answers, forbids to begin stays in the connection's
-own buffer, and the socket is not read until there is room (mission-S1): nothing fails.
+own buffer, and the socket is not read until there is room (mission-S1): nothing fails. So does
+what follows `TURN_REQUESTS` requests that were decoded the general way, until the loop has been
+around: a flood of small requests is worth seconds, and elections wait on the same loop.
 
 **Out.** Answers gather in the pipeline and leave once per data event, or once per burst of
 callbacks: the server collects the connections that have something to send and flushes them
@@ -52,6 +54,8 @@ JOIN_BELOW_BYTES = 1 << 16
 LAST_WORDS_SECONDS = 1.0
 """How long a client may take to read its last answers from a node that stops by itself."""
 
+TURN_REQUESTS = 32
+"""Requests decoded the general way after which the connection lets the others have their turn."""
 SEND_AFTER = 256
 """Answers that may gather before some are sent."""
 
@@ -112,6 +116,8 @@ class Connection(asyncio.BufferedProtocol):
         self._blocked = False
         """There are whole frames in `_own` that may not begin yet."""
         self._unwritable = False
+        self._turn_left = TURN_REQUESTS
+        """0: the turn is over, and `_next_turn` is planned."""
         self._flush_planned = False
 
     # -- asyncio's side ---------------------------------------------------------------------
@@ -173,7 +179,8 @@ class Connection(asyncio.BufferedProtocol):
             after = start + 4 + size
             if after > end or size < _SMALLEST_FRAME or size > self._max_frame:
                 break
-            if not pipeline.may_begin or self._unwritable or self.server.paused:
+            room = pipeline.may_begin and self._turn_left and not self._unwritable
+            if not room or self.server.paused:
                 self._blocked = not pipeline.doomed
                 return start if self._blocked else end
             route = _routes.get(key * 65536 + version)
@@ -205,6 +212,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def _begin(self, view: memoryview, start: int, end: int) -> None:
         """Decode one request the general way, and hand it to its handler."""
+        self._turn_left -= 1
+        if not self._turn_left:
+            self.server.loop.call_soon(self._next_turn)
         frame = view[start:end]
         try:
             header = read_header(frame)
@@ -301,11 +311,18 @@ class Connection(asyncio.BufferedProtocol):
         self._flush_planned = True
         while not self.server.paused:
             self._send()
-            if not self._blocked or self._unwritable or not self.pipeline.may_begin:
+            room = self.pipeline.may_begin and self._turn_left and not self._unwritable
+            if not self._blocked or not room:
                 break
             self._begin_kept()
         self._flush_planned = False
         self._steer_reading()
+
+    def _next_turn(self) -> None:
+        """The other connections have had theirs: go on with what is kept."""
+        self._turn_left = TURN_REQUESTS
+        if self.transport is not None and not self.transport.is_closing():
+            self.flush()
 
     def _send(self) -> None:
         """Hand what is ready to the transport, as few and as large pieces as may be."""

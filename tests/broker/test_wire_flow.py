@@ -118,6 +118,31 @@ def test_a_client_that_never_reads_does_not_fill_the_memory():
     run(test)
 
 
+def test_a_flood_of_small_requests_leaves_the_others_their_turn():
+    """Many fit into one receive, and each that is decoded the general way costs its while."""
+
+    async def test(wire):
+        begun = 0
+        brokers = wire.host.brokers
+
+        def counted():
+            nonlocal begun
+            begun += 1
+            return brokers()
+
+        wire.host.brokers = counted
+        flood, other = await wire.raw(), await wire.raw()
+        flood.write(frame("metadata", 0, topics=[{"name": "t"}]) * 2000)
+        other.write(api_versions())
+        await other.frame()
+        assert begun < 1000, "the flood was answered first"
+        for _ in range(2000):
+            await flood.frame()
+        assert begun >= 2000
+
+    run(test)
+
+
 def fetch_frame():
     wanted = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 21}
     return frame(
