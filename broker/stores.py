@@ -39,11 +39,13 @@ class Disks:
 
         Every disk knows it durably before any node makes a group, so one that does not know it
         beside one that holds groups is no fresh one. Raises `ConfigError`, with every disk closed
-        and none written, when disks are lost, of a cluster of another size, or of different
-        clusters: logs with the same terms and other entries.
+        and none written, when disks are lost, of a cluster of another size (before any is made),
+        or of different clusters: logs with the same terms and other entries.
         """
-        stores = [self.open(node) for node in self._nodes]
-        size = str(len(stores))
+        for node in self._nodes:
+            if self._folder is None or self._path(node).exists():
+                self.open(node)
+        size = str(len(self._nodes))
         refusal = (
             self._of_another_size(size) or self._of_different_clusters() or self._of_a_lost_disk()
         )
@@ -51,6 +53,7 @@ class Disks:
             for node in self._nodes:
                 self.close(node)
             raise ConfigError(refusal)
+        stores = [self.open(node) for node in self._nodes]
         known = next(iter(self._remembered(CLUSTER_ID_KEY).values()), None)
         chosen = known or invent()
         for store in stores:
@@ -61,8 +64,8 @@ class Disks:
         return chosen
 
     def _remembered(self, key: str) -> dict[NodeId, str]:
-        """What each disk that knows it has under this key."""
-        found = {node: self.open(node).get_meta(key) for node in self._nodes}
+        """What each open disk that knows it has under this key."""
+        found = {node: store.get_meta(key) for node, store in self._open.items()}
         return {node: value.decode() for node, value in found.items() if value is not None}
 
     def _of_another_size(self, asked: str) -> str:
@@ -110,7 +113,11 @@ class Disks:
         from ottla.log.lmdb_store import LmdbStore  # Costs memory: only where it is used.
 
         durable = self._config.flush is not FlushPolicy.OFF
-        return LmdbStore.open(self._folder / f"node-{node}", node=node, sync=durable)
+        return LmdbStore.open(self._path(node), node=node, sync=durable)
+
+    def _path(self, node: NodeId) -> Path:
+        assert self._folder is not None, "only asked of disks in a folder"
+        return self._folder / f"node-{node}"
 
     def writer(self, node: NodeId) -> Executor | None:
         """The thread in which the node's syncs run; None where they need none."""
