@@ -69,6 +69,15 @@ def is_full(code: int) -> bool:
     return code in _FULL
 
 
+def has_no_room(folder: Path) -> bool:
+    """Whether next to nothing is left of the disk, as far as it tells."""
+    try:
+        disk = os.statvfs(folder)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < _FIRST_STEP
+
+
 def disk_full(folder: Path, detail: object) -> DiskFullError:
     """The error for a folder without room."""
     return DiskFullError(f"{folder}: no room on the disk ({detail})")

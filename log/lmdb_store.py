@@ -32,7 +32,7 @@ from ottla.log import disk_groups, keys
 from ottla.log.disk_groups import DiskGroup, Transaction
 from ottla.log.disk_store import DiskStore
 from ottla.log.errors import FormatError, StoreError
-from ottla.log.folder import ZerosAhead, disk_full, is_full, lock_folder
+from ottla.log.folder import ZerosAhead, disk_full, has_no_room, is_full, lock_folder
 from ottla.log.group_tail import GroupChange
 from ottla.log.recovery import LogExtent, recover
 from ottla.log.store import StoredGroup
@@ -227,7 +227,10 @@ class LmdbEnvironment:
     def _error(self, error: lmdb.Error) -> StoreError:
         if is_full(getattr(error, "code", 0)):
             return disk_full(self._folder, error)
-        return StoreError(f"{self._folder}: {error}")
+        # LMDB says input/output error of a short write too, and not whether it was the last one of
+        # the commit: the words become clear, the outcome stays indefinite.
+        hint = "; there is no room on the disk" if has_no_room(self._folder) else ""
+        return StoreError(f"{self._folder}: {error}{hint}")
 
 
 def _sync_folder(folder: Path) -> None:

@@ -7,13 +7,14 @@ test_lmdb_damage.py; what every store promises, in test_store_contract.py.
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import lmdb
 import pytest
 
 import log_kit as kit
 from ottla.log import keys
-from ottla.log.errors import DiskFullError, FormatError
+from ottla.log.errors import DiskFullError, FormatError, StoreError
 from ottla.log.store import Write
 from ottla.raft.types import HardState
 
@@ -216,6 +217,23 @@ def test_a_full_disk_is_a_clear_error_and_loses_nothing_acknowledged(tmp_path):
     acknowledged, found = (line.split() for line in ended.stdout.splitlines())
     assert "no room on the disk" in " ".join(acknowledged)
     assert int(found[1]) >= int(acknowledged[1]) > 10
+
+
+@pytest.mark.parametrize(("blocks", "told"), [(0, "; there is no room on the disk"), (1 << 20, "")])
+def test_an_input_output_error_on_a_full_disk_says_that_it_is_full(
+    folder, monkeypatch, blocks, told
+):
+    """LMDB calls a short write so; whether it was the last one of the commit nobody knows."""
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_bavail=blocks, f_frsize=4096))
+
+    def short_write(*_, **__):
+        raise lmdb.DiskError("mdb_txn_commit: Input/output error")
+
+    monkeypatch.setattr(lmdb, "open", short_write)
+    with pytest.raises(StoreError) as raised:
+        kit.open_lmdb(folder)
+    assert str(raised.value) == f"{folder}: mdb_txn_commit: Input/output error{told}"
+    assert not raised.value.definite
 
 
 # ---- compaction
