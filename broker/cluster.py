@@ -15,6 +15,7 @@ gone), `pause` is SIGSTOP, `isolate` cuts a node from its peers while clients st
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
@@ -71,6 +72,8 @@ class Cluster:
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._process = 0
+        """Where the thread runs."""
 
     # --- life ---------------------------------------------------------------------------------
 
@@ -79,6 +82,7 @@ class Cluster:
         if self._loop is not None:
             raise NodeStateError("the cluster runs already; stop it before it starts again")
         ready = threading.Event()
+        self._process = os.getpid()
         self._thread = threading.Thread(target=self._run, args=(ready,), name="ottla", daemon=True)
         self._thread.start()
         ready.wait()
@@ -90,8 +94,8 @@ class Cluster:
         return self
 
     def stop(self) -> None:
-        """Stop every node and the thread. Stopping twice is harmless."""
-        if self._loop is not None:
+        """Stop every node and the thread. Harmless when done twice, or by a forked child."""
+        if self._loop is not None and self._process == os.getpid():
             self._call(self._cluster.stop())
             self._end_loop()
 
@@ -113,6 +117,9 @@ class Cluster:
         if self._loop is None:
             work.close()
             raise ClusterTimeoutError("the cluster is not running: use `with Cluster() as cluster`")
+        if self._process != os.getpid():  # A fork copies no threads: nobody would ever answer.
+            work.close()
+            raise NodeStateError("the cluster runs in another process, from which this one forked")
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def _ask(self, question: Callable[[], Result]) -> Result:

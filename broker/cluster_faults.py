@@ -56,7 +56,7 @@ class ClusterFaults:
 
     def _check(self, node: int) -> None:
         if node not in self._ids:
-            raise NodeStateError(f"there is no node {node}; nodes are 1 to {len(self._ids)}")
+            raise NodeStateError(f"there is no node {node!r}; nodes are 1 to {len(self._ids)}")
 
     def _alive(self, node: int) -> Node:
         """One node's present life, unless it has stopped by itself."""
@@ -96,6 +96,8 @@ class ClusterFaults:
 
     def heal(self, node: int | None = None) -> None:
         """End the isolation of `node`, or of all."""
+        if node is not None:
+            self._check(node)
         asked = self._ids if node is None else (node,)
         healed = [each for each in asked if self.network.isolated(each)]
         self.network.heal(node)

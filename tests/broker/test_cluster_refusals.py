@@ -5,6 +5,7 @@ that died half-way leaves behind is no reason to refuse.
 """
 
 import asyncio
+import multiprocessing
 import shutil
 import socket
 from contextlib import closing
@@ -107,3 +108,30 @@ def test_leadership_is_not_handed_to_a_dead_node():
         cluster.kill(dead)
         with pytest.raises(NodeStateError, match=f"node {dead} is dead"):
             cluster.transfer_leadership("t", 0, dead)
+
+
+@pytest.mark.parametrize("fault", ["kill", "restart", "pause", "resume", "isolate", "heal"])
+@pytest.mark.parametrize("node", [0, 4, "1"])
+def test_no_fault_is_done_to_a_node_that_is_not_there(fault, node):
+    with (
+        Cluster(nodes=3) as cluster,
+        pytest.raises(NodeStateError, match=f"there is no node {node!r}; nodes are 1 to 3"),
+    ):
+        getattr(cluster, fault)(node)
+
+
+def test_a_forked_child_is_told_that_its_parent_has_the_cluster():
+    """It would wait for ever: a fork copies no threads."""
+    with Cluster(nodes=3) as cluster:
+
+        def in_the_child():
+            with pytest.raises(NodeStateError, match="another process"):
+                cluster.create_topic("child")
+            cluster.stop()
+
+        child = multiprocessing.get_context("fork").Process(target=in_the_child)
+        child.start()
+        child.join(20)
+        child.kill()
+        assert child.exitcode == 0
+        cluster.create_topic("parent")
