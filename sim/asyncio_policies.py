@@ -22,6 +22,7 @@ their turn until it calls `rested`.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
@@ -98,9 +99,14 @@ class _Shuffled:
 class _Pct:
     def __init__(self, stream: Stream, depth: int, horizon: int):
         self._below = stream.below
-        self._changes: dict[int, None] = {}
-        while len(self._changes) < depth - 1:
-            self._changes[stream.below(horizon)] = None
+        self._changes: list[int] = []
+        """Steps of the run before which whoever would go next is lowered, in order."""
+        for drawn in range(depth - 1):
+            # One of those that are left: to draw until it is a new one never ends on an empty tape.
+            at = stream.below(horizon - drawn)
+            for taken in self._changes:
+                at += at >= taken
+            insort(self._changes, at)
         self._taken = 0
         self._floor = 0
         """Priorities that were lowered are below this, and below all that were drawn."""
@@ -125,9 +131,9 @@ class _Pct:
             self._calls.append(step)
 
     def take(self) -> Step:
-        place = self._taken
-        self._taken = place + 1
-        if place in self._changes:
+        changes, self._taken = self._changes, self._taken + 1
+        if changes and changes[0] < self._taken:
+            del changes[0]
             self._lower(self._calls_first())
         calls_first = self._calls_first()
         step = self._calls.popleft() if calls_first else heappop(self._tasks)[2]

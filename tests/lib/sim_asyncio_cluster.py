@@ -25,6 +25,7 @@ from ottla.sim.asyncio_network import StreamNetwork
 from ottla.sim.asyncio_outside import PATCHES, Patch
 from ottla.sim.asyncio_policies import Policy, shuffled
 from ottla.sim.asyncio_run import Outcome, run
+from ottla.sim.choices import Choices
 
 TOPIC = "orders"
 PARTITIONS = 2
@@ -193,7 +194,7 @@ def program(
 
 
 def simulate(
-    seed: int,
+    seed: Choices | int,
     fault: Fault = kill_the_leader,
     *,
     records: int = 1000,

@@ -8,6 +8,7 @@ from ottla.sim.asyncio_engine import RunFailedError
 from ottla.sim.asyncio_outside import PATCHES
 from ottla.sim.asyncio_policies import fifo, pct, shuffled, starving
 from ottla.sim.asyncio_steps import first_difference
+from ottla.sim.choices import Drawn, Replayed, Tape
 from sim_asyncio_cluster import (
     cut_the_leader_off,
     exactly_once_in_order,
@@ -55,6 +56,14 @@ def test_the_same_seed_gives_the_same_digest_in_any_process_and_another_seed_ano
     here = simulate(4)
     assert here.digest == found[0]["digest"]
     assert simulate(5).digest != here.digest
+
+
+def test_a_run_is_done_again_from_its_tape_and_runs_from_an_empty_one():
+    drawn = Drawn(8)
+    first = simulate(drawn, records=200)
+    assert simulate(Replayed(drawn.tape), records=200).digest == first.digest
+    assert len(drawn.tape) > 100
+    exactly_once_in_order(simulate(Replayed(Tape()), records=200).result)
 
 
 def test_two_seeds_part_at_a_step_that_can_be_named():

@@ -65,6 +65,26 @@ def test_an_empty_tape_shuffles_nothing(lanes):
     assert [queue.take().serial for _ in lanes] == list(range(len(lanes)))
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_run_is_done_again_from_its_tape(policy):
+    async def main(_):
+        async def worker(number):
+            for _ in range(10):
+                await asyncio.sleep(0)
+                order.append(number)
+
+        order: list[int] = []
+        await asyncio.gather(*map(worker, range(20)))
+        return order
+
+    drawn = Drawn(11)
+    first = run(main, seed=drawn, policy=POLICIES[policy])
+    again = run(main, seed=Replayed(drawn.tape), policy=POLICIES[policy])
+    plain = run(main, seed=Replayed(Tape()), policy=POLICIES[policy])
+    assert (again.digest, again.result) == (first.digest, first.result)
+    assert sorted(plain.result) == sorted(first.result)
+
+
 def test_shuffled_gives_every_ready_task_and_the_callbacks_the_same_chance():
     first = dict.fromkeys(range(5), 0)
     queue = _queue(shuffled)
