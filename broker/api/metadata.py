@@ -13,7 +13,7 @@ has its leaders, at most `CREATION_WAIT`, so that a client succeeds at its first
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ottla.broker.api.call import Call
@@ -36,17 +36,17 @@ def handle(request: Any, call: Call) -> None:
     host = call.host
     wanted = request.topics
     if wanted is None or (call.version == 0 and not wanted):
-        _answer(call, [_known(host, topic) for topic in host.topics().values()])
+        _answer(call, lambda alive: [_known(host, each, alive) for each in host.topics().values()])
         return
     if call.version < BY_ID_FROM and any(map(_uses_id, wanted)):
         bad = ErrorCode.INVALID_REQUEST
-        _answer(call, [_unknown(topic.name or "", ZERO_ID, bad) for topic in wanted])
+        _answer(call, lambda _: [_unknown(topic.name or "", ZERO_ID, bad) for topic in wanted])
         return
     missing = _creatable(request, call)
     if missing:
         _Creation(request, call, missing).begin()
     else:
-        _answer(call, _named(request, host, {}))
+        _answer(call, lambda alive: _named(request, host, {}, alive))
 
 
 def _creatable(request: Any, call: Call) -> list[str]:
@@ -102,7 +102,8 @@ class _Creation:
         names = [name for name in self.names if name not in self.failed]
         if now >= self.deadline or all(_is_led(host, name) for name in names):
             absent = dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)
-            _answer(self.call, _named(self.request, host, absent | self.failed))
+            absent |= self.failed
+            _answer(self.call, lambda alive: _named(self.request, host, absent, alive))
         elif not self.call.finished:
             host.call_at(now + LOOK_EVERY, self.look)
 
@@ -115,13 +116,15 @@ def _creation_error(error: ErrorCode) -> ErrorCode:
 
 def _is_led(host: Host, name: str) -> bool:
     topic = host.topics().get(name)
-    alive = _alive(host)
+    alive = [broker.node for broker in host.brokers()]
     return topic is not None and all(
         host.leader(partition.group).leader in alive for partition in topic.partitions
     )
 
 
-def _named(request: Any, host: Host, absent: dict[str, ErrorCode]) -> list[Fields]:
+def _named(
+    request: Any, host: Host, absent: dict[str, ErrorCode], alive: Sequence[NodeId]
+) -> list[Fields]:
     """The topics a request names; `absent` says what to answer for some that do not exist."""
     by_id: dict[bytes, TopicImage] | None = None
     answers = []
@@ -139,7 +142,7 @@ def _named(request: Any, host: Host, absent: dict[str, ErrorCode]) -> list[Field
             if name_refusal(name):
                 error = ErrorCode.INVALID_TOPIC_EXCEPTION
             unknown = _unknown(name, ZERO_ID, error)
-        answers.append(unknown if image is None else _known(host, image))
+        answers.append(unknown if image is None else _known(host, image, alive))
     return answers
 
 
@@ -153,8 +156,7 @@ def _unknown(name: str | None, topic_id: bytes, error: ErrorCode) -> Fields:
     }
 
 
-def _known(host: Host, topic: TopicImage) -> Fields:
-    alive = _alive(host)
+def _known(host: Host, topic: TopicImage, alive: Sequence[NodeId]) -> Fields:
     return {
         "error_code": ErrorCode.NONE,
         "name": topic.name,
@@ -178,20 +180,21 @@ def _partition(host: Host, partition: PartitionImage, alive: Sequence[NodeId]) -
     }
 
 
-def _alive(host: Host) -> list[NodeId]:
-    return [broker.node for broker in host.brokers()]
+def _answer(call: Call, topics: Callable[[Sequence[NodeId]], Sequence[Fields]]) -> None:
+    """Answer with the topics as they are for those who are alive.
 
-
-def _answer(call: Call, topics: Sequence[Fields]) -> None:
+    Who is alive is asked once: a client that is told of a leader must find it among the brokers.
+    """
     host = call.host
-    controller = host.controller()
+    brokers, controller = host.brokers(), host.controller()
+    alive = [broker.node for broker in brokers]
     call.reply(
         throttle_time=0,
         brokers=[
             {"node_id": broker.node, "host": broker.host, "port": broker.port, "rack": None}
-            for broker in host.brokers()
+            for broker in brokers
         ],
         cluster_id=host.cluster_id,
-        controller_id=controller if controller in _alive(host) else host.node,
-        topics=topics,
+        controller_id=controller if controller in alive else host.node,
+        topics=topics(alive),
     )

@@ -3,13 +3,17 @@
 Told apart by how far it came: before every node listens, and after all of them take part.
 """
 
+import asyncio
 import os
 import socket
 import threading
+import time
 
 import pytest
 
 from ottla import Cluster, Topic
+from ottla.broker.async_cluster import AsyncCluster
+from ottla.broker.cluster_faults import DiskFault
 from ottla.broker.errors import RequestFailedError
 
 
@@ -60,3 +64,37 @@ def test_a_topic_that_cannot_be_made(tmp_path):
     with pytest.raises(RequestFailedError, match="INVALID_REPLICATION_FACTOR"):
         cluster.start()
     assert starts_now(tmp_path, [port for _, port in cluster.addresses.values()])
+
+
+async def soon(condition):
+    for _ in range(1_000_000):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("waited in vain")
+
+
+# On a busy machine, with short election timeouts, a cluster failed to start with NOT_CONTROLLER.
+def test_a_controller_that_loses_its_office_over_a_topic_of_the_start():
+    async def scenario():
+        cluster = AsyncCluster(3, topics=[Topic("t")])
+        starting = asyncio.create_task(cluster.start())
+        await soon(lambda: any(each.kind == "leader" for each in cluster.events))
+        (first,) = (each.node for each in cluster.events if each.kind == "leader")
+        runner = cluster.node(first).runner
+        controller = runner.seats[0]
+        core = controller.replica.core
+        await soon(lambda: core.commit >= (core.term_start or 0) > 0)
+        for node in (1, 2, 3):
+            cluster.break_disk(node, DiskFault.STALLED)
+        decided = core.last_index
+        await soon(lambda: core.last_index > decided)
+        controller.replica.step_down(time.monotonic_ns() // 1000)
+        runner.wake(controller)
+        for node in (1, 2, 3):
+            cluster.mend_disk(node)
+        await asyncio.wait_for(starting, 20)
+        assert await cluster.leader("t") in {1, 2, 3}
+        await cluster.stop()
+
+    asyncio.run(scenario())

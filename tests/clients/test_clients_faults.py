@@ -89,9 +89,7 @@ def test_writers_live_through_every_fault(client):
         assert cluster.counters.leaderships > 4, "the faults moved no leadership"
 
 
-# Not librdkafka 2.16: when every broker vanishes while it drains a partition, it can stay in state
-# INIT for good, knowing the new leaders and having nothing outstanding (2 runs in 20, by its log).
-@pytest.mark.parametrize("client", [each for each in WRITERS if each != "confluent"])
+@pytest.mark.parametrize("client", WRITERS)
 def test_all_nodes_die_and_come_back_on_their_disks(client, tmp_path):
     topics = [Topic("strict", PARTITIONS)]
     with Cluster(nodes=3, topics=topics, data_dir=tmp_path, config=FAST) as cluster:
