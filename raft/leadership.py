@@ -51,9 +51,11 @@ def advance(state: RaftState, leader: Leader, now: Micros) -> None:
         contacts = [progress.contact for progress in leader.progress.values()]
         heard = reached([*contacts, now])
         leader.check_at = heard + state.config.election_timeout
-        if now >= leader.check_at and Mutant.NO_PRE_VOTE not in state.config.mutants:
-            become_follower(state, Trigger.QUORUM_LOST, now)
-            return
+        if now >= leader.check_at:
+            if Mutant.NO_PRE_VOTE not in state.config.mutants:
+                become_follower(state, Trigger.QUORUM_LOST, now)
+                return
+            leader.check_at = now + state.config.election_timeout
     while leader.barriers and now >= leader.barriers[0].expires_at:
         state.outbox.finish_barrier(leader.barriers.popleft().ticket, None)
     if leader.transfer is not None and now >= leader.transfer.expires_at:

@@ -11,14 +11,21 @@ from collections.abc import Callable
 from typing import Any
 
 from ottla.raft.describe import describe_message
+from ottla.raft.messages import VoteReply
 from ottla.raft.types import EntryKind, Micros, NodeId
+from ottla.sim.ending import MS
 from ottla.sim.life import Life
 from ottla.sim.network import LinkName
 from ottla.sim.points import Trap
 from ottla.sim.world import World
 
-NEVER: Micros = 1 << 60
 _KINDS = {"records": EntryKind.BATCH, "term": EntryKind.EMPTY, "command": EntryKind.COMMAND}
+
+
+def span_of(text: str) -> Micros:
+    """`200us`, `500ms` or `2s`."""
+    number = int(text.rstrip("mus"))
+    return number * (1 if text.endswith("us") else MS if text.endswith("ms") else 1000 * MS)
 
 
 class Faults:
@@ -61,13 +68,9 @@ class Faults:
         for node in nodes:
             self.world.thaw(int(node))
 
-    def do_stall(self, node: str) -> None:
-        """No sync ends from now on; what is under way ends."""
-        self.world.disks[int(node)].stalled_until = NEVER
-
-    def do_flow(self, node: str) -> None:
-        """Syncs that begin from now on end."""
-        self.world.disks[int(node)].stalled_until = 0
+    def do_stall(self, node: str, span: str) -> None:
+        """No sync of its disk ends within that span."""
+        self.world.disks[int(node)].stalled_until = self.world.kernel.now + span_of(span)
 
     def do_disk_error(self, node: str) -> None:
         """The next sync fails."""
@@ -152,6 +155,8 @@ class Faults:
     def _fits(self, kind: str) -> Callable[[Any], bool] | None:
         if not kind:
             return None
+        if kind == "vote":
+            return lambda detail: isinstance(detail, VoteReply) and _is_vote(detail)
         wanted = _KINDS.get(kind)
         if wanted is not None:
             return lambda writes: any(
@@ -186,3 +191,7 @@ class Faults:
             life.node.runner.wake(seat)
 
         life.enter(campaign)
+
+
+def _is_vote(reply: VoteReply) -> bool:
+    return reply.granted and not reply.pre

@@ -83,6 +83,8 @@ class _Known:
     partition: int
     attempts: int = 0
     ended: bool = False
+    heard: str = ""
+    """What came of it last."""
     suspect: bool = False
     """Something of it that was sent may be stored."""
     open: int = 0
@@ -196,6 +198,11 @@ class Sender(Person):
         self.say(f"{self.name} hears from {node}: {records} {_told(part)}")
         self._came(batch, part.error, part)
 
+    def heard_of(self, name: str) -> str:
+        """The last that it heard of a record, as the name of an outcome; empty: nothing."""
+        known = self._known.get(name)
+        return "" if known is None else known.heard
+
     def end(self) -> list[str]:
         """It is over: returns the records whose fate it does not know."""
         unknown = []
@@ -240,6 +247,7 @@ class Sender(Person):
         for place, name in enumerate(batch.records):
             known = self._known[name]
             known.open -= 1
+            known.heard = outcome.name
             known.suspect |= may_be_stored(outcome)
             if outcome is ErrorCode.NONE and not known.ended:
                 off = -1 if part is None else part.base_offset + place

@@ -20,13 +20,15 @@ election, and a loss of power takes all that is not synced; nothing is random.
 | `cut LINK ...` · `isolate N ...` · `mend [LINK ...]` | links: `1>2`, or `1-2` for both ways |
 | `clog LINK ...` · `release LINK ...` | keep what is sent there; let it go on |
 | `drop KIND [LINK] [COUNT]` | the next messages of that kind are lost |
-| `stall N` · `flow N` · `disk-error N` | its syncs do not end; end; the next one fails |
-| `at POINT N [KIND]: COMMAND` | when the node gets there (`life.py` lists points; a message or |
-| | `records`, `term` says with what), in the middle of its turn |
+| `stall N SPAN` · `disk-error N` | no sync of its disk ends within that; the next one fails |
+| `at POINT N [KIND]: COMMAND` | when the node gets there (`life.py` lists points; a message, |
+| | or `records`, `term`, `vote`, says with what), in the middle of its turn |
 | `transfer N to M` · `campaign N` | leadership |
 | `show` · `tables` | logs; producer tables |
 | `watch KIND ...` | tell more rows of the history (`telling.py`) |
-| `judge` | heal everything, let it come to rest, and give the whole history to the judge |
+| `if A CODE: COMMAND` | only if that was the last answer about A; *refused*: any but success |
+| `heal [N ...]` | nothing goes wrong any more at these nodes (all), and between them |
+| `judge` | heal, let what is healed come to rest, and give the whole history to the judge |
 | `mutant ID -> INVARIANT ...` | play all since `nodes` again without one safety mechanism |
 """
 
@@ -35,13 +37,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ottla.broker.errors import ErrorCode
 from ottla.broker.partition import Partition
-from ottla.raft.types import Micros
+from ottla.raft.types import Micros, NodeId
 from ottla.sim.choices import Choices, Replayed, Tape
 from ottla.sim.ending import MS
 from ottla.sim.invariants.findings import Anomaly
-from ottla.sim.invariants.judge import judge
-from ottla.sim.scenarios.faults import Faults
+from ottla.sim.invariants.judge import attach, judge
+from ottla.sim.scenarios.faults import Faults, span_of
 from ottla.sim.scenarios.people import Names, Person, Reader, Sender, Sending
 from ottla.sim.scenarios.telling import KINDS, PLAIN, found, logs, tables, tell, verdict
 from ottla.sim.settings import MAX_NODES, RunConfig
@@ -112,6 +115,7 @@ class Script(Faults):
     def do_nodes(self, count: str, *settings: str) -> None:
         """Begin."""
         self.acts += 1
+        self.core: tuple[NodeId, ...] = ()
         told = dict(pair.split("=") for pair in settings)
         values: dict[str, Any] = {
             name: int(text) if text.lstrip("-").isdigit() else text for name, text in told.items()
@@ -122,6 +126,7 @@ class Script(Faults):
         self.names = Names()
         self.people: dict[str, Person] = {}
         self.world = World(config, choices_of(config))
+        self.online = attach(self.world.history)
         self.world.history.listen(KINDS, self._told)
         self.world.boot()
 
@@ -137,8 +142,7 @@ class Script(Faults):
 
     def do_run(self, span: str) -> None:
         """Let time pass."""
-        times = 1000 * MS if not span.endswith("ms") else MS
-        self.world.kernel.run(self.world.kernel.now + int(span.rstrip("ms")) * times)
+        self.world.kernel.run(self.world.kernel.now + span_of(span))
 
     def do_until(self, *words: str) -> None:
         """Let time pass until something holds."""
@@ -267,15 +271,27 @@ class Script(Faults):
         for line in tables(self.world):
             self.say(line)
 
+    def do_heal(self, *nodes: str) -> None:
+        """Mend these nodes and what is between them; clients reach everybody."""
+        world = self.world
+        self.core = tuple(map(int, nodes)) or world.nodes
+        for node in self.core:
+            world.history.add("phase", code="heal", node=node)
+        world.heal(self.core)
+
+    def do_if(self, record: str, code: str, *words: str) -> None:
+        """Run a command if that was heard of a record last."""
+        senders = [each for each in self.people.values() if isinstance(each, Sender)]
+        heard = {each.heard_of(record) for each in senders} - {""}
+        wanted = code.rstrip(":")
+        if wanted in heard or (wanted == "refused" and heard != {ErrorCode.NONE.name}):
+            self.run(list(words))
+
     def do_judge(self) -> None:
         """Let it come to rest, and judge."""
         world = self.world
-        for node in world.nodes:
-            world.history.add("phase", code="heal", node=node)
-        world.heal(world.nodes)
-        for person in self.people.values():
-            for node in world.nodes:
-                self.do_let(person.name, str(node))
+        if not self.core:
+            self.do_heal()
         if not self._await(self._at_rest):
             self.say("= did not come to rest")
         unknown = [
@@ -296,15 +312,20 @@ class Script(Faults):
         self.unexpected.extend(each.invariant for each in self.found)
 
     def _at_rest(self) -> bool:
-        world = self.world
-        if world.leader(0) is None or any(each.waiting for each in self.people.values()):
+        leader = self.world.leader(0)
+        if (
+            leader is None
+            or leader.node_id not in self.core
+            or any(each.waiting for each in self.people.values())
+        ):
             return False
         ends = []
-        for seat in world.seats(0).values():
+        for node, seat in self.world.seats(0).items():
             machine = seat.replica.machine
             assert isinstance(machine, Partition), "a partition of the topic"
-            ends += [machine.applied, machine.last_index]
-        return len(ends) == 2 * len(world.nodes) and len(set(ends)) == 1
+            if node in self.core:
+                ends += [machine.applied, machine.last_index]
+        return len(ends) == 2 * len(self.core) and len(set(ends)) == 1
 
     def do_mutant(self, mutant: str, _arrow: str, *wanted: str) -> None:
         """Play the act again without a safety mechanism."""
@@ -313,7 +334,8 @@ class Script(Faults):
             for line in self._act:
                 again.run(line.split())
         except BrokerBug as bug:
-            again.found = [Anomaly("sim-I00", 0, str(bug))]
+            online = again.online.first.values()
+            again.found = [*online, Anomaly("sim-I00", 0, str(bug))]
         for each in again.found:
             self.say(found(each))
         seen = {each.invariant for each in again.found}

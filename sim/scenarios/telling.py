@@ -26,7 +26,7 @@ from ottla.sim.world import World
 
 PLAIN = ("leader", "stepdown", "append", "truncate", "commit", "crash", "start", "snapshot")
 NAMES = {row.id: row.name for row in INVARIANTS}
-_HASH = re.compile(r"\b(chain|state) -?\d+")
+_HASH = re.compile(r"-?\d{12,}")
 
 
 def tell(row: Any, names: Names) -> str | None:
@@ -57,12 +57,11 @@ def _snapshot(row: Any, _: Names) -> str:
     return f"has a snapshot {row.code}, its log begins at {row.off}"
 
 
-def _vote(row: Any, _: Names) -> str:
-    return (
-        f"votes for {row.cand} in term {row.term}"
-        if row.aux
-        else (f"writes its vote for {row.cand} in term {row.term}")
-    )
+def _vote(row: Any, _: Names) -> str | None:
+    if row.cand == row.node:
+        return None
+    verb = "gives" if row.aux else "writes"
+    return f"{verb} its vote for {row.cand} in term {row.term}"
 
 
 def _durable(row: Any, _: Names) -> str:
@@ -147,6 +146,6 @@ def verdict(rows: Sequence[Event], judged: Verdict, names: Names) -> Iterator[st
 
 def found(anomaly: Anomaly) -> str:
     """An anomaly in one line, without the numbers that only machines compare."""
-    text = _HASH.sub(r"\1 ...", anomaly.text.splitlines()[0])
+    text = _HASH.sub("...", anomaly.text.splitlines()[0])
     name = NAMES.get(anomaly.invariant, "an invariant of the broker itself")
     return f"{anomaly.invariant}, {name}: {text}"
