@@ -156,11 +156,16 @@ class Faults:
         if not kind:
             return None
         if kind == "vote":
-            return lambda detail: isinstance(detail, VoteReply) and _is_vote(detail)
+            return lambda detail: (
+                isinstance(detail, VoteReply) and _is_vote(detail) and not self._foreign(detail)
+            )
         wanted = _KINDS.get(kind)
         if wanted is not None:
             return lambda writes: any(
-                entry.kind is wanted for write in writes for entry in write.entries
+                entry.kind is wanted
+                for write in writes
+                if not self._foreign(write)
+                for entry in write.entries
             )
         return lambda detail: (
             type(detail).__name__ == kind

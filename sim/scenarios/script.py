@@ -15,7 +15,7 @@ election, and a loss of power takes all that is not synced; nothing is random.
 | `reset P N` · `hang-up P N` | their connection breaks, or the client closes it |
 | `run SPAN` | let time pass (`500ms`, `2s`) |
 | `until leader N` · `until committed OFFSET` · `until answered [P ...]` | until that is so |
-| `until N holds A` · `until N down` · `until N follows M` | |
+| `until N holds A` · `until N follows M` · `until N up` · `until N down` | |
 | `crash N ...` · `power N ...` · `start N ...` · `freeze N ...` · `thaw N ...` | lives |
 | `cut LINK ...` · `isolate N ...` · `mend [LINK ...]` | links: `1>2`, or `1-2` for both ways |
 | `clog LINK ...` · `release LINK ...` | keep what is sent there; let it go on |
@@ -173,6 +173,8 @@ class Script(Faults):
         node = int(words[0])
         if words[1] == "down":
             return lambda: node not in world.lives
+        if words[1] == "up":
+            return lambda: node in world.seats(0)
         if words[1] == "follows":
             leader = int(words[2])
             return lambda: (
