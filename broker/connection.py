@@ -44,8 +44,9 @@ from ottla.broker.pipeline import Limits, Pipeline, Slot
 if TYPE_CHECKING:
     from ottla.broker.server import Server
 
-FIRST_BUFFER_BYTES = 1 << 20
-"""A frame up to this size gets its buffer at once, a larger one as its bytes come in."""
+FIRST_BUFFER_BYTES = 1 << 16
+"""A frame up to this size gets its buffer at once, a larger one as its bytes come in: a thousand
+clients that announce much and send little must not fill the memory."""
 WRITE_HIGH_WATER = 1 << 20
 """Unsent bytes above which no request of the connection is begun."""
 JOIN_BELOW_BYTES = 1 << 16

@@ -177,8 +177,9 @@ async def lose(scene: Scene) -> tuple[int, str]:
     cluster.isolate(old)
     await asyncio.sleep(LOSE_WINDOW)
     work.hold()
-    await _deposed(scene, old)
+    # Before it steps down by itself: what reaches it later is refused, which acks=0 never hears.
     await until(work.idle, "the writers to rest")
+    await _deposed(scene, old)
     cluster.heal(old)
     await healthy(scene)
     work.release()
