@@ -5,8 +5,8 @@ Two nets, both hung up by `patched` and taken down after the run.
 **By name.** `PATCHES` lists which name in which module stands for what: the module's own `time`,
 `random`, `uuid` or `set` becomes a virtual one, at no cost for whoever calls it. Times are the
 loop's, chance comes from the stream "programs" of the run's choices, sets keep the order in which
-they were filled, and what counts since the process began counts from 0. The C module of aiokafka's
-that stamps records reads the clock by itself; it is handed the time instead.
+they were filled, and what counts or remembers since the process began begins anew. The C module of
+aiokafka's that stamps records reads the clock by itself; it is handed the time instead.
 
 **By refusal.** The functions of `GUARDED` are replaced in their own modules: whoever still reaches
 them is not in the table, and is refused with the call site. Other threads of the process, and the
@@ -54,6 +54,7 @@ def _rows(by: str, name: str, *modules: str) -> tuple[Patch, ...]:
 PATCHES: tuple[Patch, ...] = (
     *_rows("the loop's time", "time", "logging", "ottla.broker.clockwork"),
     *_rows("drawn", "uuid", "ottla.broker.async_cluster"),
+    *_rows("empty", "_routes", "ottla.broker.connection"),
     *_rows(
         "the loop's time",
         "time",
@@ -213,6 +214,7 @@ def _stand_in(owner: Any, name: str, clock: VirtualTime, chance: VirtualRandom) 
         "set": OrderedSet,
         "frozenset": OrderedFrozenSet,
         "_PRODUCER_CLIENT_ID_SEQUENCE": 0,
+        "_routes": {},
     }
     return found[name]
 

@@ -93,7 +93,7 @@ def _to_the_end(
 @contextmanager
 def _collected_by_steps() -> Iterator[None]:
     enabled = gc.isenabled()
-    gc.collect()
+    # Garbage of before is frozen with the rest: no finaliser of it runs among the program's steps.
     gc.freeze()
     gc.disable()
     try:

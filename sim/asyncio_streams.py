@@ -161,6 +161,7 @@ class End(asyncio.Transport):
     def abort(self) -> None:
         """End at once; what has not left is dropped."""
         self._unsent.clear()
+        self._paused_writing = False  # nobody is told to go on
         self.close()
         self._push()
 

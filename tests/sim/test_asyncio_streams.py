@@ -152,6 +152,41 @@ async def aborted():
     return there.heard, here.heard
 
 
+async def aborted_while_writing_is_paused():
+    """What has not left is dropped, and nobody is told to write on."""
+    heard: list[str] = []
+
+    class Writes(Note):
+        def pause_writing(self):
+            heard.append("pause")
+
+        def resume_writing(self):
+            heard.append("resume")
+
+    loop = asyncio.get_running_loop()
+    made = loop.create_future()
+
+    def accept():
+        note = Note()
+        loop.call_soon(made.set_result, note)
+        return note
+
+    server = await loop.create_server(accept, HOST, 0)
+    port = server.sockets[0].getsockname()[1]
+    transport, client = await loop.create_connection(Writes, HOST, port)
+    there = await made
+    there.transport.pause_reading()
+    for _ in range(12):
+        transport.write(BIG)
+    transport.abort()
+    await client.lost
+    there.transport.resume_reading()
+    await there.lost
+    server.close()
+    got = sum(len(each) for each in there.heard if isinstance(each, bytes))
+    return heard, client.heard, got < 12 * len(BIG), there.heard[-1]
+
+
 async def closed_with_unread_bytes():
     """Who closes without having read everything resets the other."""
     server, there, here = await _pair()
@@ -312,6 +347,7 @@ PROGRAMS = (
     in_use,
     closed_by_one,
     aborted,
+    aborted_while_writing_is_paused,
     closed_with_unread_bytes,
     written_to_the_dead,
     nothing_is_heard_while_reading_is_paused,
