@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -61,12 +61,9 @@ def run(
     loop = DeterministicLoop(
         seed, policy=policy, keep_trace=keep_trace, until=until, collect_every=COLLECT_EVERY
     )
-    loop.network = StreamNetwork(loop, **network)
-    with _collected_by_steps(), patched(loop, patches):
-        try:
-            result = _to_the_end(loop, program)
-        finally:
-            loop.close()
+    with closing(loop), _collected_by_steps(), patched(loop, patches):
+        loop.network = StreamNetwork(loop, **network)
+        result = _to_the_end(loop, program)
     if loop.failures:
         raise RunFailedError(loop.failures)
     trace = loop.trace

@@ -243,5 +243,8 @@ def test_one_run_at_a_time():
     async def main(_):
         run(lambda _: asyncio.sleep(0))
 
+    before = asyncio.all_tasks
     with pytest.raises(RuntimeError, match="under way in this process"):
         run(main)
+    # The one that was refused is closed like any other.
+    assert asyncio.all_tasks is before
