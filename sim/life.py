@@ -12,7 +12,6 @@ lies a *point*, at which something can be made to happen, in the middle of a tur
 | sync, synced | when a sync begins; when it has ended and nothing that waited for it is said |
 | send, sent | before and after a message leaves for another node |
 | answer, answered | before and after an answer is written to a client's connection |
-| won | when it has come to lead, before its first entry is appended |
 
 A crash at a point raises `Crashed` through the turn: nothing behind the point happens.
 """
