@@ -50,8 +50,9 @@ def test_a_truncation_names_who_lost_what_to_whom(deposed):
     old, new, (event,) = deposed
     assert (event.node, event.topic, event.partition) == (old, "t", 0)
     assert event.leader == new
-    assert [entry.term for entry in event.dropped] == [event.term - 1] * 2
     first, second = event.dropped
+    # An election may take several terms where the machine is busy.
+    assert first.term == second.term < event.term
     assert second.index == first.index + 1
 
 
