@@ -13,7 +13,7 @@ Workers are fresh processes that get seeds and give back plain tuples.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -194,13 +194,3 @@ def _pyarrow() -> tuple[Any, Any]:
             "results are kept as Parquet, for which pyarrow is missing: pip install 'ottla[sim]'"
         ) from None
     return pa, parquet
-
-
-def progress_of(plan: Plan) -> Callable[[int, float], str]:
-    """Says in a line how far a sweep is: seeds done, seconds passed."""
-
-    def told(done: int, seconds: float) -> str:
-        rate = done / seconds if seconds > 0 else 0.0
-        return f"{done} of {plan.seeds} seeds, {rate:.1f} seeds/s"
-
-    return told
