@@ -10,8 +10,6 @@ LMDB store has too) with the time that its syncs take. It outlives the lives of 
 | crash (sim-D2) | of the appends not synced, some oldest ones survive, drawn |
 | torn tail (sim-D3) | and of those that survive the last is damaged: recovery cuts it off |
 | error (sim-D4) | a sync fails; the store refuses everything afterwards |
-| lost sync (sim-D2, beyond the budget) | a sync that says it ended and kept nothing |
-| old copy (sim-D6, beyond the budget) | the disk as it was some time ago, or empty |
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from collections.abc import Callable
 from copy import copy
 
 from ottla.log.errors import StoreError
-from ottla.log.memory_disk import Image, MemoryDisk
+from ottla.log.memory_disk import MemoryDisk
 from ottla.log.types import RecordBatch
 from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId
 from ottla.sim.choices import Choices
@@ -41,8 +39,6 @@ class SimDisk:
         self.stalled_until: Micros = 0
         self.quiet = False
         """Nothing goes wrong any more."""
-        self.lying = False
-        """Syncs say that they ended and keep nothing: beyond what any Raft assumes."""
         self.damage_kept = "M32" in config.mutants
         """Recovery does not look at checksums: what is torn is read as it is."""
         self._power_lost = False
@@ -105,19 +101,6 @@ class SimDisk:
                     image.entries[-1] = _damaged(image.entries[-1])
                 else:
                     self.medium.damage(image.group, image.last_index)
-
-    def copy(self) -> dict[GroupId, Image]:
-        """The medium as it is now, for `restore`."""
-        copies = {}
-        for group, image in self.medium.images.items():
-            copies[group] = copied = copy(image)
-            copied.entries = image.entries[:]
-        return copies
-
-    def restore(self, images: dict[GroupId, Image]) -> None:
-        """The medium is what it was (or nothing): only while its node is dead."""
-        self.medium.undo.clear()
-        self.medium.images = images
 
 
 def _damaged(entry: Entry) -> Entry:
