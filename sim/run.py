@@ -14,7 +14,6 @@ same digest, in every process and on every Python.
 |---|---|
 | ok | nothing to say against it |
 | failed | an invariant does not hold; `anomalies` say which |
-| weakened | something was lost, and the run did what no Raft promises to survive |
 """
 
 from __future__ import annotations
@@ -45,7 +44,6 @@ class Verdict(Enum):
 
     OK = "ok"
     FAILED = "failed"
-    WEAKENED = "weakened"
 
 
 @dataclass(slots=True)
@@ -55,8 +53,6 @@ class Outcome:
     config: RunConfig
     verdict: Verdict
     anomalies: list[Anomaly]
-    weakened: list[str]
-    """What the run did that Raft does not promise to survive."""
     unavoidable: list[str]
     """What could not come right, and why."""
     rows: list[Event]
@@ -75,8 +71,6 @@ class Outcome:
             first = self.anomalies[0]
             rest = f" (and {more} more)" if more else ""
             return f"{first.invariant} at event {first.eid}: {first.text}{rest}"
-        if self.weakened:
-            return f"nothing to be asked after: {'; '.join(self.weakened)}"
         return "; ".join(self.unavoidable) or "nothing to say against it"
 
 
@@ -131,15 +125,12 @@ def _play(world: World, ending: Ending) -> list[Anomaly]:
 
 def _outcome(world: World, ending: Ending, anomalies: list[Anomaly]) -> Outcome:
     verdict = Verdict.FAILED if anomalies else Verdict.OK
-    if anomalies and world.weakened:
-        verdict = Verdict.WEAKENED
     kernel = world.kernel
     told = f"{world.history.digest().hex()}/{kernel.fold}/{kernel.steps}"
     return Outcome(
         world.config,
         verdict,
         anomalies,
-        world.weakened,
         ending.unavoidable,
         world.history.rows,
         world.choices.tape,

@@ -1,8 +1,8 @@
 """The world of a run: nodes on their disks, links and clocks, and what may be done to them.
 
 Everything a nemesis, a script or a scenario does goes through a method of `World`, leaves a `fault`
-row, and can be replayed. What is outside the fault budget of Raft (a disk that forgets what it
-synced, an old disk, an id given out twice) marks the run as *weakened* and says why.
+row, and can be replayed. Nothing here is outside the fault budget of Raft: no disk forgets what it
+synced or comes back as an older one, no id is given out twice.
 """
 
 from __future__ import annotations
@@ -64,8 +64,6 @@ class World:
         self.clients = ClientNetwork(self.kernel, choices, config, self._serve)
         self.lives: dict[NodeId, Life] = {}
         """The nodes that are not dead; frozen ones included."""
-        self.weakened: list[str] = []
-        """Why nothing can be asked of this run any more that Raft needs its disks for."""
         self.placement: dict[int, tuple[NodeId, ...]] = {}
         """Replicas by partition, as decided while booting: who has just come back does not know."""
         self._incs = dict.fromkeys(self.nodes, 0)
