@@ -209,7 +209,7 @@ class Admission:
         """Queue the decision to forget idle producers."""
         if producer_ids:
             self.table.expire(producer_ids)
-            payload = encode_command("expire", list(producer_ids))
+            payload = encode_command("expire", self.table.told(producer_ids))
             self._queue.append(CommandItem(payload, None, producer_ids))
 
     # --- the leader queue ---------------------------------------------------------------------
@@ -276,11 +276,12 @@ class Admission:
             self._queue.extendleft(reversed(taken))
             self.fail()
             return []
+        two_stages = not self.state.settings.profile.one_stage
         for index, item in enumerate(taken, first):
             item.index = index
             if isinstance(item, ProduceTicket) and item.in_flight is not None:
                 self.table.enqueued(item.in_flight, index)
-            if isinstance(item, ProduceTicket) and item.on_enqueued is not None:
+            if isinstance(item, ProduceTicket) and item.on_enqueued is not None and two_stages:
                 self.state.outbox.enqueued.append(item)
         return taken
 
@@ -330,6 +331,11 @@ class Admission:
         for in_flight in self.table.in_flight():
             for parked in in_flight.waiters:
                 yield in_flight.owner, parked
+
+    def admitted(self) -> Iterable[Item]:
+        """What is on its way into the log, in order, without a place in it yet."""
+        yield from self._taken
+        yield from self._queue
 
     def open_tickets(self) -> Iterable[Ticket]:
         """Every ticket in here that waits for its answer."""

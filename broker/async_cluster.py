@@ -36,6 +36,7 @@ from ottla.broker.errors import (
 from ottla.broker.events import EventLog
 from ottla.broker.host import PartitionImage
 from ottla.broker.node import Node
+from ottla.broker.replica_factory import ReplicaFactory
 from ottla.broker.scheduler import Scheduler
 from ottla.broker.seat import Seat
 from ottla.broker.server import Server
@@ -140,19 +141,22 @@ class AsyncCluster(ClusterFaults):
 
     async def _listen(self, node: int, port: int) -> None:
         assert self._scheduler is not None, "started"
+        store = self._disks.open(node)
+        jitter = election_jitter(self.config.seed, node)
         life = Node(
             node,
             self.config,
             cluster_id=self.cluster_id,
             nodes=self._ids,
             addresses=self._addresses,
-            store=self._disks.open(node),
+            store=store,
             network=self.network,
             scheduler=self._scheduler,
             listen=Server,
             clockwork=self._clockwork(self._disks.writer(node)),
-            jitter=election_jitter(self.config.seed, node),
-            counters=self.counters,
+            factory=ReplicaFactory(
+                node, self.config, store=store, counters=self.counters, jitter=jitter
+            ),
         )
         self._lives[node] = life
         life.on_event = self.events.role_changed
@@ -349,7 +353,7 @@ class AsyncCluster(ClusterFaults):
             if found is None or found[0] == to:
                 return found is not None
             node, seat = found
-            if seat.replica.core.transfer(to, self._now()):
+            if seat.replica.transfer(to, self._now()):
                 self._lives[node].runner.wake(seat)
             return False
 

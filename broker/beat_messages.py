@@ -48,6 +48,8 @@ class Beat:
     items: Sequence[BeatItem]
     sent_at: Micros
     """The sender's clock; only ever echoed."""
+    ack: BeatAck | None = None
+    """Of the receiver's newest beat, if that is not acknowledged yet."""
 
 
 @dataclass(slots=True)

@@ -81,6 +81,7 @@ class BeatBook:
 
     `incarnation` must be larger after every restart of the node (the clock at its start will do, a
     random number will not); `interval` and all times are microseconds of one monotonic clock.
+    `acks_ride`: an acknowledgement may be an interval late (see `rides`).
     """
 
     def __init__(
@@ -90,8 +91,11 @@ class BeatBook:
         interval: Micros,
         incarnation: int,
         now: Micros,
+        *,
+        acks_ride: bool = False,
     ):
         self._node = node
+        self._acks_ride = acks_ride
         self._interval = interval
         self._incarnation = incarnation
         self._next = now
@@ -170,6 +174,11 @@ class BeatBook:
         """When `due` next has something to send; 0 means at once."""
         return _AT_ONCE if self._urgent else self._next
 
+    @property
+    def next_round(self) -> Micros:
+        """When every peer gets its next beat."""
+        return self._next
+
     def on_ack(self, ack: BeatAck, now: Micros) -> list[Message]:
         """Take an acknowledgement; returns what our own cores must be told: higher terms."""
         outgoing = self._outgoing.get(ack.sender)
@@ -225,6 +234,19 @@ class BeatBook:
             if incoming.recheck:
                 heartbeats = self._hold_against_cores(incoming, current_term)
         return self._ack(beat, incoming.generation, incoming.refused), heartbeats
+
+    def rides(self, beat: Beat, ack: BeatAck) -> bool:
+        """Whether the answer to a beat goes with the next beat there, and need not be sent.
+
+        So it is where neither says anything new, and being late by an interval costs the leader's
+        patience little: an idle pair of nodes then exchanges two messages an interval, not four.
+        """
+        news = beat.full or beat.items or ack.generation != beat.generation or ack.higher_terms
+        outgoing = self._outgoing.get(beat.sender)
+        if news or outgoing is None or not self._acks_ride:
+            return False
+        outgoing.owed = ack
+        return True
 
     def term_moved(self, group: GroupId) -> None:
         """The core of a hosted group has another term, or its replica was opened or closed.

@@ -54,6 +54,7 @@ class Outgoing:
         "_vouched_at",
         "full",
         "hurry",
+        "owed",
         "peer",
     )
 
@@ -63,6 +64,8 @@ class Outgoing:
         """The peer needs all claims."""
         self.hurry = False
         """There is something to say that the last beat did not; it need not wait."""
+        self.owed: BeatAck | None = None
+        """What goes to the peer with the next beat."""
         self._changed = False  # since `_generation`
         self._generation = 0
         self._base = 0
@@ -108,6 +111,7 @@ class Outgoing:
         self._generation += self._changed
         self._changed = self.hurry = False
         self._sequence += 1
+        owed, self.owed = self.owed, None
         items = self._items
         if items is None:
             told = self._told
@@ -126,6 +130,7 @@ class Outgoing:
             full=self.full,
             items=items,
             sent_at=now,
+            ack=owed,
         )
 
     def lagging(self) -> list[GroupId]:

@@ -39,7 +39,7 @@ from ottla.broker.codec import (
     request_schema,
     skip_tags,
 )
-from ottla.broker.pipeline import Limits, Pipeline, Slot
+from ottla.broker.pipeline import Pipeline, Slot, limits_of
 
 if TYPE_CHECKING:
     from ottla.broker.server import Server
@@ -101,9 +101,7 @@ class Connection(asyncio.BufferedProtocol):
         config = server.host.config
         self.server = server
         self.host = server.host
-        self.pipeline = Pipeline(
-            Limits(config.max_inflight_requests, config.max_inflight_bytes),
-        )
+        self.pipeline = Pipeline(limits_of(config))
         self.last_active = server.loop.time()
         self.transport: asyncio.Transport | None = None
         self._max_frame = config.max_request_bytes

@@ -104,6 +104,7 @@ REASON_CODES: dict[RejectReason, ErrorCode] = {
     RejectReason.STALE_EPOCH: ErrorCode.INVALID_PRODUCER_EPOCH,
     RejectReason.EPOCH_START: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     RejectReason.GAP: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    RejectReason.OFFSET_UNKNOWN: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
 """Why the idempotency rules refuse a batch, on the wire (facts/kafka.md 2.1)."""
 

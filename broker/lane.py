@@ -64,7 +64,7 @@ class Lane:
         self.turns += 1
         if self._store.extend(message.group, message.prev_index + 1, message.entries):
             self._syncer.syncs += 1
-            seat.replica.core.persisted(message.last_index, message.term, now)
+            seat.replica.synced(message.last_index, message.term, now)
             self._sender.send(self._node, message.sender, reply)
         else:
             self._wait(seat, message, reply)

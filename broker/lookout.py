@@ -32,8 +32,8 @@ from ottla.raft.quorum import majority
 from ottla.raft.roles import Role
 from ottla.raft.types import GroupId, Micros, NodeId
 
-GLANCE: Micros = 20_000
-"""How soon after a turn a busy replica is looked at."""
+GLANCE: Micros = 50_000
+"""How soon after a turn a busy replica is looked at, at the latest."""
 
 
 class Lookout:
@@ -76,12 +76,12 @@ class Lookout:
         """A replica took a turn: its deadlines may have moved. True: a look was put off or on.
 
         A busy replica is looked at a glance later, not asked after every turn: what falls due in
-        between is noticed that much late.
+        between is noticed that much late. With the next beat, where that comes first: the node
+        wakes for it anyway.
         """
-        glance = now + GLANCE
-        if now < seat.look_at <= glance:
+        if now < seat.look_at <= now + GLANCE:
             return False
-        due = seat.replica.deadline()
+        due, glance = seat.replica.deadline(), min(now + GLANCE, max(now, self._beats.next_round))
         self._look_at(seat, glance if due is None else min(due, glance))
         return True
 
@@ -114,13 +114,14 @@ class Lookout:
     def _look_again(self, groups: Iterable[GroupId], now: Micros) -> None:
         for group in groups:
             seat = self._seats.get(group)
-            if seat is not None:
+            if seat is not None and not seat.dirty:  # else its turn, which is due, sees to it
                 self._look(seat, now)
 
     # --- vouching -----------------------------------------------------------------------------
 
     def vouch(self, seat: Seat) -> None:
-        """Tell the core what beats vouched for since it last asked."""
+        """Tell the core what beats vouched for since it last asked. The same beat is not told
+        twice: a candidate would follow once more whom it stands against for their silence."""
         core, group = seat.replica.core, seat.group
         if core.role is Role.LEADER:
             for peer, heard in self._beats.replies_vouched(group):
@@ -128,7 +129,8 @@ class Lookout:
                 seat.replica.vouch(reply, heard)
             return
         vouched = self._beats.vouched(group)
-        if vouched is not None:
+        if vouched is not None and vouched != seat.told:
+            seat.told = vouched
             leader, term, heard = vouched
             seat.replica.vouch(Heartbeat(group, leader, self._node, term, 0), heard)
 

@@ -26,7 +26,6 @@ from ottla.broker.commands import ControlTicket, Ticket
 from ottla.broker.config import ClusterConfig
 from ottla.broker.control_client import ControlClient, ControlRequest, ControlResponse
 from ottla.broker.controller import CONTROLLER_GROUP, Controller
-from ottla.broker.counters import Counters
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import (
     BrokerImage,
@@ -44,16 +43,15 @@ from ottla.broker.scheduler import Scheduler
 from ottla.broker.seat import Seat
 from ottla.log.store import LogStore, Write
 from ottla.log.types import ProducerEpoch, ProducerId
-from ottla.raft.config import JitterSource
 from ottla.raft.roles import Role
 from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId
 
 EARLY_MESSAGES = 10_000
 """Messages kept for groups this node has not heard of yet (the controller's log may lag)."""
+PATIENCE_BEATS = 5
+"""Beats in an election timeout from which on one of them more or less does not matter."""
 CATCH_UP_TIMEOUTS = 2
 """Election timeouts that clients of a new life wait at most for the controller's log."""
-_BETWEEN_NODES = frozenset({Beat, BeatAck, ControlRequest, ControlResponse})
-"""Messages that are no group's own; all others are Raft's."""
 
 
 def _unheard(*_: object) -> None:
@@ -76,17 +74,14 @@ class Node:
         listen: Callable[[Host], Listener],
         scheduler: Scheduler,
         clockwork: Clockwork,
-        jitter: JitterSource,
-        counters: Counters,
+        factory: ReplicaFactory,
     ):
         self.node = node
         self.config = config
         self.cluster_id = cluster_id
         self.store = store
         self.clockwork = clockwork
-        self.now = clockwork.now
-        self.wall_ms = clockwork.wall_ms
-        self.call_at = clockwork.call_at
+        self.now, self.wall_ms, self.call_at = clockwork.now, clockwork.wall_ms, clockwork.call_at
         self.server = self._make_listener(listen)
         self.failed: Exception | None = None
         self._caught_up = False
@@ -109,9 +104,10 @@ class Node:
         self.on_event: Callable[[Node, Seat], None] = _unheard
         self.on_dropped: Callable[[Node, Seat, Sequence[Entry]], None] = _unheard
         self.on_failed: Callable[[Node, Exception], None] = _unheard
-        self.factory = ReplicaFactory(node, config, store=store, counters=counters, jitter=jitter)
+        self.factory = factory
         self.controller_machine = Controller(cluster_id, nodes, config)
         self.control_client = self._make_control_client()
+        self._between_nodes = self._make_takers()
         self._producer_ids = ProducerIds(node, control=self.control, now=self.now)
 
     @property
@@ -132,6 +128,7 @@ class Node:
             self.config.heartbeat_ms * 1000,
             incarnation=self._started,  # A later life must have a larger one.
             now=self._started,
+            acks_ride=PATIENCE_BEATS * self.config.heartbeat_ms <= self.config.election_timeout_ms,
         )
 
     def _make_runner(self, scheduler: Scheduler) -> Runner:
@@ -160,6 +157,15 @@ class Node:
             send=lambda to, message: self._network.send(self.node, to, message),
             leader=lambda: self.runner.seats[CONTROLLER_GROUP].replica.leader,
         )
+
+    def _make_takers(self) -> Mapping[type, Callable[[Any], None]]:
+        """Who takes messages that are no group's own; all others are Raft's."""
+        return {
+            Beat: self.runner.on_beat,
+            BeatAck: self.runner.on_beat_ack,
+            ControlRequest: self.control_client.serve,
+            ControlResponse: self.control_client.answered,
+        }
 
     # --- life ---------------------------------------------------------------------------------
 
@@ -242,25 +248,19 @@ class Node:
 
     def _receive(self, sender: NodeId, message: Any) -> None:
         """A message arrives, in the middle of its sender's turn: what breaks here is this node."""
+        take = self._between_nodes.get(message.__class__, self._take)
         try:
-            if message.__class__ in _BETWEEN_NODES or not self.runner.receive(message):
-                self._take(sender, message)
+            if self.runner.paused:
+                self._held.append(partial(self._receive, sender, message))
+            else:
+                take(message)
         except Exception as error:  # noqa: BLE001 - whatever it is, the sender goes on
             self.runner.broken(error)
 
-    def _take(self, sender: NodeId, message: Any) -> None:
-        if self.runner.paused:
-            self._held.append(partial(self._receive, sender, message))
-        elif message.__class__ not in _BETWEEN_NODES:
+    def _take(self, message: Any) -> None:
+        """A message of a Raft group."""
+        if not self.runner.receive(message):
             self._keep_early(message)
-        elif isinstance(message, Beat):
-            self.runner.on_beat(message)
-        elif isinstance(message, BeatAck):
-            self.runner.on_beat_ack(message)
-        elif isinstance(message, ControlRequest):
-            self.control_client.serve(message)
-        elif isinstance(message, ControlResponse):
-            self.control_client.answered(message)
 
     def _keep_early(self, message: Any) -> None:
         """A group that the controller's log has not told this node of yet."""

@@ -41,7 +41,7 @@ from ottla.broker.machine import Compaction, Proposals
 from ottla.broker.partition_state import PartitionSettings, PartitionState
 from ottla.broker.purgatory import Purgatory
 from ottla.broker.reads import Reads
-from ottla.idempotency.table import ProducerTable
+from ottla.idempotency.sessions import make_table
 from ottla.log.offset_index import IndexState, OffsetIndex
 from ottla.log.record_batch import identity
 from ottla.log.types import EpochStart, RecordBatch
@@ -59,7 +59,7 @@ class Partition:
     def __init__(self, settings: PartitionSettings, in_sync: InSync):
         self.settings = settings
         self.state = PartitionState(settings, OffsetIndex(), in_sync)
-        self.table = ProducerTable(settings.profile, settings.max_producers)
+        self.table = make_table(settings.profile, settings.max_producers)
         self.admission = Admission(self.state, self.table)
         self.purgatory = Purgatory(self.state)
         self.reads = Reads(self.state)
@@ -251,7 +251,7 @@ class Partition:
         if entries[0].index <= self.table.applied_index:
             self._doubt_table(entries)
         window = self.settings.profile.window
-        if self.state.leading or len(entries) <= window:
+        if self.state.leading or len(entries) <= window or self.settings.profile.epochs_apart:
             return entries
         counted: list[Entry] = []
         seen: dict[int, int] = {}

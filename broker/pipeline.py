@@ -11,7 +11,8 @@ request at a time, would not have seen it earlier; from the moment it is decided
 
 At a limit nothing fails: `may_begin` is false until a request leaves, and whoever reads the
 socket stops reading. Who waits behind whom is decided by `Limits` in one method and nowhere else:
-one request at a time, as Kafka does it, is `Limits(requests=1)`.
+one request at a time, as Kafka does it, is `Limits(requests=1)`; one produce request at a time and
+nothing behind it, as Redpanda did it up to v22.1.4, is `produce_alone`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
+
+from ottla.broker.config import ClusterConfig
+from ottla.idempotency.profiles import profile_named
 
 
 class Limits(NamedTuple):
@@ -28,6 +32,14 @@ class Limits(NamedTuple):
     """Requests begun and not yet left."""
     bytes: int
     """Bytes of those requests, and of what their answers may hold. One always fits."""
+    produce_alone: bool = False
+    """Nothing begins behind a produce request that has no answer yet (facts/redpanda.md 5)."""
+
+
+def limits_of(config: ClusterConfig) -> Limits:
+    """What the connections of a cluster may have in flight."""
+    one_stage = profile_named(config.profile).one_stage
+    return Limits(config.max_inflight_requests, config.max_inflight_bytes, one_stage)
 
 
 class Slot:
@@ -46,6 +58,11 @@ class Slot:
         """Bytes this request is charged for."""
 
     @property
+    def produces(self) -> bool:
+        """Whether it is a produce request; asked only where others may have to wait behind it."""
+        return False
+
+    @property
     def finished(self) -> bool:
         """Whether it is settled, by an answer or by the loss of the connection."""
         return self.parts is not None
@@ -62,11 +79,22 @@ class Slot:
 class Pipeline:
     """See the module's text."""
 
-    __slots__ = ("_in_flight", "bytes", "closing", "doomed", "limits", "may_begin", "ready")
+    __slots__ = (
+        "_in_flight",
+        "_producing",
+        "bytes",
+        "closing",
+        "doomed",
+        "limits",
+        "may_begin",
+        "ready",
+    )
 
     def __init__(self, limits: Limits):
         self.limits = limits
         self._in_flight: deque[Slot] = deque()
+        self._producing: Slot | None = None
+        """The produce request that others wait behind."""
         self.bytes = 0
         """What is charged for the requests in flight."""
         self.ready: list[Slot] = []
@@ -87,8 +115,11 @@ class Pipeline:
         in_flight = self._in_flight
         in_flight.append(slot)
         self.bytes += slot.size
-        requests, most_bytes = self.limits
-        if len(in_flight) >= requests or self.bytes >= most_bytes:
+        requests, most_bytes, produce_alone = self.limits
+        if produce_alone and slot.produces:
+            self._producing = slot
+            self._decide()
+        elif len(in_flight) >= requests or self.bytes >= most_bytes:
             self._decide()
 
     def charge(self, slot: Slot, size: int) -> None:
@@ -99,6 +130,9 @@ class Pipeline:
 
     def done(self, slot: Slot) -> None:
         """`slot` has been finished: everything that thereby may leave goes to `ready`."""
+        if slot is self._producing:
+            self._producing = None
+            self._decide()
         if slot.closing is not None:
             self.doomed = True
             self._decide()
@@ -119,7 +153,8 @@ class Pipeline:
         """The one place that says whether a request may be begun."""
         in_flight = len(self._in_flight)
         room = in_flight < self.limits.requests and self.bytes < self.limits.bytes
-        self.may_begin = not self.doomed and (in_flight == 0 or room)
+        free = self._producing is None and not self.doomed
+        self.may_begin = free and (in_flight == 0 or room)
 
     def lost(self) -> list[Slot]:
         """The connection is gone: the slots nobody will hear of, finished, in order.
@@ -129,6 +164,7 @@ class Pipeline:
         self.doomed = True
         unfinished = [slot for slot in self._in_flight if slot.finish()]
         self._in_flight.clear()
+        self._producing = None
         self.ready.clear()
         self.bytes = 0
         self._decide()

@@ -104,6 +104,10 @@ class Replica:
         """The outcome of a local write is uncertain: resign (mission-R5)."""
         self.core.step_down(now)
 
+    def transfer(self, to: NodeId, now: Micros) -> bool:
+        """Hand the leadership to that follower. False: this node does not lead, or does already."""
+        return self.core.transfer(to, now)
+
     def close(self, now: Micros) -> list[Ticket]:
         """The node ends: it leads nobody, and every ticket in here is answered
         NOT_LEADER_OR_FOLLOWER, fate unknown."""

@@ -51,6 +51,8 @@ def nothing_collected() -> Iterator[None]:
 class ReplicaFactory:
     """Makes the replicas of one node; see the module's text."""
 
+    replica_type: type[Replica] = Replica
+
     def __init__(
         self,
         node: NodeId,
@@ -126,7 +128,7 @@ class ReplicaFactory:
         )
         if (stored is None and voters[0] == self._node) or len(voters) == 1:
             core.campaign(now)
-        return Replica(group, core, machine, entries)
+        return self.replica_type(group, core, machine, entries)
 
     def _remember(self, stored: StoredGroup, machine: Machine, now: Micros) -> RaftLog:
         if stored.snapshot is not None:

@@ -136,9 +136,9 @@ class Runner:
                 self._scheduler.mark(self)
 
     def receive(self, message: Message) -> bool:
-        """A Raft message of another node. False: paused, or its group is not known here."""
+        """A Raft message of another node. False: its group is not known here."""
         seat = self.seats.get(message.group)
-        if seat is None or self.paused:
+        if seat is None:
             return False
         if message.__class__ is AppendEntries and self._lane.take(seat, message):
             return True
@@ -270,12 +270,15 @@ class Runner:
     def on_beat(self, beat: Beat) -> None:
         """Another node vouches for the groups it leads."""
         now = self._now()
+        if beat.ack is not None:
+            self.on_beat_ack(beat.ack)
         ack, heartbeats = self.beats.on_beat(beat, now, self._term_of)
         for heartbeat in heartbeats:
             self.submit(self.seats[heartbeat.group], heartbeat)
         if beat.items or beat.full:
             self.lookout.beat_taken(beat, now)
-        self._sender.send(self.node, ack.to, ack)
+        if not self.beats.rides(beat, ack):
+            self._sender.send(self.node, ack.to, ack)
 
     def on_beat_ack(self, ack: BeatAck) -> None:
         """Another node follows the groups we lead."""
@@ -330,8 +333,8 @@ class Runner:
 
     def _arm(self) -> None:
         """One alarm for everything this node waits for."""
-        wanted = (self.beats.deadline(), self.lookout.next(), self.syncer.due)
-        self._alarm.set(min(at for at in wanted if at is not None))
+        at, look, sync = self.beats.deadline(), self.lookout.next(), self.syncer.due
+        self._alarm.set(min(at, at if look is None else look, at if sync is None else sync))
 
     def _ring(self) -> None:
         if self._closed or self.paused:

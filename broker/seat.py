@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from ottla.broker.effects import Effects
 from ottla.broker.replica import Replica
-from ottla.raft.types import GroupId, LogIndex, Micros, Term
+from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term
 
 
 class Seat:
@@ -23,6 +23,7 @@ class Seat:
         "replica",
         "soft",
         "term",
+        "told",
         "trusting",
         "urgent",
     )
@@ -40,6 +41,8 @@ class Seat:
         self.term: Term = replica.core.term
         self.look_at: Micros = 0
         """When the lookout looks at it next; in the past: not in the queue."""
+        self.told: tuple[NodeId, Term, Micros] | None = None
+        """What beats vouched for when its core last heard of it: leader, term, and when."""
         self.trusting = False
         """See `lookout.py`."""
         self.urgent = urgent

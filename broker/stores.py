@@ -23,6 +23,15 @@ NODES_KEY = "nodes"
 """How many nodes the cluster has: for life, as its groups' voters are fixed."""
 
 
+def knows(cluster: str, told: bytes | None) -> bool:
+    """Whether a disk on which this stands as `CLUSTER_ID_KEY` is one of the cluster's.
+
+    One that is not has forgotten the node's votes and log, or never had any: nobody may take part
+    on it (sim-S35).
+    """
+    return told is not None and told.decode() == cluster
+
+
 class Disks:
     """See the module's text."""
 
@@ -31,6 +40,8 @@ class Disks:
         self._folder = folder
         self._config = config
         self._memory = {node: MemoryDisk() for node in nodes}
+        self._cluster = ""
+        """The cluster's id, once it is known."""
         self._open: dict[NodeId, LogStore] = {}
         self._writers: dict[NodeId, ThreadPoolExecutor] = {}
 
@@ -42,6 +53,7 @@ class Disks:
         and none written, when disks are lost, of a cluster of another size (before any is made),
         or of different clusters: logs with the same terms and other entries.
         """
+        self._cluster = ""
         for node in self._nodes:
             if self._folder is None or self._path(node).exists():
                 self.open(node)
@@ -61,6 +73,7 @@ class Disks:
                 store.put_meta(CLUSTER_ID_KEY, chosen.encode())
                 store.put_meta(NODES_KEY, size.encode())
                 _sync(store)
+        self._cluster = chosen
         return chosen
 
     def _remembered(self, key: str) -> dict[NodeId, str]:
@@ -101,10 +114,18 @@ class Disks:
         return ""
 
     def open(self, node: NodeId) -> LogStore:
-        """The node's store, opened if it is not."""
+        """The node's store, opened if it is not. Raises `ConfigError`, with the store closed, when
+        it does not know the cluster that runs: its folder was lost while the node was down."""
         store = self._open.get(node)
         if store is None:
-            store = self._open[node] = self._make(node)
+            store = self._make(node)
+            if self._cluster and not knows(self._cluster, store.get_meta(CLUSTER_ID_KEY)):
+                store.close()
+                raise ConfigError(
+                    f"{self._folder}/node-{node} holds nothing of this cluster, and was made for "
+                    f"it; bring the lost folder back, or start the cluster with a new one"
+                )
+            self._open[node] = store
         return store
 
     def _make(self, node: NodeId) -> LogStore:

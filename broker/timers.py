@@ -64,13 +64,9 @@ class TimerQueue(Generic[K]):
     def pop_due(self, now: Micros) -> list[K]:
         """Take out the keys whose deadline is `now` or earlier, the earliest first."""
         slots = self._sorted
-        if not slots or slots[0][0] > now:
-            return []
-        count = slots.bisect_left((now + 1,))
-        reached = list(slots.islice(0, count))
-        del slots[:count]
         due: list[tuple[Micros, int, K]] = []
-        for slot in reached:
+        while slots and slots[0][0] <= now:
+            slot = slots.pop(0)
             key = slot[2]
             del self._slots[key]
             when = self._wanted.get(key)

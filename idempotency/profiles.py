@@ -13,6 +13,7 @@ from functools import cached_property
 from ottla.idempotency.decisions import Outcome, compile_outcomes
 from ottla.idempotency.errors import UnknownProfileError
 from ottla.idempotency.rules import REFERENCE, REFERENCE_STRICT, Rules
+from ottla.idempotency.rules_redpanda import REDPANDA_22_1_3, REDPANDA_5157
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,15 @@ class Profile:
     """How many finished batches are remembered per producer (KIP-98: 5)."""
     gap_after_barrier: bool
     """Whether a refusal that rests on what this leader may have missed waits for a barrier."""
+    epochs_apart: bool = False
+    """Whether each epoch of a producer is remembered by itself, under a key of its own, and its
+    batches by their last sequence alone (`ottla.idempotency.sessions`)."""
+    begun_counts: bool = False
+    """Whether what was begun stays begun when it failed, or when its leadership ended. With
+    `epochs_apart` only."""
+    one_stage: bool = False
+    """Whether `enqueued` ends only with the result, so that a connection has one produce request
+    under way (`ottla.broker.pipeline`)."""
 
     @cached_property
     def outcomes(self) -> tuple[Outcome, ...]:
@@ -49,6 +59,24 @@ PROFILES: tuple[Profile, ...] = (
         rules=REFERENCE_STRICT,
         window=5,
         gap_after_barrier=True,
+    ),
+    Profile(
+        name="redpanda-5157",
+        summary="Redpanda's pull request 5157 as merged in June 2022: v22.1.5 and v22.2.1.",
+        rules=REDPANDA_5157,
+        window=5,
+        gap_after_barrier=False,
+        epochs_apart=True,
+    ),
+    Profile(
+        name="redpanda-22.1.3",
+        summary="Redpanda v22.1.1 to v22.1.4, before that fix: one batch per connection in Raft.",
+        rules=REDPANDA_22_1_3,
+        window=5,
+        gap_after_barrier=False,
+        epochs_apart=True,
+        begun_counts=True,
+        one_stage=True,
     ),
 )
 """Every profile there is."""

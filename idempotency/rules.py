@@ -72,6 +72,7 @@ class RejectReason(Enum):
     STALE_EPOCH = "stale epoch"
     EPOCH_START = "epoch start"
     GAP = "gap"
+    OFFSET_UNKNOWN = "offset unknown"
 
 
 class Verdict(Enum):

@@ -1,7 +1,7 @@
 """The rules as a page: `docs/reference/rules.md` is what this writes for every profile.
 
-The first profile is shown whole, the others by the rows in which they differ from it: what a reader
-wants to know of a second profile is what it does otherwise.
+The first profile is shown whole, each other one by the rows in which it differs from that profile
+before it which is most like it: what a reader wants to know of it is what it does otherwise.
 `tests/idempotency/test_rules_page.py` compares the two; with OTTLA_REWRITE=1 it writes the page.
 """
 
@@ -51,8 +51,8 @@ _SWITCHES = """
 
 def rules_markdown(profiles: Sequence[Profile]) -> str:
     """The whole page, in Markdown, with a newline at the end. The first profile stands there with
-    every row, the others with what they have in the place of its rows."""
-    first, *others = profiles
+    every row, the others with what they have in the place of another one's rows."""
+    first = profiles[0]
     parts = [
         _HEAD,
         *(f"| {_name(fact)} | {text} |\n" for fact, text in FACTS.items()),
@@ -61,11 +61,11 @@ def rules_markdown(profiles: Sequence[Profile]) -> str:
         _READING,
         *_section(first, first.summary, first.rules),
     ]
-    for profile in others:
-        kept = set(profile.rules)
-        left_out = ", ".join(f"`{row.label}`" for row in first.rules if row not in kept)
-        text = f"{profile.summary} Its rows are those of `{first.name}` without {left_out}, and:"
-        parts += _section(profile, text, (row for row in profile.rules if row not in first.rules))
+    for number, profile in enumerate(profiles[1:], 1):
+        other = max(profiles[:number], key=lambda each: len({*each.rules} & {*profile.rules}))
+        gone = ", ".join(f"`{row.label}`" for row in other.rules if row not in profile.rules)
+        text = f"{profile.summary} Its rows are those of `{other.name}` without {gone}, and:"
+        parts += _section(profile, text, (row for row in profile.rules if row not in other.rules))
     return "".join(parts)
 
 
@@ -75,8 +75,16 @@ def _section(profile: Profile, text: str, rows: Iterable[Row]) -> Iterator[str]:
     yield from (_row(row, profile.gap_after_barrier) for row in rows)
     yield _SWITCHES
     yield f"| finished batches remembered per producer | {profile.window} |\n"
-    waits = "yes" if profile.gap_after_barrier else "no"
-    yield f"| refusals that need it wait for a barrier | {waits} |\n"
+    for told, holds in (
+        ("refusals that need it wait for a barrier", profile.gap_after_barrier),
+        (
+            "each epoch is remembered by itself, and batches by their last sequence",
+            profile.epochs_apart,
+        ),
+        ("what was begun counts, whatever became of it", profile.begun_counts),
+        ("a connection has one produce request under way", profile.one_stage),
+    ):
+        yield f"| {told} | {'yes' if holds else 'no'} |\n"
 
 
 def _row(row: Row, barriers: bool) -> str:

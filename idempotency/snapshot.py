@@ -13,8 +13,9 @@ are as long as the profile allows. The result is never larger than the bytes it 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import msgpack
 
@@ -22,12 +23,15 @@ from ottla.idempotency.errors import SnapshotError
 from ottla.idempotency.identity import MAX_EPOCH, NO_EPOCH
 from ottla.idempotency.producer import Finished, LogIndex, Producer
 from ottla.idempotency.sequence import MAX_SEQUENCE
-from ottla.log.types import ProducerId
+from ottla.log.types import ProducerEpoch, ProducerId
 
 TAG = "producers/2"
 """What the bytes are, and in which version."""
 _MAX_INT64 = 2**63 - 1
 _MIN_INT64 = -(2**63)
+
+
+Pairing: TypeAlias = Callable[[int], tuple[ProducerId, ProducerEpoch]]
 
 
 class AppliedState(NamedTuple):
@@ -38,24 +42,27 @@ class AppliedState(NamedTuple):
     """Whether the log has ever forgotten a producer."""
     producers: OrderedDict[ProducerId, Producer]
     """In the order of their last applied index."""
+    pair_of: Pairing | None = None
+    """Producer id and epoch by key, where producers are not kept under their ids."""
 
 
 def encode(state: AppliedState) -> bytes:
     """The bytes for `decode`."""
-    packed: bytes = msgpack.packb(
-        [TAG, state.applied_index, state.forgotten, _plain(state.producers)]
-    )
+    packed: bytes = msgpack.packb([TAG, state.applied_index, state.forgotten, _plain(state)])
     return packed
 
 
 def digest_of(state: AppliedState) -> int:
     """64 bits over all that decisions can see of it, whatever the order of its producers."""
-    seen = [state.forgotten, sorted(_plain(state.producers))]
+    seen = [state.forgotten, sorted(_plain(state))]
     return int.from_bytes(blake2b(msgpack.packb(seen), digest_size=8).digest(), "big")
 
 
-def decode(data: bytes, window: int) -> AppliedState:
-    """The state that `encode` was given. Raises SnapshotError."""
+def decode(
+    data: bytes, window: int, key_of: Callable[[ProducerId, ProducerEpoch], int] | None = None
+) -> AppliedState:
+    """The state that `encode` was given. `key_of`: under what producers are kept, if not their ids.
+    Raises SnapshotError."""
     try:
         value = msgpack.unpackb(data)
     except (ValueError, msgpack.UnpackException) as error:
@@ -73,18 +80,23 @@ def decode(data: bytes, window: int) -> AppliedState:
     reached = 1
     for row in rows:
         producer_id, producer = _producer(row, window)
-        if producer_id in producers:
+        key = producer_id if key_of is None else key_of(producer_id, producer.epoch)
+        if key in producers:
             raise SnapshotError(f"producer {producer_id} comes twice")
         if not reached <= producer.last_index <= applied_index:
             index = producer.last_index
             raise SnapshotError(f"last index {index} is not in {reached}..{applied_index}")
         reached = producer.last_index
-        producers[producer_id] = producer
+        producers[key] = producer
     return AppliedState(applied_index, forgotten, producers)
 
 
-def _plain(producers: OrderedDict[ProducerId, Producer]) -> list[list[Any]]:
-    return [[pid, p.epoch, p.last_index, list(p.finished)] for pid, p in producers.items()]
+def _plain(state: AppliedState) -> list[list[Any]]:
+    pair_of = state.pair_of
+    return [
+        [key if pair_of is None else pair_of(key)[0], p.epoch, p.last_index, list(p.finished)]
+        for key, p in state.producers.items()
+    ]
 
 
 def _producer(row: object, window: int) -> tuple[ProducerId, Producer]:

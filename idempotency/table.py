@@ -174,6 +174,10 @@ class ProducerTable:
             if producer_id in self._applied:
                 self._expiring.add(producer_id)
 
+    def told(self, producer_ids: Iterable[ProducerId]) -> list[Any]:
+        """Producers as the decision to forget them names them in the log."""
+        return list(producer_ids)
+
     def keep(self, producer_ids: Iterable[ProducerId]) -> None:
         """The decision to forget these was refused its place in the log: it was never made."""
         self._expiring.difference_update(producer_ids)
@@ -247,8 +251,9 @@ class ProducerTable:
         waiters, in_flight.waiters = in_flight.waiters, []
         return waiters
 
-    def apply_expire(self, producer_ids: Iterable[ProducerId], *, index: LogIndex) -> int:
-        """The log says at `index` that these are forgotten. Returns how many of them were known."""
+    def apply_expire(self, producer_ids: Iterable[Any], *, index: LogIndex) -> int:
+        """The log says at `index` that these, as `told` named them, are forgotten. Returns how many
+        of them were known."""
         if index <= self.applied_index:
             return 0
         self.applied_index = index
@@ -306,8 +311,8 @@ class ProducerTable:
         """Become what `snapshot` wrote; idle times start at `now`. Raises SnapshotError."""
         flying = sum(len(flights.requests) for flights in self._flights.values())
         assert not flying, f"{flying} requests in flight while {len(data)} bytes are restored"
-        state = decode(data, self._window)
-        self.applied_index, self.forgotten, self._applied = state
+        state = self._decoded(data)
+        self.applied_index, self.forgotten, self._applied = state[:3]
         for producer in self._applied.values():
             producer.seen = now
         self._expiring.clear()
@@ -316,6 +321,9 @@ class ProducerTable:
         """64 bits over the applied state, whatever the order in memory: equal on replicas that
         have applied the same prefix (invariant sim-I25)."""
         return digest_of(self._state())
+
+    def _decoded(self, data: bytes) -> AppliedState:
+        return decode(data, self._window)
 
     def _state(self) -> AppliedState:
         return AppliedState(self.applied_index, self.forgotten, self._applied)
@@ -331,8 +339,12 @@ class ProducerTable:
             "profile": self.profile.name,
             "applied_index": self.applied_index,
             "forgotten": self.forgotten,
-            "producers": {producer_id: self._describe(producer_id) for producer_id in ids},
+            "producers": {self.named(each): self._describe(each) for each in ids},
         }
+
+    def named(self, producer_id: ProducerId) -> int | str:
+        """What `describe` calls a producer."""
+        return producer_id
 
     def _describe(self, producer_id: ProducerId) -> dict[str, Any]:
         producer = self._applied.get(producer_id)

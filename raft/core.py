@@ -195,6 +195,7 @@ class RaftCore:
         grown = state.log.finish_write(index, term)
         if Mutant.SYNCS_BY_INDEX in state.config.mutants:
             grown = state.log.believe_durable(index) or grown
+            following.acknowledge_what_stands(state)
         if grown and isinstance(state.role, Leader):
             replication.advance_commit(state, state.role)
 

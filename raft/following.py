@@ -105,6 +105,17 @@ def on_append_entries(state: RaftState, message: AppendEntries, at: Micros) -> N
         state.outbox.acknowledge(reply)
 
 
+def acknowledge_what_stands(state: RaftState) -> None:
+    """Tell the leader that all up to the last finished write is durable, whatever stands there by
+    now (`Mutant.SYNCS_BY_INDEX` only)."""
+    role, config = state.role, state.config
+    if isinstance(role, Follower) and role.leader != NO_NODE:
+        match = state.log.persisted
+        state.outbox.send(
+            AppendReply(config.group, config.node, role.leader, state.term, True, match)
+        )
+
+
 def _matches(state: RaftState, message: AppendEntries) -> bool:
     """Figure 2, AppendEntries receiver 2: is what stands before the entries the leader's?"""
     log, mutants = state.log, state.config.mutants

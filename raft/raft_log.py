@@ -275,7 +275,7 @@ def bootstrap(voters: Iterable[NodeId]) -> tuple[RaftLog, list[Entry]]:
     Entry 1 of term 0 names the voters. It is the same everywhere, so it needs no election; the
     caller stores it (with `HardState()`) in the same transaction that creates the group.
     """
-    members = sorted(set(voters))
+    members = sorted(dict.fromkeys(voters))
     payload: bytes = msgpack.packb(members)
     entries = [Entry(1, 0, EntryKind.CONFIGURATION, payload)]
     return RaftLog.restore(None, entries), entries

@@ -119,6 +119,10 @@ class Mutant(Enum):
     """idempotency: a new epoch replaces the old one before it is committed."""
     NO_WRAP = "M19"
     """idempotency: 0 does not follow on the last sequence there is."""
+    BUMPS_ON_GAPS = "M20"
+    """sim: a client begins a new epoch whenever it is told of a gap."""
+    NUMBERS_GIVEN_BACK = "M21"
+    """sim: a client gives a sequence to other records, as if its fate were known."""
     SHORT_WINDOW = "M22"
     """idempotency: one batch fewer is remembered."""
     FIRST_SEQUENCE_ONLY = "M23"
@@ -139,6 +143,10 @@ class Mutant(Enum):
     """log: recovery does not look at checksums."""
     COMMIT_AHEAD = "M33"
     """raft: after a restart everything in the log counts as committed."""
+    SKIPS_UNFETCHED = "M34"
+    """sim: a consumer goes on at the high watermark, whatever it was given."""
+    ANSWERS_MIXED_UP = "M35"
+    """sim: a client takes an answer for that to its latest request of the kind."""
 
 
 Mutants: TypeAlias = frozenset[Mutant]

@@ -75,6 +75,11 @@ class Call(Slot):
         self.client_id = client_id
 
     @property
+    def produces(self) -> bool:
+        """See `Slot`."""
+        return self.route.shortcut is not None
+
+    @property
     def local_address(self) -> tuple[str, int]:
         """Host and port of the listener the request came in by."""
         return self.link.local_address

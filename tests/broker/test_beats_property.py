@@ -23,9 +23,11 @@ places = st.integers(0, 30)
 class BeatsAgainstFullState(RuleBasedStateMachine):
     """Every step is followed by a comparison of what is believed with what was true."""
 
+    acks_ride = False
+
     def __init__(self):
         super().__init__()
-        self.world = World(NODES, VOTERS)
+        self.world = World(NODES, VOTERS, acks_ride=self.acks_ride)
         self.believed = {}
 
     @rule(group=groups, node=nodes)
@@ -136,7 +138,14 @@ class BeatsAgainstFullState(RuleBasedStateMachine):
                     assert peer in dict(leader.book.replies_vouched(group))
 
 
-BeatsAgainstFullState.TestCase.settings = settings(
-    max_examples=120, stateful_step_count=50, deadline=None
-)
+class RidingAcksAgainstFullState(BeatsAgainstFullState):
+    """The same where acknowledgements wait for the next beat."""
+
+    acks_ride = True
+
+
+SETTINGS = settings(max_examples=60, stateful_step_count=50, deadline=None)
+BeatsAgainstFullState.TestCase.settings = SETTINGS
+RidingAcksAgainstFullState.TestCase.settings = SETTINGS
 TestBeatsAgainstFullState = BeatsAgainstFullState.TestCase
+TestRidingAcksAgainstFullState = RidingAcksAgainstFullState.TestCase

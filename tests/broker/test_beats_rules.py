@@ -212,6 +212,32 @@ def test_alive_is_who_was_heard_of_within_the_span(pair):
     assert not follower.alive(3, 0, 30)
 
 
+def test_the_answer_to_an_idle_beat_goes_with_the_next_beat_and_news_goes_at_once():
+    leader, follower = book(1, acks_ride=True), book(2, acks_ride=True)
+    leader.leading(7, 3, (2,), 0)
+    news, ack, _ = exchange(leader, follower, 0)
+    assert not follower.rides(news, ack)
+    idle = one_beat(leader, 50)
+    ack, _ = follower.on_beat(idle, 51, unasked)
+    assert follower.rides(idle, ack)
+    assert one_beat(follower, 60).ack == ack
+    assert one_beat(follower, 110).ack is None
+    leader.on_ack(ack, 61)
+    assert leader.replies_vouched(7) == [(2, 50)]
+
+
+def test_no_answer_waits_that_refuses_or_cannot_follow():
+    leader, ahead = book(1), book(2, acks_ride=True)
+    leader.leading(7, 3, (2,), 0)
+    leader.on_ack(ahead.on_beat(one_beat(leader, 0), 0, always(4))[0], 1)
+    idle = one_beat(leader, 50)
+    ack, _ = ahead.on_beat(idle, 50, unasked)
+    assert (idle.items, ack.higher_terms) == ((), ((7, 4),))
+    assert not ahead.rides(idle, ack)
+    reborn = book(2, incarnation=2, acks_ride=True)
+    assert not reborn.rides(idle, reborn.on_beat(idle, 51, unasked)[0])
+
+
 def idle_cost(groups):
     leader, follower = book(1), book(2)
     for group in range(groups):

@@ -77,6 +77,21 @@ def test_a_node_whose_folder_is_lost_is_refused(tmp_path):
         assert list(cluster.describe().topics) == ["t"]
 
 
+def test_so_is_one_whose_folder_is_lost_while_it_is_down(tmp_path):
+    """sim-S35: only the start of a whole cluster looked; a node that was started again on nothing
+    took part as a fresh one."""
+    with Cluster(nodes=3, data_dir=tmp_path) as cluster:
+        cluster.create_topic("t")
+        cluster.kill(2)
+        (tmp_path / "node-2").rename(tmp_path / "lost")
+        with pytest.raises(ConfigError, match="node-2 holds nothing of this cluster"):
+            cluster.restart(2)
+        shutil.rmtree(tmp_path / "node-2")
+        (tmp_path / "lost").rename(tmp_path / "node-2")
+        cluster.restart(2)
+        cluster.leader("t", 0)
+
+
 @pytest.mark.parametrize("known", [(), (2,), (1, 3)])
 def test_a_first_start_that_died_among_its_folders_is_begun_again(tmp_path, known):
     """Every disk knows its cluster, durably, before any node makes a group."""

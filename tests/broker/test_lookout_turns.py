@@ -40,3 +40,25 @@ def test_a_turn_that_comes_before_an_overdue_look_does_not_stand_against_a_leade
     runner.submit(lone.seats[0], ProduceTicket(batch(), 1, lambda _: None, NOW + 5000 * MS))
     ground.run()
     assert [each.pre for each in ground.sent if isinstance(each, RequestVote)] == [True, True]
+
+
+def test_a_beat_of_long_ago_does_not_end_a_candidacy():
+    """Seed 10 of M16, and its clean twin: two followers of a dead leader stood for election, each
+    beat of the other had their places looked at, the last beat of the dead one was told again, and
+    both followed it once more before a vote could come back. Nobody ever led."""
+    lone = Lone([GROUP], voters=(2, 1, 3))
+    runner, ground = lone.runner, lone.ground
+    runner.on_beat(beat(1, 0, BeatItem(GROUP, 1, 0, True)))
+    ground.run()
+    runner.on_beat(beat(2, 1))
+    ground.run()
+    replica = lone.seats[0].replica
+    ground.now_is = NOW + 1100 * MS
+    runner.submit(lone.seats[0], ProduceTicket(batch(), 1, lambda _: None, NOW + 5000 * MS))
+    ground.run()
+    assert replica.soft.role is Role.PRE_CANDIDATE
+    ground.now_is = NOW + 1160 * MS
+    runner.lookout.due(ground.now_is)
+    ground.run()
+    assert replica.core.role is Role.PRE_CANDIDATE
+    assert len([each for each in ground.sent if isinstance(each, RequestVote)]) == 2, "one round"

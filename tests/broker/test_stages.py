@@ -26,9 +26,9 @@ async def followers_of(cluster):
     return leader, [node for node in (1, 2, 3) if node != leader]
 
 
-def on_a_cluster(story):
+def on_a_cluster(story, profile="reference"):
     async def run():
-        async with Cluster(nodes=3, topics=[Topic("t")]) as cluster:
+        async with Cluster(nodes=3, topics=[Topic("t")], profile=profile) as cluster:
             await asyncio.wait_for(story(cluster), 20)
 
     asyncio.run(run())
@@ -48,6 +48,25 @@ def test_the_order_is_certain_before_anything_is_replicated():
         assert [await each.replicated for each in stages] == [0, 1, 2, 3]
 
     on_a_cluster(story)
+
+
+def test_where_there_is_one_stage_it_ends_with_the_result():
+    """Redpanda up to v22.1.4 (facts/redpanda.md 5)."""
+
+    async def story(cluster):
+        _, followers = await followers_of(cluster)
+        for node in followers:
+            cluster.pause(node)
+        stages = cluster.replicate_in_stages("t", 0, batch(0))
+        behind = cluster.replicate_in_stages("t", 0, batch(1), acks=1)
+        assert await behind.replicated == 1  # so the one before it is in the leader's log
+        assert not stages.enqueued.done()
+        for node in followers:
+            cluster.resume(node)
+        assert await stages.replicated == 0
+        assert await stages.enqueued > 0
+
+    on_a_cluster(story, "redpanda-22.1.3")
 
 
 def test_a_duplicate_has_the_originals_offset_and_no_place_of_its_own():

@@ -134,3 +134,26 @@ def test_a_slot_is_settled_once():
     assert slot.finish((b"first",))
     assert not slot.finish((b"second",), closing="no")
     assert (slot.parts, slot.closing) == ((b"first",), None)
+
+
+class ProduceSlot(Slot):
+    produces = True
+
+
+def test_where_a_produce_request_is_alone_nothing_begins_behind_it():
+    """What is under way before it goes on, and answers keep their order."""
+    pipeline = Pipeline(Limits(10, 1000, produce_alone=True))
+    fetch, first, second = Slot(1), ProduceSlot(1), ProduceSlot(1)
+    room = []
+    for step in (
+        lambda: pipeline.begin(fetch),
+        lambda: pipeline.begin(first),
+        lambda: finish(pipeline, first, (b"stored",)),
+        lambda: pipeline.begin(second),
+        lambda: finish(pipeline, fetch, (b"read",)),
+        lambda: finish(pipeline, second, (b"stored",)),
+    ):
+        step()
+        room.append(pipeline.may_begin)
+    assert room == [True, False, True, False, False, True]
+    assert drain(pipeline) == [fetch, first, second]

@@ -1,0 +1,139 @@
+"""The rules of early Redpanda: v22.1.1 to v22.1.4, and the fix of pull request 5157.
+
+Both judge every epoch of a producer by itself (`Profile.epochs_apart`), so no row asks which epoch
+is newer: none is ever observed to be. Both know a batch by its last sequence alone
+(facts/redpanda.md 5).
+"""
+
+from __future__ import annotations
+
+from ottla.idempotency.rules import (
+    NOTHING,
+    REFERENCE,
+    Action,
+    Fact,
+    RejectReason,
+    Row,
+    Rules,
+    Verdict,
+)
+
+_F = Fact
+_KNOWN_SOUND = _F.WELL_FORMED | _F.KNOWN
+_SEEN = _F.FINISHED | _F.IN_FLIGHT
+
+_REFERENCE = {row.label: row for row in REFERENCE}
+_KEPT = tuple(_REFERENCE[label] for label in ("malformed", "table-full", "unknown-start"))
+
+REDPANDA_5157: Rules = (
+    *_KEPT,
+    _REFERENCE["uncertain"],
+    Row(
+        "session-start-missing",
+        when=_F.WELL_FORMED,
+        unless=_F.FULL | _F.KNOWN | _F.ZERO,
+        decision=RejectReason.GAP,
+        action=Action.NOTHING,
+        reason="A producer id with an epoch that is unknown begins at 0, forgotten or not.",
+        source="facts/redpanda.md 5, row unknown pid; redpanda #22670",
+    ),
+    Row(
+        "session-tail-lost",
+        when=_KNOWN_SOUND,
+        unless=_F.UNCERTAIN | _F.TAIL,
+        decision=Verdict.ACCEPT,
+        action=Action.EXTEND,
+        reason="Without a tail there is nothing to compare to.",
+        source="facts/redpanda.md 2.2",
+    ),
+    Row(
+        "last-sequence-finished",
+        when=_KNOWN_SOUND | _F.FINISHED,
+        unless=_F.UNCERTAIN,
+        decision=Verdict.DUPLICATE,
+        action=Action.NOTHING,
+        reason="Its last sequence is known, so it counts as stored, whatever its first one is.",
+        source="facts/redpanda.md 5, row duplicate match",
+    ),
+    Row(
+        "last-sequence-in-flight",
+        when=_KNOWN_SOUND | _F.IN_FLIGHT,
+        unless=_F.UNCERTAIN | _F.FINISHED,
+        decision=Verdict.PARK,
+        action=Action.NOTHING,
+        reason="Begun already: it releases the mutex and waits for the original's offset or error.",
+        source="mission-R2; facts/redpanda.md 5, row parked duplicate",
+    ),
+    Row(
+        "session-next",
+        when=_KNOWN_SOUND | _F.SUCCESSOR,
+        unless=_F.UNCERTAIN | _SEEN,
+        decision=Verdict.ACCEPT,
+        action=Action.EXTEND,
+        reason="First seen, and it follows the tail of its epoch, however old that epoch is.",
+        source="mission-R2; facts/redpanda.md 5, row session key",
+    ),
+    Row(
+        "session-gap",
+        when=_KNOWN_SOUND | _F.TAIL,
+        unless=_F.UNCERTAIN | _SEEN | _F.SUCCESSOR,
+        decision=RejectReason.GAP,
+        action=Action.NOTHING,
+        reason="Neither seen nor next, as far as this leader knows, which does not ask the others.",
+        source="facts/redpanda.md 5, row gap; redpanda #12712",
+    ),
+)
+"""Profile `redpanda-5157`: the mutex and the two stages, before barriers and epochs."""
+
+_5157 = {row.label: row for row in REDPANDA_5157}
+
+REDPANDA_22_1_3: Rules = (
+    *_KEPT,
+    _5157["session-start-missing"],
+    Row(
+        "begun-tail-lost",
+        when=_KNOWN_SOUND,
+        unless=_F.TAIL,
+        decision=Verdict.ACCEPT,
+        action=Action.EXTEND,
+        reason="Without a tail there is nothing to compare to, and nothing is ever in doubt.",
+        source="facts/redpanda.md 5, row failed batch",
+    ),
+    Row(
+        "begun-finished",
+        when=_KNOWN_SOUND | _F.FINISHED,
+        unless=NOTHING,
+        decision=Verdict.DUPLICATE,
+        action=Action.NOTHING,
+        reason="Its last sequence has an offset, which is the answer.",
+        source="facts/redpanda.md 5, row duplicate match",
+    ),
+    Row(
+        "begun-without-offset",
+        when=_KNOWN_SOUND | _F.IN_FLIGHT,
+        unless=_F.FINISHED,
+        decision=RejectReason.OFFSET_UNKNOWN,
+        action=Action.NOTHING,
+        reason="Begun in this leadership or an earlier one, and there is no offset to answer.",
+        source="facts/redpanda.md 5, rows duplicate in flight and failed batch; redpanda #4366",
+    ),
+    Row(
+        "begun-next",
+        when=_KNOWN_SOUND | _F.SUCCESSOR,
+        unless=_SEEN,
+        decision=Verdict.ACCEPT,
+        action=Action.EXTEND,
+        reason="It follows what was begun last, even if that failed and leaves a hole in the log.",
+        source="facts/redpanda.md 5, row failed batch",
+    ),
+    Row(
+        "begun-gap",
+        when=_KNOWN_SOUND | _F.TAIL,
+        unless=_SEEN | _F.SUCCESSOR,
+        decision=RejectReason.GAP,
+        action=Action.NOTHING,
+        reason="Neither begun nor next.",
+        source="facts/redpanda.md 5",
+    ),
+)
+"""Profile `redpanda-22.1.3`: before the fix; what was begun counts, whatever became of it."""
