@@ -22,9 +22,10 @@ from typing import Any, NamedTuple, TypeVarTuple
 
 from ottla.raft.types import Micros
 from ottla.sim.asyncio_policies import Queue
-from ottla.sim.asyncio_refusals import Refusals, RefusedError
+from ottla.sim.asyncio_refusals import Refusals
 from ottla.sim.asyncio_steps import LANE_BITS, NOT_WAITING, Row, Step, Trace, name_of
 from ottla.sim.asyncio_tasks import SerialTask
+from ottla.sim.outside import RefusedError
 
 Args = TypeVarTuple("Args")
 

@@ -8,23 +8,15 @@ loop's, chance comes from the stream "programs" of the run's choices, sets keep 
 they were filled, and what counts or remembers since the process began begins anew. The C module of
 aiokafka's that stamps records reads the clock by itself; it is handed the time instead.
 
-**By refusal.** The functions of `GUARDED` are replaced in their own modules: whoever still reaches
-them is not in the table, and is refused with the call site. Other threads of the process, and the
-`TOLERATED` (who watch the run, and take no part in it), reach the real ones.
-
-Not seen: `datetime.now()` and what else C code reads by itself, and functions that a module outside
-the table bound before the run (`from time import time`). `tests/sim/test_asyncio_outside.py` goes
-through the sources of the broker and of aiokafka for both.
+**By refusal.** Whoever still reaches the real ones is not in the table, and is refused with the
+call site (`outside.py`). `tests/sim/test_asyncio_outside.py` goes through the sources of the broker
+and of aiokafka for what that net does not see.
 """
 
 from __future__ import annotations
 
-import os
 import random
-import socket
-import subprocess
 import sys
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +27,7 @@ from ottla.sim.asyncio_loop import DeterministicLoop
 from ottla.sim.choices import Stream
 from ottla.sim.clocks import EPOCH_MS
 from ottla.sim.ordered_sets import OrderedFrozenSet, OrderedSet
+from ottla.sim.outside import refused, replace
 
 
 class Patch(NamedTuple):
@@ -95,31 +88,6 @@ PATCHES: tuple[Patch, ...] = (
     *_rows("the loop's time", "DefaultRecordBatchBuilder", "aiokafka.producer.message_accumulator"),
     *_rows("from 0", "AIOKafkaProducer._PRODUCER_CLIENT_ID_SEQUENCE", "aiokafka.producer.producer"),
 )
-
-_RANDOM = (
-    *("betavariate", "choice", "choices", "expovariate", "gammavariate", "gauss", "getrandbits"),
-    *("lognormvariate", "normalvariate", "paretovariate", "randbytes", "randint", "random"),
-    *("randrange", "sample", "seed", "setstate", "shuffle", "triangular", "uniform"),
-    *("vonmisesvariate", "weibullvariate", "_urandom"),
-)
-GUARDED: tuple[tuple[Any, tuple[str, ...]], ...] = (
-    (
-        time,
-        (
-            *("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns"),
-            *("process_time", "process_time_ns", "thread_time", "thread_time_ns", "sleep"),
-        ),
-    ),
-    (random, _RANDOM),
-    (random.SystemRandom, ("random", "getrandbits")),
-    (uuid, ("uuid1", "uuid4")),
-    (os, ("urandom", "getrandom", "fork", "system")),
-    (threading.Thread, ("start",)),
-    (subprocess.Popen, ("__init__",)),
-    (socket.socket, ("__init__",)),
-    (socket, ("getaddrinfo", "gethostbyname", "getnameinfo")),
-)
-TOLERATED = ("_pytest", "coverage", "faulthandler", "hypothesis", "pytest", "pluggy")
 
 
 class VirtualTime:
@@ -237,57 +205,6 @@ def patched(loop: DeterministicLoop, patches: Sequence[Patch] = PATCHES) -> Iter
             if module is not None:
                 within, _, name = patch.name.rpartition(".")
                 owner = getattr(module, within) if within else module
-                _replace(stack, owner, name, _stand_in(owner, name, clock, chance))
-        for owner, names in GUARDED:
-            for name in names:
-                if hasattr(owner, name):
-                    _replace(stack, owner, name, _guard(loop, owner, name))
-        _replace(stack, random.Random, "seed", _seeded(loop))
+                replace(stack, owner, name, _stand_in(owner, name, clock, chance))
+        stack.enter_context(refused(loop.refuse))
         yield
-
-
-_MISSING = object()
-
-
-def _replace(stack: ExitStack, owner: Any, name: str, instead: Any) -> None:
-    before = vars(owner).get(name, _MISSING)
-
-    def back() -> None:
-        if before is _MISSING:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, before)
-
-    stack.callback(back)
-    setattr(owner, name, instead)
-
-
-def _guard(loop: DeterministicLoop, owner: Any, name: str) -> Callable[..., Any]:
-    real = getattr(owner, name)
-    thread = threading.get_ident()
-    what = f"{owner.__name__}.{name}"
-
-    def guard(*args: Any, **options: Any) -> Any:
-        if threading.get_ident() != thread or _tolerated():
-            return real(*args, **options)
-        raise loop.refuse(what)
-
-    return guard
-
-
-def _seeded(loop: DeterministicLoop) -> Callable[..., None]:
-    """`random.Random.seed`, which needs a seed to be one."""
-    real, thread = random.Random.seed, threading.get_ident()
-
-    def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
-        if a is None and threading.get_ident() == thread and not _tolerated():
-            raise loop.refuse("random.Random() without a seed")
-        real(self, a, version)
-
-    return seed
-
-
-def _tolerated() -> bool:
-    """Whether someone asks who only watches."""
-    frame = sys._getframe(2)  # noqa: SLF001 - documented, if underscored
-    return frame.f_globals.get("__name__", "").partition(".")[0] in TOLERATED

@@ -7,34 +7,10 @@ failure of the run as well: a program that swallows it fails all the same.
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
-_BETWEEN = ("asyncio", "async_timeout", "contextlib", "random", "secrets", "threading", "uuid")
-"""Libraries that ask on behalf of their caller."""
-_OURS = "ottla.sim.asyncio_"
-
-
-class RefusedError(RuntimeError):
-    """The program asked for something that the deterministic loop does not do."""
-
-
-def call_site() -> str:
-    """Where the program asked: the innermost frame that is neither the loop's nor a library's."""
-    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - documented, if underscored
-    while frame is not None and _passes_on(frame):
-        frame = frame.f_back
-    if frame is None:
-        return "an unknown place"
-    code = frame.f_code
-    return f"{code.co_filename}:{frame.f_lineno} in {code.co_qualname}"
-
-
-def _passes_on(frame: FrameType) -> bool:
-    module = frame.f_globals.get("__name__", "")
-    return module.startswith(_OURS) or module.split(".", 1)[0] in _BETWEEN
+from ottla.sim.outside import RefusedError, call_site
 
 
 def _refused(what: str) -> Any:

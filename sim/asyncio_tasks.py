@@ -27,7 +27,7 @@ from collections.abc import Collection, Coroutine, Iterator
 from types import FrameType
 from typing import Any, Protocol, TypeGuard
 
-from ottla.sim.asyncio_refusals import RefusedError
+from ottla.sim.outside import RefusedError
 
 
 class Numbering(Protocol):

@@ -78,6 +78,23 @@ class Stream(ABC):
         self._taken[place] = MILLION - 1
         return True
 
+    def fate(self, rates: Sequence[int]) -> int:
+        """Which of several things happens, of which each happens so often per million and no two
+        at once: its place in `rates`, from 1, or 0 for none. Nothing to happen costs no choice."""
+        above = MILLION - sum(rates)
+        if above >= MILLION:
+            return 0
+        place = self._place
+        self._place = place + 1
+        value = self._choose(MILLION, place)
+        number = 0
+        if value >= above:
+            self._taken[place] = value
+            while value >= above:
+                above += rates[number]
+                number += 1
+        return number
+
     def between(self, low: int, high: int) -> int:
         """A number of `low..high`, both possible; `low` is the plain one."""
         return low + self.below(high - low + 1)

@@ -1,8 +1,9 @@
 """The clocks of the nodes: none of them knows the simulator's time.
 
-A node's monotonic clock starts somewhere, drifts, and is stepped by nobody (that is what monotonic
-means); its wall clock may be off by hours and may jump (sim-C1). Both are straight lines over the
-simulator's time, in whole numbers; a change of rate begins a new line where the old one ends.
+A node's monotonic clock starts somewhere, drifts, may be found further on at once (a machine that
+slept), and is set back by nobody (that is what monotonic means); its wall clock may be off by hours
+and may jump (sim-C1). Both are straight lines over the simulator's time, in whole numbers; a change
+begins a new line where the old one ends.
 
 A clock goes on through the lives of its node: it belongs to the machine.
 """
@@ -41,6 +42,11 @@ class NodeClock:
     def wall_ms(self, now: Micros) -> Millis:
         """What the wall clock shows."""
         return EPOCH_MS + self.wall_offset_ms + now // 1000
+
+    def jump(self, now: Micros, span: Micros) -> None:
+        """It is that much further at once, as behind a machine's sleep; never back."""
+        assert span >= 0, f"a monotonic clock set back by {-span} us"
+        self._base, self._since = self.read(now) + span, now
 
     def drift(self, now: Micros, ppm: int) -> None:
         """From now on it goes that much faster (or slower)."""

@@ -10,6 +10,9 @@ LMDB store has too) with the time that its syncs take. It outlives the lives of 
 | crash (sim-D2) | of the appends not synced, some oldest ones survive, drawn |
 | torn tail (sim-D3) | and of those that survive the last is damaged: recovery cuts it off |
 | error (sim-D4) | a sync fails; the store refuses everything afterwards |
+| lost sync (sim-D2, beyond the budget) | a sync says that it ended and has kept nothing |
+| old copy (sim-D6, beyond the budget) | the disk is what it was some time ago |
+| wiped (sim-D6) | there is nothing on it: its node must refuse to start |
 """
 
 from __future__ import annotations
@@ -17,8 +20,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 
+from ottla.broker.stores import CLUSTER_ID_KEY, knows
 from ottla.log.errors import StoreError
-from ottla.log.memory_disk import MemoryDisk
+from ottla.log.memory_disk import Image, MemoryDisk
+from ottla.log.records import records_of
 from ottla.log.types import RecordBatch
 from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId
 from ottla.sim.choices import Choices
@@ -26,6 +31,7 @@ from ottla.sim.delays import exponential
 from ottla.sim.kernel import Kernel
 from ottla.sim.settings import RunConfig
 
+CLUSTER_ID = "simulated"
 SLOW_TIMES = 100
 
 
@@ -37,10 +43,16 @@ class SimDisk:
         self.medium.defer_syncs = True
         self.stream = choices.stream(f"disk {node}")
         self.stalled_until: Micros = 0
+        self._hangs = False
+        self._hung: list[Callable[[], None]] = []
         self.quiet = False
         """Nothing goes wrong any more."""
         self.damage_kept = "M32" in config.mutants
         """Recovery does not look at checksums: what is torn is read as it is."""
+        self.lies = False
+        """Syncs say that they ended and keep nothing: beyond what any Raft stands."""
+        self.medium.meta[CLUSTER_ID_KEY] = CLUSTER_ID.encode()
+        self._copy: dict[GroupId, Image] = {}
         self._power_lost = False
         self._kernel = kernel
         self._config = config
@@ -51,27 +63,67 @@ class SimDisk:
         span = config.sync_us + exponential(stream, config.sync_jitter_us)
         if not self.quiet and stream.chance(config.slow_sync_ppm):
             span *= SLOW_TIMES
-        self._kernel.at(max(now + span, self.stalled_until), ended)
+        if self._hangs:
+            self._hung.append(ended)
+        else:
+            self._kernel.at(max(now + span, self.stalled_until), ended)
+
+    def hang(self) -> None:
+        """No sync ends any more."""
+        self._hangs = True
+
+    def go_on(self) -> None:
+        """Syncs that hung end now."""
+        self._hangs = False
+        hung, self._hung = self._hung, []
+        for ended in hung:
+            self._kernel.after(self._config.sync_us, ended)
 
     def fail(self, text: str) -> None:
         """The next sync fails, and the store with it."""
         self.medium.fail_syncs(StoreError(text))
 
+    @property
+    def fresh(self) -> bool:
+        """Whether nothing on it says that it is of this cluster."""
+        return not knows(CLUSTER_ID, self.medium.meta.get(CLUSTER_ID_KEY))
+
+    def keep_copy(self) -> None:
+        """Keep what is on it now, for `restore`."""
+        for group, image in self.medium.images.items():
+            self._copy[group] = kept = copy(image)
+            kept.entries = image.entries[:]
+
+    def restore(self) -> None:
+        """It is what it was when the copy was kept: only while its node is dead."""
+        self.medium.undo.clear()
+        self.medium.images.update(self._copy)
+
+    def wipe(self) -> None:
+        """There is nothing on it: only while its node is dead."""
+        self.medium.undo.clear()
+        self.medium.images.clear()
+        self.medium.meta.clear()
+
     def heal(self) -> None:
         """Neither slow nor about to fail any more."""
         self.stalled_until = 0
+        self.go_on()
         self.medium.sync_error = None
+        self.lies = False
 
-    def crash(self, *, all_kept: bool = False) -> int:
+    def crash(self, *, all_kept: bool = False, torn: bool = False) -> int:
         """The machine stops: returns how many appends are lost.
 
-        `all_kept`: only the process died, the page cache lives on (signal 9).
+        `all_kept`: only the process died, the page cache lives on (signal 9). `torn`: the power
+        goes in the middle of the newest append: all before it is there, and a part of it.
         """
         medium, stream = self.medium, self.stream
         unsynced = medium.unsynced_appends
-        lost = 0 if all_kept or not unsynced else stream.below(unsynced + 1)
+        lost = 0 if all_kept or torn or not unsynced else stream.below(unsynced + 1)
         kept = unsynced - lost
-        torn = not all_kept and kept > 0 and lost > 0 and stream.below(4) == 1
+        if not torn:
+            torn = not all_kept and kept > 0 and lost > 0 and stream.below(4) == 1
         medium.crash(kept)
         self._power_lost = not all_kept
         if torn:
@@ -104,10 +156,12 @@ class SimDisk:
 
 
 def _damaged(entry: Entry) -> Entry:
-    """The entry as its bytes would be read back after a torn write."""
+    """The entry as its bytes would be read back after a torn write: its last record is another."""
     batch = entry.payload
     if not isinstance(batch, RecordBatch):
         return entry
     torn = copy(batch)
-    torn.data = batch.data[:-1] + bytes((batch.data[-1] ^ 1,))
+    last = list(records_of(batch))[-1]
+    place = len(batch.data) - 1 - len(last.value or b"")  # behind a value stands a count of headers
+    torn.data = batch.data[:place] + bytes((batch.data[place] ^ 0x40,)) + batch.data[place + 1 :]
     return Entry(entry.index, entry.term, entry.kind, torn)

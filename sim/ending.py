@@ -12,7 +12,7 @@ core, or led from outside. Anything else that does not is anomaly sim-I31.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from ottla.broker.partition import Partition
@@ -31,6 +31,9 @@ class Waiting(Protocol):
 
     def stop_faults(self) -> None:
         """No client dies or is replaced any more."""
+
+    def probe(self, partitions: Sequence[int]) -> None:
+        """Ask for a record of each to be stored."""
 
     def idle(self) -> bool:
         """Every record that a producer was handed has its outcome."""
@@ -65,7 +68,9 @@ class Ending:
         for partition in range(world.config.partitions):
             if partition not in served:
                 world.history.add("phase", code="excused", partition=partition)
-        self._await(lambda: all(world.leader(each) is not None for each in served), "leaders")
+        self._await_leaders(served)
+        if world.config.probes:
+            self._probe(served)
         if not self.unavoidable:
             self._await(self.clients.idle, "answers for all that clients wait for")
         self._await(
@@ -76,22 +81,37 @@ class Ending:
         """The second phase. Raises `NotLive`."""
         world = self.world
         world.history.add("phase", code="settle")
-        for node in world.nodes:
+        for node in world.able:
             if node not in self.core:
                 world.history.add("phase", code="heal", node=node)
-        world.heal(world.nodes)
+        world.heal(world.able)
         partitions = range(world.config.partitions)
-        self._await(world.all_lead, "leaders everywhere")
+        self._await(lambda: self._led(partitions), "leaders everywhere")
         self._await(self.clients.idle, "answers for all that clients wait for")
-        self._await(lambda: self._agree(world.nodes, partitions), "agreement of all")
+        self._await(lambda: self._agree(world.able, partitions), "agreement of all")
         self._await(self.clients.drain, "consumers at the end")
+        self._await(lambda: self._led(partitions), "leaders in the end")
         world.history.add("phase", code="done")
+
+    def _probe(self, served: Sequence[int]) -> None:
+        """Have something stored in each partition; clients that only gave up would be idle too."""
+        marks = {each: self.world.high_watermark(each, -1) for each in served}
+        self.clients.probe(served)
+        self._await(
+            lambda: all(self.world.high_watermark(each, -1) > mark for each, mark in marks.items()),
+            "a record stored in each partition",
+        )
 
     def _choose_core(self) -> tuple[NodeId, ...]:
         """A random majority; the plain choice is everybody."""
-        stream, nodes = self.world.choices.stream("ending"), self.world.nodes
+        stream, nodes = self.world.choices.stream("ending"), self.world.able
         core = list(nodes)
-        for _ in range(stream.below(len(nodes) - majority(len(nodes)) + 1)):
+        spare = max(0, len(nodes) - majority(len(self.world.nodes)))
+        leader = self.world.leader(0) if self.world.config.leader_left_out and spare else None
+        if leader is not None and leader.node_id in core:
+            core.remove(leader.node_id)
+            spare -= 1
+        for _ in range(stream.below(spare + 1)):
             core.pop(stream.below(len(core)))
         return tuple(core)
 
@@ -105,6 +125,43 @@ class Ending:
             f"partition {partition} has replicas {list(placed)}, no majority in {list(self.core)}"
         )
         return False
+
+    def _await_leaders(self, served: list[int]) -> None:
+        """Until all of them are led; those that the core cannot know of are taken out."""
+        try:
+            self._await(lambda: self._led(served), "leaders")
+        except NotLive:
+            unled = [each for each in served if self.world.leader(each) is None]
+            reasons = [reason for each in unled if (reason := self._unknown(each))]
+            if self.world.controller() is None or len(reasons) < len(unled):
+                raise
+            self.unavoidable.extend(reasons)
+            for partition in unled:
+                served.remove(partition)
+                self.world.history.add("phase", code="excused", partition=partition)
+
+    def _unknown(self, partition: int) -> str | None:
+        """Why a partition cannot be led, if the core does not know of it: a node that comes back
+        learns from the controller what it hosts, and that one leads from outside, where it is cut
+        off from this node and heard by others, who rightly depose nobody for it."""
+        controller, placed = self.world.controller(), self.world.placement[partition]
+        hosting = [each for each in self.world.seats(partition) if each in self.core]
+        outside = controller is not None and controller.node_id not in self.core
+        if not outside or len(hosting) >= majority(len(placed)):
+            return None
+        inside = [each for each in placed if each in self.core]
+        return (
+            f"partition {partition} has replicas {inside} in {list(self.core)}, of which only "
+            f"{hosting} know: the controller leads from outside"
+        )
+
+    def _led(self, partitions: Iterable[int]) -> bool:
+        """Whether these have a leader, and so has the controller's group, a majority of which is in
+        every core."""
+        world = self.world
+        return world.controller() is not None and all(
+            world.leader(each) is not None for each in partitions
+        )
 
     def _led_inside(self, partitions: list[int]) -> list[int]:
         """Partitions whose leader is in the core. One that is led from outside is served all the

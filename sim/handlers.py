@@ -264,6 +264,8 @@ def _metadata(request: Metadata, served: ServedConnection, slot: Slot) -> None:
 
 def _init_producer_id(request: InitProducerId, served: ServedConnection, slot: Slot) -> None:
     def done(error: ErrorCode, producer_id: int, epoch: int) -> None:
+        if error is ErrorCode.NONE:
+            producer_id = served.life.world.given_out(producer_id)
         served.answer(slot, ProducerIdAnswer(request.number, error, producer_id, epoch))
 
     served.host.new_producer_id(done)

@@ -60,7 +60,9 @@ class Kernel:
 
     def after(self, span: Micros, call: _Call, *arguments: Any) -> None:
         """Have `call(*arguments)` happen `span` from now."""
-        self.at(self.now + span, call, *arguments)
+        place = self._places
+        self._places = place + 1
+        heappush(self._heap, (self.now + span, place, call, arguments))
 
     def timer(self, when: Micros, call: Callable[[], None]) -> Cancel:
         """As `at`; returns what takes it back."""

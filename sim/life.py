@@ -19,6 +19,7 @@ A crash at a point raises `Crashed` through the turn: nothing behind the point h
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ottla.broker.clockwork import Cancel, Work
@@ -29,7 +30,9 @@ from ottla.log.memory_store import MemoryStore
 from ottla.log.store import SyncJob, Write
 from ottla.log.types import Millis
 from ottla.raft.types import NO_NODE, HardState, Micros, Mutant, NodeId
-from ottla.sim.mutants.partition import MutatedPartition
+from ottla.sim.disks import CLUSTER_ID
+from ottla.sim.observer import VOTING
+from ottla.sim.witness import witnessed
 
 if TYPE_CHECKING:
     from ottla.sim.world import World
@@ -55,10 +58,10 @@ class Life:
 
     def _make(self) -> Node:
         world = self.world
-        node = Node(
+        return Node(
             self.node_id,
             world.cluster_config,
-            cluster_id="simulated",
+            cluster_id=CLUSTER_ID,
             nodes=world.nodes,
             addresses=world.addresses,
             store=self.store,
@@ -66,23 +69,21 @@ class Life:
             listen=lambda host: world.listener(self, host),
             scheduler=Scheduler(self.clockwork),
             clockwork=self.clockwork,
-            jitter=world.choices.stream(f"election {self.node_id}"),
-            counters=world.counters,
+            factory=self._factory(),
         )
-        mutants = world.mutants
-        if mutants:
-            node.factory = ReplicaFactory(
-                self.node_id,
-                world.cluster_config,
-                store=self.store,
-                counters=world.counters,
-                jitter=world.choices.stream(f"election {self.node_id}"),
-                mutants=mutants,
-                make_partition=lambda settings, in_sync: MutatedPartition(
-                    settings, in_sync, mutants
-                ),
-            )
-        return node
+
+    def _factory(self) -> ReplicaFactory:
+        world, observer = self.world, self.world.observer
+        seen = witnessed(world.mutants, partial(observer.decided, self), observer.committed)
+        return world.factory(
+            self.node_id,
+            world.cluster_config,
+            store=self.store,
+            counters=world.counters,
+            jitter=world.choices.stream(f"election {self.node_id}"),
+            mutants=world.mutants,
+            make_partition=seen,
+        )
 
     # ---- what happens to it
 
@@ -133,9 +134,9 @@ class SimClockwork:
 
     def __init__(self, life: Life):
         world = life.world
-        self._life = life
-        self._kernel = world.kernel
-        self._clock = world.clocks[life.node_id]
+        self.life = life
+        self.kernel = world.kernel
+        self.clock = world.clocks[life.node_id]
         self._disk = world.disks[life.node_id]
         self._turn_us = world.config.turn_us
         self._busy_until: Micros = 0
@@ -144,17 +145,17 @@ class SimClockwork:
 
     def now(self) -> Micros:
         """The node's monotonic clock."""
-        return self._clock.read(self._kernel.now)
+        return self.clock.read(self.kernel.now)
 
     def wall_ms(self) -> Millis:
         """The node's wall clock."""
-        return self._clock.wall_ms(self._kernel.now)
+        return self.clock.wall_ms(self.kernel.now)
 
     def call_soon(self, call: Callable[[], None], /) -> None:
         """When the node gets to it: one thing after the other."""
-        at = max(self._busy_until, self._kernel.now) + self._turn_us * self.slowness
+        at = max(self._busy_until, self.kernel.now) + self._turn_us * self.slowness
         self._busy_until = at
-        self._kernel.at(at, self._life.enter, call)
+        self.kernel.at(at, self.life.enter, call)
 
     def call_at(self, when: Micros, call: Callable[[], None]) -> Cancel:
         """When the node's clock shows `when`."""
@@ -162,13 +163,9 @@ class SimClockwork:
         alarm.set()
         return alarm.cancel
 
-    def when_shown(self, when: Micros, call: Callable[[], None]) -> None:
-        """Enter the node when its clock shows `when`, should its rate stay as it is."""
-        self._kernel.at(self._clock.when(when), self._life.enter, call)
-
     def work(self, work: Callable[[], None], ended: Callable[[str | None], None]) -> Work:
         """A sync: ends when the disk says so."""
-        life = self._life
+        life = self.life
         life.point("sync")
 
         def done() -> None:
@@ -201,7 +198,9 @@ class _Alarm:
 
     def set(self) -> None:
         """Ring when the clock shows the time, as far as can be said now."""
-        self._clockwork.when_shown(self._when, self._ring)
+        clockwork = self._clockwork
+        at = clockwork.clock.when(self._when)
+        clockwork.kernel.at(at, clockwork.life.enter, self._ring)
 
     def cancel(self) -> None:
         """It will not ring."""
@@ -241,8 +240,10 @@ class SimStore(MemoryStore):
         life.point("appended", writes)
 
     def finish_sync(self, job: SyncJob) -> None:
-        """As `MemoryStore.finish_sync`."""
-        super().finish_sync(job)
+        """As `MemoryStore.finish_sync`; a disk that lies has kept nothing of it."""
+        disk = self._life.world.disks[self._life.node_id]
+        if not disk.lies or self.failure is not None:
+            super().finish_sync(job)
         self.watch.synced(job)
         self._life.point("synced")
 
@@ -262,9 +263,7 @@ class _Transport:
     def attach(self, node: NodeId, receive: Callable[[NodeId, Any], None]) -> None:
         """Messages go to `receive` from now on, when the node gets to them."""
         life = self._life
-        life.world.network.attach(
-            node, lambda sender, message: life.enter(receive, sender, message)
-        )
+        life.world.network.attach(node, partial(life.enter, receive))
 
     def detach(self, node: NodeId) -> None:
         """Nothing reaches the node any more."""
@@ -273,7 +272,9 @@ class _Transport:
     def send(self, sender: NodeId, to: NodeId, message: object) -> None:
         """Send one message."""
         life = self._life
+        world = life.world
         life.point("send", message)
-        life.world.observer.said(life, message)
-        life.world.network.send(sender, to, message)
+        if message.__class__ in VOTING:
+            world.observer.said(life, message)
+        world.network.send(sender, to, message)
         life.point("sent", message)

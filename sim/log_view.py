@@ -39,7 +39,7 @@ class Seen(NamedTuple):
 class LogView:
     """What stands in one node's log of one group; `entries[i]` has index `first + i`."""
 
-    __slots__ = ("applied", "base", "commit", "entries", "first", "led", "term", "vote")
+    __slots__ = ("applied", "base", "commit", "entries", "first", "led", "stated", "term", "vote")
 
     def __init__(self) -> None:
         self.first: LogIndex = 1
@@ -52,6 +52,8 @@ class LogView:
         """Latest term in which it was seen to lead."""
         self.commit: LogIndex = 0
         self.applied: LogIndex = 0
+        self.stated: tuple[LogIndex, int] | None = None
+        """The machine's state as told last: up to where it had applied the log, and its hash."""
 
     @property
     def last(self) -> LogIndex:
@@ -97,6 +99,7 @@ class LogView:
         self.entries.clear()
         self.first, self.base = index + 1, base
         self.commit = self.applied = max(self.applied, index)
+        self.stated = None
 
 
 def _expires(entry: Entry) -> tuple[int, ...]:
@@ -104,4 +107,7 @@ def _expires(entry: Entry) -> tuple[int, ...]:
     if entry.kind is not EntryKind.COMMAND:
         return ()
     told = msgpack.unpackb(cast(bytes, entry.payload), strict_map_key=False)
-    return tuple(told[1]) if isinstance(told, list) and told[0] == "expire" else ()
+    if not isinstance(told, list) or told[0] != "expire":
+        return ()
+    # Where each epoch is remembered by itself, it is named with its producer's id.
+    return tuple(each[0] if isinstance(each, list) else each for each in told[1])

@@ -17,7 +17,7 @@ import msgpack
 from ottla.broker.partition import Partition
 from ottla.broker.seat import Seat
 from ottla.idempotency.profiles import profile_named
-from ottla.idempotency.table import ProducerTable
+from ottla.idempotency.sessions import make_table
 from ottla.log.memory_store import MemorySyncJob
 from ottla.log.store import SyncJob, Write
 from ottla.raft.roles import Role
@@ -102,7 +102,7 @@ class LogWatch:
         node = getattr(self._life, "node", None)  # the store is made before the node
         return None if node is None else node.runner.seats.get(group)
 
-    def _add(self, kind: str, group: GroupId, **columns: int | str | None) -> None:
+    def _add(self, kind: str, group: GroupId, **columns: Any) -> None:
         life, observer = self._life, self._observer
         number = observer.partitions[group]
         observer.history.add(kind, node=life.node_id, inc=life.inc, partition=number, **columns)
@@ -135,7 +135,7 @@ class LogWatch:
             return {}
         config = self._life.world.config
         body: dict[str, Any] = msgpack.unpackb(snapshot.data, strict_map_key=False)
-        table = ProducerTable(profile_named(config.profile), config.max_producers)
+        table = make_table(profile_named(config.profile), config.max_producers)
         table.restore(body["producers"])
         return {
             "off": body["log_start_offset"],

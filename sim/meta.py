@@ -15,9 +15,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from itertools import zip_longest
+from pathlib import Path
+from subprocess import PIPE
+from typing import TypeAlias
 
 from ottla.sim.run import run
 from ottla.sim.settings import RunConfig, from_toml
@@ -49,58 +53,101 @@ class Mismatch:
     """The first differing event."""
 
 
-def variants(interpreters: Sequence[str]) -> list[Variant]:
-    """All ways to run them: every interpreter, two hash seeds, a warm process, a perturbed heap."""
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which seeds, under which settings (TOML)."""
+
+    first: int
+    count: int
+    settings: str = ""
+
+
+class MetaError(Exception):
+    """An interpreter does not run what it was asked to; the text says which and why."""
+
+
+Progress: TypeAlias = Callable[[], None]
+
+
+def variants(interpreters: Sequence[str], warm: int = 1_000) -> list[Variant]:
+    """All ways to run them: every interpreter, three hash seeds, a perturbed heap, a process that
+    has run `warm` other seeds before."""
     here = sys.executable
     found = [
         Variant("hash seed 0", here, "0"),
         Variant("hash seed 4711", here, "4711", perturb=True),
-        Variant("random hash seed, warm", here, "random", warm=20),
+        Variant("random hash seed, warm", here, "random", warm=warm),
     ]
     found.extend(Variant(each, each, "random", perturb=True) for each in interpreters)
     return found
 
 
 def check(
-    first: int, count: int, settings: str, others: Sequence[Variant]
+    plan: Plan, others: Sequence[Variant], *, jobs: int = 1, progress: Progress = lambda: None
 ) -> Iterator[tuple[Variant, list[Mismatch]]]:
-    """Each variant, as it is done, with the seeds about which it disagrees with the first one."""
-    expected = digests(others[0], first, count, settings)
-    for variant in others:
-        found = expected if variant is others[0] else digests(variant, first, count, settings)
-        mismatches = [
-            Mismatch(
-                seed, others[0].name, variant.name, _parting(others[0], variant, seed, settings)
-            )
-            for seed, (a, b) in enumerate(zip_longest(expected, found), first)
-            if a != b
-        ]
-        yield variant, mismatches
+    """Each variant with the seeds about which it disagrees with the first one, in order; `jobs` of
+    them run at a time, and `progress` is called for each digest, from any thread.
+
+    Raises `MetaError` for an interpreter that does not run.
+    """
+    with ThreadPoolExecutor(jobs) as pool:
+        running = [pool.submit(digests, each, plan, progress) for each in others]
+        expected = running[0].result()
+        for variant, found in zip(others, running, strict=True):
+            mismatches = [
+                Mismatch(
+                    seed,
+                    others[0].name,
+                    variant.name,
+                    _parting(others[0], variant, replace(plan, first=seed, count=1)),
+                )
+                for seed, (a, b) in enumerate(zip_longest(expected, found.result()), plan.first)
+                if a != b
+            ]
+            yield variant, mismatches
 
 
-def digests(variant: Variant, first: int, count: int, settings: str) -> list[str]:
-    """What a variant says of each seed. Raises `subprocess.CalledProcessError`."""
-    return _child(variant, ["digests", str(first), str(count)], settings)
+def digests(variant: Variant, plan: Plan, progress: Progress) -> list[str]:
+    """What a variant says of each seed. Raises `MetaError`."""
+    found = []
+    for line in _child(variant, "digests", plan):
+        found.append(line)
+        progress()
+    return found
 
 
-def _parting(left: Variant, right: Variant, seed: int, settings: str) -> str:
+def _parting(left: Variant, right: Variant, plan: Plan) -> str:
     """Where the two histories of a seed part ways."""
-    ask = ["rows", str(seed), "1"]
-    rows = zip_longest(_child(left, ask, settings), _child(right, ask, settings))
+    rows = zip_longest(_child(left, "rows", plan), _child(right, "rows", plan))
     for eid, (a, b) in enumerate(rows):
         if a != b:
             return f"event {eid}: {a or 'ended'} | {b or 'ended'}"
     return "no event differs, but the order of those behind them"
 
 
-def _child(variant: Variant, ask: list[str], settings: str) -> list[str]:
-    environment = {**os.environ, "PYTHONHASHSEED": variant.hash_seed}
-    environment["OTTLA_META"] = json.dumps([variant.warm, variant.perturb])
-    command = [variant.interpreter, "-m", "ottla.sim.meta", *ask, settings]
-    done = subprocess.run(  # noqa: S603 - our own module
-        command, env=environment, check=True, capture_output=True, text=True
-    )
-    return done.stdout.splitlines()
+def _child(variant: Variant, what: str, plan: Plan) -> Iterator[str]:
+    environment = {
+        **os.environ,
+        "PYTHONHASHSEED": variant.hash_seed,
+        # This very code, whatever the interpreter has installed.
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "OTTLA_META": json.dumps([variant.warm, variant.perturb]),
+    }
+    ask = [what, str(plan.first), str(plan.count), plan.settings]
+    command = [variant.interpreter, "-m", "ottla.sim.meta", *ask]
+    try:
+        with subprocess.Popen(  # noqa: S603 - our own module
+            command, env=environment, stdout=PIPE, stderr=PIPE, text=True
+        ) as child:
+            assert child.stdout is not None, "piped"
+            assert child.stderr is not None, "piped"
+            for line in child.stdout:
+                yield line.rstrip("\n")
+            said = child.stderr.read()
+    except OSError as error:
+        raise MetaError(f"{variant.interpreter}: {error.strerror}") from None
+    if child.returncode:
+        raise MetaError(f"{variant.interpreter}: {said.strip().splitlines()[-1]}")
 
 
 def main(arguments: Sequence[str]) -> None:

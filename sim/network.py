@@ -16,8 +16,9 @@ from typing import Any, TypeAlias
 from ottla.broker.control_client import ControlRequest, ControlResponse
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.choices import Choices
-from ottla.sim.delays import exponential
+from ottla.sim.delays import spans
 from ottla.sim.kernel import Kernel
+from ottla.sim.link_times import round_trips
 from ottla.sim.settings import RunConfig
 
 Receive: TypeAlias = Callable[[NodeId, Any], None]
@@ -26,17 +27,21 @@ LinkName: TypeAlias = tuple[NodeId, NodeId]
 LATE_TIMES = 30
 """How much longer a message takes that is late (sim-N1: heavy tail)."""
 _CALLS = (ControlRequest, ControlResponse)
+_AS_EVER, _LOST, _LATE, _TWICE = range(4)
+"""The fates of a datagram."""
 
 
 class Link:
     """One direction between two nodes."""
 
-    __slots__ = ("cut", "held", "jitter", "least", "loss_ppm", "ordered_until", "stream")
+    __slots__ = ("cut", "held", "loss_ppm", "ordered_until", "plain", "spans", "stream")
 
-    def __init__(self, choices: Choices, name: LinkName, config: RunConfig):
+    def __init__(self, choices: Choices, name: LinkName, config: RunConfig, round_trip: Micros):
         self.stream = choices.stream(f"link {name[0]}>{name[1]}")
-        self.least: Micros = config.rtt_us // 2
-        self.jitter: Micros = config.jitter_us
+        self.spans = spans(round_trip // 2, config.jitter_us)
+        """How long a message may take."""
+        self.plain = self.spans
+        """And does once it is mended."""
         self.loss_ppm = config.loss_ppm
         self.cut = False
         self.held: list[Any] | None = None
@@ -52,9 +57,10 @@ class SimNetwork:
         self._kernel = kernel
         self._config = config
         self._receivers: dict[NodeId, Receive] = {}
-        nodes = range(1, config.nodes + 1)
+        nodes, spans = range(1, config.nodes + 1), round_trips(config.links, config.nodes)
         self.links: dict[LinkName, Link] = {
-            (a, b): Link(choices, (a, b), config) for a in nodes for b in nodes if a != b
+            name: Link(choices, name, config, spans.get(name, config.rtt_us))
+            for name in ((a, b) for a in nodes for b in nodes if a != b)
         }
         self.quiet = False
         """Nothing is lost, repeated or late any more: the run settles."""
@@ -80,7 +86,8 @@ class SimNetwork:
             return
         link = self.links[sender, to]
         receive = self._receivers.get(to)
-        if link.cut or receive is None or not self._passes(sender, to, message):
+        vetoed = self.filters and not self._passes(sender, to, message)
+        if link.cut or receive is None or vetoed:
             self.dropped += 1
         elif link.held is not None:
             link.held.append((sender, to, receive, message))
@@ -94,24 +101,21 @@ class SimNetwork:
 
     def _datagram(self, link: Link, sender: NodeId, to: NodeId, message: Any) -> None:
         stream, config = link.stream, self._config
-        if self.quiet:
-            self._kernel.after(self._span(link), self._arrive, link, sender, to, message)
-            return
-        if stream.chance(link.loss_ppm):
+        rates = (link.loss_ppm, config.late_ppm, config.twice_ppm)
+        fate = _AS_EVER if self.quiet else stream.fate(rates)
+        if fate == _LOST:
             self.dropped += 1
             return
-        span = self._span(link)
-        if stream.chance(config.late_ppm):
+        span = stream.pick(link.spans)
+        if fate == _LATE:
             span *= LATE_TIMES
         self._kernel.after(span, self._arrive, link, sender, to, message)
-        if stream.chance(config.twice_ppm):
-            self._kernel.after(self._span(link), self._arrive, link, sender, to, message)
-
-    def _span(self, link: Link) -> Micros:
-        return link.least + exponential(link.stream, link.jitter)
+        if fate == _TWICE:
+            again = stream.pick(link.spans)
+            self._kernel.after(again, self._arrive, link, sender, to, message)
 
     def _call(self, link: Link, sender: NodeId, to: NodeId, receive: Receive, message: Any) -> None:
-        at = max(link.ordered_until, self._kernel.now + self._span(link))
+        at = max(link.ordered_until, self._kernel.now + link.stream.pick(link.spans))
         link.ordered_until = at
         origin = self._receivers.get(sender)
         self._kernel.at(at, self._arrive_call, link, sender, to, (origin, receive), message)
@@ -160,7 +164,8 @@ class SimNetwork:
         """No link between these nodes is cut or clogged any more."""
         for name in self.links:
             if name[0] in nodes and name[1] in nodes:
-                self.links[name].cut = False
+                link = self.links[name]
+                link.cut, link.spans = False, link.plain
                 self.release(name)
 
     def clog(self, name: LinkName) -> None:

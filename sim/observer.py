@@ -8,28 +8,36 @@ For each node and group it keeps a `LogView`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from ottla.broker.controller import CONTROLLER_GROUP
 from ottla.broker.partition import Partition
 from ottla.broker.seat import Seat
+from ottla.idempotency.decisions import Decision
 from ottla.log.record_batch import SEQUENCE_MASK
-from ottla.log.records import records_of
-from ottla.log.types import RecordBatch
+from ottla.log.types import BatchIdentity, RecordBatch
 from ottla.raft.messages import RequestVote, VoteReply
 from ottla.raft.quorum import majority
 from ottla.raft.roles import Role
-from ottla.raft.types import GroupId, LogIndex, NodeId, Term
+from ottla.raft.types import Entry, GroupId, LogIndex, NodeId, Term
+from ottla.sim.invariants.decisions import MODEL_NODE
 from ottla.sim.log_view import LogView, Seen
 from ottla.sim.log_watch import LogWatch
+from ottla.sim.reference_model import MODELLED, Opinion, Replay
+from ottla.sim.witness import opinion_of
 
 if TYPE_CHECKING:
+    from ottla.sim.decoder import Decoder
     from ottla.sim.history import History
     from ottla.sim.life import Life
     from ottla.sim.world import World
 
 CONTROLLER_PARTITION = -1
+DecisionWatcher: TypeAlias = Callable[[NodeId, int, BatchIdentity, Term, Decision], None]
+"""Node, partition, batch, term and what is to be done with it."""
+VOTING = (RequestVote, VoteReply)
+"""Messages that may carry a vote."""
 
 
 class Observer:
@@ -40,6 +48,10 @@ class Observer:
         self.partitions = {CONTROLLER_GROUP: CONTROLLER_PARTITION}
         """Number of the partition by group, as the controller placed them."""
         self.views: dict[tuple[NodeId, GroupId], LogView] = {}
+        self.decision_watchers: list[DecisionWatcher] = []
+        """Told of every decision, before its row is there."""
+        self._replays: dict[GroupId, Replay] = {}
+        """What the reference model makes of each committed log."""
         self._chains: dict[tuple[GroupId, LogIndex, Term], Seen] = {}
 
     def view(self, node: NodeId, group: GroupId) -> LogView:
@@ -81,7 +93,7 @@ class Observer:
                 stored = kept.get(group)
                 view.cut((stored.last_index if stored else 0) + 1)
                 view.commit = view.applied = 0 if stored is None else stored.first_index - 1
-                view.led = 0
+                view.led, view.stated = 0, None
                 if stored is not None:
                     view.term, view.vote = stored.hard_state.term, stored.hard_state.vote
         for group, stored in kept.items():
@@ -93,7 +105,19 @@ class Observer:
                 term=stored.hard_state.term,
                 log_index=stored.last_index,
             )
+            self._given_back(life, group)
         life.store.watch.started()
+
+    def _given_back(self, life: Life, group: GroupId) -> None:
+        """A loss of power that takes a truncation with it gives back what had been cut; so does an
+        old copy of a disk."""
+        view = self.view(life.node_id, group)
+        for entry in life.store.scan(group):
+            index = entry.index
+            if index > view.last or (index >= view.first and view.at(index).term != entry.term):
+                view.cut(index)
+                view.extend(entry)
+                self.entry_row("append", life, group, index, 0)
 
     def crashed(self, life: Life, code: str, lost: int) -> None:
         """A life ended; what its disk still holds is told by log."""
@@ -141,7 +165,7 @@ class Observer:
                 partition=number,
                 term=core.term,
                 log_index=core.commit,
-                hw=None if partition is None else partition.state.high_watermark,
+                hw=None if partition is None else view.at(min(core.commit, view.last)).next_off,
                 aux=int(core.role is Role.LEADER),
                 quorum=majority(len(core.voters)),
             )
@@ -150,24 +174,71 @@ class Observer:
             for pid in view.at(index).expires:
                 add("expire", node=node, inc=inc, partition=number, log_index=index, pid=pid)
         view.applied = replica.applied
-        if partition is not None and partition.table.applied_index <= replica.applied:
-            add(
-                "state",
+        if partition is None or partition.table.applied_index > replica.applied:
+            return
+        # With every answer too, not only after applying: nothing else may change the state.
+        stated = (replica.applied, partition.table.digest() >> 1)
+        if stated != view.stated:
+            view.stated = stated
+            index, told = stated
+            add("state", node=node, inc=inc, partition=number, log_index=index, state_hash=told)
+
+    def decided(
+        self,
+        life: Life,
+        partition: Partition,
+        identity: BatchIdentity,
+        decision: Decision,
+        model: Opinion | None,
+    ) -> None:
+        """A leader has decided about a batch; where the model would not have, it says so."""
+        number, term = self.partitions[partition.settings.group], partition.state.term
+        for watcher in self.decision_watchers:
+            watcher(life.node_id, number, identity, term, decision)
+        said = opinion_of(decision)
+        opinions = [(life.node_id, life.inc, said)]
+        if model is not None and model != said:
+            opinions.append((MODEL_NODE, 0, model))
+        for node, inc, opinion in opinions:
+            self.history.add(
+                "decide",
                 node=node,
                 inc=inc,
                 partition=number,
-                log_index=replica.applied,
-                state_hash=partition.table.digest() >> 1,
+                term=term,
+                log_index=partition.state.applied,
+                pid=identity.producer_id,
+                epoch=identity.epoch,
+                seq=identity.first_sequence,
+                seq_last=identity.last_sequence,
+                code=opinion.code,
+                off=opinion.off,
             )
 
-    def said(self, life: Life, message: object) -> None:
+    def committed(self, partition: Partition, entries: Sequence[Entry]) -> None:
+        """Somebody applies these: the model does once, and says what it knows then."""
+        if partition.settings.profile.name not in MODELLED:
+            return
+        group = partition.settings.group
+        replay = self._replays.setdefault(group, Replay())
+        before = replay.applied
+        replay.applies(entries)
+        if replay.applied > before:
+            self.history.add(
+                "state",
+                node=MODEL_NODE,
+                inc=0,
+                partition=self.partitions[group],
+                log_index=replay.applied,
+                state_hash=replay.digest(),
+            )
+
+    def said(self, life: Life, message: RequestVote | VoteReply) -> None:
         """A message leaves a node: a vote that it carries can be counted from here on."""
         if isinstance(message, VoteReply):
             candidate = message.to if message.granted and not message.pre else None
-        elif isinstance(message, RequestVote):
-            candidate = None if message.pre else message.sender
         else:
-            return
+            candidate = None if message.pre else message.sender
         if candidate is not None and self.knows(life, message.group):
             self.history.add(
                 "vote",
@@ -181,14 +252,30 @@ class Observer:
 
     def final(self, world: World) -> None:
         """What stands in every log at the end, record by record."""
-        for (node, group), view in sorted(self.views.items()):
-            partition = self.partitions[group]
-            if partition >= 0 and node in world.lives:
-                for columns, index in _records(world.lives[node], group, view):
-                    committed = int(index <= view.commit)
-                    self.history.add(
-                        "final", node=node, partition=partition, aux=committed, **columns
-                    )
+        for node, group in sorted(self.views):
+            if self.partitions[group] >= 0 and node in world.lives:
+                for entry in world.lives[node].store.scan(group):
+                    self._final_entry(node, group, entry, world.decoder)
+
+    def _final_entry(self, node: NodeId, group: GroupId, entry: Entry, decoder: Decoder) -> None:
+        batch, view = entry.payload, self.views[node, group]
+        if not isinstance(batch, RecordBatch):
+            return
+        seen = view.at(entry.index)
+        for place, value in enumerate(decoder.values(batch)):
+            self.history.add(
+                "final",
+                node=node,
+                partition=self.partitions[group],
+                term=entry.term,
+                off=batch.base_offset + place,
+                pid=seen.pid,
+                epoch=seen.epoch,
+                seq=None if seen.seq is None else (seen.seq + place) & SEQUENCE_MASK,
+                value=value,
+                chain=seen.chain,
+                aux=int(entry.index <= view.commit),
+            )
 
     def entry_row(
         self, kind: str, life: Life, group: GroupId, index: LogIndex, aux: int | None
@@ -210,28 +297,3 @@ class Observer:
             chain=seen.chain,
             aux=aux,
         )
-
-
-def _records(
-    life: Life, group: GroupId, view: LogView
-) -> Iterator[tuple[dict[str, int | None], LogIndex]]:
-    """Every record of a log, with the index of its entry."""
-    for entry in life.store.scan(group):
-        batch = entry.payload
-        if not isinstance(batch, RecordBatch):
-            continue
-        seen = view.at(entry.index)
-        for delta, record in enumerate(records_of(batch)):
-            seq = None if seen.seq is None else (seen.seq + delta) & SEQUENCE_MASK
-            yield (
-                {
-                    "term": entry.term,
-                    "off": record.offset,
-                    "pid": seen.pid,
-                    "epoch": seen.epoch,
-                    "seq": seq,
-                    "value": int.from_bytes((record.value or b"")[:8], "big"),
-                    "chain": seen.chain,
-                },
-                entry.index,
-            )

@@ -161,3 +161,10 @@ Answer: TypeAlias = (
     | MetadataAnswer
     | ProducerIdAnswer
 )
+
+
+def size_of(request: Request) -> int:
+    """About how many bytes a request has on the wire; a node charges its connection for them."""
+    if isinstance(request, Produce):
+        return 100 + sum(len(data) for _, data in request.batches)
+    return 100

@@ -7,13 +7,15 @@
     judge     the checkers look at the whole history
 
 A run ends early at the first anomaly that shows while it goes on: what comes after a broken promise
-says nothing. Nothing here knows a clock or chance; the same seed, configuration and code give the
-same digest, in every process and on every Python.
+says nothing. Only a decision that the reference model disagrees with does not end it
+(`invariants/decisions.py`). Nothing here knows a clock or chance; the same seed, configuration and
+code give the same digest, in every process and on every Python.
 
 | verdict | what it means |
 |---|---|
 | ok | nothing to say against it |
 | failed | an invariant does not hold; `anomalies` say which |
+| weakened | a script went beyond the fault budget, and that explains all that went wrong |
 """
 
 from __future__ import annotations
@@ -25,15 +27,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from hashlib import blake2b
+from itertools import islice
 
 from ottla.raft.types import Micros
 from ottla.sim.choices import Choices, Drawn, Tape
+from ottla.sim.clients.link import ProtocolViolation
 from ottla.sim.clients.workload import make_clients
 from ottla.sim.ending import MS, Ending, NotLive
 from ottla.sim.history import Event, History
+from ottla.sim.invariants.beyond import weighed
+from ottla.sim.invariants.decisions import differing
 from ottla.sim.invariants.findings import Anomaly, AnomalyError
-from ottla.sim.invariants.judge import attach, judge
+from ottla.sim.invariants.index import Index
+from ottla.sim.invariants.judge import attach, judged_at_the_end
+from ottla.sim.nemesis.beyond import beyond_the_budget
 from ottla.sim.nemesis.nemesis import Nemesis
+from ottla.sim.outside import ordered, refused
 from ottla.sim.settings import RunConfig
 from ottla.sim.swarm import draw
 from ottla.sim.world import BrokerBug, World
@@ -44,6 +53,7 @@ class Verdict(Enum):
 
     OK = "ok"
     FAILED = "failed"
+    WEAKENED = "weakened"
 
 
 @dataclass(slots=True)
@@ -53,6 +63,8 @@ class Outcome:
     config: RunConfig
     verdict: Verdict
     anomalies: list[Anomaly]
+    weakened: list[str]
+    """What a fault that no Raft stands has done: explained, and no failure."""
     unavoidable: list[str]
     """What could not come right, and why."""
     rows: list[Event]
@@ -71,6 +83,9 @@ class Outcome:
             first = self.anomalies[0]
             rest = f" (and {more} more)" if more else ""
             return f"{first.invariant} at event {first.eid}: {first.text}{rest}"
+        if self.weakened:
+            more = len(self.weakened) - 1
+            return self.weakened[0] + (f" (and {more} more)" if more else "")
         return "; ".join(self.unavoidable) or "nothing to say against it"
 
 
@@ -87,18 +102,33 @@ def run_choices(
     watching: Sequence[Callable[[World], None]] = (),
 ) -> Outcome:
     """One run with choices from anywhere. `watching`: called with the world before it boots."""
-    with undisturbed():
-        settings = draw(choices, config or RunConfig()) if swarm else config or RunConfig()
-        world = World(settings, choices)
-        attach(world.history, stop=True)
-        for each in watching:
-            each(world)
-        clients = make_clients(world)
-        ending = Ending(world, clients)
-        anomalies = _play(world, ending)
-        if not anomalies:
-            anomalies = list(judge(world.history.rows).anomalies)
-    return _outcome(world, ending, anomalies)
+    with undisturbed():  # and nothing of the world outlives `_run`: all of it is collected here
+        plain = config or RunConfig()
+        return _run(choices, draw(choices, plain) if swarm else plain, watching)
+
+
+def _run(
+    choices: Choices, settings: RunConfig, watching: Sequence[Callable[[World], None]]
+) -> Outcome:
+    world = World(settings, choices)
+    # Beyond the budget promises are broken on purpose: what comes of it is what is looked for.
+    online = attach(world.history, stop=not beyond_the_budget(settings))
+    for each in watching:
+        each(world)
+    clients = make_clients(world)
+    ending = Ending(world, clients)
+    anomalies = _play(world, ending)
+    rows = world.history.rows
+    if anomalies:
+        wrong = differing(row for row in rows if row.kind == "decide")
+        anomalies = [*islice(wrong, 1), *anomalies]
+    else:
+        found = judged_at_the_end(Index(rows))
+        anomalies = sorted(found, key=lambda anomaly: anomaly.eid)
+    weakened: list[str] = []
+    if beyond_the_budget(settings):
+        weakened, anomalies = weighed(rows, [*online.first.values(), *anomalies])
+    return _outcome(world, ending, anomalies, weakened)
 
 
 def _play(world: World, ending: Ending) -> list[Anomaly]:
@@ -116,21 +146,26 @@ def _play(world: World, ending: Ending) -> list[Anomaly]:
         world.observer.final(world)
     except AnomalyError as found:
         return [found.anomaly]
-    except BrokerBug as bug:
+    except (BrokerBug, ProtocolViolation) as bug:
         return [Anomaly("sim-I00", len(history.rows) - 1, str(bug))]
     except NotLive as dead:
         return [Anomaly("sim-I31", len(history.rows) - 1, str(dead))]
     return []
 
 
-def _outcome(world: World, ending: Ending, anomalies: list[Anomaly]) -> Outcome:
-    verdict = Verdict.FAILED if anomalies else Verdict.OK
+def _outcome(
+    world: World, ending: Ending, anomalies: list[Anomaly], weakened: list[str]
+) -> Outcome:
+    verdict = Verdict.WEAKENED if weakened else Verdict.OK
+    if anomalies:
+        verdict = Verdict.FAILED
     kernel = world.kernel
     told = f"{world.history.digest().hex()}/{kernel.fold}/{kernel.steps}"
     return Outcome(
         world.config,
         verdict,
         anomalies,
+        weakened,
         ending.unavoidable,
         world.history.rows,
         world.choices.tape,
@@ -142,13 +177,15 @@ def _outcome(world: World, ending: Ending, anomalies: list[Anomaly]) -> Outcome:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """No collection of garbage at odd moments, no log lines about nodes that die on purpose."""
+    """No collection of garbage at odd moments, no log lines about nodes that die on purpose, and
+    nothing of the outside world (`outside.py`)."""
     logger = logging.getLogger("ottla")
     collecting, silent = gc.isenabled(), logger.disabled
     gc.disable()
     logger.disabled = True
     try:
-        yield
+        with refused(), ordered():
+            yield
     finally:
         logger.disabled = silent
         if collecting:

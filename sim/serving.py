@@ -11,10 +11,10 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, cast
 
 from ottla.broker.host import Host, HostedReplica
-from ottla.broker.pipeline import Limits, Pipeline, Slot
+from ottla.broker.pipeline import Pipeline, Slot, limits_of
 from ottla.broker.seat import Seat
 from ottla.sim.handlers import HANDLERS, TOPIC
-from ottla.sim.requests import Produce, Request
+from ottla.sim.requests import Produce, Request, size_of
 
 if TYPE_CHECKING:
     from ottla.sim.life import Life
@@ -83,9 +83,7 @@ class ServedConnection:
         self.life = listener.life
         self.host = listener.host
         self.connection = connection
-        config = self.host.config
-        limits = Limits(config.max_inflight_requests, config.max_inflight_bytes)
-        self.pipeline = Pipeline(limits)
+        self.pipeline = Pipeline(limits_of(self.host.config))
         self._unread: deque[Request] = deque()
         self._closed = False
 
@@ -116,7 +114,8 @@ class ServedConnection:
         pipeline = self.pipeline
         while self._unread and pipeline.may_begin and not self.listener.paused:
             request = self._unread.popleft()
-            slot = Slot(_size(request))
+            make = _ProduceSlot if isinstance(request, Produce) else Slot
+            slot = make(size_of(request))
             pipeline.begin(slot)
             HANDLERS[request.__class__](request, self, slot)
 
@@ -151,8 +150,10 @@ class ServedConnection:
         return self.host.replica(TOPIC, partition)
 
 
-def _size(request: Request) -> int:
-    """Bytes a request is charged for."""
-    if isinstance(request, Produce):
-        return 100 + sum(len(data) for _, data in request.batches)
-    return 100
+class _ProduceSlot(Slot):
+    """The place of a produce request."""
+
+    @property
+    def produces(self) -> bool:
+        """See `Slot`."""
+        return True

@@ -19,6 +19,7 @@ from ottla.broker.errors import ConfigError
 from ottla.idempotency.errors import UnknownProfileError
 from ottla.idempotency.profiles import profile_named
 from ottla.raft.types import Mutant
+from ottla.sim.link_times import round_trips
 
 MAX_NODES = 7
 MUTANT_IDS = tuple(each.value for each in Mutant)
@@ -26,6 +27,7 @@ CLIENT_MODELS = ("java", "librdkafka")
 _WORDS = {
     "client_model": (*CLIENT_MODELS, "both"),
     "flush": tuple(each.value for each in FlushPolicy),
+    "arrivals": ("bursts", "even", "random"),
 }
 _RANGES = {
     "nodes": (1, MAX_NODES),
@@ -49,7 +51,9 @@ class RunConfig:
     replicas: int = 3
     """Of each partition; never more than there are nodes."""
     partitions: int = 1
-    profile: str = "reference"
+    profile: str = "reference-strict"
+    """Not the broker's own default: *reference* takes an unknown producer at any sequence, which
+    loses records in a rare race (decision 0012), and a sweep finds it."""
     min_insync: int = 1
     election_timeout_ms: int = 500
     heartbeat_ms: int = 50
@@ -66,10 +70,15 @@ class RunConfig:
     # What it runs on
     rtt_us: int = 400
     """Between two nodes, there and back, at best."""
+    links: str = ""
+    """Round trips of single links in microseconds, such as "1-2:20000 c-3:400"
+    (`sim/link_times.py`)."""
     jitter_us: int = 200
     """Mean of what comes on top, exponentially, each way."""
     client_rtt_us: int = 400
     client_jitter_us: int = 200
+    client_bytes_per_ms: int = 0
+    """What one connection carries of a client's requests; 0 for as much as there is."""
     sync_us: int = 300
     """What a sync of a disk takes at least."""
     sync_jitter_us: int = 200
@@ -81,6 +90,9 @@ class RunConfig:
     """Over how long records are handed out; faults end then."""
     records: int = 360
     """Of all producers together."""
+    arrivals: str = "bursts"
+    """How records are handed out: in bursts and pauses, at even distances, or at random (Poisson);
+    the same number over the same time."""
     producers: int = 2
     consumers: int = 1
     client_model: str = "both"
@@ -92,10 +104,16 @@ class RunConfig:
     batch_records: int = 4
     """At most so many in a batch."""
     record_bytes: int = 16
+    fetch_bytes: int = 1 << 20
+    """About so much is given to a consumer at once; at least one batch."""
     request_timeout_ms: int = 1_500
     delivery_timeout_ms: int = 30_000
     retry_backoff_ms: int = 50
     metadata_max_age_ms: int = 5_000
+    leader_epochs: bool = True
+    """Clients know how old metadata is (KIP-320); without, they believe the last they hear."""
+    first_sequence: int = 0
+    """Where the first epoch of each partition begins. Not 0: for profiles that let it (0012)."""
 
     # What goes wrong
     loss_ppm: int = 0
@@ -119,6 +137,10 @@ class RunConfig:
     """Safety mechanisms that are switched off (`sim/mutants/catalogue.py`), by id."""
 
     # How it ends
+    leader_left_out: bool = False
+    """The leader of partition 0 is not among the nodes that are healed first."""
+    probes: bool = False
+    """One more record is handed out for each partition that the healed nodes must serve."""
     settle_ms: int = 60_000
     """How long everything may take to come to rest once nothing goes wrong any more."""
 
@@ -141,6 +163,7 @@ class RunConfig:
         except UnknownProfileError as error:
             raise ConfigError(f"profile: {error}") from None
         self.cluster_config()
+        round_trips(self.links, self.nodes)
         for each in self.mutants.split():
             if each not in MUTANT_IDS:
                 raise ConfigError(f"mutants: there is no {each}; one of {' '.join(MUTANT_IDS)}")

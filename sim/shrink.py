@@ -4,9 +4,11 @@ A tape holds every choice that was not zero, so a run is made plainer by strikin
 workload and delays alike. It goes from the coarse to the fine, and again while anything helps:
 
 1. settings of the run: fewer records, one producer, nothing after the anomaly, the defaults,
-2. whole streams: all delays of one link, all of the nemesis,
-3. halves, quarters, ... of one stream (delta debugging, Zeller 2002),
-4. single values: smaller ones.
+2. whole purposes: all delays of all links, all disks, all that is drawn for elections,
+3. whole streams: all delays of one link, all of the nemesis,
+4. halves of streams, then quarters, ... (delta debugging, Zeller 2002): of all streams before it
+   goes on to smaller parts, so that what is large falls first and the time is well spent,
+5. when none of that helps any more, single values: smaller ones.
 
 Each step replays the run and keeps the change if the same invariant is broken. What a replay did
 not ask for any more is struck too: the tape of the replay is the new tape.
@@ -74,8 +76,10 @@ class Shrinker:
         helped = True
         while helped and not self._enough():
             before = self.kept
-            for step in (self._settings, self._streams, self._parts, self._values):
+            for step in (self._settings, self._purposes, self._streams, self._parts):
                 step()
+            if self.kept == before:
+                self._values()
             helped = self.kept > before
         return self.best.case
 
@@ -116,7 +120,19 @@ class Shrinker:
                 continue
             self._try(self.best.case._replace(config=config.with_(**{item.name: default})))
 
-    # ---- streams and their parts
+    # ---- purposes, streams and their parts
+
+    def _purposes(self) -> None:
+        """Streams are named `link 1>2`: what they are for is the first word."""
+        purposes: dict[str, int] = {}
+        for name in self.best.case.tape.taken:
+            purpose = name.split(" ")[0]
+            purposes[purpose] = purposes.get(purpose, 0) + self._weight(name)
+        for purpose in sorted(purposes, key=lambda each: (-purposes[each], each)):
+            case = self.best.case
+            left = {n: v for n, v in case.tape.taken.items() if n.split(" ")[0] != purpose}
+            if purposes[purpose] and len(Tape(left)) < len(case.tape):
+                self._try(case._replace(tape=Tape(left)))
 
     def _streams(self) -> None:
         for name in sorted(self.best.case.tape.taken, key=self._weight, reverse=True):
@@ -131,11 +147,12 @@ class Shrinker:
         return case._replace(tape=Tape({**case.tape.taken, name: places}))
 
     def _parts(self) -> None:
-        for name in sorted(self.best.case.tape.taken):
-            size = len(self.best.case.tape.taken.get(name, {})) // 2
-            while size >= 1 and not self._enough():
-                self._strike_parts(name, size)
-                size //= 2
+        size = max((self._weight(name) for name in self.best.case.tape.taken), default=0) // 2
+        while size >= 1 and not self._enough():
+            for name in sorted(self.best.case.tape.taken):
+                if len(self.best.case.tape.taken.get(name, {})) >= size:
+                    self._strike_parts(name, size)
+            size //= 2
 
     def _strike_parts(self, name: str, size: int) -> None:
         """Strike runs of `size` choices of a stream, from its end: what is late matters less."""

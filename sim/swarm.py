@@ -34,6 +34,8 @@ TABLE: Mapping[str, Sequence[int | str | bool]] = {
     "request_timeout_ms": (1_500, 1_500, 400, 5_000),
     "delivery_timeout_ms": (30_000, 30_000, 3_000),
     "retry_backoff_ms": (50, 50, 5),
+    "leader_epochs": (True, True, False),
+    "fetch_bytes": (1 << 20, 1 << 20, 300),
     "loss_ppm": (0, 0, 10_000, 100_000),
     "twice_ppm": (0, 0, 10_000, 100_000),
     "late_ppm": (0, 0, 10_000, 100_000),
@@ -54,16 +56,21 @@ def draw(choices: Choices, base: RunConfig) -> RunConfig:
             value = stream.pick(TABLE[item.name])
             if getattr(base, item.name) == getattr(default, item.name):
                 drawn[item.name] = value
-    drawn["heartbeat_ms"] = max(1, int(drawn.get("election_timeout_ms", 500)) // 10)
-    drawn.setdefault("replicas", min(3, base.replicas))
-    return base.with_(**_possible(base, drawn))
+    _fit(base, drawn)
+    return base.with_(**drawn)
 
 
-def _possible(base: RunConfig, drawn: dict[str, int | str | bool]) -> dict[str, int | str | bool]:
-    """Settings that contradict each other are made to fit: a round trip must be well within an
+def _fit(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
+    """Drawn settings that contradict others are made to fit: a round trip must be well within an
     election timeout, or nobody is ever elected, which is no finding."""
-    election_us = int(drawn.get("election_timeout_ms", base.election_timeout_ms)) * 1_000
-    slow = election_us // 10
-    for name in ("rtt_us", "jitter_us", "sync_us"):
-        drawn[name] = min(int(drawn.get(name, getattr(base, name))), slow)
-    return drawn
+    spans = ("rtt_us", "jitter_us", "sync_us")
+    election = "election_timeout_ms"
+    if election in drawn:
+        slowest = max((getattr(base, name) for name in spans if name not in drawn), default=0)
+        drawn[election] = max(int(drawn[election]), slowest // 100)
+    timeout_ms = int(drawn.get(election, base.election_timeout_ms))
+    for name in spans:
+        if name in drawn:
+            drawn[name] = min(int(drawn[name]), timeout_ms * 100)
+    if base.heartbeat_ms == RunConfig().heartbeat_ms:
+        drawn["heartbeat_ms"] = max(1, timeout_ms // 10)

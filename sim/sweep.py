@@ -6,6 +6,9 @@ sweep that was killed goes on where it stopped, with nothing lost and nothing co
     OUT/sweep.json          what is swept: first seed, count, settings; a resumed sweep must match
     OUT/part-00000000.parquet   one row per seed of a chunk, named by its first seed
     OUT/failed/SEED.tape    what replays each seed that failed
+    OUT/canary.parquet      one row: was the canary noticed? Is it not, the sweep is void
+
+The canary (`canary.py`) is run anew whenever a sweep goes on: it stands for the code that runs now.
 
 Workers are fresh processes that get seeds and give back plain tuples.
 """
@@ -13,23 +16,33 @@ Workers are fresh processes that get seeds and give back plain tuples.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ottla.sim.canary import Canary, canary
 from ottla.sim.run import Outcome, Verdict, run
 from ottla.sim.settings import from_toml
 from ottla.sim.tape_file import Case, encode
 
 CHUNK = 25
 """Seeds in a part."""
+AHEAD = 4
+"""Parts per process that are handed out and not taken back: a slow one holds nobody up, and a
+sweep of any size keeps few results in memory."""
 
 
 class SweepError(Exception):
     """The folder holds another sweep, or cannot hold any."""
+
+
+class VoidSweepError(Exception):
+    """The canary was not noticed: results of this sweep would mean nothing."""
 
 
 class SeedResult(NamedTuple):
@@ -65,6 +78,15 @@ class Plan:
             yield range(start, min(start + CHUNK, end))
 
 
+def plan_of(folder: Path) -> Plan:
+    """What was swept into a folder. Raises `SweepError`."""
+    try:
+        told = json.loads((folder / "sweep.json").read_text())
+        return Plan(int(told["first"]), int(told["seeds"]), str(told["settings"]))
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise SweepError(f"{folder} holds no sweep: {error}") from None
+
+
 def result_of(seed: int, outcome: Outcome) -> SeedResult:
     """The row of a seed."""
     anomalies = outcome.anomalies
@@ -82,13 +104,26 @@ def result_of(seed: int, outcome: Outcome) -> SeedResult:
     )
 
 
-def sweep(plan: Plan, jobs: int, out: Path | None = None) -> Iterator[SeedResult]:
-    """Every seed's result, as they come; parts that `out` has already are read, not run again.
+def sweep(
+    plan: Plan,
+    jobs: int,
+    out: Path | None = None,
+    told: Callable[[Canary], None] | None = None,
+) -> Iterator[SeedResult]:
+    """Every seed's result in order; parts that `out` has already are read, not run again.
 
-    Raises `SweepError`, and `ConfigError` for settings that make no sense.
+    `told` what became of the canary. Raises `VoidSweepError` before any result when it was not
+    noticed, `SweepError`, and `ConfigError` for settings that make no sense.
     """
     from_toml(plan.settings)
     folder = None if out is None else Folder(out, plan)
+    found = _canary(jobs)
+    if folder is not None:
+        folder.keep(found)
+    if told is not None:
+        told(found)
+    if not found.noticed:
+        raise VoidSweepError(str(found))
     todo = list(plan.chunks())
     if folder is not None:
         todo = []
@@ -104,6 +139,14 @@ def sweep(plan: Plan, jobs: int, out: Path | None = None) -> Iterator[SeedResult
         yield from results
 
 
+def _canary(jobs: int) -> Canary:
+    """The canary, in a process of the kind that runs the seeds."""
+    if jobs == 1:
+        return canary()
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(canary).result()
+
+
 _Done = tuple[range, list[SeedResult], dict[int, bytes]]
 
 
@@ -112,13 +155,16 @@ def _run_chunks(chunks: Iterable[range], plan: Plan, jobs: int) -> Iterator[_Don
         for chunk in chunks:
             yield run_chunk(chunk, plan.settings)
         return
+    todo = iter(chunks)
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        running: list[Future[_Done]] = [
-            pool.submit(run_chunk, chunk, plan.settings) for chunk in chunks
-        ]
+        running: deque[Future[_Done]] = deque()
         try:
-            for done in as_completed(running):
-                yield done.result()
+            while True:
+                for chunk in islice(todo, AHEAD * jobs - len(running)):
+                    running.append(pool.submit(run_chunk, chunk, plan.settings))
+                if not running:
+                    return
+                yield running.popleft().result()
         finally:
             for each in running:
                 each.cancel()
@@ -171,12 +217,18 @@ class Folder:
         """Keep the results of a part: the tapes first, for the part says that they are there."""
         for seed, tape in tapes.items():
             _write_whole(self._path / "failed" / f"{seed}.tape", tape)
-        columns = dict(zip(SeedResult._fields, zip(*results, strict=True), strict=True))
+        self._keep(self._part(chunk), SeedResult._fields, results)
+
+    def keep(self, found: Canary) -> None:
+        """Keep what became of the canary."""
+        self._keep(self._path / "canary.parquet", Canary._fields, [found])
+
+    def _keep(self, path: Path, names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+        columns = dict(zip(names, zip(*rows, strict=True), strict=True))
         table = self._arrow.table({name: list(values) for name, values in columns.items()})
-        part = self._part(chunk)
-        unfinished = part.with_suffix(".unfinished")
+        unfinished = path.with_suffix(".unfinished")
         self._parquet.write_table(table, unfinished)
-        unfinished.rename(part)
+        unfinished.rename(path)
 
 
 def _write_whole(path: Path, data: bytes) -> None:

@@ -4,7 +4,8 @@ A `Connection` joins a client to one life of a node. Nothing on it is lost, repe
 itself (sim-N3): what a bad path does is take time, and what a cut path does is keep everything back
 until it is mended or one side gives up. It ends by a reset (either side, or the network, sim-N7),
 which may happen before or after a request was read, or an answer written; when a machine loses its
-power nobody says so, and the client waits until its own patience ends (half-open).
+power nobody says so, and the client waits until its own patience ends (half-open), or until it is
+up again: then it knows nothing of the connection, and says so to the next thing that arrives on it.
 
 Stop-and-go of the receiving window is in the listener: a node that does not read holds requests.
 """
@@ -18,6 +19,8 @@ from ottla.raft.types import Micros, NodeId
 from ottla.sim.choices import Choices
 from ottla.sim.delays import exponential
 from ottla.sim.kernel import Kernel
+from ottla.sim.link_times import CLIENTS, round_trips
+from ottla.sim.requests import size_of
 from ottla.sim.settings import RunConfig
 
 if TYPE_CHECKING:
@@ -27,10 +30,11 @@ if TYPE_CHECKING:
 class Path:
     """The way between one client and one node, both directions."""
 
-    __slots__ = ("cut", "stream")
+    __slots__ = ("cut", "least", "stream")
 
-    def __init__(self, choices: Choices, client: int, node: NodeId):
+    def __init__(self, choices: Choices, client: int, node: NodeId, round_trip: Micros):
         self.stream = choices.stream(f"path {client}-{node}")
+        self.least: Micros = round_trip // 2
         self.cut = False
         """Nothing gets through; what is under way waits (sim-N5: client and leader only)."""
 
@@ -42,6 +46,7 @@ class Connection:
     __slots__ = (
         "_answers_until",
         "_breaking",
+        "_line_free_at",
         "_requests_until",
         "_waiting",
         "client",
@@ -76,6 +81,8 @@ class Connection:
         """What a cut path keeps back."""
         self._breaking = False
         """What the client writes from here on is lost: a stream has no holes."""
+        self._line_free_at: Micros = 0
+        """When the last byte of the client's last request has left."""
 
     # ---- the client
 
@@ -94,7 +101,12 @@ class Connection:
                 self._requests_until = self._later(self._requests_until, self._reach, request)
             self.network.kernel.after(self.network.span(self.path), self.reset, "reset")
             return
-        self._requests_until = self._later(self._requests_until, self._reach, request)
+        until = max(self._requests_until, self._written(request) + self.path.least)
+        self._requests_until = self._later(until, self._reach, request)
+
+    def hold_up(self, span: Micros) -> None:
+        """What the client sends from here on arrives that much later at least."""
+        self._requests_until = max(self._requests_until, self.network.kernel.now + span)
 
     def close(self) -> None:
         """The client closes; it hears nothing more. What is under way may still arrive."""
@@ -118,6 +130,17 @@ class Connection:
         self._answers_until = self._later(self._answers_until, self.reset, why)
 
     # ---- the network
+
+    def _written(self, request: Any) -> Micros:
+        """When the last byte of a request leaves: one request after the other, as fast as the line
+        carries them."""
+        network = self.network
+        capacity = network.config.client_bytes_per_ms
+        if not capacity:
+            return 0
+        begin = max(self._line_free_at, network.kernel.now)
+        self._line_free_at = begin + size_of(request) * 1000 // capacity
+        return self._line_free_at
 
     def reset(self, why: str) -> None:
         """The connection is gone for both; what is under way is gone too."""
@@ -160,6 +183,8 @@ class Connection:
         """A request arrives at the node."""
         if self.served is not None:
             self.served.arrived(request)
+        elif self.network.up(self.node):
+            self.network.kernel.after(self.network.span(self.path), self.reset, "reset")
 
     def _hang_up(self, _: None) -> None:
         """The node learns that the client is gone."""
@@ -174,7 +199,7 @@ class Connection:
 
 class ClientNetwork:
     """All connections of all clients. `serve(connection)` gives it to the node's present life, or
-    says that nobody listens (None)."""
+    says that nobody listens (None); `up(node)` says whether anybody would."""
 
     def __init__(
         self,
@@ -182,27 +207,32 @@ class ClientNetwork:
         choices: Choices,
         config: RunConfig,
         serve: Callable[[Connection], ServedConnection | None],
+        up: Callable[[NodeId], bool],
     ):
         self.kernel = kernel
         self.config = config
+        self.up = up
         self.quiet = False
         """No connection breaks by itself any more."""
+        self.make: Callable[..., Connection] = Connection
+        """Makes connections: who wants to see what is said on them has its own kind."""
         self.connections: list[Connection] = []
         self._choices = choices
         self._serve = serve
+        self._spans = round_trips(config.links, config.nodes)
         self._paths: dict[tuple[int, NodeId], Path] = {}
 
     def path(self, client: int, node: NodeId) -> Path:
         """The way between the two."""
         found = self._paths.get((client, node))
         if found is None:
-            found = self._paths[client, node] = Path(self._choices, client, node)
+            span = self._spans.get((CLIENTS, node), self.config.client_rtt_us)
+            found = self._paths[client, node] = Path(self._choices, client, node, span)
         return found
 
     def span(self, path: Path) -> Micros:
         """How long something takes on a path, one way."""
-        config = self.config
-        return config.client_rtt_us // 2 + exponential(path.stream, config.client_jitter_us)
+        return path.least + exponential(path.stream, self.config.client_jitter_us)
 
     def connect(
         self,
@@ -212,7 +242,7 @@ class ClientNetwork:
         on_closed: Callable[[str], None],
     ) -> Connection:
         """Connect; a node that is down refuses, which is heard one round trip later."""
-        connection = Connection(self, client, node, on_answer, on_closed)
+        connection = self.make(self, client, node, on_answer, on_closed)
         self.connections = [each for each in self.connections if each.open or each.held_back]
         self.connections.append(connection)
         connection.dial(self._reach)

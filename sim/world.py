@@ -1,8 +1,8 @@
 """The world of a run: nodes on their disks, links and clocks, and what may be done to them.
 
 Everything a nemesis, a script or a scenario does goes through a method of `World`, leaves a `fault`
-row, and can be replayed. Nothing here is outside the fault budget of Raft: no disk forgets what it
-synced or comes back as an older one, no id is given out twice.
+row, and can be replayed. What no Raft stands (a disk that forgets what it synced or comes back as
+an older one, an id given out twice) leaves a `beyond` row; only scripts ask for it.
 """
 
 from __future__ import annotations
@@ -14,15 +14,18 @@ from ottla.broker.counters import Counters
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import Host
 from ottla.broker.partition import Partition
+from ottla.broker.replica_factory import ReplicaFactory
 from ottla.broker.seat import Seat
 from ottla.broker.topic import Topic
 from ottla.log.errors import CorruptLogError, StoreError
-from ottla.raft.types import Micros, NodeId
+from ottla.raft.types import GroupId, LogIndex, Micros, NodeId
 from ottla.sim.choices import Choices
 from ottla.sim.clocks import NodeClock
+from ottla.sim.decoder import Decoder
 from ottla.sim.disks import SimDisk
 from ottla.sim.handlers import TOPIC
 from ottla.sim.history import History
+from ottla.sim.invariants.beyond import SAME_ID
 from ottla.sim.kernel import Kernel
 from ottla.sim.life import Life
 from ottla.sim.mutants.catalogue import mutants_of
@@ -37,6 +40,8 @@ SECOND: Micros = 1_000_000
 BOOT: Micros = 60 * SECOND
 """Within this an undisturbed cluster has a controller and its topic."""
 STEP: Micros = 1_000
+ENDLESS = float("inf")
+"""A high watermark that nobody reaches."""
 
 
 class BrokerBug(Exception):  # noqa: N818 - it names what it is
@@ -48,11 +53,14 @@ class World:
 
     def __init__(self, config: RunConfig, choices: Choices):
         self.config = config
+        self.factory = ReplicaFactory
+        """What makes the nodes' replicas."""
         self.cluster_config = config.cluster_config()
         self.choices = choices
         self.mutants = mutants_of(config.mutants)
         self.kernel = Kernel()
         self.history = History(lambda: self.kernel.now)
+        self.decoder = Decoder()
         self.observer = Observer(self.history)
         self.points = Points()
         self.counters = Counters()
@@ -61,11 +69,17 @@ class World:
         self.clocks = {node: NodeClock(node * 1_000 * SECOND) for node in self.nodes}
         self.disks = {node: SimDisk(node, self.kernel, choices, config) for node in self.nodes}
         self.network = SimNetwork(self.kernel, choices, config)
-        self.clients = ClientNetwork(self.kernel, choices, config, self._serve)
+        self.clients = ClientNetwork(
+            self.kernel, choices, config, self._serve, lambda node: node in self.lives
+        )
         self.lives: dict[NodeId, Life] = {}
         """The nodes that are not dead; frozen ones included."""
         self.placement: dict[int, tuple[NodeId, ...]] = {}
         """Replicas by partition, as decided while booting: who has just come back does not know."""
+        self._damaged: set[NodeId] = set()
+        self.ids_again = 0
+        """How many of the next producer ids are ones that were given out before."""
+        self._last_id: int | None = None
         self._incs = dict.fromkeys(self.nodes, 0)
 
     # ---- beginning
@@ -126,6 +140,15 @@ class World:
                     best = (term, node)
         return None if best is None else self.lives[best[1]]
 
+    def high_watermark(self, partition: int, unled: float) -> float:
+        """Of a partition's leader (exclusive); `unled` where nobody leads, so nobody can say."""
+        life = self.leader(partition)
+        if life is None:
+            return unled
+        machine = self.seats(partition)[life.node_id].replica.machine
+        assert isinstance(machine, Partition), "a partition of the topic"
+        return machine.state.high_watermark
+
     def until(self, condition: Callable[[], bool], within: Micros, what: str) -> None:
         """Run until `condition` holds. Raises `BrokerBug` when it does not within that span."""
         end = self.kernel.now + within
@@ -137,8 +160,11 @@ class World:
     # ---- lives
 
     def start(self, node: NodeId) -> bool:
-        """A new life on the node's disk. False: its disk is damaged, it refuses to start."""
+        """A new life on the node's disk. False: it is damaged or wiped, the node does not start."""
         assert node not in self.lives, f"node {node} lives"
+        if self.disks[node].fresh:
+            self.history.add("fault", node=node, code="refuses to start: its disk was lost")
+            return False
         self._incs[node] += 1
         try:
             life = Life(self, node, self._incs[node])
@@ -172,8 +198,11 @@ class World:
         assert isinstance(listener, SimListener), "made by `listener`"
         return listener.accept(connection)
 
-    def crash(self, node: NodeId, where: str = "", *, power: bool = False) -> None:
-        """The process dies at once; with `power` its machine does, and what is unsynced may go.
+    def crash(
+        self, node: NodeId, where: str = "", *, power: bool = False, torn: bool = False
+    ) -> None:
+        """The process dies at once; with `power` its machine does, and what is unsynced may go, or
+        (`torn`) is there but for a part of the newest write.
 
         Without power its clients are told by its operating system; with it nobody tells them.
         """
@@ -182,7 +211,7 @@ class World:
             return
         life.alive = False
         self.network.detach(node)
-        lost = self.disks[node].crash(all_kept=not power)
+        lost = self.disks[node].crash(all_kept=not power, torn=torn)
         what = "power lost" if power else "killed"
         self.history.add("fault", node=node, code=f"{what}{' at ' + where if where else ''}")
         self.observer.crashed(life, where or what, lost)
@@ -208,6 +237,16 @@ class World:
         self.observer.crashed(life, "disk", lost)
         self._drop_clients(life, told=True)
 
+    def stop(self, node: NodeId) -> None:
+        """The node leaves in order: it tells its clients, and all it wrote is on its disk."""
+        life = self.lives.get(node)
+        if life is None or life.frozen:
+            return
+        life.enter(life.node.stop)
+        medium = self.disks[node].medium
+        medium.sync(medium.synced_appends + medium.unsynced_appends)
+        self.crash(node, "stopping")
+
     def freeze(self, node: NodeId) -> None:
         """Stop the process, as by SIGSTOP."""
         life = self.lives.get(node)
@@ -221,6 +260,59 @@ class World:
         if life is not None and life.frozen:
             self.history.add("resume", node=node, inc=life.inc)
             life.thaw()
+
+    # ---- beyond the fault budget
+
+    def lie(self, node: NodeId) -> None:
+        """From now on its disk says that it syncs, and keeps nothing."""
+        self.disks[node].lies = True
+        self.history.add("beyond", node=node, code="a sync that kept nothing")
+
+    def bring_back(self, node: NodeId) -> None:
+        """The disk of a dead node is what it was when `SimDisk.keep_copy` was called."""
+        assert node not in self.lives, f"node {node} lives"
+        self.disks[node].restore()
+        self.history.add("beyond", node=node, code="an old copy of it")
+
+    def wipe(self, node: NodeId) -> None:
+        """Nothing is left on the disk of a dead node."""
+        assert node not in self.lives, f"node {node} lives"
+        self.disks[node].wipe()
+        self.fault("its disk was lost", node)
+
+    def rot(self, node: NodeId, group: GroupId, index: LogIndex) -> None:
+        """An entry on a dead node's disk is damaged that it had synced: the node must refuse."""
+        assert node not in self.lives, f"node {node} lives"
+        self._damaged.add(node)
+        self.disks[node].medium.damage(group, index)
+        self.fault(f"entry {index} of group {group} rots on its disk", node)
+
+    @property
+    def able(self) -> tuple[NodeId, ...]:
+        """The nodes that have a disk to start on."""
+        damaged, disks = self._damaged, self.disks
+        return tuple(each for each in self.nodes if each not in damaged and not disks[each].fresh)
+
+    def given_out(self, producer_id: int) -> int:
+        """The id that a producer gets: a new one, unless one is to be given out twice."""
+        if self.ids_again and self._last_id is not None:
+            self.ids_again -= 1
+            self.history.add("beyond", pid=self._last_id, code=SAME_ID)
+            return self._last_id
+        self._last_id = producer_id
+        return producer_id
+
+    # ---- time
+
+    def jump(self, node: NodeId, span: Micros) -> None:
+        """The node's monotonic clock is that much further at once (sim-C1): what was due in between
+        is due now."""
+        self.clocks[node].jump(self.kernel.now, span)
+        life = self.lives.get(node)
+        if life is not None:
+            runner = life.node.runner
+            for seat in runner.seats.values():
+                life.enter(runner.wake, seat)
 
     def fault(self, code: str, node: NodeId | None = None, **columns: Any) -> None:
         """Say in the history what was done on purpose."""

@@ -12,9 +12,9 @@ long each time (reconnect.backoff.ms, reconnect.backoff.max.ms).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ottla.raft.types import Micros, NodeId
+from ottla.raft.types import NO_MUTANTS, Micros, Mutants, NodeId
 from ottla.sim.choices import Stream
 from ottla.sim.clients.link import NEVER, Link
 from ottla.sim.clients.metadata import View
@@ -40,13 +40,14 @@ class Surroundings(NamedTuple):
     """Where it may begin to ask (bootstrap.servers)."""
     stream: Stream
     """Its choices."""
+    mutants: Mutants = NO_MUTANTS
 
 
 def surroundings_of(world: World, number: int) -> Surroundings:
     """What the client of that number has of a world."""
     stream = world.choices.stream(f"client {number}")
     return Surroundings(
-        world.kernel, world.history, world.clients, world.config, world.nodes, stream
+        world.kernel, world.history, world.clients, world.config, world.nodes, stream, world.mutants
     )
 
 
@@ -61,6 +62,7 @@ class Client:
         self.backoff: Micros = surroundings.config.retry_backoff_ms * MS
         self.running = False
         self.links: dict[NodeId, Link] = {}
+        self.link_type = Link
         self.view = View(self)
         self._numbers = 0
         self._woken = False
@@ -120,7 +122,7 @@ class Client:
         if link is None:
             until = self._blocked_until.get(node, 0)
             if self.kernel.now >= until:
-                self.links[node] = Link(self, node)
+                self.links[node] = self.link_type(self, node)
             else:
                 self.alarm(until)
             return None
@@ -168,6 +170,6 @@ class Client:
         self._numbers += 1
         return self._numbers
 
-    def row(self, kind: str, **columns: int | str | None) -> None:
+    def row(self, kind: str, **columns: Any) -> None:
         """Note in the history what happened to this client."""
         self.surroundings.history.add(kind, client=self.number, **columns)

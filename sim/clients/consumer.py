@@ -15,18 +15,16 @@ from typing import Literal
 
 from ottla.broker.errors import ErrorCode
 from ottla.idempotency.sequence import MAX_SEQUENCE
-from ottla.log.records import records_of
 from ottla.log.types import Offset, RecordBatch
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.clients.base import MS, Client, Surroundings
-from ottla.sim.clients.batch import value_of
 from ottla.sim.clients.link import Link
 from ottla.sim.clients.outcomes import Lost, Outcome
+from ottla.sim.decoder import Decoder
 from ottla.sim.requests import Fetch, Fetched, ListedOffset, ListOffsets
 
 MAX_WAIT: Micros = 500 * MS
 """How long a fetch waits for something new (fetch.max.wait.ms)."""
-MAX_BYTES = 1 << 20
 EARLIEST = -2
 LATEST = -1
 
@@ -42,22 +40,7 @@ _DOUBTFUL = (
 """Errors that doubt the metadata."""
 
 
-class Decoder:
-    """What batches hold, each looked into once: every consumer is given the same bytes."""
-
-    def __init__(self) -> None:
-        self._values: dict[bytes, tuple[int, ...]] = {}
-
-    def values(self, batch: RecordBatch) -> tuple[int, ...]:
-        """What its records hold, in order."""
-        known = self._values.get(batch.data)
-        if known is None:
-            known = tuple([value_of(each.value or b"") for each in records_of(batch)])
-            self._values[batch.data] = known
-        return known
-
-
-class _Reading:
+class Reading:
     """How far one partition is read."""
 
     __slots__ = ("asked", "failures", "partition", "position", "retry_at")
@@ -85,7 +68,7 @@ class Consumer(Client):
     ):
         super().__init__(surroundings, number)
         chosen = range(surroundings.config.partitions) if partitions is None else partitions
-        self._readings = [_Reading(each) for each in chosen]
+        self._readings = [Reading(each) for each in chosen]
         self._decoder = decoder
         self._reset = EARLIEST if reset == "earliest" else LATEST
         self._fetching: dict[NodeId, int] = {}
@@ -106,7 +89,7 @@ class Consumer(Client):
     def work(self) -> None:
         """Ask for whatever is not asked for already."""
         now = self.kernel.now
-        leads: dict[NodeId, list[_Reading]] = {}
+        leads: dict[NodeId, list[Reading]] = {}
         for reading in self._readings:
             node = self.view.leader(reading.partition)
             if node == 0:
@@ -121,7 +104,7 @@ class Consumer(Client):
             if readings:
                 self._ask(node, readings)
 
-    def _ask(self, node: NodeId, readings: list[_Reading]) -> None:
+    def _ask(self, node: NodeId, readings: list[Reading]) -> None:
         link = self.link(node)
         if link is None:
             return
@@ -131,13 +114,13 @@ class Consumer(Client):
         if node not in self._fetching:
             self._fetch(link, readings)
 
-    def _list(self, link: Link, reading: _Reading) -> None:
+    def _list(self, link: Link, reading: Reading) -> None:
         reading.asked = True
         request = ListOffsets(self.next_number(), reading.partition, self._reset)
         listed = partial(self._listed, link.node, reading)
         link.ask(request, ListedOffset, listed, partial(self._lost, link.node, reading))
 
-    def _listed(self, node: NodeId, reading: _Reading, answer: ListedOffset) -> None:
+    def _listed(self, node: NodeId, reading: Reading, answer: ListedOffset) -> None:
         if answer.error is not ErrorCode.NONE:
             self._failed(node, reading, answer.error)
             return
@@ -145,7 +128,7 @@ class Consumer(Client):
         reading.position = answer.offset
         self.wake()
 
-    def _fetch(self, link: Link, readings: list[_Reading]) -> None:
+    def _fetch(self, link: Link, readings: list[Reading]) -> None:
         """Fetch the partition that was not fetched for the longest time."""
         for reading in readings:
             if reading.position is not None:
@@ -157,15 +140,14 @@ class Consumer(Client):
         reading.asked = True
         self._fetching[link.node] = reading.partition
         wait = MAX_WAIT // len(self._readings)
-        request = Fetch(
-            self.next_number(), reading.partition, reading.position or 0, MAX_BYTES, wait
-        )
+        size = self.surroundings.config.fetch_bytes
+        request = Fetch(self.next_number(), reading.partition, reading.position or 0, size, wait)
         fetched = partial(self._fetched, link.node, reading)
         patience = self.request_timeout + wait
         lost = partial(self._lost, link.node, reading)
         link.ask(request, Fetched, fetched, lost, patience)
 
-    def _fetched(self, node: NodeId, reading: _Reading, answer: Fetched) -> None:
+    def _fetched(self, node: NodeId, reading: Reading, answer: Fetched) -> None:
         self._fetching.pop(node, None)
         if answer.error is not ErrorCode.NONE:
             self._failed(node, reading, answer.error)
@@ -195,11 +177,11 @@ class Consumer(Client):
                     seq=batch.base_sequence + place & MAX_SEQUENCE if numbered else None,
                 )
 
-    def _lost(self, node: NodeId, reading: _Reading, lost: Lost) -> None:
+    def _lost(self, node: NodeId, reading: Reading, lost: Lost) -> None:
         self._fetching.pop(node, None)
         self._failed(node, reading, lost)
 
-    def _failed(self, node: NodeId, reading: _Reading, outcome: Outcome) -> None:
+    def _failed(self, node: NodeId, reading: Reading, outcome: Outcome) -> None:
         reading.asked = False
         reading.retry_at = self.kernel.now + self.backed_off(reading.failures)
         reading.failures += 1

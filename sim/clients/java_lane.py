@@ -27,6 +27,7 @@ class JavaLane:
     """See the module's text."""
 
     __slots__ = (
+        "_first_seq",
         "_places",
         "bump_wanted",
         "epoch",
@@ -40,8 +41,10 @@ class JavaLane:
         "unresolved",
     )
 
-    def __init__(self, partition: int):
+    def __init__(self, partition: int, first_seq: Sequence = 0):
         self.partition = partition
+        self._first_seq = first_seq
+        """Where the first epoch begins; every other one begins with 0."""
         self.queue: deque[Batch] = deque()
         self.in_flight: list[Batch] = []
         self.network: list[Batch] = []
@@ -92,7 +95,7 @@ class JavaLane:
     def start_over(self, pid: ProducerId, epoch: ProducerEpoch) -> None:
         """A new id or epoch: everything in flight is numbered anew, from 0."""
         self.pid, self.epoch = pid, epoch
-        self.next_seq = 0
+        self.next_seq, self._first_seq = self._first_seq, 0
         for batch in self.in_flight:
             batch.number(pid, epoch, self.next_seq)
             batch.reset = True

@@ -29,6 +29,7 @@ class LibrdkafkaLane:
     """See the module's text."""
 
     __slots__ = (
+        "_first_seq",
         "_last_id",
         "acked",
         "base_id",
@@ -44,8 +45,10 @@ class LibrdkafkaLane:
         "wait_drain",
     )
 
-    def __init__(self, partition: int):
+    def __init__(self, partition: int, first_seq: Sequence = 0):
         self.partition = partition
+        self._first_seq = first_seq
+        """Where the first epoch begins; every other one begins with 0."""
         self.ops: deque[Op] = deque()
         """Never sent, in order; the last has message id `_last_id`."""
         self.rewound: list[Batch] = []
@@ -110,8 +113,9 @@ class LibrdkafkaLane:
     def start_epoch(self, pid: ProducerId, epoch: ProducerEpoch) -> None:
         """Number everything that is queued anew (rd_kafka_toppar_pid_change)."""
         assert not self.flight, f"{len(self.flight)} batches in flight while the epoch changes"
-        self.pid, self.epoch, self.base_id = pid, epoch, self.first_id
-        self.next_ack = self.next_err = 0
+        begins, self._first_seq = self._first_seq, 0
+        self.pid, self.epoch, self.base_id = pid, epoch, self.first_id - begins
+        self.next_ack = self.next_err = begins
 
     # ---- back
 

@@ -7,7 +7,7 @@ forget and ask again (Java's `Metadata.updateLatestMetadata`, librdkafka's
 `rd_kafka_toppar_broker_update`).
 
 It asks when told to (`refresh`), and when what it knows is older than `metadata_max_age_ms`, but
-never twice within the backoff.
+never twice within the backoff. Clients older than KIP-320 know no epochs, and do go back in time.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class View:
         "_asking",
         "_backoff",
         "_client",
+        "_epochs",
         "_max_age",
         "_not_before",
         "_stale_at",
@@ -49,6 +50,7 @@ class View:
 
     def __init__(self, client: Client):
         config = client.surroundings.config
+        self._epochs = config.leader_epochs
         self.leaders: dict[int, Leader] = {}
         """By partition; those that no answer named yet are missing."""
         self._client = client
@@ -109,6 +111,6 @@ class View:
             known = self.epoch(partition)
             if node == 0:
                 self.leaders[partition] = Leader(0, known)
-            elif epoch >= known:
+            elif epoch >= known or not self._epochs:
                 self.leaders[partition] = Leader(node, epoch)
         self._client.wake()

@@ -33,6 +33,9 @@ MAX_EPOCH: ProducerEpoch = 32767
 class Producer(Client):
     """See the module's text."""
 
+    model: str
+    """Whose rules it follows: a word of the setting `client_model`."""
+
     def __init__(self, surroundings: Surroundings, number: int, acks: int):
         super().__init__(surroundings, number)
         config = surroundings.config
@@ -41,6 +44,7 @@ class Producer(Client):
         self.in_flight = config.in_flight
         self.batch_records = config.batch_records
         self.record_bytes = config.record_bytes
+        self.first_seq = config.first_sequence
         self.delivery_timeout: Micros = config.delivery_timeout_ms * MS
         self.pid: ProducerId = NO_PRODUCER_ID
         self.epoch: ProducerEpoch = -1
@@ -60,7 +64,15 @@ class Producer(Client):
         place = self._handed.get(partition, 0)
         self._handed[partition] = place + 1
         self.open_ops += 1
-        self.row("inv", op=number, value=number, partition=partition, seq=place, acks=self.acks)
+        self.row(
+            "inv",
+            op=number,
+            value=number,
+            partition=partition,
+            seq=place,
+            acks=self.acks,
+            code=self.model,
+        )
         self.accept(Op(number, partition, self.kernel.now))
 
     def accept(self, op: Op) -> None:

@@ -36,6 +36,8 @@ from ottla.sim.requests import ProducedPart
 class JavaProducer(Producer):
     """See the module's text."""
 
+    model = "java"
+
     def __init__(self, surroundings: Surroundings, number: int, acks: int):
         super().__init__(surroundings, number, acks)
         self._lanes: dict[int, JavaLane] = {}
@@ -49,7 +51,7 @@ class JavaProducer(Producer):
         """Into the open batch of its partition, or a new one."""
         lane = self._lanes.get(op.partition)
         if lane is None:
-            lane = self._lanes[op.partition] = JavaLane(op.partition)
+            lane = self._lanes[op.partition] = JavaLane(op.partition, self.first_seq)
         lane.put(op, self.batch_records)
         self.wake()
 

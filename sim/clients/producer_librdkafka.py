@@ -52,6 +52,8 @@ class _State(Enum):
 class LibrdkafkaProducer(Producer):
     """See the module's text."""
 
+    model = "librdkafka"
+
     def __init__(self, surroundings: Surroundings, number: int, acks: int):
         super().__init__(surroundings, number, acks)
         self._lanes: dict[int, LibrdkafkaLane] = {}
@@ -63,7 +65,7 @@ class LibrdkafkaProducer(Producer):
         """Into the queue of its partition."""
         lane = self._lanes.get(op.partition)
         if lane is None:
-            lane = self._lanes[op.partition] = LibrdkafkaLane(op.partition)
+            lane = self._lanes[op.partition] = LibrdkafkaLane(op.partition, self.first_seq)
         lane.put(op)
         self.wake()
 

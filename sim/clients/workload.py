@@ -3,7 +3,8 @@
 `config.records` records go to `config.producers` producers, each an even share over `load_ms`.
 Plainly they are handed out one by one at even distances. What is drawn (stream `workload`) makes
 bursts of it: a burst takes several records at the time of its first and leaves a pause where the
-others would have been. Which partition a record goes to is drawn as well, as by a key's hash.
+others would have been. Setting `arrivals` may ask for even distances all the same, or for random
+ones. Which partition a record goes to is drawn as well, as by a key's hash.
 
 A producer may be replaced in the middle (sim-L1): its application died, or thinks that it did, and
 starts again with a new producer id. A *zombie* is the old instance when it is still alive: it goes
@@ -12,17 +13,19 @@ on with what it was handed. One that is in a fatal state is replaced too, as app
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
-from ottla.broker.partition import Partition
 from ottla.raft.types import Micros
 from ottla.sim.clients.base import MS, surroundings_of
-from ottla.sim.clients.consumer import Consumer, Decoder
+from ottla.sim.clients.consumer import Consumer
 from ottla.sim.clients.producer import Producer
 from ottla.sim.clients.producer_java import JavaProducer
 from ottla.sim.clients.producer_librdkafka import LibrdkafkaProducer
+from ottla.sim.delays import exponential
+from ottla.sim.mutants.clients import mutated
 from ottla.sim.settings import RunConfig
-from ottla.sim.world import World
+from ottla.sim.world import ENDLESS, World
 
 BURSTS = (1, 1, 2, 3, 5, 8, 13, 20)
 """Sizes of bursts: the large ones fill what may be in flight."""
@@ -64,9 +67,8 @@ class Clients:
         self._replacing = True
         for place in range(config.producers):
             self.producers.append(self._producer(place))
-        decoder = Decoder()
         self.consumers = [
-            Consumer(surroundings_of(world, number), number, decoder)
+            mutated(Consumer, world.mutants)(surroundings_of(world, number), number, world.decoder)
             for number in (self._number() for _ in range(config.consumers))
         ]
 
@@ -77,7 +79,7 @@ class Clients:
     def _producer(self, place: int) -> Producer:
         models = MODELS[self.config.client_model]
         number = self._number()
-        model = models[place % len(models)]
+        model = mutated(models[place % len(models)], self.world.mutants)
         return model(surroundings_of(self.world, number), number, self.config.acks)
 
     # ---- a run
@@ -88,6 +90,11 @@ class Clients:
             client.start()
         for place in range(len(self.producers)):
             _Share(self, place).begin()
+
+    def probe(self, partitions: Sequence[int]) -> None:
+        """Hand out one more record for each of these."""
+        for partition in partitions if self.producers else ():
+            self.hand(partition % len(self.producers), partition)
 
     def idle(self) -> bool:
         """Whether every record was handed out and has its outcome, and none is on its way."""
@@ -100,18 +107,10 @@ class Clients:
     def drain(self) -> bool:
         """Whether every consumer is where the high watermark of each of its partitions is."""
         return all(
-            each.position(partition) >= self._high_watermark(partition)
+            each.position(partition) >= self.world.high_watermark(partition, ENDLESS)
             for each in self.consumers
             for partition in each.partitions
         )
-
-    def _high_watermark(self, partition: int) -> float:
-        life = self.world.leader(partition)
-        if life is None:
-            return float("inf")
-        machine = self.world.seats(partition)[life.node_id].replica.machine
-        assert isinstance(machine, Partition), "a partition of the topic"
-        return machine.state.high_watermark
 
     # ---- replacing a producer
 
@@ -157,6 +156,8 @@ class _Share:
         self.left = config.records // producers + (place < config.records % producers)
         self.distance: Micros = config.load_ms * MS // max(1, self.left)
         self.partitions = config.partitions
+        self.bursts = config.arrivals == "bursts"
+        self.random = config.arrivals == "random"
 
     def begin(self) -> None:
         """The first burst."""
@@ -167,11 +168,12 @@ class _Share:
     def _burst(self) -> None:
         clients = self.clients
         stream = clients.stream
-        size = min(self.left, stream.pick(BURSTS))
+        size = min(self.left, stream.pick(BURSTS)) if self.bursts else 1
         for _ in range(size):
             clients.hand(self.place, stream.below(self.partitions) if self.partitions > 1 else 0)
         self.left -= size
         clients.left -= size
         clients.perhaps_replace(self.place)
         if self.left:
-            clients.world.kernel.after(size * self.distance, self._burst)
+            distance = exponential(stream, self.distance) if self.random else self.distance
+            clients.world.kernel.after(size * distance, self._burst)

@@ -1,13 +1,15 @@
 """The judge: a verdict over one history.
 
-`attach` lets the online checks see a run as it happens; `judge` takes a finished one, tells it to
-the same checks again and adds what is judged at the end. So a verdict depends on the rows alone.
+`attach` lets the online checks see a run as it happens, `judged_at_the_end` does the rest. `judge`
+takes a finished history from anywhere, tells it to the same online checks and does the same rest.
+So a verdict depends on the rows alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from ottla.sim.history import KINDS, Event
 from ottla.sim.invariants.findings import Anomaly, Findings, Row, Rows
@@ -60,17 +62,21 @@ def judge(events: Sequence[Event], mutants: CheckerMutants = NO_CHECKER_MUTANTS)
     findings = attach(retold, mutants=mutants)
     retold.tell(events)
     index = Index(events, mutants)
-    for row in INVARIANTS:
-        if row.place is Place.END and row.judge is not None and not isinstance(row.judge, type):
-            for anomaly in row.judge(index):
-                findings.report(*anomaly)
-                break
+    for anomaly in judged_at_the_end(index):
+        findings.report(*anomaly)
     return Verdict(
         tuple(sorted(findings.first.values(), key=lambda anomaly: anomaly.eid)),
         losses(index),
         tuple(copies(index)),
         {ACKED_SHARE: acked_share(index), LONGEST_GAP: longest_gap(index)},
     )
+
+
+def judged_at_the_end(index: Index) -> Iterator[Anomaly]:
+    """The first anomaly of each invariant that is not judged online."""
+    for row in INVARIANTS:
+        if row.place is Place.END and row.judge is not None and not isinstance(row.judge, type):
+            yield from islice(row.judge(index), 1)
 
 
 class _Retold:

@@ -1,9 +1,9 @@
 """The table of invariants: what must hold of every run, one row each.
 
-The ids are those of facts/simulation.md 3.2 with their source before them. A row says what the
-invariant is, where it is judged and by what; the statement of the same id in `sql/` says it again
-for a sweep, and the two agree on every labelled history. `docs/reference/invariants.md` is written
-from this table.
+The ids are those of facts/simulation.md 3.2 with their source before them; sim-I35, 36: ours. A row
+says what the invariant is, where it is judged and by what; the statement of the same id in `sql/`
+says it again for a sweep, and the two agree on every labelled history. The page
+`docs/reference/invariants.md` is written from this table.
 
 Judged online: the run can end at the first hit, close to the cause. Judged at the end: what needs
 the final logs. What is *measured* judges nothing by itself.
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, TypeAlias
 
-from ottla.sim.invariants import acks, live, order, reads, resent, states
+from ottla.sim.invariants import acks, decisions, live, order, reads, refusals, resent, states
 from ottla.sim.invariants.durability import Durability
 from ottla.sim.invariants.entries import Entries
 from ottla.sim.invariants.findings import Anomaly, Findings, Rows
@@ -287,10 +287,26 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "sim-I34",
         "idempotence strength",
-        "no record is stored twice because its client was refused what was stored already; other "
-        "copies are classified",
+        "no record is stored twice because its client was refused what was stored already, nor "
+        "because it began anew when a gap was refused rightly, unless librdkafka's rules say so; "
+        "other copies are classified",
         _END,
         resent.resent,
+    ),
+    Invariant(
+        "sim-I35",
+        "a decision the reference model would not take",
+        "what a leader decides about a batch follows from the log before it, as the reference "
+        "model reads it (profiles that are modelled)",
+        _END,
+        decisions.misjudged,
+    ),
+    Invariant(
+        "sim-I36",
+        "a gap told that is none",
+        "who tells a client of a gap had not seen it first when what fills it was committed",
+        _END,
+        refusals.untrue_gaps,
     ),
 )
 

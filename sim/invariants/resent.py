@@ -19,6 +19,8 @@ from ottla.sim.invariants.findings import Anomaly, Row
 from ottla.sim.invariants.index import Index, idempotent
 
 REFUSED = "OUT_OF_ORDER_SEQUENCE_NUMBER"
+DRAINING = "librdkafka"
+"""The client model that begins anew after a gap."""
 WINDOW = 5
 """Batches that a broker remembers of a producer: an older one may be refused (mission-S3)."""
 
@@ -32,13 +34,15 @@ class Cause(Enum):
     TIMEOUT = "a new epoch after a timeout"
     WINDOW = "refused when its batch was older than the window"
     REFUSAL = "a new epoch, because what was stored had been refused"
+    GAP = "a new epoch, because a later batch was refused for want of one before it"
+    DRAINED = "the same, by librdkafka, which does so"
     NEW_PRODUCER = "a new producer id"
     NEW_EPOCH = "a new epoch"
 
     @property
     def fault(self) -> bool:
-        """Whether the broker is to blame."""
-        return self in {Cause.STORED_TWICE, Cause.REFUSAL}
+        """Whether nobody has a right to it."""
+        return self in {Cause.STORED_TWICE, Cause.REFUSAL, Cause.GAP}
 
 
 class Duplicate(NamedTuple):
@@ -66,7 +70,7 @@ def copies(index: Index) -> Iterator[Duplicate]:
 def resent(index: Index) -> Iterator[Anomaly]:
     """sim-I34; copies within one epoch are sim-I02's."""
     for copy in copies(index):
-        if copy.cause is Cause.REFUSAL:
+        if copy.cause in {Cause.REFUSAL, Cause.GAP}:
             text = f"value {copy.value} is at offsets {copy.before} and {copy.off} of partition "
             yield Anomaly("sim-I34", copy.eid, f"{text}{copy.partition}: {copy.cause.value}")
 
@@ -81,9 +85,14 @@ class _Clients:
         for row in reversed(index.rows["send"]):
             self._began[row.client, row.pid, row.epoch] = row.eid
         self._refused: dict[tuple[int, int, int], int] = {}
-        """First row in which a client with a producer id and epoch was refused."""
-        for row in reversed(index.rows["error"]):
-            if row.code == REFUSED:
+        """First row in which a client with a producer id and epoch was refused wrongly."""
+        self._gaps: dict[tuple[int, int, int], int] = {}
+        """First row in which it was refused at all."""
+        refusals = [row for row in index.rows["error"] if row.code == REFUSED]
+        stored = _stored(index) if refusals else {}
+        for row in reversed(refusals):
+            self._gaps[row.client, row.pid, row.epoch] = row.eid
+            if _wrong(row, stored):
                 self._refused[row.client, row.pid, row.epoch] = row.eid
         self._given_up: dict[int, list[int]] = {}
         for row in index.rows["info"]:
@@ -109,6 +118,10 @@ class _Clients:
                 refused = self._refused.get((client, old.pid, old.epoch))
                 if refused is not None and refused < anew:
                     return Cause.WINDOW if self._outside(old) else Cause.REFUSAL
+                if self._gaps.get((client, old.pid, old.epoch), anew) < anew:
+                    if given.code == DRAINING:
+                        return Cause.DRAINED
+                    return Cause.WINDOW if self._outside(old) else Cause.GAP
         return Cause.NEW_PRODUCER if old.pid != new.pid else Cause.NEW_EPOCH
 
     def _gave_up(self, client: int, after: int, before: int) -> bool:
@@ -125,3 +138,28 @@ class _Clients:
         }
         later.discard(old.chain)
         return len(later) >= WINDOW
+
+
+def _stored(index: Index) -> dict[tuple[int, int, int, int], int]:
+    """The row in which each record of the canonical logs was first appended (-1: it is not told),
+    by partition, producer, epoch and sequence."""
+    appended: dict[tuple[int, int], int] = {}
+    for row in index.rows["append"]:
+        appended.setdefault((row.partition, row.chain), row.eid)
+    return {
+        (row.partition, row.pid, row.epoch, row.seq): appended.get((row.partition, row.chain), -1)
+        for row in index.producers()
+    }
+
+
+def _wrong(error: Row, stored: dict[tuple[int, int, int, int], int]) -> bool:
+    """Whether a batch was refused that was stored, or that was next: there was no gap."""
+    if error.seq == 0:
+        return True
+    places = (stored.get((error.partition, error.pid, error.epoch, each)) for each in _near(error))
+    return any(eid is not None and eid < error.eid for eid in places)
+
+
+def _near(error: Row) -> tuple[int, int]:
+    """Its first sequence, and the one before it."""
+    return error.seq, error.seq - 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ottla.sim.invariants.decisions import MODEL_NODE
 from ottla.sim.invariants.findings import Anomaly, Row
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.mutants import CheckerMutant
@@ -33,8 +34,12 @@ def replays(index: Index) -> Iterator[Anomaly]:
         first: Row = known.setdefault((row.partition, told.log_index), row)
         if first.state_hash != row.state_hash:
             text = f"producers of partition {row.partition} after entry {told.log_index}: state "
-            text += f"{row.state_hash} on node {row.node}, {first.state_hash} on node {first.node}"
+            text += f"{row.state_hash} {_where(row)}, {first.state_hash} {_where(first)}"
             yield Anomaly("sim-I25", row.eid, text)
+
+
+def _where(row: Row) -> str:
+    return f"on node {row.node}" if row.node != MODEL_NODE else "in the reference model"
 
 
 def _skips(index: Index) -> Iterator[Anomaly]:

@@ -21,8 +21,7 @@ class Row:
     """One mutant."""
 
     id: str
-    mutant: Mutant | None
-    """None for those of clients and connections, which the simulator has itself."""
+    mutant: Mutant
     lacks: str
     expected: str
     """Invariants of which at least one is to be broken."""
@@ -31,27 +30,61 @@ class Row:
 
 _CLIENTS: Settings = {
     "faults": "lose-answer reset-clients kill freeze cut-clients",
-    "fault_every_ms": 300,
+    "fault_every_ms": 1_000,
 }
 _ELECTIONS: Settings = {
-    "faults": "die-voted win-and-go kill power blackout halves isolate",
-    "fault_every_ms": 400,
+    "faults": "die-voted win-and-go rivals kill power blackout halves isolate",
+    "fault_every_ms": 1_000,
     "batch_records": 1,
+}
+_RIVALS: Settings = {"faults": "rivals", "fault_every_ms": 1_500}
+_JAVA: Settings = {
+    "client_model": "java",
+    "faults": "lose-answer reset-clients kill freeze cut-clients transfer",
+    "fault_every_ms": 1_000,
+}
+
+_PIPELINES: Settings = {
+    "client_model": "java",
+    "client_rtt_us": 50_000,
+    "batch_records": 1,
+    "in_flight": 5,
+    "partitions": 2,
+    "reset_ppm": 20_000,
+    "faults": "transfer",
+    "fault_every_ms": 2_000,
+}
+_EPOCHS: Settings = {
+    "faults": "freeze isolate kill transfer",
+    "fault_every_ms": 1_000,
+    "delivery_timeout_ms": 1_000,
+    "request_timeout_ms": 400,
 }
 
 CATALOGUE: tuple[Row, ...] = (
     Row("M01", Mutant.NO_DUPLICATES, "look-up of duplicates", "I02 I03", _CLIENTS),
-    Row("M02", Mutant.GAPS_ACCEPTED, "refusal of gaps", "I01 I03 I04", _CLIENTS),
+    Row("M02", Mutant.GAPS_ACCEPTED, "refusal of gaps", "I35 I01 I03 I04", _PIPELINES),
     Row("M03", Mutant.STATE_IN_LEADER_ONLY, "producers on followers", "I25 I02 I01", _CLIENTS),
     Row("M04", Mutant.SERVES_UNSYNCED, "sync before serving", "I02 I06 I28", _CLIENTS),
     Row("M05", Mutant.SPECULATION_KEPT, "end of speculation", "I04 I01 I26"),
     Row("M06", Mutant.ACKS_ALL_AT_APPEND, "waiting for the commit", "I09 I01"),
     Row("M07", Mutant.ACKS_BEFORE_SYNC, "sync before acknowledging", "I24 I22 I01"),
-    Row("M08", Mutant.VOTE_NOT_WRITTEN, "memory of votes", "I16 I15", _ELECTIONS),
+    Row("M08", Mutant.VOTE_NOT_WRITTEN, "memory of votes", "I16 I15", _RIVALS),
     Row("M09", Mutant.VOTES_TWICE, "one vote a term", "I16 I15 I21", _ELECTIONS),
     Row("M10", Mutant.VOTES_FOR_SHORTER_LOGS, "look at the candidate's log", "I20 I22", _ELECTIONS),
-    Row("M11", Mutant.COUNTS_OLD_TERMS, "commit by the own term", "I22 I20 I21", _ELECTIONS),
-    Row("M12", Mutant.NO_MATCH_CHECK, "check of what stands before", "I19 I21"),
+    Row(
+        "M11",
+        Mutant.COUNTS_OLD_TERMS,
+        "commit by the own term",
+        "I22 I20 I21",
+        {"faults": "figure-8", "fault_every_ms": 2_000, "batch_records": 1},
+    ),
+    Row(
+        "M12",
+        Mutant.NO_MATCH_CHECK,
+        "check of what stands before",
+        "I19 I21",
+    ),
     Row("M13", Mutant.READS_UNCOMMITTED, "reads end at the high watermark", "I10 I11"),
     Row(
         "M14",
@@ -60,13 +93,68 @@ CATALOGUE: tuple[Row, ...] = (
         "I04 I02 I03",
         {**_CLIENTS, "leader_queue_bytes": 300},
     ),
-    Row("M15", Mutant.KEEPS_LEADING, "stepping down on uncertainty", "I04 I31"),
-    Row("M16", Mutant.GAPS_WITHOUT_BARRIER, "barrier before a gap is told", "I34", _CLIENTS),
-    Row("M17", Mutant.NO_FENCING, "fencing of older epochs", "I05 I02"),
-    Row("M18", Mutant.EPOCH_BEFORE_COMMIT, "epoch with the commit", "I25 I05"),
-    Row("M19", Mutant.NO_WRAP, "wrap of sequences", "I31 I34"),
+    Row(
+        "M15",
+        Mutant.KEEPS_LEADING,
+        "stepping down on uncertainty",
+        "I31",
+        {
+            "nodes": 3,
+            "leader_left_out": True,
+            "probes": True,
+            "delivery_timeout_ms": 60_000,
+            "faults": "stuck-disk",
+            "fault_every_ms": 12_000,
+        },
+    ),
+    Row(
+        "M16",
+        Mutant.GAPS_WITHOUT_BARRIER,
+        "barrier before a gap is told",
+        "I36 I34",
+        {
+            **_JAVA,
+            "faults": "isolate lose-answer reset-clients cut-clients",
+            "leader_epochs": False,
+            "metadata_max_age_ms": 500,
+        },
+    ),
+    Row(
+        "M17",
+        Mutant.NO_FENCING,
+        "fencing of older epochs",
+        "I35 I05 I02",
+        {
+            "faults": "stray-request freeze",
+            "fault_every_ms": 500,
+            "delivery_timeout_ms": 1_000,
+            "request_timeout_ms": 400,
+        },
+    ),
+    Row("M18", Mutant.EPOCH_BEFORE_COMMIT, "epoch with the commit", "I25 I05", _EPOCHS),
+    Row(
+        "M19",
+        Mutant.NO_WRAP,
+        "wrap of sequences",
+        "I35 I31 I34",
+        {"profile": "reference", "first_sequence": 2_147_483_640},
+    ),
+    Row(
+        "M20",
+        Mutant.BUMPS_ON_GAPS,
+        "client: bump only where nothing may be stored",
+        "I34",
+        _PIPELINES,
+    ),
+    Row("M21", Mutant.NUMBERS_GIVEN_BACK, "client: a sequence for good", "I01 I02 I06 I13", _JAVA),
     Row("M22", Mutant.SHORT_WINDOW, "the fifth batch of the window", "I02 I34", _CLIENTS),
-    Row("M23", Mutant.FIRST_SEQUENCE_ONLY, "both ends of a duplicate", "I06 I01"),
+    Row(
+        "M23",
+        Mutant.FIRST_SEQUENCE_ONLY,
+        "both ends of a duplicate",
+        "I35 I06 I01",
+        {"faults": "stray-request", "fault_every_ms": 1_000},
+    ),
     Row("M24", Mutant.EVICTS_IN_FLIGHT, "sparing who is in flight", "I02", {"max_producers": 2}),
     Row(
         "M25",
@@ -80,18 +168,56 @@ CATALOGUE: tuple[Row, ...] = (
         Mutant.SNAPSHOT_WITHOUT_STATE,
         "producers in snapshots",
         "I25 I27",
-        {"faults": "delete-records power isolate", "fault_every_ms": 300},
+        {"faults": "delete-records power isolate", "fault_every_ms": 2_000},
     ),
-    Row("M27", Mutant.SYNCS_BY_INDEX, "which write a sync is for", "I24 I20"),
-    Row("M28", Mutant.STALE_LEADERS_HEARD, "deafness to deposed leaders", "I22", _ELECTIONS),
-    Row("M29", Mutant.NO_PRE_VOTE, "pre-vote and check-quorum", "I31"),
-    Row("M32", Mutant.DAMAGE_KEPT, "checksums at recovery", "I21 I11 I01"),
+    Row(
+        "M27",
+        Mutant.SYNCS_BY_INDEX,
+        "which write a sync is for",
+        "I24 I20",
+        {"faults": "late-sync", "fault_every_ms": 3_000},
+    ),
+    Row(
+        "M28",
+        Mutant.STALE_LEADERS_HEARD,
+        "deafness to deposed leaders",
+        "I22",
+        {"faults": "late-leader", "fault_every_ms": 2_000},
+    ),
+    Row(
+        "M29",
+        Mutant.NO_PRE_VOTE,
+        "pre-vote and check-quorum",
+        "I31",
+        {
+            "nodes": 3,
+            "leader_left_out": True,
+            "probes": True,
+            "delivery_timeout_ms": 60_000,
+            "faults": "deaf",
+            "fault_every_ms": 5_000,
+        },
+    ),
+    Row(
+        "M32",
+        Mutant.DAMAGE_KEPT,
+        "checksums at recovery",
+        "I21 I11 I01",
+        {"faults": "torn-write kill", "fault_every_ms": 1_000},
+    ),
     Row("M33", Mutant.COMMIT_AHEAD, "commit behind the log", "I22 I21", _ELECTIONS),
+    Row(
+        "M34",
+        Mutant.SKIPS_UNFETCHED,
+        "consumer: to go on behind what was read",
+        "I12 I14",
+        {"fetch_bytes": 100},
+    ),
+    Row("M35", Mutant.ANSWERS_MIXED_UP, "client: answers in the order of requests", "I06 I07 I00"),
 )
 BY_ID = {each.id: each for each in CATALOGUE}
 
 
 def mutants_of(ids: str) -> Mutants:
     """The set that these ids name, separated by spaces. Raises `KeyError` for one that is none."""
-    rows = (BY_ID[each] for each in ids.split())
-    return frozenset(row.mutant for row in rows if row.mutant is not None)
+    return frozenset(BY_ID[each].mutant for each in ids.split())

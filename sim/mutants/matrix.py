@@ -32,7 +32,7 @@ class Kills:
     seeds: int
     killed: int
     invariants: tuple[tuple[str, int], ...]
-    """Of the first anomaly of each killed seed, the most frequent first."""
+    """Which noticed, in how many of the killed seeds, the most frequent first."""
     first: int | None
     """The first seed that caught it."""
     reason: str
@@ -85,14 +85,15 @@ def kills(row: Row, seeds: int, *, once: bool = False) -> Kills:
     found: Counter[str] = Counter()
     first: int | None = None
     reason = ""
-    tried = 0
+    tried = killed = 0
     for seed in range(seeds):
         tried += 1
         outcome = run(seed, config)
         if outcome.anomalies:
-            found[outcome.anomalies[0].invariant] += 1
+            killed += 1
+            found.update(dict.fromkeys((each.invariant for each in outcome.anomalies), 1))
             if first is None:
                 first, reason = seed, outcome.reason
             if once:
                 break
-    return Kills(row, tried, found.total(), tuple(found.most_common()), first, reason)
+    return Kills(row, tried, killed, tuple(found.most_common()), first, reason)

@@ -1,8 +1,8 @@
 """The nemesis: which programs take part in a run, and when each begins.
 
-Once in a period it draws: nothing, or one of all programs there are, which then runs if it takes
-part. A run's configuration may name the programs that do; otherwise the seed leaves some of them
-out (swarm testing: a fault that is always there hides what only shows without it). Nothing is the
+Once in a period it draws: nothing, or a program. A run's configuration may name those that it draws
+from; otherwise it draws from all there are, of which the seed leaves out some, and leaves it at
+that (swarm testing: a fault that is always there hides what only shows without it). Nothing is the
 plain choice, so striking a choice off a tape strikes one fault out of the run.
 """
 
@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from ottla.broker.errors import ConfigError
 from ottla.sim.delays import exponential
+from ottla.sim.nemesis.beyond import BEYOND
 from ottla.sim.nemesis.hand import MS, Hand
-from ottla.sim.nemesis.programs import BY_NAME, PROGRAMS, Program
+from ottla.sim.nemesis.programs import PROGRAMS, Program
 from ottla.sim.world import World
+
+_BY_NAME = {each.name: each for each in (*PROGRAMS, *BEYOND)}
 
 
 class Nemesis:
@@ -22,13 +25,13 @@ class Nemesis:
         self._world = world
         self._hand = Hand(world, world.choices.stream("nemesis"))
         self._period = world.config.fault_every_ms * MS
-        self.programs = self._taking_part()
+        told = self._world.config.faults.split()
+        self._drawn_from = tuple([named(each) for each in told]) or PROGRAMS
+        self.programs = frozenset(told) if told else self._taking_part()
 
     def _taking_part(self) -> frozenset[str]:
-        config = self._world.config
-        possible = [each.name for each in PROGRAMS if config.nodes >= each.nodes]
-        if config.faults:
-            return frozenset(named(each).name for each in config.faults.split())
+        nodes = self._world.config.nodes
+        possible = [each.name for each in PROGRAMS if nodes >= each.nodes]
         stream = self._world.choices.stream("swarm faults")
         return frozenset(each for each in possible if stream.below(2) == 0)
 
@@ -41,9 +44,9 @@ class Nemesis:
 
     def _draw(self) -> None:
         stream = self._hand.stream
-        drawn = stream.below(len(PROGRAMS) + 1)
+        drawn = stream.below(len(self._drawn_from) + 1)
         if drawn:
-            program = PROGRAMS[drawn - 1]
+            program = self._drawn_from[drawn - 1]
             if program.name in self.programs:
                 self._hand.later(exponential(stream, self._period // 2), self._strike, program)
 
@@ -58,7 +61,7 @@ class Nemesis:
 
 def named(name: str) -> Program:
     """The program of that name. Raises `ConfigError`."""
-    found = BY_NAME.get(name)
+    found = _BY_NAME.get(name)
     if found is None:
-        raise ConfigError(f"no such fault: {name!r}; there are {', '.join(BY_NAME)}")
+        raise ConfigError(f"no such fault: {name!r}; there are {', '.join(_BY_NAME)}")
     return found

@@ -12,14 +12,33 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from ottla.broker.beats import Beat, BeatAck
 from ottla.broker.commands import DeleteRecordsTicket
+from ottla.broker.control_client import ControlResponse
 from ottla.broker.seat import Seat
-from ottla.raft.messages import AppendReply
-from ottla.raft.types import EntryKind, Micros, NodeId
+from ottla.raft.messages import AppendEntries, AppendReply, RequestVote, VoteReply
+from ottla.raft.types import Micros, NodeId
 from ottla.sim.life import Life
 from ottla.sim.nemesis.hand import MS, Hand
+from ottla.sim.nemesis.machines import bit_rot, jump_clock, lost_disk, stop
+from ottla.sim.nemesis.moments import (
+    acknowledges,
+    crash_loop,
+    die_at,
+    figure_8,
+    holds_records,
+    late_leader,
+    late_sync,
+    rivals,
+    stuck_disk,
+    torn_write,
+    win_and_go,
+)
+from ottla.sim.nemesis.strays import late_requests, stray_request
 from ottla.sim.points import Trap
 
+KINDS = (AppendEntries, AppendReply, RequestVote, VoteReply, Beat, BeatAck, ControlResponse)
+"""Messages that `lose-kind` tells from each other."""
 HOUR_MS = 3_600_000
 MAX_DRIFT_PPM = 50_000
 
@@ -57,24 +76,6 @@ def _blackout(hand: Hand) -> None:
         hand.revive(node, hand.span())
 
 
-def _crash_loop(hand: Hand) -> None:
-    """Whoever leads next dies at its first append, some times over."""
-    times = 1 + hand.stream.below(4)
-
-    def die(life: Life) -> None:
-        nonlocal times
-        hand.world.crash(life.node_id, "its first append as leader", power=True)
-        hand.revive(life.node_id, hand.span())
-        times -= 1
-        if times:
-            hand.world.points.set(Trap("appended", die, fits=_opens_a_term))
-
-    hand.world.crash(hand.leader())
-    hand.revive(hand.node(), hand.span())
-    trap = hand.world.points.set(Trap("appended", die, fits=_opens_a_term))
-    hand.later(8 * hand.span(), hand.world.points.lift, trap)
-
-
 def _freeze(hand: Hand) -> None:
     node = hand.somebody()
     hand.world.freeze(node)
@@ -100,9 +101,11 @@ def _isolate(hand: Hand) -> None:
 
 
 def _deaf(hand: Hand) -> None:
+    """Now and then for so long that it lasts until the run's end heals it, or does not."""
     node = hand.somebody()
+    span = hand.span() * (16 if hand.stream.below(2) else 1)
     hand.world.fault("hears nobody", node)
-    hand.cut([name for name in hand.world.network.links if name[1] == node], hand.span())
+    hand.cut([name for name in hand.world.network.links if name[1] == node], span)
 
 
 def _mute(hand: Hand) -> None:
@@ -172,9 +175,44 @@ def _burst(hand: Hand) -> None:
     hand.world.fault(f"loses {rate // 10_000} % of its messages", node)
     for name, link in links.items():
         if node in name:
-            before = link.loss_ppm
-            link.loss_ppm = max(rate, before)
-            hand.later(hand.span(), setattr, link, "loss_ppm", before)
+            link.loss_ppm = max(rate, link.loss_ppm)
+            # Back to what it was told, not to what another burst has made of it.
+            hand.later(hand.span(), setattr, link, "loss_ppm", hand.world.config.loss_ppm)
+
+
+def _slow_link(hand: Hand) -> None:
+    """One direction takes much longer than the others, for a while."""
+    name = hand.stream.pick(tuple(hand.world.network.links))
+    link, times = hand.world.network.links[name], hand.stream.pick((5, 20, 100))
+    hand.world.fault(f"link {name[0]}>{name[1]} is {times} times slower")
+    link.spans = tuple(span * times for span in link.plain)
+    hand.later(hand.span(), setattr, link, "spans", link.plain)
+
+
+def _lose_kind(hand: Hand) -> None:
+    """All messages of one kind are lost, from one node or from everybody."""
+    kind, network = hand.stream.pick(KINDS), hand.world.network
+    node = hand.somebody() if hand.stream.below(2) else None
+    hand.world.fault(f"every {kind.__name__} is lost", node)
+
+    def passes(sender: NodeId, _: NodeId, message: Any) -> bool:
+        return not isinstance(message, kind) or node not in {None, sender}
+
+    def again() -> None:
+        if passes in network.filters:
+            network.filters.remove(passes)
+
+    network.filters.append(passes)
+    hand.later(hand.span(), again)
+
+
+def _controller(hand: Hand) -> None:
+    """Who gives out producer ids is cut off."""
+    life = hand.world.controller()
+    if life is not None:
+        hand.world.fault("isolated, as the controller", life.node_id)
+        links = [name for name in hand.world.network.links if life.node_id in name]
+        hand.cut(links, hand.span())
 
 
 # ---- clients
@@ -268,7 +306,7 @@ def _transfer(hand: Hand) -> None:
 
 
 def _transfer_seat(life: Life, seat: Seat, to: NodeId) -> None:
-    if seat.replica.core.transfer(to, life.clockwork.now()):
+    if seat.replica.transfer(to, life.clockwork.now()):
         life.node.runner.wake(seat)
 
 
@@ -291,66 +329,11 @@ def _unheard(_: DeleteRecordsTicket) -> None:
     """Nobody waits for it."""
 
 
-# ---- at protocol points
-
-
-def _die_at(
-    point: str, what: str, fits: Callable[[Any], bool] | None = None
-) -> Callable[[Hand], None]:
-    """Power goes when somebody gets there."""
-
-    def run(hand: Hand) -> None:
-        def die(life: Life) -> None:
-            hand.world.crash(life.node_id, what, power=True)
-            hand.revive(life.node_id, hand.span())
-
-        node = hand.somebody() if hand.stream.below(2) else None
-        trap = hand.world.points.set(Trap(point, die, node, 1 + hand.stream.below(4), fits))
-        hand.later(8 * hand.span(), hand.world.points.lift, trap)
-
-    return run
-
-
-def _win_and_go(hand: Hand) -> None:
-    """A new leader is cut off from its peers when it has written its first entry, then dies."""
-    world = hand.world
-
-    def cut(life: Life) -> None:
-        world.fault("isolated when it had won", life.node_id)
-        span = hand.span()
-        hand.cut([name for name in world.network.links if life.node_id in name], 2 * span)
-        hand.later(
-            span,
-            world.crash,
-            life.node_id,
-            "having won",
-        )
-        hand.revive(life.node_id, 2 * span)
-
-    hand.world.crash(hand.leader())
-    trap = world.points.set(Trap("appended", cut, fits=_opens_a_term))
-    hand.later(8 * hand.span(), world.points.lift, trap)
-    hand.revive(hand.node(), hand.span())
-
-
-def _opens_a_term(writes: Any) -> bool:
-    """A leader's own first entry is among what was written."""
-    return any(entry.kind is EntryKind.EMPTY for write in writes for entry in write.entries)
-
-
-def _holds_records(writes: Any) -> bool:
-    return any(entry.kind is EntryKind.BATCH for write in writes for entry in write.entries)
-
-
-def _acknowledges(message: Any) -> bool:
-    return isinstance(message, AppendReply) and message.success
-
-
 PROGRAMS: tuple[Program, ...] = (
     Program("kill", "P1", _kill),
     Program("power", "P1 D2 D3", _power),
     Program("blackout", "P1 D2", _blackout),
-    Program("crash-loop", "P1 T", _crash_loop, 3),
+    Program("crash-loop", "P1 T", crash_loop, 3),
     Program("freeze", "P2", _freeze),
     Program("slow-node", "P3", _slow_node),
     Program("isolate", "N5", _isolate, 2),
@@ -361,6 +344,9 @@ PROGRAMS: tuple[Program, ...] = (
     Program("halves", "N5", _halves, 2),
     Program("ring", "N5", _ring, 4),
     Program("swizzle", "N6", _swizzle, 2),
+    Program("slow-link", "N1 N6", _slow_link, 2),
+    Program("lose-kind", "N2", _lose_kind, 2),
+    Program("controller", "N5 L3", _controller, 2),
     Program("burst", "N2", _burst, 2),
     Program("cut-clients", "N5 N8", _cut_clients),
     Program("reset-clients", "N7", _reset_clients),
@@ -369,13 +355,24 @@ PROGRAMS: tuple[Program, ...] = (
     Program("disk-error", "D4", _disk_error, 3),
     Program("drift", "C1 C2", _drift),
     Program("step-wall-clock", "C1", _step_wall_clock),
+    Program("jump-clock", "C1 C2", jump_clock),
+    Program("stop", "P1", stop),
+    Program("lost-disk", "D6", lost_disk, 3),
+    Program("bit-rot", "D4", bit_rot, 3),
     Program("transfer", "A1", _transfer, 2),
     Program("delete-records", "A2", _delete_records),
-    Program("die-voted", "T", _die_at("voted", "its vote written"), 2),
-    Program("die-appended", "T D2", _die_at("appended", "records written", _holds_records)),
-    Program("die-synced", "T", _die_at("synced", "a sync that nobody heard of")),
-    Program("die-acknowledging", "T", _die_at("sent", "an acknowledgement sent", _acknowledges), 2),
-    Program("die-answering", "T N7", _die_at("answer", "an answer on its lips")),
-    Program("win-and-go", "T", _win_and_go, 3),
+    Program("die-voted", "T", die_at("voted", "its vote written"), 2),
+    Program("die-appended", "T D2", die_at("appended", "records written", holds_records)),
+    Program("die-synced", "T", die_at("synced", "a sync that nobody heard of")),
+    Program("die-acknowledging", "T", die_at("sent", "an acknowledgement sent", acknowledges), 2),
+    Program("die-answering", "T N7", die_at("answer", "an answer on its lips")),
+    Program("win-and-go", "T", win_and_go, 3),
+    Program("rivals", "C2 T", rivals, 3),
+    Program("figure-8", "N5 D1 T", figure_8, 3),
+    Program("stuck-disk", "D1 N5", stuck_disk, 3),
+    Program("late-sync", "D1 N5 T", late_sync, 3),
+    Program("late-leader", "N6 P2", late_leader, 2),
+    Program("torn-write", "D3 T", torn_write, 2),
+    Program("late-requests", "N1 N7", late_requests),
+    Program("stray-request", "L1", stray_request),
 )
-BY_NAME = {each.name: each for each in PROGRAMS}

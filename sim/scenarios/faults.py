@@ -1,4 +1,4 @@
-"""What a script may do to nodes, disks and links, and at points in the middle of a turn.
+"""What a script may do to nodes, their disks and clocks, and at points in the middle of a turn.
 
 One method per command; `script.py` has the language and everything else. A command behind `at`
 runs inside the node's turn: what ends the node there ends the turn, and nothing behind it happens.
@@ -10,36 +10,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ottla.raft.describe import describe_message
 from ottla.raft.messages import VoteReply
-from ottla.raft.types import EntryKind, Micros, NodeId
+from ottla.raft.types import EntryKind, Micros
 from ottla.sim.ending import MS
 from ottla.sim.life import Life
-from ottla.sim.network import LinkName
 from ottla.sim.points import Trap
-from ottla.sim.world import World
+from ottla.sim.scenarios.wires import Wires
 
+_UNITS = (("us", 1), ("ms", MS), ("s", 1000 * MS), ("h", 3_600_000 * MS))
 _KINDS = {"records": EntryKind.BATCH, "term": EntryKind.EMPTY, "command": EntryKind.COMMAND}
 
 
 def span_of(text: str) -> Micros:
-    """`200us`, `500ms` or `2s`."""
-    number = int(text.rstrip("mus"))
-    return number * (1 if text.endswith("us") else MS if text.endswith("ms") else 1000 * MS)
+    """`200us`, `500ms`, `2s` or `-1h`."""
+    number = int(text.rstrip("mush"))
+    for unit, span in _UNITS:
+        if text.endswith(unit):
+            return number * span
+    raise ValueError(f"no span: {text}")
 
 
-class Faults:
+class Faults(Wires):
     """Part of a `Script`; see the module's text."""
-
-    world: World
-
-    def say(self, text: str) -> None:
-        """Write a line of what happened."""
-        raise NotImplementedError
-
-    def run(self, words: list[str]) -> None:
-        """Run one command."""
-        raise NotImplementedError
 
     # ---- lives and disks
 
@@ -53,10 +45,16 @@ class Faults:
         for node in nodes:
             self.world.crash(int(node), power=True)
 
+    def do_tear(self, *nodes: str) -> None:
+        """Take the power away in the middle of what is being written."""
+        for node in nodes:
+            self.world.crash(int(node), power=True, torn=True)
+
     def do_start(self, *nodes: str) -> None:
         """New lives."""
         for node in nodes:
-            self.world.start(int(node))
+            if not self.world.start(int(node)):
+                self.say(f"{node}: refuses to start")
 
     def do_freeze(self, *nodes: str) -> None:
         """Stop processes."""
@@ -76,64 +74,36 @@ class Faults:
         """The next sync fails."""
         self.world.disks[int(node)].fail("input/output error")
 
-    # ---- links
+    def do_disk_lies(self, node: str) -> None:
+        """Its syncs keep nothing from here on."""
+        self.world.lie(int(node))
 
-    def _links(self, words: tuple[str, ...]) -> list[LinkName]:
-        found: list[LinkName] = []
-        for word in words:
-            left, right = (int(each) for each in word.replace("-", ">").split(">"))
-            found.append((left, right))
-            if "-" in word:
-                found.append((right, left))
-        return found
+    def do_copy_disk(self, node: str) -> None:
+        """Make a backup."""
+        self.world.disks[int(node)].keep_copy()
 
-    def do_cut(self, *links: str) -> None:
-        """Lose what is sent there."""
-        self.world.network.cut(self._links(links))
+    def do_restore_disk(self, node: str) -> None:
+        """A dead node's disk is what the backup was."""
+        self.world.bring_back(int(node))
 
-    def do_isolate(self, *nodes: str) -> None:
-        """Cut nodes off from all others."""
-        for node in nodes:
-            self.world.network.isolate(int(node))
+    def do_wipe_disk(self, node: str) -> None:
+        """Nothing is left on a dead node's disk."""
+        self.world.wipe(int(node))
 
-    def do_mend(self, *links: str) -> None:
-        """Links work again."""
-        if not links:
-            self.world.network.mend(self.world.nodes)
-        for name in self._links(links):
-            self.world.network.links[name].cut = False
+    def do_id_again(self) -> None:
+        """The next producer id is one that was given out before."""
+        self.world.ids_again += 1
 
-    def do_clog(self, *links: str) -> None:
-        """Keep what is sent there."""
-        for name in self._links(links):
-            self.world.network.clog(name)
-
-    def do_release(self, *links: str) -> None:
-        """Let it go on."""
-        for name in self._links(links):
-            self.world.network.release(name)
-
-    def do_drop(self, kind: str, link: str = "", count: str = "1") -> None:
-        """The next messages of a kind are lost."""
-        left = int(count)
-        names = self._links((link,)) if link else None
-
-        def passes(sender: NodeId, to: NodeId, message: Any) -> bool:
-            nonlocal left
-            if not left or type(message).__name__ != kind or self._foreign(message):
-                return True
-            if names is not None and (sender, to) not in names:
-                return True
-            left -= 1
-            self.say(f"lost: {describe_message(message)}")
-            return False
-
-        self.world.network.filters.append(passes)
-
-    def _foreign(self, message: Any) -> bool:
-        """Of no partition of the topic."""
-        seats = self.world.seats(0).values()
-        return getattr(message, "group", None) not in {seat.group for seat in seats}
+    def do_clock(self, node: str, how: str, span: str) -> None:
+        """Its monotonic clock `jumps` ahead or `drifts` (per million), its `wall` clock is off."""
+        world, number = self.world, int(node)
+        if how == "jumps":
+            world.jump(number, span_of(span))
+        elif how == "drifts":
+            world.clocks[number].drift(world.kernel.now, int(span))
+        else:
+            assert how == "wall", f"jumps, drifts or wall, not {how}"
+            world.clocks[number].wall_offset_ms = span_of(span) // MS
 
     # ---- points
 
@@ -155,6 +125,10 @@ class Faults:
     def _fits(self, kind: str) -> Callable[[Any], bool] | None:
         if not kind:
             return None
+        if kind == "snapshot":
+            return lambda writes: any(
+                each.snapshot is not None and not self._foreign(each) for each in writes
+            )
         if kind == "vote":
             return lambda detail: (
                 isinstance(detail, VoteReply) and _is_vote(detail) and not self._foreign(detail)
@@ -180,7 +154,7 @@ class Faults:
         seat = self.world.seats(0)[int(node)]
 
         def transfer() -> None:
-            begun = seat.replica.core.transfer(int(successor), life.clockwork.now())
+            begun = seat.replica.transfer(int(successor), life.clockwork.now())
             self.say("= begun" if begun else "= refused")
             life.node.runner.wake(seat)
 

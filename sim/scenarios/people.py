@@ -17,7 +17,7 @@ from ottla.broker.errors import ErrorCode
 from ottla.idempotency.sequence import MAX_SEQUENCE
 from ottla.log.build import build_batch
 from ottla.log.records import records_of
-from ottla.log.types import Offset
+from ottla.log.types import NO_OFFSET, Offset
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.clients.batch import payload_of, value_of
 from ottla.sim.clients.outcomes import Lost, Outcome, may_be_stored
@@ -26,9 +26,11 @@ from ottla.sim.requests import (
     DeleteRecords,
     Fetch,
     Fetched,
+    InitProducerId,
     Produce,
     Produced,
     ProducedPart,
+    ProducerIdAnswer,
 )
 from ottla.sim.tcp import Connection
 from ottla.sim.world import World
@@ -42,14 +44,18 @@ class Names:
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
-        self.names: dict[int, str] = {}
+        self._names: dict[int, str] = {}
         self._batches: dict[tuple[int, int, int], str] = {}
 
     def number(self, name: str) -> int:
         """The number of a record, from 1 in the order in which they are named."""
         number = self.numbers.setdefault(name, len(self.numbers) + 1)
-        self.names[number] = name
+        self._names[number] = name
         return number
+
+    def name(self, number: int) -> str:
+        """The record of that number; one that nobody sent is damaged."""
+        return self._names.get(number, "damaged")
 
     def sent(self, pid: int, epoch: int, seq: int, names: Sequence[str]) -> None:
         """These records were sent as one batch."""
@@ -109,7 +115,7 @@ class Person:
         """Whether it waits for an answer."""
         return any(self._open.values())
 
-    def row(self, kind: str, **columns: int | str | None) -> None:
+    def row(self, kind: str, **columns: Any) -> None:
         """Note in the history what happened to it."""
         self.world.history.add(kind, client=self.number, **columns)
 
@@ -162,7 +168,13 @@ class Sender(Person):
     def __init__(self, world: World, names: Names, name: str, number: int, pid: int):
         super().__init__(world, names, name, number)
         self.pid = pid
+        self.misreads: ErrorCode | None = None
+        """The next answer to a batch says this, whatever the node wrote."""
         self._known: dict[str, _Known] = {}
+
+    def introduce(self, node: NodeId) -> None:
+        """Ask for a producer id."""
+        self.ask(node, InitProducerId, None)
 
     def send(self, batch: Sending) -> None:
         """Send a batch, whatever was sent before."""
@@ -186,7 +198,10 @@ class Sender(Person):
         )
 
     def heard(self, node: NodeId, what: Any, answer: Any) -> None:
-        """What came of a batch."""
+        """What came of a batch, or which producer id it has now."""
+        if what is None:
+            self._introduced(node, answer)
+            return
         batch: Sending = what
         records = ",".join(batch.records)
         if answer is None:
@@ -195,8 +210,22 @@ class Sender(Person):
             return
         assert isinstance(answer, Produced), f"{answer} answers a produce request"
         (part,) = answer.parts
+        if self.misreads is not None:
+            part = part._replace(error=self.misreads, base_offset=NO_OFFSET)
+            self.misreads = None
         self.say(f"{self.name} hears from {node}: {records} {_told(part)}")
         self._came(batch, part.error, part)
+
+    def _introduced(self, node: NodeId, answer: Any) -> None:
+        if answer is None:
+            self.say(f"{self.name} was given no producer id")
+            return
+        assert isinstance(answer, ProducerIdAnswer), f"{answer} answers InitProducerId"
+        if answer.error is not ErrorCode.NONE:
+            self.say(f"{self.name} hears from {node}: {answer.error.name}")
+            return
+        self.pid = answer.producer_id
+        self.say(f"{self.name} hears from {node}: producer id {self.pid}")
 
     def heard_of(self, name: str) -> str:
         """The last that it heard of a record, as the name of an outcome; empty: nothing."""
@@ -254,7 +283,7 @@ class Sender(Person):
                 seq = batch.seq + place & MAX_SEQUENCE
                 self._end("ok", name, known, off=off, node=batch.node, epoch=batch.epoch, seq=seq)
 
-    def _end(self, kind: str, name: str, known: _Known, **columns: int | str | None) -> None:
+    def _end(self, kind: str, name: str, known: _Known, **columns: Any) -> None:
         known.ended = True
         number = self.names.number(name)
         self.row(
@@ -310,7 +339,7 @@ class Reader(Person):
                         epoch=batch.producer_epoch,
                         seq=batch.base_sequence + place & MAX_SEQUENCE,
                     )
-                    seen.append(f"{record.offset} {self.names.names[number]}")
+                    seen.append(f"{record.offset} {self.names.name(number)}")
         told = ", ".join(seen) or "nothing"
         self.say(f"{self.name} reads at {node}: {told}; high watermark {high}")
 

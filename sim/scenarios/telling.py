@@ -26,6 +26,8 @@ from ottla.sim.world import World
 
 PLAIN = ("leader", "stepdown", "append", "truncate", "commit", "crash", "start", "snapshot")
 NAMES = {row.id: row.name for row in INVARIANTS}
+LONG = 20
+"""Of a log with more records than this the first and the last are told."""
 _HASH = re.compile(r"-?\d{12,}")
 
 
@@ -79,6 +81,7 @@ _SAID: dict[str, Callable[[Any, Names], str | None]] = {
     "snapshot": _snapshot,
     "vote": _vote,
     "durable": _durable,
+    "expire": lambda row, _: f"forgets producer {row.pid}",
 }
 KINDS = tuple(_SAID)
 
@@ -98,7 +101,7 @@ def _log(world: World, names: Names, node: int, seat: Seat) -> str:
     for entry in life.store.scan(seat.group):
         if isinstance(entry.payload, RecordBatch):
             for record in records_of(entry.payload):
-                name = names.names[value_of(record.value or b"")]
+                name = names.name(value_of(record.value or b""))
                 held.append(f"{record.offset} {name}/{entry.term}")
     frozen = "frozen, " if life.frozen else ""
     role = f"{frozen}{seat.replica.core.role.value} in term {seat.replica.core.term}"
@@ -106,6 +109,8 @@ def _log(world: World, names: Names, node: int, seat: Seat) -> str:
     bounds = f"high watermark {state.high_watermark}"
     if state.log_start_offset:
         bounds = f"log start {state.log_start_offset}, {bounds}"
+    if len(held) > LONG:
+        held[3:-3] = ["..."]
     return f"{role}, {bounds}: {', '.join(held) or 'empty'}"
 
 
@@ -119,7 +124,7 @@ def tables(world: World, partition: int = 0) -> Iterator[str]:
         yield f"{node}: {shown or 'nobody'}"
 
 
-def _producer(pid: int, known: dict[str, Any]) -> str:
+def _producer(pid: int | str, known: dict[str, Any]) -> str:
     epoch = "new" if known["epoch"] is None else f"epoch {known['epoch']}"
     window = [f"{first}-{last}@{at}" for first, last, at, _ in known["finished"]]
     for each in known["in_flight"]:
@@ -128,19 +133,27 @@ def _producer(pid: int, known: dict[str, Any]) -> str:
     return " ".join([str(pid), epoch, *window])
 
 
-def verdict(rows: Sequence[Event], judged: Verdict, names: Names) -> Iterator[str]:
-    """The canonical log, what was lost, and every invariant that does not hold."""
+def verdict(
+    rows: Sequence[Event],
+    judged: Verdict,
+    left: Sequence[Anomaly],
+    weakened: Sequence[str],
+    names: Names,
+) -> Iterator[str]:
+    """The canonical log, what was lost, what faults beyond the budget explain of it, and every
+    invariant that does not hold without such an excuse."""
     for partition, log in sorted(Index(rows).canon.items()):
         where = f" of partition {partition}" if partition else ""
-        held = ", ".join(f"{row.off} {names.names[row.value]}/{row.term}" for row in log)
+        held = ", ".join(f"{row.off} {names.name(row.value)}/{row.term}" for row in log)
         yield f"the log{where} in the end: {held}"
     for loss in judged.losses:
         if loss.lost:
             yield f"of {loss.acknowledged} acknowledged with acks={loss.acks} lost: {loss.lost}"
     for copy in judged.duplicates:
-        yield f"{names.names[copy.value]} is there twice: {copy.cause.value}"
-    yield from (found(each) for each in judged.anomalies)
-    if not judged.anomalies:
+        yield f"{names.name(copy.value)} is there twice: {copy.cause.value}"
+    yield from (f"weakened: {each}" for each in weakened)
+    yield from (found(each) for each in left)
+    if not left and not weakened:
         yield "nothing to say against it"
 
 

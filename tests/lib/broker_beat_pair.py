@@ -11,10 +11,15 @@ Cores = Callable[[int], int | None]
 
 
 def book(
-    node: int, *, incarnation: int = 1, peers: Sequence[int] = (1, 2), now: int = 0
+    node: int,
+    *,
+    incarnation: int = 1,
+    peers: Sequence[int] = (1, 2),
+    now: int = 0,
+    acks_ride: bool = False,
 ) -> BeatBook:
     """A node's book, made at `now`; peers may name the node itself."""
-    return BeatBook(node, peers, INTERVAL, incarnation, now)
+    return BeatBook(node, peers, INTERVAL, incarnation, now, acks_ride=acks_ride)
 
 
 def always(term: int | None) -> Cores:

@@ -56,8 +56,11 @@ class Sent:
 class World:
     """`voters` by group; every node beats to every other."""
 
-    def __init__(self, nodes: tuple[int, ...], voters: dict[int, tuple[int, ...]]):
+    def __init__(
+        self, nodes: tuple[int, ...], voters: dict[int, tuple[int, ...]], *, acks_ride: bool
+    ):
         self.now = 0
+        self.acks_ride = acks_ride
         self.voters = voters
         self.terms = dict.fromkeys(voters, 0)
         self.bag: list[Sent | BeatAck] = []
@@ -87,7 +90,10 @@ class World:
         state.led = {}
         self._newest = {pair: seen for pair, seen in self._newest.items() if pair[0] != node}
         peers = tuple(self.nodes)
-        state.book = BeatBook(node, peers, INTERVAL, state.incarnation, self.step())
+        started = self.step()
+        state.book = BeatBook(
+            node, peers, INTERVAL, state.incarnation, started, acks_ride=self.acks_ride
+        )
 
     def elect(self, group: int, node: int) -> None:
         """`node` leads in a new term; an older leader does not know yet."""
@@ -136,14 +142,19 @@ class World:
         if isinstance(message, Sent):
             self.take_beat(message)
         else:
-            state = self.nodes[message.to]
-            for reply in state.book.on_ack(message, self.step()):
-                self.move_term(reply.group, message.to, reply.term)
+            self.take_ack(message)
+
+    def take_ack(self, ack: BeatAck) -> None:
+        """By itself, or with a beat."""
+        for reply in self.nodes[ack.to].book.on_ack(ack, self.step()):
+            self.move_term(reply.group, ack.to, reply.term)
 
     def take_beat(self, sent: Sent) -> None:
         """As a node does: cores step the Heartbeats before anything else happens."""
-        now = self.step()
         beat = sent.beat
+        if beat.ack is not None:
+            self.take_ack(beat.ack)
+        now = self.step()
         state = self.nodes[beat.to]
         self.taken_at[beat.to, now] = sent
         pair = (beat.to, beat.sender)
@@ -154,7 +165,8 @@ class World:
             self._heartbeat(state, heartbeat)
         key = (beat.to, beat.sender, beat.sent_at)
         self.followed.setdefault(key, []).append(dict(state.cores))
-        self.bag.append(ack)
+        if not state.book.rides(beat, ack):
+            self.bag.append(ack)
 
     def _heartbeat(self, state: Node, heartbeat: Heartbeat) -> None:
         group = heartbeat.group

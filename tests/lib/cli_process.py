@@ -1,5 +1,6 @@
 """Runs the command `ottla` as a user does: in a process of its own."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,10 +10,14 @@ WITHIN = 60
 STOP_WITHIN = 10
 
 
-def ottla(*arguments: object) -> "subprocess.CompletedProcess[str]":
-    """Run to the end; the completed process with its output as text."""
+def ottla(
+    *arguments: object, cwd: "str | os.PathLike[str] | None" = None, within: float = WITHIN
+) -> "subprocess.CompletedProcess[str]":
+    """Run to the end, in a folder, within seconds; the completed process, output as text."""
     command = [sys.executable, "-m", "ottla", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, check=False, text=True, timeout=WITHIN)
+    return subprocess.run(
+        command, capture_output=True, check=False, text=True, timeout=within, cwd=cwd
+    )
 
 
 class Up:

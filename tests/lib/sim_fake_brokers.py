@@ -122,7 +122,9 @@ class FakeBrokers:
         self.kernel = Kernel()
         self.history = History(lambda: self.kernel.now)
         choices = Replayed(tape or Tape())
-        self.network = ClientNetwork(self.kernel, choices, config, self._serve)
+        self.network = ClientNetwork(
+            self.kernel, choices, config, self._serve, lambda node: node not in self.down
+        )
         self.leaders = dict.fromkeys(range(config.partitions), (1, 1))
         """What every node says who leads what, and since when; but see `believes`."""
         self.believes: dict[int, dict[int, tuple[int, int]]] = {}

@@ -20,8 +20,9 @@ import ottla.broker
 import ottla.idempotency
 import ottla.log
 import ottla.raft
-from ottla.sim.asyncio_outside import GUARDED, PATCHES
+from ottla.sim.asyncio_outside import PATCHES
 from ottla.sim.asyncio_run import run
+from ottla.sim.outside import GUARDED
 from tidy.source import repository
 
 PACKAGES = (aiokafka, ottla.broker, ottla.idempotency, ottla.log, ottla.raft)

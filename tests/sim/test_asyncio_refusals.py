@@ -22,8 +22,8 @@ import pytest
 
 from ottla.sim.asyncio_engine import RunFailedError
 from ottla.sim.asyncio_loop import DeterministicLoop
-from ottla.sim.asyncio_refusals import RefusedError
 from ottla.sim.asyncio_run import run
+from ottla.sim.outside import RefusedError
 
 
 async def _unix():

@@ -11,7 +11,8 @@ from ottla.log.build import build_batch
 from ottla.log.record_batch import read_batch
 from ottla.log.types import RecordBatch
 from ottla.sim.clients.batch import payload_of
-from ottla.sim.clients.consumer import Consumer, Decoder, Reset
+from ottla.sim.clients.consumer import Consumer, Reset
+from ottla.sim.decoder import Decoder
 from ottla.sim.requests import Fetch, Fetched, ListedOffset, ListOffsets
 from sim_fake_brokers import CONFIG, MS, Asked, FakeBrokers
 

@@ -109,6 +109,25 @@ def test_a_node_that_accepts_and_says_nothing_is_given_up_in_time():
     assert (close.node, close.code, close.t_us) == (1, "request timeout", 300 * MS)
 
 
+def test_who_comes_back_after_a_loss_of_power_says_that_the_connection_is_gone():
+    """With acks=0 nobody waits for an answer: a client wrote into it until its metadata was old."""
+    brokers = FakeBrokers(CONFIG.with_(acks=0))
+    client = client_of(brokers, 1)
+    brokers.wait(lambda: bool(brokers.asked))
+    (connection,) = brokers.network.connections
+    connection.served = None
+    brokers.down = [1]
+    client.hand(1, 0)
+    brokers.run(1_000)
+    assert not brokers.rows("close")
+    brokers.down = []
+    client.hand(2, 0)
+    brokers.run(100)
+    assert [row.code for row in brokers.rows("close")] == ["reset"]
+    client.hand(3, 0)
+    brokers.wait(lambda: len(brokers.asked) == 2)
+
+
 def test_what_a_dead_client_wrote_may_arrive_and_nothing_comes_back():
     brokers = FakeBrokers()
     client = client_of(brokers, 1)

@@ -3,8 +3,11 @@
 import pytest
 
 from ottla.broker.commands import DeleteRecordsTicket
+from ottla.broker.partition import Partition
 from ottla.sim.choices import Replayed, Tape
 from ottla.sim.clients.workload import make_clients
+from ottla.sim.run import undisturbed
+from ottla.sim.scenarios.script import Script
 from ottla.sim.settings import RunConfig
 from ottla.sim.world import SECOND, World
 
@@ -31,3 +34,42 @@ def test_every_entry_has_its_row_though_the_turn_that_applies_it_compacts_behind
         applied = [row.log_index for row in rows if row.kind == "apply"]
         assert applied == list(range(1, len(applied) + 1))
         assert [row.kind for row in rows].count("snapshot") == 1
+
+
+def test_what_is_committed_and_not_applied_yet_counts_as_committed():
+    """Seed 35 of M17: a leader that had come back committed all it held and refused an old request
+    before it applied any of it. The row said that nothing was committed, none came after it, and
+    every later answer was too early to sim-I09."""
+    world = World(RunConfig(load_ms=1_000, records=20), Replayed(Tape()))
+    world.boot()
+    make_clients(world).start()
+    world.kernel.run(world.kernel.now + 2 * SECOND)
+    life = world.leader()
+    assert life is not None
+    seat = world.seats(0)[life.node_id]
+    machine = seat.replica.machine
+    assert isinstance(machine, Partition)
+    high, machine.state.high_watermark = machine.state.high_watermark, 0
+    world.observer.view(life.node_id, seat.group).commit = 0
+    world.observer.moved(life, seat)
+    row = next(row for row in reversed(world.history.rows) if row.kind == "commit")
+    assert (row.log_index, row.hw) == (seat.replica.core.commit, high)
+    assert high > 0
+
+
+def test_a_loss_of_power_gives_back_what_was_cut_and_not_synced():
+    """M11, seed 4, with figure-8: the truncation went with the entry that had replaced the tail,
+    and who asked for the end of the log looked behind the end of what had been seen of it."""
+    script = Script()
+    with undisturbed():
+        script.play(
+            "> nodes 3\n> producers P=7 Q=8\n> isolate 1\n> send P A to 1 seq 0\n"
+            "> send P B to 1 seq 1\n> send P C to 1 seq 2\n> until leader 2\n"
+            "> send Q D to 2 seq 0\n> until answered Q\n"
+            "> at appended 1 term: power 1\n> mend\n> until 1 down\n> run 1s\n"
+            "> start 1\n> judge\n"
+        )
+    assert script.unexpected == []
+    rows = [row for row in script.world.history.rows if (row.node, row.partition) == (1, 0)]
+    place = next(n for n, row in enumerate(rows) if row.kind == "start" and row.inc == 2)
+    assert [row.off for row in rows[place + 1 : place + 4] if row.kind == "append"] == [0, 1, 2]

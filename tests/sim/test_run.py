@@ -6,6 +6,7 @@ sweep that was stopped goes on with nothing lost and nothing counted twice.
 
 from __future__ import annotations
 
+import gc
 import json
 from dataclasses import replace
 
@@ -14,7 +15,8 @@ import pytest
 from ottla.broker.errors import ConfigError
 from ottla.sim.choices import Drawn, Forked, Replayed, Tape
 from ottla.sim.compare import parting
-from ottla.sim.meta import check, variants
+from ottla.sim.meta import MetaError, check, variants
+from ottla.sim.meta import Plan as MetaPlan
 from ottla.sim.run import Verdict, replay, run, run_choices
 from ottla.sim.settings import RunConfig, from_toml
 from ottla.sim.shrink import Attempt, Shrinker
@@ -46,7 +48,7 @@ def test_every_record_has_its_outcome_and_most_are_acknowledged():
 
 
 def test_histories_part_where_the_first_choice_differs():
-    outcome = run(1, SHORT)
+    outcome = run(1, SHORT.with_(fault_every_ms=100))
     fewer = Tape({name: dict(places) for name, places in outcome.tape.taken.items()})
     fewer.taken["nemesis"] = {}
     other = replay(fewer, outcome.config, Replayed)
@@ -72,10 +74,27 @@ def test_a_fork_is_the_tape_until_it_parts():
     assert found.left.t_us >= middle
 
 
+def test_a_run_leaves_no_world_behind():
+    """No garbage is collected while one runs, so that thousands in one process must not pile up:
+    they did, a megabyte each, because the world was still in use when garbage was collected."""
+    gc.collect()
+    before = sum(isinstance(each, World) for each in gc.get_objects())
+    outcome = run(4, SHORT)
+    assert sum(isinstance(each, World) for each in gc.get_objects()) == before
+    assert outcome.rows
+
+
 def test_meta_finds_no_mismatch_in_fresh_processes():
-    settings = SHORT.told()
-    for variant, mismatches in check(0, 4, settings, variants([])):
+    runs = []
+    plan = MetaPlan(0, 4, SHORT.told())
+    for variant, mismatches in check(plan, variants([], warm=2), progress=lambda: runs.append(1)):
         assert mismatches == [], variant.name
+    assert len(runs) == 3 * 4
+
+
+def test_meta_says_which_interpreter_does_not_run():
+    with pytest.raises(MetaError, match="no-such-python: No such file"):
+        list(check(MetaPlan(0, 1), variants(["no-such-python"])[3:]))
 
 
 def test_a_sweep_goes_on_where_it_stopped(tmp_path):
@@ -104,6 +123,10 @@ def test_settings_say_what_is_wrong():
         ("nodes = ", "not TOML"),
         ("loss_ppm = -1", "loss_ppm is -1"),
         ('profile = "zen"', "profile: "),
+        ('links = "1-2"', "links: '1-2'; write 1-2:20000"),
+        ('links = "1-4:5"', "links: '1-4:5'; there are nodes 1 to 3"),
+        ('links = "2-2:5"', "links: '2-2:5'; there are nodes"),
+        ('links = "1-2:5 1-2:6"', "links: '1-2:6'; this link is named twice"),
     ):
         with pytest.raises(ConfigError, match=told):
             from_toml(text)

@@ -97,9 +97,28 @@ FROM (
   ) anew ON anew.run_id = d.run_id AND anew.client = d.client AND anew.pid = d.pid
     AND anew.epoch = d.epoch
   JOIN (
-    SELECT run_id, client, pid, epoch, MIN(eid) AS eid
-    FROM ev WHERE kind = 'error' AND code = 'OUT_OF_ORDER_SEQUENCE_NUMBER'
-    GROUP BY run_id, client, pid, epoch
+    SELECT e.run_id, e.client, e.pid, e.epoch, MIN(e.eid) AS eid
+    FROM (
+      SELECT run_id, partition, client, pid, epoch, seq, eid, seq AS near
+      FROM ev WHERE kind = 'error' AND code = 'OUT_OF_ORDER_SEQUENCE_NUMBER'
+      UNION ALL
+      SELECT run_id, partition, client, pid, epoch, seq, eid, seq - 1 AS near
+      FROM ev WHERE kind = 'error' AND code = 'OUT_OF_ORDER_SEQUENCE_NUMBER'
+    ) e
+    LEFT JOIN canon held ON held.run_id = e.run_id AND held.partition = e.partition
+      AND held.pid = e.pid AND held.epoch = e.epoch AND held.seq = e.near
+    LEFT JOIN (
+      SELECT run_id, partition, chain, MIN(eid) AS eid
+      FROM ev WHERE kind = 'append'
+      GROUP BY run_id, partition, chain
+    ) began ON began.run_id = held.run_id AND began.partition = held.partition
+      AND began.chain = held.chain
+    LEFT JOIN (
+      SELECT DISTINCT run_id, client FROM ev WHERE kind = 'inv' AND code = 'librdkafka'
+    ) draining ON draining.run_id = e.run_id AND draining.client = e.client
+    WHERE draining.client IS NULL OR e.seq = 0
+      OR (held.eid IS NOT NULL AND COALESCE(began.eid, -1) < e.eid)
+    GROUP BY e.run_id, e.client, e.pid, e.epoch
   ) refused ON refused.run_id = d.run_id AND refused.client = d.client
     AND refused.pid = d.old_pid AND refused.epoch = d.old_epoch
   LEFT JOIN ev given_up ON given_up.run_id = d.run_id AND given_up.kind = 'info'
@@ -116,3 +135,45 @@ FROM (
   HAVING COUNT(DISTINCT later.chain) < 5
 ) copies
 GROUP BY run_id;
+
+-- sim-I36
+WITH gaps AS (
+  SELECT run_id, node, inc, partition, pid, epoch, seq, eid,
+    MIN(eid) OVER (PARTITION BY run_id, node, inc, partition, pid, epoch, seq, term) AS since
+  FROM ev WHERE kind = 'decide' AND code = 'gap'
+),
+asked AS (
+  SELECT l.run_id, l.eid, l.partition, l.pid, l.epoch, l.seq, g.since
+  FROM (
+    SELECT a.run_id, a.eid, a.node, a.inc, a.partition, a.pid, a.epoch, a.seq, MAX(g.eid) AS latest
+    FROM ev a
+    JOIN gaps g ON g.run_id = a.run_id AND g.node = a.node AND g.inc = a.inc
+      AND g.partition = a.partition AND g.pid = a.pid AND g.epoch = a.epoch AND g.seq = a.seq
+      AND g.eid < a.eid
+    WHERE a.kind = 'answer' AND a.code = 'OUT_OF_ORDER_SEQUENCE_NUMBER'
+      AND a.pid >= 0 AND a.epoch >= 0
+    GROUP BY a.run_id, a.eid, a.node, a.inc, a.partition, a.pid, a.epoch, a.seq
+  ) l
+  JOIN gaps g ON g.run_id = l.run_id AND g.eid = l.latest
+),
+newest AS (
+  SELECT q.run_id, q.eid, q.partition, q.pid, q.epoch, q.seq, q.since, MAX(p.log_index) AS last
+  FROM asked q
+  JOIN ev p ON p.run_id = q.run_id AND p.partition = q.partition AND p.pid = q.pid
+    AND p.kind = 'apply' AND p.eid < q.since
+  GROUP BY q.run_id, q.eid, q.partition, q.pid, q.epoch, q.seq, q.since
+),
+gone AS (
+  SELECT q.run_id, q.eid, MAX(x.log_index) AS last
+  FROM asked q
+  JOIN ev x ON x.run_id = q.run_id AND x.partition = q.partition AND x.pid = q.pid
+    AND x.kind = 'expire' AND x.eid < q.since
+  GROUP BY q.run_id, q.eid
+)
+SELECT n.run_id, COUNT(DISTINCT n.eid) AS n
+FROM newest n
+JOIN ev p ON p.run_id = n.run_id AND p.partition = n.partition AND p.pid = n.pid
+  AND p.kind = 'apply' AND p.log_index = n.last AND p.epoch = n.epoch AND p.eid < n.since
+LEFT JOIN gone ON gone.run_id = n.run_id AND gone.eid = n.eid
+WHERE (p.seq_last + 1) % 2147483648 = n.seq AND COALESCE(gone.last, 0) <= n.last
+GROUP BY n.run_id;

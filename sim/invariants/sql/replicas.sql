@@ -111,3 +111,9 @@ LEFT JOIN (
 ) x ON x.run_id = f.run_id AND x.partition = f.partition
 WHERE x.run_id IS NULL
 GROUP BY f.run_id;
+
+-- sim-I35
+SELECT run_id, COUNT(*) AS n
+FROM ev
+WHERE kind = 'decide' AND node = 0
+GROUP BY run_id;

@@ -10,7 +10,16 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from bench import commits, disk, idempotent, loops, partitions, starting, throughput
+from bench import (
+    commits,
+    disk,
+    idempotent,
+    loops,
+    partitions,
+    simulator,
+    starting,
+    throughput,
+)
 from bench.measure import ROOT, Outcome, Report, write
 
 KEPT = ROOT / "tests" / "bench" / "results.jsonl"
@@ -34,6 +43,7 @@ ITEMS = {
     "commits": Item(commits.run, commits.FULL, commits.QUICK),
     "partitions": Item(partitions.run, partitions.FULL, partitions.QUICK),
     "loops": Item(loops.run, loops.FULL, loops.QUICK),
+    "simulator": Item(simulator.run, simulator.FULL, simulator.QUICK),
 }
 
 

@@ -79,8 +79,8 @@ CONFINED = {
     "lmdb": ("log/lmdb_store.py",),
     "pyspark": ("sim/studies/",),
     "pytest": ("src/ottla/pytest_plugin.py",),
-    "rich": ("src/ottla/cli.py", "src/ottla/demo/"),
-    "typer": ("src/ottla/cli.py", "src/ottla/sim_cli.py", "src/ottla/demo/"),
+    "rich": ("src/ottla/cli.py", "src/ottla/sim_cli/", "src/ottla/demo/"),
+    "typer": ("src/ottla/cli.py", "src/ottla/sim_cli/", "src/ottla/demo/"),
 }
 
 

@@ -1,0 +1,1 @@
+"""What runs reach: named scenarios that came about by chance, rules, and abstract states."""

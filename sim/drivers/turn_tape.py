@@ -1,0 +1,305 @@
+"""The tape of turns: everything that the replicas of a run were given, in order.
+
+A replica is driven by nine calls and no others (`broker/replica.py`). `taped` makes the
+factory of a node make replicas that note each call, with the node's clock, with what a turn drained
+from its inbox and with every number that was drawn for an election timeout. What comes out of a
+call is noted in short, so that a player sees at once where it goes another way (`player.py`).
+
+A life begins with what its disk held. A log is known by the index and term of its entries (log
+matching), so the tape keeps those, and the player its own entries.
+
+Tickets are copied when a turn drains them: what the machine writes into them is not on the tape.
+Only partitions are taped; the controller's group is made by another call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ottla.broker.commands import ProduceTicket, Ticket, WatchTicket
+from ottla.broker.effects import Effects
+from ottla.broker.host import TopicImage
+from ottla.broker.partition import Partition
+from ottla.broker.replica import Replica
+from ottla.broker.replica_factory import ReplicaFactory
+from ottla.log.store import LogStore
+from ottla.log.types import RecordBatch
+from ottla.raft.config import JitterSource
+from ottla.raft.messages import AppendEntries, AppendReply, Heartbeat, HeartbeatReply
+from ottla.raft.types import Entry, GroupId, HardState, LogIndex, Micros, NodeId, Snapshot, Term
+
+Short = tuple[Any, ...]
+"""What came out of a call: compared, and printed when it differs."""
+
+
+@dataclass(slots=True)
+class Line:
+    """One life of one replica."""
+
+    node: NodeId
+    group: GroupId
+    topic: TopicImage
+    replicas: tuple[NodeId, ...]
+    now: Micros
+    """The node's clock when it was made."""
+    kept: tuple[tuple[LogIndex, Term], ...]
+    """Its log on disk when it began."""
+    hard_state: HardState | None
+    """None: the group is new."""
+    snapshot: Snapshot | None
+    drawn: list[int] = field(default_factory=list)
+    """For election timeouts."""
+
+
+class Step(NamedTuple):
+    """One call."""
+
+    at: Micros
+    """The driver's own time."""
+    line: int
+    """Which life, by its place on the tape."""
+    call: str
+    arguments: tuple[Any, ...]
+    came: Short
+
+
+class End(NamedTuple):
+    """What a replica came to."""
+
+    log: tuple[tuple[LogIndex, Term, int, bytes], ...]
+    """Every entry: index, term, kind and bytes."""
+    producers: int
+    """Digest of the producer state."""
+    high_watermark: int
+
+
+@dataclass(slots=True)
+class TurnTape:
+    """See the module's text."""
+
+    lines: list[Line] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    ends: dict[tuple[NodeId, GroupId], End] = field(default_factory=dict)
+    """Of the last life of each replica that is alive in the end."""
+
+
+class Recorder:
+    """Makes a `TurnTape` of one run. `now` is the driver's own time."""
+
+    def __init__(self, now: Callable[[], Micros]):
+        self.tape = TurnTape()
+        self.now = now
+        self._last: dict[tuple[NodeId, GroupId], tuple[TapedReplica, LogStore]] = {}
+
+    def begin(self, line: Line) -> None:
+        """A life begins."""
+        self.tape.lines.append(line)
+        self.note(len(self.tape.lines) - 1, "begin", (), ())
+
+    def lives(self, line: Line, replica: TapedReplica, store: LogStore) -> None:
+        """It is made."""
+        replica.recorder, replica.line = self, len(self.tape.lines) - 1
+        replica.watched, replica.watches = 0, []
+        self._last[line.node, line.group] = replica, store
+
+    def note(self, line: int, call: str, arguments: tuple[Any, ...], came: Short) -> None:
+        """A call was made."""
+        self.tape.steps.append(Step(self.now(), line, call, arguments, came))
+
+    def finish(self, nodes: Collection[NodeId]) -> TurnTape:
+        """The run is over: note what every replica on these nodes came to. Leave out those that are
+        dead: a crash takes from a disk what no call has told anybody."""
+        for (node, group), (replica, store) in sorted(self._last.items()):
+            if node in nodes:
+                self.tape.ends[node, group] = end_of(replica, list(store.scan(group)))
+        return self.tape
+
+
+class TapedReplica(Replica):
+    """A replica whose calls are noted."""
+
+    __slots__ = ("line", "recorder", "watched", "watches")
+
+    recorder: Recorder
+    line: int
+    watched: int
+    """Watches that turns have drained."""
+    watches: list[tuple[int, WatchTicket]]
+    """Those of them that may still be taken back, each with its number."""
+
+    def look_back(self) -> None:
+        """Note what readers have taken back since the last call."""
+        gone = tuple(number for number, watch in self.watches if watch.cancelled)
+        if gone:
+            self.watches = [each for each in self.watches if not each[1].cancelled]
+            self.recorder.note(self.line, "take_back", gone, ())
+
+    def turn(self, now: Micros) -> Effects:
+        """As `Replica.turn`."""
+        self.look_back()
+        for item in self._inbox:
+            if isinstance(item, WatchTicket):
+                self.watches.append((self.watched, item))
+                self.watched += 1
+        drained = tuple(copied(item) for item in self._inbox)
+        effects = super().turn(now)
+        self.recorder.note(self.line, "turn", (now, drained), short_of(effects))
+        return effects
+
+    def follow(self, message: AppendEntries, now: Micros) -> AppendReply | None:
+        """As `Replica.follow`."""
+        self.look_back()
+        reply = super().follow(message, now)
+        if reply is not None:
+            self.recorder.note(self.line, "follow", (message, now), (reply.match,))
+        return reply
+
+    def synced(self, index: LogIndex, term: Term, now: Micros) -> bool:
+        """As `Replica.synced`."""
+        due = super().synced(index, term, now)
+        self.recorder.note(self.line, "synced", (index, term, now), (due,))
+        return due
+
+    def vouch(self, message: Heartbeat | HeartbeatReply, at: Micros) -> None:
+        """As `Replica.vouch`."""
+        super().vouch(message, at)
+        self.recorder.note(self.line, "vouch", (message, at), ())
+
+    def step_down(self, now: Micros) -> None:
+        """As `Replica.step_down`."""
+        super().step_down(now)
+        self.recorder.note(self.line, "step_down", (now,), ())
+
+    def transfer(self, to: NodeId, now: Micros) -> bool:
+        """As `Replica.transfer`."""
+        begun = super().transfer(to, now)
+        self.recorder.note(self.line, "transfer", (to, now), (begun,))
+        return begun
+
+    def deadline(self) -> Micros | None:
+        """As `Replica.deadline`; after it was asked, turns before that time look at no clock."""
+        self.look_back()
+        due = super().deadline()
+        self.recorder.note(self.line, "deadline", (), (due,))
+        return due
+
+    def work_deadline(self) -> Micros | None:
+        """As `Replica.work_deadline`."""
+        self.look_back()
+        due = super().work_deadline()
+        self.recorder.note(self.line, "work_deadline", (), (due,))
+        return due
+
+    def close(self, now: Micros) -> list[Ticket]:
+        """As `Replica.close`."""
+        self.look_back()
+        waiting = tuple(copied(item) for item in self._inbox)
+        answers = super().close(now)
+        told = tuple(int(each.error) for each in answers if isinstance(each, ProduceTicket))
+        self.recorder.note(self.line, "close", (now, waiting), told)
+        return answers
+
+
+class TapedFactory(ReplicaFactory):
+    """A node's factory, of replicas whose calls are noted."""
+
+    recorder: Recorder
+
+    def partition(
+        self, topic: TopicImage, group: GroupId, replicas: Sequence[NodeId], now: Micros
+    ) -> Replica:
+        """As `ReplicaFactory.partition`."""
+        stored = self._stored.get(group)
+        line = Line(
+            self._node,
+            group,
+            topic,
+            tuple(replicas),
+            now,
+            tuple((each.index, each.term) for each in self._store.scan(group)) if stored else (),
+            stored.hard_state if stored else None,
+            self._store.snapshot(group) if stored else None,
+        )
+        self.recorder.begin(line)
+        jitter, self._jitter = self._jitter, NotedJitter(self._jitter, line.drawn)
+        self.replica_type = TapedReplica
+        try:
+            replica = super().partition(topic, group, replicas, now)
+        finally:
+            self._jitter, self.replica_type = jitter, Replica
+        assert isinstance(replica, TapedReplica), "the type that was asked for"
+        self.recorder.lives(line, replica, self._store)
+        return replica
+
+
+class NotedJitter:
+    """A source of jitter whose numbers are noted."""
+
+    def __init__(self, source: JitterSource, drawn: list[int]):
+        self._source = source
+        self._drawn = drawn
+
+    def randrange(self, stop: int, /) -> int:
+        """As `JitterSource.randrange`."""
+        number = self._source.randrange(stop)
+        self._drawn.append(number)
+        return number
+
+
+def taped(recorder: Recorder) -> type[TapedFactory]:
+    """The factory to use instead of `ReplicaFactory`."""
+    return type("Taped", (TapedFactory,), {"recorder": recorder})
+
+
+def unheard(_: Ticket) -> None:
+    """Nobody waits for what a copy comes to."""
+
+
+def copied(item: Any) -> Any:
+    """An item of an inbox, with nothing of it shared that a turn changes."""
+    if not isinstance(item, Ticket):
+        return item
+    twin = copy(item)
+    twin.on_done, twin.owner = unheard, None
+    if isinstance(twin, ProduceTicket):
+        twin.batch = copy(twin.batch)
+        twin.on_enqueued = None
+    return twin
+
+
+def short_of(effects: Effects) -> Short:
+    """The effects of a turn in short; what readers are told comes of their own state."""
+    return (
+        tuple(type(each).__name__ for each in (*effects.messages, *effects.messages_after)),
+        tuple(
+            (each.first, len(each.entries), each.truncate, each.compact_to, each.hard_state)
+            for each in effects.writes
+        ),
+        tuple(
+            (int(each.error), each.base_offset)
+            for each in (*effects.answers, *effects.answers_after_append)
+            if isinstance(each, ProduceTicket)
+        ),
+        effects.persisted,
+        effects.read,
+    )
+
+
+def end_of(replica: Replica, log: Sequence[Entry]) -> End:
+    """What a replica came to, from its log on disk."""
+    machine = replica.machine
+    assert isinstance(machine, Partition), "only partitions are taped"
+    return End(
+        tuple((each.index, each.term, int(each.kind), _bytes(each.payload)) for each in log),
+        machine.table.digest(),
+        machine.state.high_watermark,
+    )
+
+
+def _bytes(payload: Any) -> bytes:
+    if isinstance(payload, RecordBatch):
+        return b"%d %d " % (payload.base_offset, payload.leader_epoch) + bytes(payload.data)
+    return bytes(payload)

@@ -1,0 +1,1 @@
+"""Experiments: published figures, measured again, with what makes the difference."""

@@ -1,0 +1,120 @@
+"""What goes wrong in experiment `acks`: one kind of failure, twice in a run, at a moment drawn.
+
+Each is a plan for a world at the beginning of its load; it needs no nemesis, whose programs choose
+whom they hit. What is taken down or cut off comes back by itself. Choices: stream `failures`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+
+from ottla.raft.types import Micros, NodeId
+from ottla.sim.world import World
+
+SECOND: Micros = 1_000_000
+MOMENTS: tuple[Micros, ...] = (1 * SECOND, 6 * SECOND)
+"""No failure before these; each comes within a second."""
+DOWN: Micros = 2 * SECOND
+"""How long a node is down or cut off."""
+LAG: Micros = 300_000
+"""How long the others have heard nothing of a leader, or a follower of it, when the leader dies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One kind of failure."""
+
+    name: str
+    strike: Callable[[World], None]
+    spared: str = "Nothing is lost."
+    """Why nothing is lost for which nobody waits but the leader, if it is not."""
+
+    def plan(self, world: World) -> None:
+        """Have it happen."""
+        stream = world.choices.stream("failures")
+        for moment in MOMENTS:
+            world.kernel.after(moment + stream.below(SECOND), self.strike, world)
+
+
+def _leader(world: World) -> NodeId:
+    life = world.leader()
+    return world.nodes[0] if life is None else life.node_id
+
+
+def _follower(world: World) -> NodeId:
+    leader = _leader(world)
+    return next(each for each in world.nodes if each != leader)
+
+
+def _down(world: World, nodes: Iterable[NodeId], *, power: bool) -> None:
+    for node in nodes:
+        world.crash(node, power=power)
+        world.kernel.after(DOWN, _up, world, node)
+
+
+def _up(world: World, node: NodeId) -> None:
+    if node not in world.lives:
+        world.start(node)
+
+
+def _cut_off(world: World, node: NodeId, span: Micros, then: Callable[[], None]) -> None:
+    """No other node hears it or is heard by it; clients are."""
+    world.fault("cut off from the other nodes", node)
+    world.network.isolate(node)
+
+    def mend() -> None:
+        then()
+        world.network.mend(world.nodes)
+
+    world.kernel.after(span, mend)
+
+
+def _nothing() -> None:
+    """It is only mended."""
+
+
+def _leader_killed(world: World) -> None:
+    _down(world, [_leader(world)], power=False)
+
+
+def _leader_loses_power(world: World) -> None:
+    _down(world, [_leader(world)], power=True)
+
+
+def _all_lose_power(world: World) -> None:
+    _down(world, world.nodes, power=True)
+
+
+def _leader_cut_off(world: World) -> None:
+    _cut_off(world, _leader(world), DOWN, _nothing)
+
+
+def _leader_cut_off_and_dies(world: World) -> None:
+    leader = _leader(world)
+    _cut_off(world, leader, LAG, partial(_down, world, [leader], power=True))
+
+
+def _follower_lags_and_leader_dies(world: World) -> None:
+    _cut_off(world, _follower(world), LAG, lambda: _down(world, [_leader(world)], power=True))
+
+
+def _follower_killed(world: World) -> None:
+    _down(world, [_follower(world)], power=False)
+
+
+_ON_ITS_WAY = (
+    "Nothing is lost: what the leader acknowledges has left for its followers in the same turn. "
+    "Kafka's followers fetch it later."
+)
+
+FAILURES = (
+    Failure("a follower is killed", _follower_killed),
+    Failure("the leader is killed", _leader_killed, _ON_ITS_WAY),
+    Failure("the leader loses power", _leader_loses_power, _ON_ITS_WAY),
+    Failure("a follower lags, the leader loses power", _follower_lags_and_leader_dies, _ON_ITS_WAY),
+    Failure("the leader is cut off", _leader_cut_off),
+    Failure("the leader is cut off and loses power", _leader_cut_off_and_dies),
+    Failure("all lose power", _all_lose_power),
+)

@@ -1,0 +1,319 @@
+"""Runs beyond the fault budget: does a fault that no Raft stands explain what was lost?
+
+Raft assumes that a disk keeps what it said it keeps. A script may break that (a *beyond* row says
+so), and then a loss is nobody's bug, if it follows from that fault and from nothing else. So each
+loss is traced in the history: for every partition this keeps up to where each node's disk holds the
+log, and what it *forgot*, which is what was gone after a restart though it had been durable.
+
+A partition *breaks* when something committed stands on fewer disks than a quorum, while it would
+stand on a quorum had nobody forgotten. From then on a leader may be elected that lacks it. A record
+is lost by the fault if it was in such a range; any other lost record is a failure as always. So is
+what no lost entry explains (a duplicate, a gap in offsets). A node that forgot its vote and gives it again in
+one term breaks its partition from where its log ends now.
+
+A producer id that is two producers' explains what happens to records sent under it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ottla.sim.history import Event
+from ottla.sim.invariants import acks
+from ottla.sim.invariants.findings import Anomaly, Row
+from ottla.sim.invariants.index import Index
+
+SAME_ID = "same id"
+_OF_DISKS = frozenset(
+    f"sim-I{number:02d}"
+    for number in (
+        0,
+        6,
+        7,
+        8,
+        10,
+        11,
+        12,
+        14,
+        15,
+        16,
+        17,
+        19,
+        20,
+        21,
+        22,
+        23,
+        24,
+        25,
+        27,
+        28,
+        31,
+        36,
+    )
+)
+"""What may follow when something committed is gone; a loss itself is looked at by record."""
+_OF_ONE_DISK = frozenset({"sim-I16", "sim-I17", "sim-I21", "sim-I22", "sim-I25"})
+"""What a node does that forgot, whatever others hold: leaders rely on what it told them."""
+_OF_IDS = frozenset(f"sim-I{number:02d}" for number in (1, 2, 3, 4, 5, 6, 7, 8, 14, 34, 36))
+_BUG = "sim-I00"
+_OF_THE_RUN = frozenset({_BUG, "sim-I31"})
+"""Their row is the last one there was, whatever it is about."""
+_NO_END = 1 << 62
+
+
+class Forgot(NamedTuple):
+    """An entry that a node's disk held and holds no more."""
+
+    chain: int
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """Committed entries of a partition that are not on a quorum of disks any more."""
+
+    eid: int
+    low: int
+    high: int
+    """Log indexes, both inclusive."""
+    holders: frozenset[int]
+    """Nodes that held the last of them then."""
+    forgetters: Mapping[int, str]
+    """Nodes that forgot one of them, and how."""
+
+
+@dataclass(slots=True)
+class _Disk:
+    """What one node's disk holds of a partition's log, while its rows go by."""
+
+    chains: list[int] = field(default_factory=list)
+    """By log index from 1; what a snapshot stands for is 0."""
+    mark: int = 0
+    """Up to where it is durable."""
+    forgot: dict[int, Forgot] = field(default_factory=dict)
+
+    def holds(self, index: int, chain: int) -> bool:
+        """Whether that entry is there to stay."""
+        return index <= self.mark and self.at(index) in {chain, 0}
+
+    def at(self, index: int) -> int:
+        """The chain at an index."""
+        return self.chains[index - 1] if 0 < index <= len(self.chains) else 0
+
+    def append(self, index: int, chain: int) -> None:
+        """One more entry."""
+        self.cut(index)
+        self.chains += [0] * (index - 1 - len(self.chains))
+        self.chains.append(chain)
+
+    def cut(self, index: int) -> None:
+        """Entries from `index` on are gone."""
+        del self.chains[index - 1 :]
+        self.mark = min(self.mark, index - 1)
+
+
+@dataclass(slots=True)
+class _Partition:
+    """What is known of one."""
+
+    disks: dict[int, _Disk] = field(default_factory=dict)
+    votes: dict[tuple[int, int], int] = field(default_factory=dict)
+    breaks: list[Break] = field(default_factory=list)
+    committed: dict[int, int] = field(default_factory=dict)
+    """Chains by log index."""
+    commit: int = 0
+    quorum: int = 0
+
+    def disk(self, node: int) -> _Disk:
+        """That node's."""
+        return self.disks.setdefault(node, _Disk())
+
+    def look(self, eid: int) -> None:
+        """Does something committed stand on too few disks, because of what was forgotten?"""
+        forgotten = {index for disk in self.disks.values() for index in disk.forgot}
+        under = []
+        for index in sorted(forgotten & self.committed.keys()):
+            chain = self.committed[index]
+            stands = sum(disk.holds(index, chain) for disk in self.disks.values())
+            gone = sum(
+                not disk.holds(index, chain)
+                and index in disk.forgot
+                and disk.forgot[index].chain == chain
+                for disk in self.disks.values()
+            )
+            if stands < self.quorum <= stands + gone:
+                under.append(index)
+        if under:
+            last = under[-1]
+            chain = self.committed[last]
+            disks = self.disks.items()
+            holders = frozenset(node for node, disk in disks if disk.holds(last, chain))
+            forgetters = {
+                node: disk.forgot[last].how for node, disk in disks if last in disk.forgot
+            }
+            self.breaks.append(Break(eid, under[0], last, holders, forgetters))
+
+
+def weighed(rows: Sequence[Event], found: Sequence[Anomaly]) -> tuple[list[str], list[Anomaly]]:
+    """Tell what faults beyond the budget did, in words, from what they did not do: that is left.
+
+    Each acknowledged record that they took is told with the disks that explain it; if they took
+    none, what else did not hold.
+    """
+    walk, index = _Walk(rows), Index(rows)
+    told: list[str] = []
+    left = [each for each in found if each.invariant != "sim-I01" and not walk.explains(each)]
+    lost = any(each.invariant == "sim-I01" for each in found)
+    for anomaly in acks.lost(index) if lost else ():
+        reason = walk.reason(index, rows[anomaly.eid])
+        if reason is None:
+            left.append(anomaly)
+        else:
+            told.append(reason)
+    if not told and len(left) < len(found):
+        excused = sorted({each.invariant for each in found} - {each.invariant for each in left})
+        end = "the run ended there" if _BUG in excused else "nothing acknowledged is lost"
+        told = [f"{', '.join(excused)} did not hold; {end}"]
+    return told, sorted(left, key=lambda anomaly: anomaly.eid)
+
+
+class _Walk:
+    """One pass over the rows that say what disks hold."""
+
+    def __init__(self, rows: Sequence[Event]):
+        self._rows = rows
+        self._partitions: dict[int, _Partition] = {}
+        self._faults: dict[int, str] = {}
+        """Faults of disks by node: the latest."""
+        self._ids: set[int] = set()
+        handlers: dict[str, Callable[[Row], None]] = {
+            "beyond": self._beyond,
+            "append": self._append,
+            "durable": self._durable,
+            "truncate": self._truncate,
+            "crash": self._restarted,
+            "start": self._restarted,
+            "commit": self._commit,
+            "vote": self._vote,
+        }
+        for row in rows:
+            handler = handlers.get(row.kind)
+            if handler is not None:
+                handler(row)
+
+    def _of(self, row: Row) -> _Partition:
+        return self._partitions.setdefault(row.partition, _Partition())
+
+    def _beyond(self, row: Row) -> None:
+        if row.code == SAME_ID:
+            self._ids.add(row.pid)
+        else:
+            self._faults[row.node] = row.code
+
+    def _append(self, row: Row) -> None:
+        disk = self._of(row).disk(row.node)
+        if row.log_index <= disk.mark and row.node in self._faults:
+            self._forgets(row, disk, row.log_index)  # an old copy held something else there
+        disk.append(row.log_index, row.chain)
+
+    def _durable(self, row: Row) -> None:
+        self._of(row).disk(row.node).mark = row.log_index
+
+    def _forgets(self, row: Row, disk: _Disk, first: int) -> None:
+        how = self._faults[row.node]
+        for index in range(first, disk.mark + 1):
+            disk.forgot[index] = Forgot(disk.at(index), how)
+        disk.cut(first)
+        self._of(row).look(row.eid)
+
+    def _truncate(self, row: Row) -> None:
+        self._of(row).disk(row.node).cut(row.log_index)
+
+    def _restarted(self, row: Row) -> None:
+        disk = self._of(row).disk(row.node)
+        if row.log_index < disk.mark and row.node in self._faults:
+            self._forgets(row, disk, row.log_index + 1)
+        disk.cut(row.log_index + 1)
+
+    def _commit(self, row: Row) -> None:
+        known = self._of(row)
+        known.quorum = row.quorum
+        disk, fresh = known.disk(row.node), row.log_index > known.commit
+        for index in range(known.commit + 1, row.log_index + 1):
+            known.committed[index] = disk.at(index)
+        known.commit = max(known.commit, row.log_index)
+        if fresh and self._faults:
+            known.look(row.eid)
+
+    def _vote(self, row: Row) -> None:
+        known = self._of(row)
+        before = known.votes.setdefault((row.node, row.term), row.cand)
+        if before != row.cand and row.node in self._faults:
+            disk = known.disk(row.node)
+            low = min(disk.forgot, default=1)
+            how = {row.node: self._faults[row.node]}
+            known.breaks.append(Break(row.eid, low, _NO_END, frozenset(), how))
+
+    # ---- what it explains
+
+    def explains(self, anomaly: Anomaly) -> bool:
+        """Whether an anomaly, other than a lost record, follows from a fault beyond the budget."""
+        row: Row = self._rows[anomaly.eid]
+        if anomaly.invariant in _OF_IDS and row.pid in self._ids:
+            return True
+        if anomaly.invariant in _OF_ONE_DISK and row.node in self._faults:
+            return True
+        if anomaly.invariant not in _OF_DISKS:
+            return False
+        if anomaly.invariant in _OF_THE_RUN or row.partition is None:
+            disks = [disk for each in self._partitions.values() for disk in each.disks.values()]
+            return any(disk.forgot for disk in disks)
+        return bool(self._partitions.get(row.partition, _Partition()).breaks)
+
+    def reason(self, index: Index, ok: Row) -> str | None:
+        """What took a record that was acknowledged, in words; None: no fault beyond the budget."""
+        what = f"offset {ok.off} of partition {ok.partition} is lost"
+        if ok.pid in self._ids:
+            return f"{what}: producer id {ok.pid} is two producers'"
+        entry = _entry(index, ok) or 0
+        known = self._partitions.get(ok.partition, _Partition())
+        for broken in known.breaks:
+            if broken.low <= entry <= broken.high:
+                return f"{what}: {'; '.join(self._clauses(ok.partition, entry, broken))}"
+        return None
+
+    def _clauses(self, partition: int, entry: int, broken: Break) -> Iterator[str]:
+        for node in sorted(self._partitions[partition].disks):
+            if node in broken.forgetters:
+                yield f"node {node} had it on its disk and forgot it ({broken.forgetters[node]})"
+            elif node in broken.holders:
+                cut = self._cut(partition, node, entry, broken.eid)
+                yield f"node {node} had it{', and cut it off for a leader without it' * cut}"
+            else:
+                yield f"node {node} did not have it"
+
+    def _cut(self, partition: int, node: int, entry: int, since: int) -> bool:
+        """Whether a node dropped an entry for what another leader had there."""
+        rows: Sequence[Row] = self._rows[since:]
+        return any(
+            row.kind == "truncate"
+            and (row.partition, row.node) == (partition, node)
+            and row.log_index <= entry
+            for row in rows
+        )
+
+
+def _entry(index: Index, ok: Row) -> int | None:
+    """The log index of the entry that an acknowledged record was put into."""
+    for row in reversed(index.rows["append"]):
+        if (
+            row.eid < ok.eid
+            and row.seq is not None
+            and (row.partition, row.pid, row.epoch) == (ok.partition, ok.pid, ok.epoch)
+            and row.seq <= ok.seq <= row.seq_last
+            and (ok.off < 0 or row.off == ok.off - (ok.seq - row.seq))
+        ):
+            return int(row.log_index)
+    return None

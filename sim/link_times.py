@@ -1,0 +1,38 @@
+"""Round trips of single links, as the setting `links` spells them: a slow follower, a far client.
+
+`1-2:20000 c-3:400` says that between nodes 1 and 2 there lie 20 ms, there and back, and between
+node 3 and every client 0.4 ms. What is not named takes what `rtt_us` and `client_rtt_us` say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from ottla.broker.errors import ConfigError
+from ottla.raft.types import Micros, NodeId
+
+CLIENTS: NodeId = 0
+"""Stands for all clients in the name of a link: no node has that number."""
+RoundTrips: TypeAlias = Mapping[tuple[NodeId, NodeId], Micros]
+"""There and back, at best, by both ends; each link stands there in both directions."""
+
+_NAMED = re.compile(r"(c|[1-9])-([1-9]):(\d{1,9})")
+
+
+def round_trips(links: str, nodes: int) -> RoundTrips:
+    """What the setting says, for a cluster of so many nodes. Raises `ConfigError`."""
+    found: dict[tuple[NodeId, NodeId], Micros] = {}
+    for each in links.split():
+        matched = _NAMED.fullmatch(each)
+        if matched is None:
+            raise ConfigError(f"links: {each!r}; write 1-2:20000 (20 ms there and back) or c-1:400")
+        a = CLIENTS if matched[1] == "c" else int(matched[1])
+        b, span = int(matched[2]), int(matched[3])
+        if a == b or max(a, b) > nodes:
+            raise ConfigError(f"links: {each!r}; there are nodes 1 to {nodes}, and c for clients")
+        if (a, b) in found:
+            raise ConfigError(f"links: {each!r}; this link is named twice")
+        found[a, b] = found[b, a] = span
+    return found

@@ -1,0 +1,56 @@
+"""Programs that no seed draws: faults that no Raft stands. A run has those that its settings name.
+
+What they take is explained in the verdict, which is *weakened* then (`sim/invariants/beyond.py`).
+"""
+
+from __future__ import annotations
+
+from ottla.sim.nemesis.hand import Hand
+from ottla.sim.nemesis.programs import Program
+from ottla.sim.settings import RunConfig
+
+
+def _lost_sync(hand: Hand) -> None:
+    """A disk that keeps nothing for a while, and then its machine loses its power."""
+    node, span, world = hand.somebody(), hand.span(), hand.world
+    world.lie(node)
+
+    def power_off() -> None:
+        world.crash(node, "a disk that lied", power=True)
+        world.disks[node].lies = False
+
+    hand.later(span, power_off)
+    hand.revive(node, span + hand.span())
+
+
+def _old_copy(hand: Hand) -> None:
+    """A machine that is set back to a backup of its disk."""
+    node, span, world = hand.somebody(), hand.span(), hand.world
+    world.fault("its disk is copied", node)
+    world.disks[node].keep_copy()
+
+    def set_back() -> None:
+        world.crash(node, "to be set back")
+        world.bring_back(node)
+
+    hand.later(4 * span, set_back)
+    hand.revive(node, 5 * span)
+
+
+def _same_id(hand: Hand) -> None:
+    """The next producer that asks is given an id that another one has."""
+    hand.world.fault("the next producer id is one that was given out before")
+    hand.world.ids_again += 1
+
+
+BEYOND: tuple[Program, ...] = (
+    Program("lost-sync", "D2", _lost_sync),
+    Program("old-copy", "D6", _old_copy),
+    Program("same-id", "L3", _same_id),
+)
+
+
+def beyond_the_budget(config: RunConfig) -> bool:
+    """Whether the settings name one of them."""
+    names = config.faults.split()
+    return any(each.name in names for each in BEYOND)

@@ -1,0 +1,55 @@
+"""Programs against whole machines: their disks for good, their clocks, their processes politely.
+
+At most one node in a run loses its disk or finds it damaged: it refuses to start (sim-S35), and the
+others must do without it from then on.
+"""
+
+from __future__ import annotations
+
+from ottla.raft.quorum import majority
+from ottla.sim.nemesis.hand import Hand
+
+
+def stop(hand: Hand) -> None:
+    """A node leaves as it should: everything synced, everybody told."""
+    node = hand.somebody()
+    hand.world.stop(node)
+    hand.revive(node, hand.span())
+
+
+def jump_clock(hand: Hand) -> None:
+    """A monotonic clock is further on at once: a machine that slept, a timer that starved."""
+    node, span = hand.node(), hand.span()
+    hand.world.fault(f"its clock jumps by {span} us", node)
+    hand.world.jump(node, span)
+
+
+def lost_disk(hand: Hand) -> None:
+    """A machine comes back with nothing on its disk."""
+    node = hand.somebody()
+    if _may_lose_one(hand):
+        hand.world.crash(node, power=True)
+        hand.world.wipe(node)
+        hand.revive(node, hand.span())
+
+
+def bit_rot(hand: Hand) -> None:
+    """What was synced long ago is found damaged at the next start."""
+    node, world = hand.somebody(), hand.world
+    if not _may_lose_one(hand):
+        return
+    world.crash(node)
+    medium = world.disks[node].medium
+    rotten = [group for group, image in sorted(medium.images.items()) if image.entries]
+    if rotten and not medium.unsynced_appends:
+        group = hand.stream.pick(rotten)
+        image = medium.images[group]
+        index = image.first_index + hand.stream.below(len(image.entries))
+        world.rot(node, group, index)
+    hand.revive(node, hand.span())
+
+
+def _may_lose_one(hand: Hand) -> bool:
+    world = hand.world
+    spared = len(world.nodes) - 1 >= majority(len(world.nodes))
+    return spared and world.able == world.nodes

@@ -1,0 +1,79 @@
+"""Programs about requests that arrive late, or once more when nobody asks for them any more.
+
+A client that gives up a connection cannot call back what it has sent (sim-N7), and a producer that
+was thought to be dead may still be sending (sim-L1, sim-S24, sim-S28). What arrives so was stored
+already, or is none of what was ever sent, so a broker must refuse it or know it again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ottla.idempotency.sequence import MAX_SEQUENCE
+from ottla.log.build import build_batch
+from ottla.sim.clients.batch import payload_of
+from ottla.sim.history import Event
+from ottla.sim.nemesis.hand import Hand
+from ottla.sim.requests import Produce
+from ottla.sim.settings import RunConfig
+from ottla.sim.world import SECOND
+
+STRANGER = 1_000_000
+"""Its number as a client."""
+
+
+def late_requests(hand: Hand) -> None:
+    """What one client has sent the leader, and sends it on this connection, takes long."""
+    world, node = hand.world, hand.leader()
+    found = [each for each in world.clients.connections if each.node == node and each.open]
+    if found:
+        connection = hand.stream.pick(found)
+        world.fault(f"requests of client {connection.client} take long", node)
+        connection.hold_up(2 * hand.span())
+
+
+def stray_request(hand: Hand) -> None:
+    """A batch that was acknowledged arrives again: as it was, shorter, or longer. Longest-lived
+    epochs first: one that its producer has left behind is worth more."""
+    world, stream = hand.world, hand.stream
+    batch = _acknowledged(hand)
+    life = None if batch is None else world.leader(batch.partition or 0)
+    if batch is None or life is None or not _remembered(world.config):
+        return
+    seq, last = batch.seq or 0, batch.seq_last or 0
+    count = (last - seq & MAX_SEQUENCE) + 1 + stream.pick((0, 1, -1))
+    op = batch.op or 0
+    data = build_batch(
+        [payload_of(op + place, world.config.record_bytes) for place in range(max(1, count))],
+        producer_id=batch.pid or 0,
+        producer_epoch=batch.epoch or 0,
+        base_sequence=seq,
+    )
+    world.fault(f"a stray request, {max(1, count)} records from {seq} on", life.node_id)
+    connection = world.clients.connect(STRANGER, life.node_id, _ignore, _ignore)
+    connection.send(Produce(1, -1, SECOND, ((batch.partition or 0, data),)))
+
+
+def _acknowledged(hand: Hand) -> Event | None:
+    """A batch all of whose records are known to be stored."""
+    rows = hand.world.history.rows
+    stored = {row.op for row in rows if row.kind == "ok"}
+    sent = [row for row in rows if row.kind == "send" and row.pid is not None and row.op in stored]
+    if not sent:
+        return None
+    newest = {row.pid: row.epoch for row in sent}
+    old = [row for row in sent if row.epoch != newest[row.pid]]
+    return hand.stream.pick(old or sent)
+
+
+def _remembered(config: RunConfig) -> bool:
+    """Nobody is forgotten: who is may begin anew anywhere, with what is stored already."""
+    default = RunConfig()
+    return (config.max_producers, config.producer_expiry_ms) == (
+        default.max_producers,
+        default.producer_expiry_ms,
+    )
+
+
+def _ignore(_: Any) -> None:
+    """Nobody waits for it."""

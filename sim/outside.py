@@ -1,0 +1,177 @@
+"""The outside world, refused: what no seed decides is not there while a run goes on.
+
+`refused` replaces the functions of `GUARDED` in their own modules for the length of a run: whoever
+reaches the wall clock, global chance, a process or a socket meets an exception that names the call
+site. Other threads of the process, and the `TOLERATED` (who watch the run, and take no part in it),
+reach the real ones.
+
+`ordered` does the same for sets in deciding code: there the names `set` and `frozenset` stand for
+sets that know their members and refuse to list them, because the order in which they would depends
+on the hash seed or on addresses. What `tests/tidy` finds in the sources (literals, comprehensions)
+these nets do not see, and the other way round.
+
+Not seen either: `datetime.now()` and what else C code reads by itself, and functions that a module
+bound before the run (`from time import time`).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from inspect import currentframe
+from types import FrameType
+from typing import Any
+
+_RANDOM = (
+    *("betavariate", "choice", "choices", "expovariate", "gammavariate", "gauss", "getrandbits"),
+    *("lognormvariate", "normalvariate", "paretovariate", "randbytes", "randint", "random"),
+    *("randrange", "sample", "seed", "setstate", "shuffle", "triangular", "uniform"),
+    *("vonmisesvariate", "weibullvariate", "_urandom"),
+)
+GUARDED: tuple[tuple[Any, tuple[str, ...]], ...] = (
+    (
+        time,
+        (
+            *("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns"),
+            *("process_time", "process_time_ns", "thread_time", "thread_time_ns", "sleep"),
+        ),
+    ),
+    (random, _RANDOM),
+    (random.SystemRandom, ("random", "getrandbits")),
+    (uuid, ("uuid1", "uuid4")),
+    (os, ("urandom", "getrandom", "fork", "system")),
+    (threading.Thread, ("start",)),
+    (subprocess.Popen, ("__init__",)),
+    (socket.socket, ("__init__",)),
+    (socket, ("getaddrinfo", "gethostbyname", "getnameinfo")),
+)
+TOLERATED = ("_pytest", "coverage", "faulthandler", "hypothesis", "pytest", "pluggy")
+_BETWEEN = ("asyncio", "async_timeout", "contextlib", "random", "secrets", "threading", "uuid")
+"""Libraries that ask on behalf of their caller."""
+_OURS = ("ottla.sim.asyncio_", "ottla.sim.outside")
+DECIDING = ("ottla.raft.", "ottla.idempotency.", "ottla.log.", "ottla.broker.", "ottla.sim.clients")
+"""Beginnings of the names of modules that decide."""
+
+
+class RefusedError(RuntimeError):
+    """Something was asked for whose outcome no seed decides."""
+
+
+def refusal(what: str) -> RefusedError:
+    """The exception of a run in the kernel."""
+    return RefusedError(f"{what} is refused in a simulated run, at {call_site()}")
+
+
+def call_site() -> str:
+    """Where the program asked: the innermost frame that is neither ours nor a library's."""
+    frame = currentframe()
+    while frame is not None and _passes_on(frame):
+        frame = frame.f_back
+    if frame is None:
+        return "an unknown place"
+    code = frame.f_code
+    return f"{code.co_filename}:{frame.f_lineno} in {code.co_qualname}"
+
+
+def _passes_on(frame: FrameType) -> bool:
+    module = frame.f_globals.get("__name__", "")
+    return module.startswith(_OURS) or module.split(".", 1)[0] in _BETWEEN
+
+
+@contextmanager
+def refused(refuse: Callable[[str], Exception] = refusal) -> Iterator[None]:
+    """Hang up the net. `refuse` makes the exception, from what was asked for."""
+    with ExitStack() as stack:
+        for owner, names in GUARDED:
+            for name in names:
+                if hasattr(owner, name):
+                    replace(stack, owner, name, _guard(refuse, owner, name))
+        replace(stack, random.Random, "seed", _seeded(refuse))
+        yield
+
+
+@contextmanager
+def ordered() -> Iterator[None]:
+    """Let nobody who decides go through a set."""
+    with ExitStack() as stack:
+        for name, module in list(sys.modules.items()):
+            if name.startswith(DECIDING) and module is not None:
+                replace(stack, module, "set", MembersOnly)
+                replace(stack, module, "frozenset", FrozenMembersOnly)
+        yield
+
+
+def _unlisted(self: object) -> Iterator[Any]:
+    """In place of `__iter__`."""
+    raise refusal(f"going through a {type(self).__mro__[1].__name__}, which has no order,")
+
+
+class MembersOnly(set[Any]):
+    """A set that does not list its members."""
+
+    __iter__ = _unlisted
+
+
+class FrozenMembersOnly(frozenset[Any]):
+    """The same for good."""
+
+    __iter__ = _unlisted
+
+
+_MISSING = object()
+
+
+def replace(stack: ExitStack, owner: Any, name: str, instead: Any) -> None:
+    """Let a name of a module or class stand for something else until `stack` ends."""
+    before = vars(owner).get(name, _MISSING)
+
+    def back() -> None:
+        if before is _MISSING:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, before)
+
+    stack.callback(back)
+    setattr(owner, name, instead)
+
+
+def _guard(refuse: Callable[[str], Exception], owner: Any, name: str) -> Callable[..., Any]:
+    real = getattr(owner, name)
+    thread = threading.get_ident()
+    what = f"{owner.__name__}.{name}"
+
+    def guard(*args: Any, **options: Any) -> Any:
+        if threading.get_ident() != thread or _tolerated():
+            return real(*args, **options)
+        raise refuse(what)
+
+    return guard
+
+
+def _seeded(refuse: Callable[[str], Exception]) -> Callable[..., None]:
+    """`random.Random.seed`, which needs a seed to be one."""
+    real, thread = random.Random.seed, threading.get_ident()
+
+    def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
+        if a is None and threading.get_ident() == thread and not _tolerated():
+            raise refuse("random.Random() without a seed")
+        real(self, a, version)
+
+    return seed
+
+
+def _tolerated() -> bool:
+    """Whether someone asks who only watches."""
+    frame = currentframe()
+    for _ in range(2):  # This function, and the guard that asks it.
+        frame = frame and frame.f_back
+    name = frame.f_globals.get("__name__", "") if frame else ""
+    return name.partition(".")[0] in TOLERATED

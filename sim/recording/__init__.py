@@ -1,0 +1,1 @@
+"""What a history does not say of a run, collected while it is done once more."""

@@ -1,0 +1,193 @@
+"""The recorder: everything that a page about a run needs, in the order in which it happened.
+
+A run is done once more with the recorder watching (`run_choices(..., watching=[recorder.watch])`).
+It listens to the history, to every message (`wires.py`) and every decision, and
+looks at each replica that a row is about (`states.py`). What comes out is a list of *steps*; each
+happens at one place, a node or a client, or everywhere.
+
+The recorder decides nothing and asks for no choice: a recorded run has the digest of the first one,
+and whoever uses it checks that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from ottla.idempotency.decisions import Decision
+from ottla.log.types import BatchIdentity
+from ottla.raft.types import Micros, NodeId, Term
+from ottla.sim.history import KINDS, Event
+from ottla.sim.observer import CONTROLLER_PARTITION
+from ottla.sim.recording.states import Change, Sampler
+from ottla.sim.recording.wires import watch_wires
+from ottla.sim.world import World
+
+Place: TypeAlias = tuple[str, int]
+"""("node", number) or ("client", number)."""
+
+
+@dataclass(slots=True, eq=False)
+class Wire:
+    """One message. `start` and `end` are numbers of steps; `end` None: it never arrived."""
+
+    message: Any
+    origin: Place
+    goal: Place
+    start: int
+    end: int | None = None
+    partition: int | None = None
+    """None for what is about none, or about several."""
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """Something that happened. `what` is the kind of `row`, or one of sent, received, asked,
+    arrived, answered, heard, decided, command."""
+
+    number: int
+    at: Micros
+    what: str
+    place: Place | None
+    """None: everywhere."""
+    partition: int | None = None
+    row: Event | None = None
+    wire: Wire | None = None
+    detail: Any = None
+    """Of `decided`: (identity, term, decision). Of `command`: its words."""
+    changes: list[Change] = field(default_factory=list)
+    """What is different on the replicas from here on."""
+    cut: tuple[tuple[int, int], ...] | None = None
+    """Links that are cut or clogged from here on; None: as before."""
+
+
+class Recorder:
+    """See the module's text."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.names: dict[int, str] = {}
+        """Clients that have a name, by number."""
+        self._rows = 0
+        self._under_way: dict[tuple[int, Place], Wire] = {}
+        self._cut: tuple[tuple[int, int], ...] = ()
+        self._world: World
+
+    def watch(self, world: World) -> None:
+        """Record this world, which is still to boot."""
+        self._world = world
+        self._sampler = Sampler(world)
+        watch_wires(world, self)
+        world.observer.decision_watchers.append(self._decided)
+        world.history.listen(KINDS, self._row)
+
+    def finish(self, rows: Sequence[Event]) -> None:
+        """The run is over. The row that ended it is not told to anybody behind who ended it."""
+        for row in rows[self._rows :]:
+            self._row(row)
+
+    @property
+    def placement(self) -> dict[int, tuple[NodeId, ...]]:
+        """Replicas by partition; -1 is the controller's group, on all nodes."""
+        return {CONTROLLER_PARTITION: self._world.nodes, **self._world.placement}
+
+    def command(self, words: str) -> None:
+        """A script does something."""
+        self._step("command", None, detail=words)
+
+    # ---- steps
+
+    def _step(self, what: str, place: Place | None, **more: Any) -> Step:
+        step = Step(len(self.steps), self._world.kernel.now, what, place, **more)
+        cut = tuple(
+            name
+            for name, link in self._world.network.links.items()
+            if link.cut or link.held is not None
+        )
+        if cut != self._cut:
+            self._cut = step.cut = cut
+        self.steps.append(step)
+        return step
+
+    def _row(self, row: Event) -> None:
+        self._rows = row.eid + 1
+        place: Place | None = None
+        if row.client is not None and row.kind != "answer":
+            place = ("client", row.client)
+        elif row.node is not None and row.node > 0:
+            place = ("node", row.node)
+        step = self._step(row.kind, place, partition=row.partition, row=row)
+        if place is None or place[0] != "node" or row.kind == "final":
+            return
+        node, partition = place[1], row.partition
+        numbers = range(-1, self._world.config.partitions) if partition is None else (partition,)
+        for number in numbers:
+            self._look(step, node, number)
+
+    def _look(self, step: Step, node: NodeId, partition: int) -> None:
+        row = step.row
+        assert row is not None, "only rows are looked at"
+        if row.kind == "crash":
+            change = self._sampler.survived(node, partition, row.log_index or 0)
+        else:
+            change = self._sampler.look(node, partition)
+        if change is not None:
+            step.changes.append(change)
+
+    def _decided(
+        self, node: NodeId, partition: int, who: BatchIdentity, term: Term, decision: Decision
+    ) -> None:
+        detail = (who, term, decision)
+        self._step("decided", ("node", node), partition=partition, detail=detail)
+
+    # ---- wires (`wires.Watcher`)
+
+    def _leaves(self, what: str, origin: Place, goal: Place, message: Any, *, lost: bool) -> None:
+        wire = Wire(message, origin, goal, len(self.steps), partition=self._about(message))
+        self._step(what, origin, partition=wire.partition, wire=wire)
+        if not lost:
+            self._under_way[id(message), goal] = wire
+
+    def _arrives(self, what: str, goal: Place, message: Any) -> None:
+        wire = self._under_way.get((id(message), goal))
+        if wire is None or wire.message is not message:
+            return
+        step = self._step(what, goal, partition=wire.partition, wire=wire)
+        if wire.end is None:
+            wire.end = step.number
+
+    def _about(self, message: Any) -> int | None:
+        group = getattr(message, "group", None)
+        if group is not None:
+            return self._world.observer.partitions.get(group, -1)
+        parts = getattr(message, "batches", None) or getattr(message, "parts", None)
+        if isinstance(parts, tuple) and len(parts) == 1:
+            number: int = parts[0][0]
+            return number
+        about: int | None = getattr(message, "partition", None)
+        return about
+
+    def sent(self, sender: NodeId, to: NodeId, message: Any, *, lost: bool) -> None:
+        """See `wires.Watcher`."""
+        self._leaves("sent", ("node", sender), ("node", to), message, lost=lost)
+
+    def received(self, to: NodeId, message: Any) -> None:
+        """See `wires.Watcher`."""
+        self._arrives("received", ("node", to), message)
+
+    def asked(self, client: int, node: NodeId, request: Any) -> None:
+        """See `wires.Watcher`."""
+        self._leaves("asked", ("client", client), ("node", node), request, lost=False)
+
+    def arrived(self, client: int, node: NodeId, request: Any) -> None:
+        """See `wires.Watcher`."""
+        self._arrives("arrived", ("node", node), request)
+
+    def answered(self, client: int, node: NodeId, answer: Any) -> None:
+        """See `wires.Watcher`."""
+        self._leaves("answered", ("node", node), ("client", client), answer, lost=False)
+
+    def heard(self, client: int, node: NodeId, answer: Any) -> None:
+        """See `wires.Watcher`."""
+        self._arrives("heard", ("client", client), answer)

@@ -1,0 +1,99 @@
+"""A scenario, recorded: one act of a transcript, with or without one safety mechanism.
+
+The commands of the script become steps of their own, so that a page shows what was done on purpose
+beside what came of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ottla.sim.invariants.findings import Anomaly
+from ottla.sim.recording.record import Recording
+from ottla.sim.recording.recorder import Recorder
+from ottla.sim.run import undisturbed
+from ottla.sim.scenarios.page import files, opening_of
+from ottla.sim.scenarios.script import Script
+from ottla.sim.settings import RunConfig
+from ottla.sim.world import BrokerBug, World
+
+_UNSAID = {"judge", "mutant", "nodes", "producers", "run", "show", "tables", "until", "watch"}
+"""Commands that do nothing to the world but let time pass, or set all of it up."""
+
+
+class NoSuchActError(Exception):
+    """The scenario has fewer acts."""
+
+
+class _Recorded(Script):
+    """A script with a recorder."""
+
+    def __init__(self, mutant: str):
+        super().__init__(mutant)
+        self.recorder = Recorder()
+
+    def make_world(self, config: RunConfig) -> World:
+        """As `Script.make_world`."""
+        world = super().make_world(config)
+        self.recorder.watch(world)
+        return world
+
+    def run(self, words: list[str]) -> None:
+        """As `Script.run`."""
+        if words[0] not in _UNSAID:
+            self.recorder.command(f"> {' '.join(words)}")
+        super().run(words)
+
+
+def scenario_named(name: str) -> Path | None:
+    """The file of a scenario: `s07`, or `s07_a_c_b`."""
+    return next((each for each in files() if name in {each.stem, each.stem.split("_")[0]}), None)
+
+
+def record_scenario(path: Path, act: int, mutant: str, command: str) -> Recording:
+    """Play an act, counted from 1, watched. `mutant`: without that safety mechanism, if any.
+
+    Raises `NoSuchActError`.
+    """
+    text = path.read_text(encoding="utf-8")
+    told, acts = opening_of(text), _acts(text)
+    if not 0 < act <= len(acts):
+        raise NoSuchActError(f"{path.stem} has {len(acts)} acts")
+    script = _Recorded(mutant)
+    with undisturbed():
+        try:
+            for line in acts[act - 1]:
+                script.run(line.split())
+        except BrokerBug as bug:
+            last = len(script.world.history.rows) - 1
+            script.found = [*script.online.first.values(), Anomaly("sim-I00", last, str(bug))]
+    rows = script.world.history.rows
+    script.recorder.finish(rows)
+    anomalies = sorted(script.found, key=lambda each: each.eid)
+    without = f" without {mutant}'s mechanism" if mutant else ""
+    return Recording(
+        f"{told.id}, act {act}{without}",
+        command,
+        script.world.config,
+        "",
+        anomalies,
+        script.excused,
+        told.sentence,
+        rows,
+        script.recorder.steps,
+        script.recorder.placement,
+        {person.number: name for name, person in script.people.items()},
+    )
+
+
+def _acts(text: str) -> Sequence[list[str]]:
+    """The commands of each act."""
+    acts: list[list[str]] = []
+    for line in text.splitlines():
+        words = line[1:].split() if line.startswith(">") else []
+        if words and words[0] == "nodes":
+            acts.append([])
+        if words and words[0] != "mutant":
+            acts[-1].append(line[1:])
+    return acts

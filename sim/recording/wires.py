@@ -1,0 +1,109 @@
+"""Wires: every message of a run with both its ends, told to whoever watches.
+
+A history says what nodes wrote and what clients were told, not what was on its way between them.
+`ToldNetwork` and `ToldConnection` stand where a run has the plain ones and tell of each message as
+it leaves, arrives, or is lost. They choose nothing and add no event, so a run that is watched has
+the digest of one that is not.
+
+Beats and controller commands are left out: they carry no entry and decide no batch.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Protocol, get_args
+
+from ottla.raft.messages import Message
+from ottla.raft.types import NodeId
+from ottla.sim.network import Receive, SimNetwork
+from ottla.sim.tcp import Connection
+from ottla.sim.world import World
+
+RAFT: tuple[type, ...] = get_args(Message)
+
+
+class Watcher(Protocol):
+    """Who is told. A message is the same object at both ends."""
+
+    def sent(self, sender: NodeId, to: NodeId, message: Any, *, lost: bool) -> None:
+        """A message leaves a node; with `lost` it goes nowhere."""
+
+    def received(self, to: NodeId, message: Any) -> None:
+        """It arrives; a second time if the network repeats it."""
+
+    def asked(self, client: int, node: NodeId, request: Any) -> None:
+        """A client writes a request."""
+
+    def arrived(self, client: int, node: NodeId, request: Any) -> None:
+        """The node has it."""
+
+    def answered(self, client: int, node: NodeId, answer: Any) -> None:
+        """The node writes an answer."""
+
+    def heard(self, client: int, node: NodeId, answer: Any) -> None:
+        """The client has it."""
+
+
+class ToldNetwork(SimNetwork):
+    """The network between nodes, with somebody who is told. See the module's text."""
+
+    def __init__(self, world: World, watcher: Watcher):
+        super().__init__(world.kernel, world.choices, world.config)
+        self._watcher = watcher
+
+    def attach(self, node: NodeId, receive: Receive) -> None:
+        """As `SimNetwork.attach`."""
+
+        def received(sender: NodeId, message: Any) -> None:
+            if isinstance(message, RAFT):
+                self._watcher.received(node, message)
+            receive(sender, message)
+
+        super().attach(node, received)
+
+    def send(self, sender: NodeId, to: NodeId, message: Any) -> None:
+        """As `SimNetwork.send`."""
+        if not isinstance(message, RAFT):
+            super().send(sender, to, message)
+            return
+        before = self.dropped
+        super().send(sender, to, message)
+        self._watcher.sent(sender, to, message, lost=self.dropped > before)
+
+
+class ToldConnection(Connection):
+    """A client's connection, with somebody who is told. See the module's text."""
+
+    __slots__ = ("_watcher",)
+
+    def __init__(self, watcher: Watcher, *arguments: Any):
+        super().__init__(*arguments)
+        self._watcher = watcher
+
+    def send(self, request: Any) -> None:
+        """As `Connection.send`."""
+        if self.open:
+            self._watcher.asked(self.client, self.node, request)
+        super().send(request)
+
+    def answer(self, answer: Any) -> None:
+        """As `Connection.answer`."""
+        if self.open:
+            self._watcher.answered(self.client, self.node, answer)
+        super().answer(answer)
+
+    def _reach(self, request: Any) -> None:
+        if self.served is not None:
+            self._watcher.arrived(self.client, self.node, request)
+        super()._reach(request)
+
+    def _deliver(self, answer: Any) -> None:
+        if self.open:
+            self._watcher.heard(self.client, self.node, answer)
+        super()._deliver(answer)
+
+
+def watch_wires(world: World, watcher: Watcher) -> None:
+    """Have `watcher` told of every message of a world that is still to boot."""
+    world.network = ToldNetwork(world, watcher)
+    world.clients.make = partial(ToldConnection, watcher)

@@ -1,0 +1,277 @@
+"""The reference model: what idempotent produce means, in plain Python and as slowly as it likes.
+
+The broker keeps a table per producer, flights over it, facts in bits and rules compiled from rows.
+The model keeps nothing but the log. *What is to be done with a batch follows from the batches that
+lie before it*: in this leader's log, and on their way into it. From these it is worked out anew for
+every request:
+
+    nobody of that id before it            a beginning, if it starts at 0 (or may have been known)
+    an epoch older than that of the last   stale
+    a newer one                            a beginning, if it starts at 0
+    one of the last five committed         a duplicate of it
+    one that is not committed yet          to be parked on it
+    follows the last                       next
+    anything else                          a gap
+
+A decision to forget a producer lies in the log too, and what lies before it is nobody's. The model
+shares no code with `ottla.idempotency` but the words for refusals; where the two differ on any
+request of any run, one of them is wrong (sim-I35).
+
+`Replay` is the other half: the producer state that the committed log stands for, to which every
+replica's table must come (sim-I25), whatever way it took.
+
+Source: mission-R2; KIP-98 and KIP-360; facts/kafka.md 2.1; decision 0012 for unknown producers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import msgpack
+
+from ottla.log.types import RecordBatch
+from ottla.raft.types import Entry, EntryKind, LogIndex, Term
+
+ACCEPT, DUPLICATE, PARK = "accept", "duplicate", "park"
+MALFORMED, STALE, EPOCH_START, GAP = "malformed", "stale epoch", "epoch start", "gap"
+FULL = "table full"
+WINDOW = 5
+"""Committed batches of a producer that are told from new ones (KIP-98)."""
+SEQUENCES = 1 << 31
+EPOCHS = 1 << 15
+NO_EPOCH = -1
+MODELLED = {"reference": False, "reference-strict": True}
+"""Profiles that the model speaks for; whether an unknown producer must be one that was forgotten in
+order to begin elsewhere than at 0 (decision 0012)."""
+
+
+class Stored(NamedTuple):
+    """A batch in the log or on its way; or, without sequences, the decision to forget."""
+
+    log_index: LogIndex
+    """0: it has no place in the log yet."""
+    epoch: int = NO_EPOCH
+    first: int = -1
+    last: int = -1
+    off: int = -1
+
+    @property
+    def forgets(self) -> bool:
+        """What lies before it is nobody's."""
+        return self.first < 0
+
+
+class Opinion(NamedTuple):
+    """What is to be done with a batch."""
+
+    code: str
+    off: int | None = None
+    """Of a duplicate: where the original lies."""
+
+
+class LogModel:
+    """One replica's log, by producer. Told of every entry that comes and goes."""
+
+    def __init__(self, profile: str, max_producers: int):
+        self._strict = MODELLED[profile]
+        self._max_producers = max_producers
+        self._lines: dict[int, list[Stored]] = {}
+        self._order: list[tuple[LogIndex, Term, int]] = []
+        """Whose line each entry went into, so that truncation finds it."""
+        self._forgot: list[LogIndex] = []
+        """Where the log forgets somebody who was known."""
+        self._base: LogIndex = 0
+        """Up to here the lines come from a snapshot, and what of it is in the log is known."""
+        self._base_term: Term = 0
+
+    # ---- the log
+
+    def appended(self, entries: Iterable[Entry]) -> None:
+        """These lie at the end of the log now."""
+        for entry in entries:
+            if entry.index <= self._base:
+                if entry.term > self._base_term:
+                    self._lose_base(entry.index)
+                else:
+                    continue
+            batch: Any = entry.payload
+            if entry.kind is EntryKind.BATCH and batch.producer_id >= 0:
+                self._put(batch.producer_id, stored(batch, entry.index), entry.term)
+            elif entry.kind is EntryKind.COMMAND:
+                for producer_id in forgotten_by(batch):
+                    if known(self._lines.get(producer_id, ())):
+                        self._forgot.append(entry.index)
+                    self._put(producer_id, Stored(entry.index), entry.term)
+
+    def _put(self, producer_id: int, item: Stored, term: Term) -> None:
+        self._lines.setdefault(producer_id, []).append(item)
+        self._order.append((item.log_index, term, producer_id))
+
+    def truncated(self, first: LogIndex) -> None:
+        """Entries from `first` on are gone."""
+        while self._order and self._order[-1][0] >= first:
+            _, _, producer_id = self._order.pop()
+            self._lines[producer_id].pop()
+        while self._forgot and self._forgot[-1] >= first:
+            self._forgot.pop()
+
+    def restored(self, table: bytes, term: Term) -> None:
+        """A snapshot replaces everything; `table` is the producer state in it, which may be ahead
+        of the log that follows, as an entry of `term` left it."""
+        self._lines.clear()
+        self._order.clear()
+        _, self._base, forgot, producers = msgpack.unpackb(table)
+        self._base_term = term
+        self._forgot = [0] if forgot else []
+        for producer_id, epoch, index, window in producers:
+            line = [Stored(index, epoch, first, last, off) for first, last, off, _ in window]
+            self._lines[producer_id] = line or [Stored(index, epoch, 0, -1)]
+
+    def _lose_base(self, index: LogIndex) -> None:
+        """Another log goes on where the snapshot was ahead: disks forgot what it knew beyond."""
+        self._base = index - 1
+        for producer_id, line in list(self._lines.items()):
+            if line[-1].log_index >= index:
+                del self._lines[producer_id]
+
+    # ---- opinions
+
+    def opinion(
+        self, identity: tuple[int, int, int, int], committed: LogIndex, ahead: Sequence[Ahead]
+    ) -> Opinion:
+        """What is to be done with a batch of `identity` (producer id, epoch, first and last
+        sequence), when the log is committed up to `committed` and `ahead` will precede it."""
+        producer_id, epoch, first, last = identity
+        if not (
+            producer_id >= 0
+            and NO_EPOCH <= epoch < EPOCHS
+            and 0 <= first < SEQUENCES
+            and 0 <= last < SEQUENCES
+        ):
+            return Opinion(MALFORMED)
+        line = [*self._lines.get(producer_id, ())]
+        line += [item for whose, item in ahead if whose == producer_id]
+        since = max((place for place, item in enumerate(line, 1) if item.forgets), default=0)
+        line = line[since:]
+        if not line:
+            if self._full(ahead):
+                return Opinion(FULL)
+            return self._of_unknown(first, ahead)
+        newest = line[-1]
+        if NO_EPOCH in (epoch, newest.epoch) and epoch <= newest.epoch:
+            return _without_epoch(line, identity, committed)
+        if epoch < newest.epoch:
+            return Opinion(STALE)
+        if epoch > newest.epoch:
+            if newest.epoch == NO_EPOCH:
+                return self._of_unknown(first, ahead)
+            return Opinion(ACCEPT if first == 0 else EPOCH_START)
+        seen = _seen(line, identity, committed)
+        if seen is not None:
+            return seen
+        follows = first == (newest.last + 1) % SEQUENCES
+        return Opinion(ACCEPT if follows else GAP)
+
+    def _of_unknown(self, first: int, ahead: Sequence[Ahead]) -> Opinion:
+        if first == 0 or not self._strict:
+            return Opinion(ACCEPT)
+        forgot = self._forgot or any(
+            item.forgets and known(self._lines.get(whose, ())) for whose, item in ahead
+        )
+        return Opinion(ACCEPT if forgot else GAP)
+
+    def _full(self, ahead: Sequence[Ahead]) -> bool:
+        if len(self._lines) + len(ahead) < self._max_producers:
+            return False
+        last = {whose: line[-1] for whose, line in self._lines.items() if line}
+        last.update(ahead)
+        return sum(not item.forgets for item in last.values()) >= self._max_producers
+
+
+Ahead = tuple[int, Stored]
+"""Producer id and what of it is on its way into the log."""
+
+
+def stored(batch: RecordBatch, index: LogIndex) -> Stored:
+    """A batch as its header tells of itself (KIP-98: the last sequence may have wrapped)."""
+    first = batch.base_sequence
+    last = (first + batch.last_offset_delta) % SEQUENCES
+    return Stored(index, batch.producer_epoch, first, last, batch.base_offset)
+
+
+def known(line: Sequence[Stored]) -> bool:
+    """Whether that producer's last word is a batch."""
+    return len(line) > 0 and not line[-1].forgets
+
+
+def forgotten_by(command: bytes) -> list[int]:
+    """Whom a command in the log forgets."""
+    name, argument = msgpack.unpackb(command)
+    return list(argument) if name == "expire" else []
+
+
+def _seen(
+    line: Sequence[Stored], identity: tuple[int, int, int, int], committed: LogIndex
+) -> Opinion | None:
+    """Whether a batch is one of those that are still told from new ones."""
+    _, epoch, first, last = identity
+    finished = 0
+    for item in reversed(line):
+        if item.epoch != epoch:
+            return None
+        if 0 < item.log_index <= committed:
+            finished += 1
+            if finished > WINDOW:
+                return None
+        if (item.first, item.last) == (first, last):
+            done = 0 < item.log_index <= committed
+            return Opinion(DUPLICATE, item.off) if done else Opinion(PARK)
+    return None
+
+
+def _without_epoch(
+    line: Sequence[Stored], identity: tuple[int, int, int, int], committed: LogIndex
+) -> Opinion:
+    """Epoch -1 names none: nothing follows anything, whoever has an epoch fences it, and only a
+    batch itself is known again (facts/kafka.md 2.1)."""
+    if line[-1].epoch != NO_EPOCH:
+        return Opinion(STALE)
+    return _seen(line, identity, committed) or Opinion(ACCEPT)
+
+
+class Replay:
+    """The producer state of a committed log, entry by entry."""
+
+    def __init__(self) -> None:
+        self.applied: LogIndex = 0
+        self._forgotten = False
+        self._producers: dict[int, list[Any]] = {}
+        """By id: epoch, index of the last entry, the last batches."""
+
+    def applies(self, entries: Iterable[Entry]) -> None:
+        """These are committed; what is known already, or not next, is passed over."""
+        for entry in entries:
+            if entry.index == self.applied + 1:
+                self.applied = entry.index
+                self._apply(entry)
+
+    def _apply(self, entry: Entry) -> None:
+        batch: Any = entry.payload
+        if entry.kind is EntryKind.COMMAND:
+            for producer_id in forgotten_by(batch):
+                if self._producers.pop(producer_id, None) is not None:
+                    self._forgotten = True
+        elif entry.kind is EntryKind.BATCH and batch.producer_id >= 0:
+            item = stored(batch, entry.index)
+            epoch, _, window = self._producers.get(batch.producer_id, (None, 0, []))
+            window = window if epoch == item.epoch else []
+            window = [*window, [item.first, item.last, item.off, batch.max_timestamp]][-WINDOW:]
+            self._producers[batch.producer_id] = [item.epoch, entry.index, window]
+
+    def digest(self) -> int:
+        """As `ProducerTable.digest` of a table in this state, half of it."""
+        told = sorted([producer_id, *state] for producer_id, state in self._producers.items())
+        packed = msgpack.packb([self._forgotten, told])
+        return int.from_bytes(blake2b(packed, digest_size=8).digest(), "big") >> 1

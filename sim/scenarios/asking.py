@@ -1,0 +1,96 @@
+"""What a script has its clients do: who sends what to whom, and what holds it up on its way.
+
+One method per command; `script.py` has the language. The clients themselves are in `people.py`,
+those with rules of their own in `models.py`.
+"""
+
+from __future__ import annotations
+
+from ottla.broker.errors import ErrorCode
+from ottla.raft.types import Micros
+from ottla.sim.ending import MS
+from ottla.sim.scenarios.people import Reader, Sender, Sending
+from ottla.sim.scenarios.stage import Stage
+
+PATIENCE: Micros = 20_000 * MS
+"""How long `until` and `judge` wait."""
+
+
+class Asking(Stage):
+    """Part of a `Script`: who sends what to whom."""
+
+    def do_producers(self, *pairs: str) -> None:
+        """Name producers."""
+        for pair in pairs:
+            name, pid = pair.split("=")
+            self.enter(Sender(self.world, self.names, name, len(self.people) + 1, int(pid)))
+
+    def do_init(self, name: str, _at: str, node: str) -> None:
+        """Have a node give a new producer its id."""
+        sender = Sender(self.world, self.names, name, len(self.people) + 1, -1)
+        self.enter(sender)
+        sender.introduce(int(node))
+
+    def do_send(self, name: str, records: str, _to: str, node: str, *options: str) -> None:
+        """Send a batch."""
+        given = dict(zip(options[::2], map(int, options[1::2]), strict=True))
+        self._sender(name).send(
+            Sending(
+                tuple(records.split(",")),
+                int(node),
+                given.get("partition", 0),
+                given.get("epoch", 0),
+                given["seq"],
+                given.get("acks", -1),
+                given.get("timeout", 30_000) * MS,
+            )
+        )
+
+    def _sender(self, name: str) -> Sender:
+        sender = self.people[name]
+        assert isinstance(sender, Sender), f"{name} is no producer"
+        return sender
+
+    def do_misread(self, name: str, code: str) -> None:
+        """Have the next answer say something else."""
+        self._sender(name).misreads = ErrorCode[code]
+
+    def _reader(self, name: str) -> Reader:
+        if name not in self.people:
+            self.enter(Reader(self.world, self.names, name, len(self.people) + 1))
+        reader = self.people[name]
+        assert isinstance(reader, Reader), f"{name} is no reader"
+        return reader
+
+    def do_read(self, name: str, _from: str, node: str, _at: str, offset: str) -> None:
+        """Read, and wait for the answer."""
+        self._reader(name).read(int(node), int(offset))
+        self.run(["until", "answered"])
+
+    def do_delete_records(self, _to: str, node: str, _below: str, offset: str) -> None:
+        """Move the log start, and wait for the answer."""
+        self._reader("admin").delete(int(node), int(offset), PATIENCE)
+        self.run(["until", "answered"])
+
+    def do_hold(self, name: str, node: str) -> None:
+        """Keep everything back between the two."""
+        self.world.clients.path(self.people[name].number, int(node)).cut = True
+
+    def do_let(self, name: str, node: str) -> None:
+        """Let it go on."""
+        path = self.world.clients.path(self.people[name].number, int(node))
+        path.cut = False
+        for connection in tuple(self.world.clients.connections):
+            if connection.path is path:
+                connection.path_mended()
+
+    def do_reset(self, name: str, node: str) -> None:
+        """Break a connection."""
+        path = self.world.clients.path(self.people[name].number, int(node))
+        for connection in tuple(self.world.clients.connections):
+            if connection.path is path:
+                connection.reset("reset")
+
+    def do_hang_up(self, name: str, node: str) -> None:
+        """Close a connection."""
+        self.people[name].hang_up(int(node))

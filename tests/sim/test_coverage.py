@@ -1,0 +1,79 @@
+"""What is counted as reached was reached: each predicate knows its own scenario, and a calm run
+reaches none that needs a fault. Seeds give the same cover in any number of processes."""
+
+from __future__ import annotations
+
+import pytest
+
+from ottla.sim.choices import Replayed, Tape
+from ottla.sim.coverage.cover import Cover, Reached, cover, reached_by
+from ottla.sim.coverage.facts import Facts
+from ottla.sim.coverage.predicates import PREDICATES
+from ottla.sim.coverage.states import states_of
+from ottla.sim.run import run_choices, undisturbed
+from ottla.sim.scenarios.page import files
+from ottla.sim.scenarios.script import Script
+from ottla.sim.settings import RunConfig
+
+SHORT = RunConfig(profile="reference-strict", load_ms=2_000, records=30, fault_every_ms=300)
+BY_ID = {row.id: row for row in PREDICATES}
+OTHERWISE = {"S13", "S30", "S36", "S37", "S38", "S39", "S41", "S42", "S51", "S52", "S60"}
+"""A script does these by other means than the nemesis, or brings about another shape of them."""
+CALM = {"sim-S01", "sim-S57"}
+"""What a run without faults may reach."""
+
+
+class Played(Script):
+    """A script that keeps its worlds."""
+
+    def __init__(self):
+        super().__init__()
+        self.worlds = []
+
+    def make_world(self, config):
+        world = super().make_world(config)
+        self.worlds.append(world)
+        return world
+
+
+def known(path):
+    number = f"S{path.stem[1:3]}"
+    return f"sim-{number}" in BY_ID and number not in OTHERWISE
+
+
+@pytest.mark.parametrize("path", list(filter(known, files())), ids=lambda path: path.stem)
+def test_a_predicate_knows_its_scenario(path):
+    script = Played()
+    lines = path.read_text(encoding="utf-8").splitlines()
+    with undisturbed():
+        script.play("\n".join(line for line in lines if not line.startswith("> mutant")))
+    holds = BY_ID[f"sim-S{path.stem[1:3]}"].holds
+    assert any(holds(Facts(world.history.rows)) for world in script.worlds)
+
+
+def test_a_calm_run_reaches_nothing_that_needs_a_fault():
+    calm = run_choices(Replayed(Tape()), SHORT.with_(fault_every_ms=0), swarm=False)
+    facts = Facts(calm.rows)
+    assert {row.id for row in PREDICATES if row.holds(facts)} <= CALM
+    assert 0 < len(states_of(calm.rows, 1)) < 60
+
+
+def test_processes_change_nothing():
+    alone = list(cover(range(4), SHORT.told(), 1))
+    assert [each.seed for each in alone] == [0, 1, 2, 3]
+    assert alone[2] == reached_by(2, SHORT)
+    assert all(each.states and "NONE" in each.answers for each in alone)
+    assert any("next" in each.rules for each in alone)
+
+
+def test_counts_add_up():
+    found = Cover.of(SHORT)
+    found.add(Reached(7, ("sim-S02",), ("next",), ("NONE",), ((1,), (2,))))
+    found.add(Reached(8, ("sim-S02", "sim-S03"), ("next", "gap"), ("NONE",), ((2,), (3,))))
+    assert found.predicates["sim-S02"] == (2, 7)
+    assert found.predicates["sim-S03"] == (1, 8)
+    assert found.predicates["sim-S04"] == (0, None)
+    assert found.rules["gap"] == (1, 8)
+    assert found.rules["duplicate"].first is None
+    assert found.growth == [2, 3]
+    assert found.newcomers == 1

@@ -1,0 +1,88 @@
+"""Two drivers, one truth: what replicas drain decides what they come to, whoever drives them.
+
+Tapes come from runs of the kernel, with crashes, snapshots and lost disks' tails, and from the real
+asyncio cluster with a real client while its leader is killed. Each is played under both drivers.
+"""
+
+from contextlib import ExitStack
+from dataclasses import replace as changed
+
+import pytest
+
+import ottla.broker.async_cluster
+from ottla.broker.config import ClusterConfig
+from ottla.sim.asyncio_policies import shuffled
+from ottla.sim.asyncio_run import run as run_program
+from ottla.sim.drivers.player import (
+    DriversDifferError,
+    difference,
+    on_the_kernel,
+    on_the_loop,
+    tape_of,
+)
+from ottla.sim.drivers.turn_tape import Recorder, taped
+from ottla.sim.outside import replace
+from ottla.sim.settings import RunConfig
+from sim_asyncio_cluster import exactly_once_in_order, kill_the_leader, program
+
+CONFIG = RunConfig(profile="reference-strict", load_ms=5_000, records=100)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_turns_of_the_kernel_come_to_the_same_under_both(seed):
+    assert difference(seed, CONFIG) is None
+
+
+def test_lives_begin_with_what_their_disk_held():
+    tape, config = tape_of(0, CONFIG)
+    assert any(line.hard_state is not None and line.kept for line in tape.lines)
+    assert on_the_kernel(tape, config) == on_the_loop(tape, config) == tape.ends
+
+
+def test_turns_of_the_real_cluster_come_to_the_same_in_the_kernel():
+    with ExitStack() as stack:
+        made = []
+
+        def main(loop):
+            made.append(Recorder(loop.now))
+            replace(stack, ottla.broker.async_cluster, "ReplicaFactory", taped(made[0]))
+            return program(kill_the_leader, 300)(loop)
+
+        outcome = run_program(main, seed=7, policy=shuffled, jitter=200, chop_ppm=50_000)
+        exactly_once_in_order(outcome.result)
+        tape = made[0].finish((1, 2, 3))
+    assert len({line.node for line in tape.lines}) == 3
+    assert len(tape.lines) > 6, "a node was killed and came back"
+    assert any(step.call == "turn" and len(step.arguments[1]) > 1 for step in tape.steps)
+    assert on_the_kernel(tape, CLUSTER) == on_the_loop(tape, CLUSTER) == tape.ends
+
+
+CLUSTER = ClusterConfig(link_delay_ms=1)
+
+
+def test_a_drain_that_differs_is_seen_where_it_differs():
+    tape, config = tape_of(1, CONFIG)
+    place, step = next(
+        (place, step)
+        for place, step in enumerate(tape.steps)
+        if step.call == "turn" and step.arguments[1] and step.came[1]
+    )
+    now, _ = step.arguments
+    tape.steps[place] = step._replace(arguments=(now, ()))
+    with pytest.raises(DriversDifferError, match=f"at {step.at} us node .*, turn"):
+        on_the_kernel(tape, config)
+
+
+def test_ends_are_compared():
+    tape, config = tape_of(2, CONFIG)
+    where, end = next(iter(tape.ends.items()))
+    tape.ends[where] = end._replace(producers=end.producers ^ 1)
+    with pytest.raises(DriversDifferError, match=f"node {where[0]}, group {where[1]} ends with"):
+        on_the_loop(tape, config)
+
+
+def test_another_election_timeout_is_another_tape():
+    tape, config = tape_of(3, CONFIG)
+    tape.lines[0] = changed(tape.lines[0], drawn=[])
+    with pytest.raises(DriversDifferError, match="election timeout"):
+        on_the_kernel(tape, config)

@@ -1,0 +1,57 @@
+"""What no seed decides is refused while a run of the kernel goes on, wherever it is asked for."""
+
+import random
+import threading
+import time
+import uuid
+
+import pytest
+
+from ottla.idempotency import table as producer_table
+from ottla.idempotency.table import ProducerTable
+from ottla.sim.run import Verdict, run
+from ottla.sim.settings import RunConfig
+
+CONFIG = RunConfig(profile="reference-strict", load_ms=500, records=10)
+
+
+def switched(monkeypatch, instead):
+    """Let the producer table ask the outside world before it decides."""
+    decide = ProducerTable.decide
+
+    def asks(self, identity, term):
+        instead(self)
+        return decide(self, identity, term)
+
+    monkeypatch.setattr(ProducerTable, "decide", asks)
+
+
+@pytest.mark.parametrize(
+    ("asks", "what"),
+    [
+        (lambda _: time.monotonic(), "time.monotonic"),
+        (lambda _: time.time_ns(), "time.time_ns"),
+        (lambda _: random.random(), "random.random"),
+        (lambda _: random.Random(), "random.Random() without a seed"),
+        (lambda _: uuid.uuid4(), "uuid.uuid4"),
+        (lambda _: threading.Thread(target=int).start(), "Thread.start"),
+        (lambda _: list(vars(producer_table)["set"]([1])), "going through a set"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_deciding_code_that_asks_the_outside_world_fails_the_run(monkeypatch, asks, what):
+    # The name that a module of ours would use; while a run goes on it stands for something else.
+    monkeypatch.setattr(producer_table, "set", set, raising=False)
+    switched(monkeypatch, asks)
+    outcome = run(3, CONFIG)
+    assert outcome.verdict is Verdict.FAILED
+    assert f"RefusedError: {what}" in outcome.reason
+    assert __file__ in outcome.reason
+
+
+def test_the_outside_world_is_there_again_afterwards(monkeypatch):
+    switched(monkeypatch, lambda _: time.time())
+    assert run(3, CONFIG).verdict is Verdict.FAILED
+    assert time.time() > 0
+    assert random.random() < 1
+    assert not hasattr(producer_table, "set")

@@ -1,0 +1,122 @@
+"""What a run is told is what it gets: round trips of single links, arrivals, what a line carries.
+
+And the swarm leaves alone what its caller set. Runs are plain ones wherever a time is compared, as
+a tape without choices gives them.
+"""
+
+from dataclasses import asdict
+from itertools import pairwise
+
+import pytest
+
+from ottla.sim.choices import Drawn, Replayed, Tape
+from ottla.sim.run import Verdict, run_choices
+from ottla.sim.settings import RunConfig
+from ottla.sim.swarm import draw
+
+QUIET = RunConfig(
+    profile="reference-strict",
+    load_ms=3_000,
+    records=60,
+    jitter_us=0,
+    client_jitter_us=0,
+    sync_jitter_us=0,
+)
+
+
+def about(micros):
+    """Within the time that nodes take for a turn or two."""
+    return pytest.approx(micros, abs=2 * QUIET.turn_us)
+
+
+def acknowledged_after(config):
+    """Micros from the first sending of each batch to its acknowledgement, shortest first, and the
+    leader of partition 0."""
+    outcome = run_choices(Replayed(Tape()), config, swarm=False)
+    assert outcome.verdict is Verdict.OK, outcome.reason
+    sent = {row.op: row.t_us for row in outcome.rows if row.kind == "send"}
+    ends = {row.op: row.t_us for row in outcome.rows if row.kind == "ok"}
+    (leader,) = {row.node for row in outcome.rows if row.kind == "leader" and row.partition == 0}
+    return sorted(ends[op] - at for op, at in sent.items()), leader
+
+
+def test_a_slow_link_counts_for_those_who_need_it():
+    """A majority of three is the leader and its faster follower."""
+    plain, leader = acknowledged_after(QUIET)
+    far, near = (node for node in (1, 2, 3) if node != leader)
+    one_slow, same = acknowledged_after(QUIET.with_(links=f"{leader}-{far}:40000"))
+    assert (one_slow[0], same) == (plain[0], leader)
+    both = f"{leader}-{far}:40000 {near}-{leader}:40000"
+    both_slow, same = acknowledged_after(QUIET.with_(links=both))
+    assert same == leader
+    assert both_slow[0] - plain[0] == about(40_000 - QUIET.rtt_us)
+
+
+def test_a_node_that_is_far_from_all_clients():
+    plain, leader = acknowledged_after(QUIET)
+    slow, same = acknowledged_after(QUIET.with_(links=f"c-{leader}:30000"))
+    assert same == leader
+    assert slow[0] - plain[0] == about(30_000 - QUIET.client_rtt_us)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"nodes": 7, "replicas": 7, "partitions": 4},
+        {"nodes": 5, "replicas": 5, "min_insync": 3},
+        {"nodes": 1, "replicas": 1},
+        {"rtt_us": 140_000, "election_timeout_ms": 600},
+        {"rtt_us": 140_000, "sync_us": 70_000},
+        {"heartbeat_ms": 20, "in_flight": 7, "batch_records": 100},
+        {"links": "1-2:9000"},
+    ],
+    ids=str,
+)
+def test_the_swarm_leaves_alone_what_was_set(given):
+    base = RunConfig(**given)
+    drawn = [draw(Drawn(seed), base) for seed in range(50)]
+    assert all(asdict(each) | given == asdict(each) for each in drawn)
+    assert len({each.name for each in drawn}) > 40
+    for each in drawn:
+        slowest = max(each.rtt_us, each.jitter_us, each.sync_us)
+        assert "election_timeout_ms" in given or slowest <= each.election_timeout_ms * 100
+
+
+def handed(arrivals):
+    config = QUIET.with_(arrivals=arrivals, producers=1, records=60, load_ms=6_000)
+    rows = run_choices(Drawn(5), config, swarm=False).rows
+    return [row.t_us for row in rows if row.kind == "inv"]
+
+
+def test_records_arrive_in_bursts_evenly_or_at_random():
+    """The same number over about the same time."""
+    pauses = {
+        arrivals: [after - before for before, after in pairwise(handed(arrivals))]
+        for arrivals in ("bursts", "even", "random")
+    }
+    assert set(pauses["even"]) == {100_000}
+    assert 0 in pauses["bursts"]
+    assert len(set(pauses["random"])) > 40
+    assert 4_000_000 < sum(pauses["random"]) < 8_000_000
+
+
+def test_a_line_carries_one_request_after_the_other():
+    """Two requests of more than 100 bytes each, a byte in a millisecond."""
+    config = QUIET.with_(producers=1, client_model="java", idempotent=False, consumers=0)
+    config = config.with_(records=8, load_ms=1, arrivals="even", request_timeout_ms=60_000)
+    plain = run_choices(Replayed(Tape()), config, swarm=False).rows
+    slow = run_choices(Replayed(Tape()), config.with_(client_bytes_per_ms=1), swarm=False).rows
+    first, last = (
+        [max(row.t_us for row in rows if row.kind == kind) for kind in ("send", "ok")]
+        for rows in (plain, slow)
+    )
+    assert last[1] - last[0] > 2 * 100_000 > first[1] - first[0]
+
+
+@pytest.mark.parametrize("nodes", range(1, 8))
+def test_one_to_seven_replicas(nodes):
+    config = QUIET.with_(nodes=nodes, replicas=nodes, load_ms=500, records=20, partitions=2)
+    outcome = run_choices(Drawn(nodes), config, swarm=False)
+    assert outcome.verdict is Verdict.OK, outcome.reason
+    final = {(row.partition, row.node) for row in outcome.rows if row.kind == "final"}
+    assert len(final) == 2 * nodes
