@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from ottla import __version__
-from ottla.sim_cli import app as sim_app
+from ottla.sim_cli.app import app as sim_app
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,6 +20,7 @@ BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 COMMANDS = [
     line for language, text in BLOCKS if language == "sh" for line in text.splitlines() if line
 ]
+SIMULATED = ["run", "sweep", "explain"]
 EMBED, FIXTURE, CLIENT = (text for language, text in BLOCKS if language == "python")
 
 
@@ -39,7 +40,8 @@ def script(text, folder):
 
 def test_every_command_is_of_a_kind_that_is_tried_here():
     assert {line.split()[0] for line in COMMANDS} == {"make", "ottla"}
-    assert {arguments[0] for arguments in commands("ottla")} == {"up", "demo"}
+    assert {arguments[0] for arguments in commands("ottla")} == {"up", "demo", "sim"}
+    assert [arguments[1] for arguments in commands("ottla") if arguments[0] == "sim"] == SIMULATED
 
 
 @pytest.mark.parametrize("arguments", commands("make"), ids=" ".join)
@@ -75,6 +77,32 @@ def test_up_and_its_client_run(tmp_path):
     assert done.stdout == "b'hello'\n"
 
 
+def simulated(name):
+    """The arguments of the simulator's command of that name."""
+    (arguments,) = [each for each in commands("ottla") if each[:2] == ["sim", name]]
+    return arguments
+
+
+def test_a_simulated_run_ends_with_a_verdict(tmp_path):
+    done = ottla(*simulated("run"), cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.splitlines()[-1].startswith("ok: ")
+
+
+def test_the_page_shows_a_failure(tmp_path):
+    done = ottla(*simulated("explain"), cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.startswith("failed: sim-I")
+    assert b"first bad event" in (tmp_path / "bug.html").read_bytes()
+
+
+@pytest.mark.slow
+def test_the_sweep_finds_nothing(tmp_path):
+    done = ottla(*simulated("sweep"), cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "100 of 100 seeds, 0 failed" in done.stdout
+
+
 @pytest.mark.slow
 def test_the_demo_runs_as_told(tmp_path):
     for arguments in (each for each in commands("ottla") if each[0] == "demo"):
@@ -83,7 +111,8 @@ def test_the_demo_runs_as_told(tmp_path):
 
 
 def test_every_option_it_mentions_exists():
-    told = ottla("up", "--help").stdout + ottla("demo", "--help").stdout
+    names = (["up"], ["demo"], *(["sim", each] for each in SIMULATED))
+    told = "".join(ottla(*name, "--help").stdout for name in names)
     assert set(re.findall(r"--[a-z][a-z-]+", README)) - set(re.findall(r"--[a-z-]+", told)) == set()
 
 

@@ -62,6 +62,16 @@ def test_json_names_nodes_ports_and_topics():
     assert ready["profile"] == "reference"
 
 
+def test_a_profile_is_chosen_by_name():
+    """Before the fix of Redpanda's issue 5054: a produce request has its answer all the same."""
+    with running("--port", 0, "--json", "--profile", "redpanda-22.1.3", "--topic", "t:1:3") as up:
+        ready = json.loads(up.ready)
+        answer = asyncio.run(produce(address(ready["bootstrap"]), "t", b"first"))
+        assert up.stop(signal.SIGTERM) == (0, "", "")
+    assert ready["profile"] == "redpanda-22.1.3"
+    assert (answer.error, answer.base_offset) == (ErrorCode.NONE, 0)
+
+
 def test_unknown_topics_are_created_unless_told_otherwise():
     with running("--port", 0) as up:
         place = address(up.ready.partition("=")[2])

@@ -18,6 +18,7 @@ from html import escape
 from ottla.demo.result import Result
 from ottla.demo.settings import PARTITIONS
 from ottla.demo.timeline import Timeline
+from ottla.page.svg import HATCH, box, text, tick
 from ottla.raft.types import Micros
 
 WIDTH = 1160
@@ -29,11 +30,6 @@ PANEL = BAND + PLOT + 34
 AXIS = 34
 BUCKET: Micros = 250_000
 MIN_LABEL_WIDTH = 30
-PATTERN = (
-    '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" '
-    'patternTransform="rotate(45)"><rect class="gap-ground" width="6" height="6"/>'
-    '<line class="gap-line" x1="0" y1="0" x2="0" y2="6"/></pattern></defs>'
-)
 
 
 class Picture:
@@ -64,7 +60,7 @@ class Picture:
         size = f"0 0 {WIDTH} {self.height}"
         parts = [
             f'<svg viewBox="{size}" role="img" class="timeline" aria-label="{label}">',
-            PATTERN,
+            HATCH,
             *self._axis(),
             *(line for each in range(PARTITIONS) for line in self._panel(each)),
             *self._faults(),
@@ -76,12 +72,12 @@ class Picture:
 
     def _axis(self) -> Iterable[str]:
         bottom = TOP + PARTITIONS * PANEL - 10
-        step = _tick(self.span / 1e6)
+        step = tick(self.span / 1e6)
         for number in range(int(self.span / 1e6 / step) + 1):
             at = number * step
             x = self.x(self.start + round(at * 1e6))
             yield f'<line class="grid" x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{bottom}"/>'
-            yield _text("tick", x, bottom + 18, f"{at:g} s", "middle")
+            yield text("tick", x, bottom + 18, f"{at:g} s", "middle")
 
     def _faults(self) -> Iterable[str]:
         bottom = TOP + PARTITIONS * PANEL - 10
@@ -104,7 +100,7 @@ class Picture:
 
     def _panel(self, partition: int) -> Iterable[str]:
         top = TOP + partition * PANEL
-        yield _text("name", LEFT - 10, top + 16, f"demo-{partition}", "end")
+        yield text("name", LEFT - 10, top + 16, f"demo-{partition}", "end")
         yield from self._band(self.result.timelines[partition], top)
         plot = top + BAND + 8
         yield from self._scale(plot)
@@ -120,17 +116,17 @@ class Picture:
                     f"no leader for {change.micros / 1000:,.0f} ms after {change.cause} of node "
                     f"{change.old}; then node {change.new}, term {change.term}"
                 )
-                yield _rect(x, top, end - x, "gap", title)
+                yield box("gap", (x, top), (end - x, BAND), title)
         for reign in line.reigns:
             x, end = self.x(reign.start), self.x(reign.end)
             title = (
                 f"node {reign.node} led term {reign.term} from {self.seconds(reign.start):.2f} s "
                 f"to {self.seconds(reign.end):.2f} s"
             )
-            yield _rect(x, top, end - x, f"node{reign.node}", title)
+            yield box(f"node{reign.node}", (x, top), (end - x, BAND), title)
             if end - x >= MIN_LABEL_WIDTH:
                 label = f"term {reign.term}" if end - x > 52 else f"t{reign.term}"
-                yield _text("term", (x + end) / 2, top + 16, label, "middle")
+                yield text("term", (x + end) / 2, top + 16, label, "middle")
 
     def _scale(self, plot: float) -> Iterable[str]:
         right = WIDTH - RIGHT
@@ -139,8 +135,8 @@ class Picture:
             y = plot + PLOT * (1 - share)
             if share:
                 yield f'<line class="grid" x1="{LEFT}" y1="{y}" x2="{right}" y2="{y}"/>'
-            yield _text("tick", LEFT - 8, y + 4, _short(self.top_rate * share), "end")
-            yield _text("tick mark", right + 8, y + 4, _short(self.top_mark * share))
+            yield text("tick", LEFT - 8, y + 4, _short(self.top_rate * share), "end")
+            yield text("tick mark", right + 8, y + 4, _short(self.top_mark * share))
 
     def _area(self, partition: int, plot: float) -> str:
         bottom = plot + PLOT
@@ -182,17 +178,6 @@ class Picture:
                 )
 
 
-def _text(kind: str, x: float, y: float, text: str, anchor: str = "start") -> str:
-    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{text}</text>'
-
-
-def _rect(x: float, y: float, width: float, kind: str, title: str) -> str:
-    return (
-        f'<rect class="{kind}" x="{x:.1f}" y="{y}" width="{max(width, 1):.1f}" height="{BAND}" '
-        f'rx="3"><title>{escape(title)}</title></rect>'
-    )
-
-
 def _rates(result: Result, partition: int) -> Sequence[float]:
     """Records acknowledged per second, in buckets of `BUCKET`."""
     counts = [0.0] * ((result.ended - result.started) // BUCKET + 1)
@@ -211,11 +196,6 @@ def _round_up(value: float) -> float:
     while scale * 10 <= value:
         scale *= 10
     return next((f * scale for f in (1, 2, 4, 5, 8) if f * scale >= value), scale * 10)
-
-
-def _tick(seconds: float) -> float:
-    """Seconds between two marks of the time axis, for about ten of them."""
-    return next((each for each in (0.5, 1, 2, 5, 10, 30, 60) if seconds / each <= 14), 120)
 
 
 def _short(value: float) -> str:

@@ -1,7 +1,8 @@
 """The report: one HTML file that needs nothing else, for screens light and dark, and for paper.
 
-Its style lies in `report.css` and is written into the page; the picture is `picture.py`'s. Every
-section is a function from the result to HTML, and everything that came from outside is escaped.
+Its frame and style are the house's (`ottla.page`), with its own of `report.css` behind; the picture
+is `picture.py`'s. Every section is a function from the result to HTML, and everything that came
+from outside is escaped.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 
-from ottla import __version__
 from ottla.demo.audit import Verdict
 from ottla.demo.ledger import place_of
 from ottla.demo.losses import told
@@ -18,6 +18,7 @@ from ottla.demo.picture import Picture
 from ottla.demo.result import Figure, Result
 from ottla.demo.settings import NODES
 from ottla.demo.stage import Deed
+from ottla.page.document import document, header, section
 
 STYLE = Path(__file__).with_name("report.css")
 LISTED = 200
@@ -39,29 +40,16 @@ def page(result: Result) -> str:
     word = "passed" if result.passed else "failed"
     sections = [
         _header(result),
-        _section("What was counted", _figures(result.figures)),
-        _section("What was checked", _verdicts(result.verdicts)),
-        _section("What happened when", _timeline(result)),
-        _section("What went wrong on purpose", _deeds(result)),
+        section("What was counted", _figures(result.figures)),
+        section("What was checked", _verdicts(result.verdicts)),
+        section("What happened when", _timeline(result)),
+        section("What went wrong on purpose", _deeds(result)),
     ]
     if result.losses:
-        sections.append(_section("What was lost", _losses(result)))
-    sections.append(_section("How to read this", _notes(result)))
-    return "\n".join(
-        [
-            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            f"<title>Ottla demo, acks={settings.acks}: {word}</title>",
-            f"<style>{STYLE.read_text(encoding='utf-8')}</style></head><body><main>",
-            *sections,
-            "</main></body></html>\n",
-        ]
-    )
-
-
-def _section(title: str, body: str) -> str:
-    return f"<section><h2>{title}</h2>{body}</section>"
+        sections.append(section("What was lost", _losses(result)))
+    sections.append(section("How to read this", _notes(result)))
+    title = f"Ottla demo, acks={settings.acks}: {word}"
+    return document(title, sections, STYLE)
 
 
 def _header(result: Result) -> str:
@@ -72,13 +60,11 @@ def _header(result: Result) -> str:
         f"ottla demo --acks {settings.acks} --records {settings.records} "
         f"--seconds {settings.seconds:g} --seed {settings.seed} --profile {settings.profile}"
     )
-    return (
-        f'<header><p class="brand">Ottla {__version__}</p>'
-        f"<h1>Producers with acks={settings.acks}, through failing leaders"
-        f'<span class="badge {kind}">{word}</span></h1>'
-        f'<p class="lead">{escape(result.sentence)}</p>'
-        f'<p class="fine"><code>{escape(command)}</code> &middot; {escape(result.clients)}</p>'
-        f"</header>"
+    return header(
+        f"Producers with acks={settings.acks}, through failing leaders",
+        (kind, word),
+        result.sentence,
+        f"<code>{escape(command)}</code> &middot; {escape(result.clients)}",
     )
 
 

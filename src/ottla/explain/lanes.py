@@ -1,0 +1,81 @@
+"""Lanes: what each replica was, moment by moment, so that its lane can be coloured.
+
+Changes of a recording are added up once, in order. `Lanes.at` gives each replica as it was behind
+a step; asked for ever later steps it never goes back, so a whole run costs one pass.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ottla.raft.types import NodeId, Term
+from ottla.sim.recording.record import Recording
+from ottla.sim.recording.states import DOWN, Change, Known
+
+
+class Look(NamedTuple):
+    """What a lane shows of a replica."""
+
+    role: str
+    term: Term
+    paused: bool
+
+
+class Lanes:
+    """The replicas of one partition. See the module's text."""
+
+    def __init__(self, recording: Recording, partition: int):
+        self.nodes: tuple[NodeId, ...] = tuple(sorted(recording.placement.get(partition, ())))
+        self.known = {node: Known() for node in self.nodes}
+        self.cut: tuple[tuple[int, int], ...] = ()
+        """Links that are cut or clogged."""
+        self._partition = partition
+        self._steps = recording.steps
+        self._next = 0
+        self._paused: set[NodeId] = set()
+
+    def until(self, number: int) -> list[Change]:
+        """Go on until behind that step; what changed on the way."""
+        changes: list[Change] = []
+        while self._next < len(self._steps) and self._next <= number:
+            step = self._steps[self._next]
+            self._next += 1
+            if step.cut is not None:
+                self.cut = step.cut
+            if step.place is not None and step.what in {"pause", "resume", "crash"}:
+                self._pause(step.place[1], paused=step.what == "pause")
+            for change in step.changes:
+                if change.partition == self._partition and change.node in self.known:
+                    self.known[change.node].take(change)
+                    changes.append(change)
+        return changes
+
+    def _pause(self, node: NodeId, *, paused: bool) -> None:
+        if paused:
+            self._paused.add(node)
+        else:
+            self._paused.discard(node)
+
+    def looks(self) -> dict[NodeId, Look]:
+        """Every replica now."""
+        return {
+            node: Look(known.role, known.term, paused=node in self._paused and known.role != DOWN)
+            for node, known in self.known.items()
+        }
+
+    def cut_off(self) -> dict[NodeId, str]:
+        """What of its links to the other replicas each node has lost: all in a direction, or some,
+        in words; empty for none."""
+        return {node: self._lost(node) for node in self.nodes}
+
+    def _lost(self, node: NodeId) -> str:
+        others = [each for each in self.nodes if each != node]
+        out = sum((node, each) in self.cut for each in others)
+        in_ = sum((each, node) in self.cut for each in others)
+        if not out + in_:
+            return ""
+        if len(others) == out == in_:
+            return "cut off"
+        if out == len(others):
+            return "heard by nobody"
+        return "hears nobody" if in_ == len(others) else f"some links cut ({out + in_})"

@@ -1,0 +1,397 @@
+"""What a step of a recording says to people: one short sentence, or nothing.
+
+A row of the history is worth a sentence when it changes what somebody may count on: who leads, what
+lies in a log, what a client was told. The rest (*dull*: what was applied, what became durable, what
+a client was handed) stands in the tables beside the picture, or only in `ottla sim show`.
+
+A batch is written `producer/epoch:first-last`, by its sequences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+from ottla.idempotency.decisions import Accept, Duplicate, Park, Reject
+from ottla.raft.messages import (
+    AppendEntries,
+    AppendReply,
+    Heartbeat,
+    HeartbeatReply,
+    InstallSnapshot,
+    RequestVote,
+    SnapshotReply,
+    TimeoutNow,
+    VoteReply,
+)
+from ottla.sim.history import Event
+from ottla.sim.recording.recorder import Place, Step, Wire
+from ottla.sim.requests import Fetched, InitProducerId, Produce, Produced, ProducerIdAnswer
+
+APPEND, REPLY, VOTE, SNAPSHOT, PRODUCE, READ, BARRIER = (
+    "append",
+    "reply",
+    "vote",
+    "snapshot",
+    "produce",
+    "read",
+    "barrier",
+)
+FAMILIES = {
+    PRODUCE: "requests and answers of producers",
+    READ: "records given to consumers",
+    APPEND: "entries sent to followers",
+    REPLY: "their answers",
+    VOTE: "votes",
+    SNAPSHOT: "snapshots",
+    BARRIER: "leadership barriers",
+}
+"""Kinds of wires that are drawn, and what they are called."""
+
+
+def batch(pid: int | None, epoch: int | None, seq: int | None, last: int | None) -> str:
+    """A batch by its sequences."""
+    if pid is None or seq is None:
+        return "a batch without sequences"
+    end = f"-{last}" if last is not None and last != seq else ""
+    return f"{pid}/{epoch}:{seq}{end}"
+
+
+def batch_of(row: Event) -> str:
+    """The batch that a row is about."""
+    return batch(row.pid, row.epoch, row.seq, row.seq_last)
+
+
+# ---- wires
+
+
+def family(wire: Wire) -> str | None:
+    """What kind of wire it is; None for one that is not drawn."""
+    message = wire.message
+    if isinstance(message, AppendEntries):
+        return APPEND if message.last_index > message.prev_index else None
+    if isinstance(message, AppendReply):
+        return REPLY
+    if isinstance(message, Heartbeat | HeartbeatReply):
+        return BARRIER if message.context else None
+    if isinstance(message, Fetched):
+        return READ if message.batches else None
+    return next((name for name, kinds in _FAMILIES.items() if isinstance(message, kinds)), None)
+
+
+_FAMILIES: dict[str, tuple[type, ...]] = {
+    VOTE: (RequestVote, VoteReply, TimeoutNow),
+    SNAPSHOT: (InstallSnapshot, SnapshotReply),
+    PRODUCE: (Produce, Produced, InitProducerId, ProducerIdAnswer),
+}
+
+
+def wire_label(wire: Wire) -> str:
+    """What is on a wire, for its title."""
+    message = wire.message
+    name = type(message).__name__
+    if isinstance(message, AppendEntries):
+        return f"{name}, term {message.term}, {_entries(message)}"
+    if isinstance(message, AppendReply):
+        outcome = f"holds up to {message.match}" if message.success else "refuses"
+        return f"{name}, term {message.term}, {outcome}"
+    if isinstance(message, VoteReply):
+        return f"{name}, term {message.term}, {'granted' if message.granted else 'refused'}"
+    if isinstance(message, Produced):
+        told = ", ".join(f"{each.error.name} at {each.base_offset}" for each in message.parts)
+        return f"{name}: {told}"
+    term = getattr(message, "term", None)
+    return name if term is None else f"{name}, term {term}"
+
+
+_VOTES = {
+    (False, True): "votes",
+    (False, False): "refuses its vote",
+    (True, True): "would vote",
+    (True, False): "would not vote",
+}
+
+
+def _sent(step: Step) -> str | None:
+    wire = step.wire
+    assert wire is not None, "something was sent"
+    message, to = wire.message, wire.goal[1]
+    lost = "" if wire.end is not None else " (never arrives)"
+    if isinstance(message, AppendEntries):
+        if family(wire) is None:
+            return None
+        return f"sends {_entries(message)} to {to}{lost}"
+    if isinstance(message, RequestVote):
+        asks = "would ask" if message.pre else "asks"
+        return f"{asks} {to} for its vote in term {message.term}{lost}"
+    if isinstance(message, VoteReply):
+        verb = _VOTES[message.pre, message.granted]
+        return f"{verb} for {to} in term {message.term}{lost}"
+    if isinstance(message, TimeoutNow):
+        return f"hands over to {to}{lost}"
+    if isinstance(message, AppendReply) and not message.success:
+        return f"refuses entries of {to}{lost}"
+    if isinstance(message, InstallSnapshot):
+        return f"sends a snapshot to {to}{lost}"
+    return None
+
+
+def _entries(message: AppendEntries) -> str:
+    first, last = message.prev_index + 1, message.last_index
+    return f"entry {first}" if first == last else f"entries {first}-{last}"
+
+
+def quiet(step: Step) -> str | None:
+    """What arrives, in words, where nothing else is said."""
+    wire = step.wire
+    if wire is None or family(wire) is None or step.what == "answered":
+        return None
+    message, who = wire.message, wire.origin[1]
+    if step.what == "sent":
+        if isinstance(message, AppendReply) and message.success:
+            return f"tells {wire.goal[1]} that it holds {message.match}"
+        return f"sends {type(message).__name__} to {wire.goal[1]}"
+    if isinstance(message, AppendEntries):
+        return f"hears {_entries(message)} from {who}"
+    if isinstance(message, AppendReply):
+        return f"hears that {who} {'holds' if message.success else 'refuses'} {message.match}"
+    if isinstance(message, RequestVote):
+        return f"is asked by {who} for {'a pre-vote' if message.pre else 'its vote'}"
+    if isinstance(message, VoteReply):
+        pre = "pre-vote" if message.pre else "vote"
+        return f"{'has' if message.granted else 'is refused'} the {pre} of {who}"
+    return _quiet_client(step, message, wire)
+
+
+def _quiet_client(step: Step, message: Any, wire: Wire) -> str | None:
+    who = wire.origin[1]
+    if isinstance(message, Produce):
+        return f"a request of client {who} arrives" if step.what == "arrived" else None
+    if isinstance(message, InitProducerId) and step.what == "asked":
+        return f"asks {wire.goal[1]} for a producer id"
+    if isinstance(message, ProducerIdAnswer) and step.what == "heard":
+        return f"has producer id {message.producer_id} from {who}"
+    return f"hears {type(message).__name__} from {who}" if step.what == "received" else None
+
+
+def _answered(step: Step) -> str | None:
+    wire = step.wire
+    assert wire is not None, "something was answered"
+    if isinstance(wire.message, Produced) and wire.end is None:
+        return f"its answer never reaches client {wire.goal[1]}"
+    return None
+
+
+# ---- rows
+
+
+def _leader(row: Event) -> str:
+    stale = f", with {row.aux} requests in flight of an earlier leadership" if row.aux else ""
+    return f"leads term {row.term}{stale}"
+
+
+def _append(row: Event) -> str | None:
+    if row.off is None:
+        return f"appends entry {row.log_index} in term {row.term}" if row.aux else None
+    return f"appends {batch_of(row)} at {row.off}"
+
+
+def _commit(row: Event) -> str | None:
+    return f"high watermark {row.hw}" if row.aux and row.hw is not None else None
+
+
+def _crash(row: Event) -> str:
+    lost = f", {row.aux} unsynced appends are lost" if row.aux else ""
+    return f"is down ({row.code}){lost}"
+
+
+def _vote(row: Event) -> str | None:
+    if row.cand == row.node and not row.aux:
+        return f"stands for election in term {row.term}"
+    return None
+
+
+def _send(row: Event) -> str:
+    again = f", attempt {row.aux}" if row.aux and row.aux > 1 else ""
+    return f"sends {batch_of(row)} to {row.node}{again}"
+
+
+def _answer(row: Event) -> str:
+    if row.code == "NONE":
+        return f"answers {batch_of(row)}: stored at {row.off}"
+    return f"answers {batch_of(row)}: {row.code}"
+
+
+def _error(row: Event) -> str:
+    what = f" about {batch_of(row)}" if row.pid is not None else ""
+    return f"hears {row.code} from {row.node}{what}, and will try again"
+
+
+def _truncate(row: Event) -> str:
+    return f"cuts its log from offset {row.off} (entry {row.log_index}) on"
+
+
+def _final(row: Event) -> str:
+    state = "committed" if row.aux else "not committed"
+    return f"holds {batch(row.pid, row.epoch, row.seq, None)} at {row.off} in the end, {state}"
+
+
+def _phase(row: Event) -> str | None:
+    if row.code == "heal":
+        return None
+    return _PHASES.get(row.code or "", f"phase {row.code}")
+
+
+def _decide(row: Event) -> str | None:
+    """Of decisions those of the reference model, which are there where it differs."""
+    if row.node:
+        return None
+    where = "" if row.off is None or row.off < 0 else f" of offset {row.off}"
+    return f"the reference model says of {batch_of(row)}: {row.code}{where}"
+
+
+_PHASES = {
+    "load": "the run begins: clients work, faults may happen",
+    "settle": "all nodes are healed",
+    "done": "all is at rest",
+    "excused": "nothing is asked of this partition any more: its majority is away for good",
+}
+
+Tell: TypeAlias = Callable[[Any], str | None]
+_ROWS: dict[str, Tell] = {
+    "leader": _leader,
+    "stepdown": lambda row: f"no longer leads term {row.term}",
+    "append": _append,
+    "commit": _commit,
+    "truncate": _truncate,
+    "crash": _crash,
+    "start": lambda row: f"is up again, in term {row.term}" if row.inc > 1 else "is up",
+    "snapshot": lambda row: f"snapshot {row.code}, its log begins at offset {row.off}",
+    "pause": lambda _: "is paused",
+    "resume": lambda _: "goes on",
+    "vote": _vote,
+    "expire": lambda row: f"forgets producer {row.pid}",
+    "send": _send,
+    "answer": _answer,
+    "error": _error,
+    "ok": lambda row: f"is told: record {row.op} is stored at {row.off}",
+    "fail": lambda row: f"gives up record {row.op}: {row.code}",
+    "info": lambda row: f"gives up record {row.op}, outcome unknown: {row.code}",
+    "poll": lambda row: f"reads {row.off}",
+    "close": lambda row: f"connection to {row.node} is gone: {row.code}",
+    "fault": lambda row: None if row.code.startswith("program ") else f"fault: {row.code}",
+    "beyond": lambda row: f"beyond what Raft stands: {row.code or f'id {row.pid} given twice'}",
+    "decide": _decide,
+    "phase": _phase,
+    "final": _final,
+}
+
+
+# ---- decisions
+
+
+def _decided(step: Step) -> str | None:
+    who, _, decision = step.detail
+    what = batch(who.producer_id, who.epoch, who.first_sequence, who.last_sequence)
+    if isinstance(decision, Accept):
+        return None
+    if isinstance(decision, Duplicate):
+        return f"{what} is a duplicate, stored at {decision.base_offset}"
+    if isinstance(decision, Park):
+        return f"{what} is in flight already: the copy is parked"
+    assert isinstance(decision, Reject), "the last kind of decision"
+    proof = ", if this node still leads" if decision.barrier else ""
+    return f"{what} is refused as {decision.reason.value}{proof}"
+
+
+_STEPS: dict[str, Callable[[Step], str | None]] = {
+    "sent": _sent,
+    "answered": _answered,
+    "decided": _decided,
+    "command": lambda step: str(step.detail),
+}
+
+
+def sentence(step: Step) -> str | None:
+    """What a step says; None if it is dull."""
+    if step.row is not None:
+        tell = _ROWS.get(step.what)
+        return None if tell is None else tell(step.row)
+    other = _STEPS.get(step.what)
+    return None if other is None else other(step)
+
+
+def joined(steps: Sequence[Step]) -> str:
+    """What several steps of one place and moment say, in one line."""
+    said = _joined(steps)
+    return said or "; ".join(dict.fromkeys(filter(None, map(quiet, steps))))
+
+
+def _joined(steps: Iterable[Step]) -> str:
+    parts: list[str] = []
+    group: list[Event] = []
+    for step in steps:
+        if step.what in _RUNS and step.row is not None:
+            if group and group[-1].kind != step.what:
+                parts.append(_run(group))
+                group = []
+            group.append(step.row)
+            continue
+        said = sentence(step)
+        if said is not None and said not in parts:
+            parts.append(said)
+    if group:
+        parts.append(_run(group))
+    return "; ".join(_together(parts))
+
+
+_RUNS = {"ok": "is told: stored at", "poll": "reads"}
+
+
+def _run(rows: list[Event]) -> str:
+    """Rows of one kind, one per record, as one."""
+    offs = [row.off for row in rows if row.off is not None]
+    if rows[0].kind == "ok" and (not offs or offs[0] < 0):
+        return f"counts {len(rows)} records as sent (acks=0)"
+    span = f"{min(offs)}" if len(offs) == 1 else f"{min(offs)}-{max(offs)}"
+    return f"{_RUNS[rows[0].kind]} {span}"
+
+
+def _together(parts: list[str]) -> list[str]:
+    """`sends X to 2` and `sends X to 3` are `sends X to 2, 3`; answers alike are one as well."""
+    told: list[str] = []
+    for part in parts:
+        merged = None if not told else _one_of_two(told[-1], part)
+        if merged is None:
+            told.append(part)
+        else:
+            told[-1] = merged
+    return told
+
+
+def _one_of_two(left: str, right: str) -> str | None:
+    head, to, who = right.rpartition(" to ")
+    if to and who.isdigit() and left.startswith(head + to):
+        return f"{left}, {who}"
+    for verb in ("answers ", "sends ", "appends "):
+        if left.startswith(verb) and right.startswith(verb):
+            for mark in (": ", " to ", " in "):
+                one, other = left.partition(mark), right.partition(mark)
+                if one[1] and one[2] == other[2]:
+                    return f"{one[0]}, {other[0].removeprefix(verb)}{mark}{one[2]}"
+    return None
+
+
+def group_name(partition: int) -> str:
+    """What a Raft group is called."""
+    return "controller" if partition < 0 else f"partition {partition}"
+
+
+def place_name(place: Place | None, names: dict[int, str]) -> str:
+    """Who it is."""
+    if place is None:
+        return ""
+    kind, number = place
+    if kind == "client" and number in names:
+        return names[number]
+    return f"{kind} {number}"

@@ -1,0 +1,1 @@
+"""The look of the house: what every HTML page that Ottla writes has in common."""

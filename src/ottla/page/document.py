@@ -1,0 +1,48 @@
+"""A page: one HTML file that needs nothing else, for screens light and dark, and for paper.
+
+The house's style is written into every page, the page's own behind it. What a page says must be
+readable without its script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from pathlib import Path
+
+from ottla import __version__
+
+HOUSE = Path(__file__).with_name("house.css")
+
+
+def document(title: str, sections: Iterable[str], style: Path, script: Path | None = None) -> str:
+    """The whole file. `sections` are HTML, `title` is text."""
+    sheets = "".join(each.read_text(encoding="utf-8") for each in (HOUSE, style))
+    code = "" if script is None else f"<script>{script.read_text(encoding='utf-8')}</script>"
+    return "\n".join(
+        [
+            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            f"<title>{escape(title)}</title>",
+            f"<style>{sheets}</style></head><body><main>",
+            *sections,
+            f"</main>{code}</body></html>\n",
+        ]
+    )
+
+
+def header(title: str, badge: tuple[str, str], lead: str, fine: str) -> str:
+    """The head of a page: text, but `fine`, which is HTML. `badge`: good or bad, and a word."""
+    kind, word = badge
+    return (
+        f'<header><p class="brand">Ottla {__version__}</p><h1>{escape(title)}'
+        f'<span class="badge {kind}">{escape(word)}</span></h1>'
+        f'<p class="lead">{escape(lead)}</p><p class="fine">{fine}</p></header>'
+    )
+
+
+def section(title: str, body: str, name: str = "") -> str:
+    """One section: `title` is text, `body` HTML."""
+    mark = f' id="{name}"' if name else ""
+    return f"<section{mark}><h2>{escape(title)}</h2>{body}</section>"

@@ -1,0 +1,1 @@
+"""`ottla sim`: runs, sweeps and what helps to understand them, from the command line."""

@@ -1,0 +1,98 @@
+"""What commands of `ottla sim` understand alike: seeds, settings, tapes.
+
+A seed is a number or `0x...`; settings come from a TOML file and from `--set NAME=VALUE`, the later
+ones win.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from ottla.sim.run import Outcome
+    from ottla.sim.settings import RunConfig
+    from ottla.sim.tape_file import Case
+
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="One setting; repeatable.")
+]
+ConfigFile = Annotated[Path | None, typer.Option("--config", help="Settings as TOML.")]
+What = Annotated[str, typer.Argument(help="A seed, or a file with a tape.")]
+Jobs = Annotated[int, typer.Option(min=1, max=1024, help="Processes.")]
+
+
+class SimUsageError(typer.TyperException):
+    """The user can do something about it; the text is one line that says what."""
+
+
+def seed_of(text: str) -> int:
+    """A seed as it was typed. Raises `SimUsageError`."""
+    try:
+        seed = int(text, 0)
+    except ValueError:
+        raise SimUsageError(f"{text!r} is no seed; write a number, or 0x and digits") from None
+    if seed < 0:
+        raise SimUsageError(f"{text!r} is no seed; seeds are not negative")
+    return seed
+
+
+def config_of(path: Path | None, settings: list[str] | None) -> RunConfig:
+    """Settings of a file and of the command line. Raises `SimUsageError`."""
+    from ottla.broker.errors import ConfigError
+    from ottla.sim.settings import from_toml
+
+    try:
+        text = "" if path is None else path.read_text()
+        given = from_toml(text)
+        for each in settings or ():
+            name, equals, value = each.partition("=")
+            if not equals:
+                raise SimUsageError(f"--set {each}: write NAME=VALUE")
+            given = given.with_(**{name: _value(value)})
+    except OSError as error:
+        raise SimUsageError(f"--config {path}: {error.strerror}") from None
+    except ConfigError as error:
+        raise SimUsageError(str(error)) from None
+    return given
+
+
+def _value(text: str) -> int | str | bool:
+    if text in {"true", "false"}:
+        return text == "true"
+    try:
+        return int(text, 0)
+    except ValueError:
+        return text
+
+
+def outcome_of(what: str, config: Path | None = None, settings: list[str] | None = None) -> Outcome:
+    """The run of a seed under these settings, or of a tape, which has its own. Raises
+    `SimUsageError`."""
+    from ottla.sim.choices import Replayed
+    from ottla.sim.run import replay as replay_tape
+    from ottla.sim.run import run as run_seed
+    from ottla.sim.tape_file import TapeError, read
+
+    path = Path(what)
+    if not path.exists():
+        return run_seed(seed_of(what), config_of(config, settings))
+    if config is not None or settings:
+        raise SimUsageError(f"{what}: a tape has its own settings; leave out --config and --set")
+    try:
+        case = read(path)
+    except (TapeError, OSError) as error:
+        raise SimUsageError(f"{what}: {error}") from None
+    return replay_tape(case.tape, case.config, Replayed)
+
+
+def keep(path: Path, case: Case) -> None:
+    """Write what replays a run. Raises `SimUsageError`."""
+    from ottla.sim.tape_file import write
+
+    try:
+        write(path, case)
+    except OSError as error:
+        raise SimUsageError(f"{path}: {error.strerror}") from None

@@ -1,0 +1,115 @@
+"""`ottla sim cover`: which scenarios and states a sweep reached.
+
+A sweep's folder names seeds and settings; they are run again, because a sweep keeps verdicts and
+not histories. What was reached is listed with the first seed that did, what never was plainly too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ottla.sim_cli.asking import ConfigFile, Jobs, Settings, SimUsageError, config_of, seed_of
+from ottla.sim_cli.explaining import write
+from ottla.sim_cli.telling import Line, say
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ottla.sim.coverage.cover import Cover, Tally
+    from ottla.sim.sweep import Plan
+
+MARKS = 10
+"""Lines of the growth that are printed."""
+BAR = 40
+
+
+def cover(
+    folder: Annotated[
+        Path | None, typer.Argument(help="What `ottla sim sweep --out` wrote: the same seeds.")
+    ] = None,
+    *,
+    seeds: Annotated[int, typer.Option(min=1, help="How many.")] = 200,
+    first: Annotated[str, typer.Option(help="The first seed.")] = "0",
+    jobs: Jobs = 1,
+    config: ConfigFile = None,
+    settings: Settings = None,
+    out: Annotated[Path | None, typer.Option(help="A page with the same, and a curve.")] = None,
+) -> None:
+    """Which scenarios, rules and abstract states seeds reach; the seeds are run for that."""
+    from ottla.sim.coverage.cover import Cover
+    from ottla.sim.coverage.cover import cover as reach
+    from ottla.sim.settings import from_toml
+
+    plan = _plan(folder, first, seeds, config, settings)
+    numbers = range(plan.first, plan.first + plan.seeds)
+    found, line, begun = Cover.of(from_toml(plan.settings)), Line(), monotonic()
+    for done, reached in enumerate(reach(numbers, plan.settings, jobs), 1):
+        found.add(reached)
+        rate = done / max(monotonic() - begun, 1e-9)
+        line.show(f"{done} of {plan.seeds} seeds, {found.growth[-1]} states, {rate:.1f} seeds/s")
+    line.end()
+    _tell(found)
+    if out is not None:
+        from ottla.explain.coverage import cover_page
+
+        given = "".join(f" --set {each}" for each in settings or ())
+        where = f" {folder}" if folder is not None else f" --first {first} --seeds {seeds}"
+        text = cover_page(found, f"ottla sim cover{where}{given}")
+        write(out, text)
+        say(f"{out}: {len(text.encode()):,} bytes")
+
+
+def _plan(
+    folder: Path | None, first: str, seeds: int, config: Path | None, settings: list[str] | None
+) -> Plan:
+    from ottla.sim.sweep import Plan, SweepError, plan_of
+
+    if folder is None:
+        return Plan(seed_of(first), seeds, config_of(config, settings).told())
+    if config is not None or settings:
+        raise SimUsageError(f"{folder}: a sweep has its own settings; leave out --config and --set")
+    try:
+        return plan_of(folder)
+    except SweepError as error:
+        raise SimUsageError(str(error)) from None
+
+
+def _tell(found: Cover) -> None:
+    from ottla.sim.coverage.predicates import PREDICATES
+
+    says = {each.id: each.says for each in PREDICATES}
+    seeds = len(found.growth)
+    _table("scenario", found.predicates, seeds, says)
+    _table("rule", found.rules, seeds, {})
+    _table("answer", found.answers, seeds, {})
+    _growth(found.growth)
+    last = seeds - max(1, seeds // 10)
+    say(f"{found.newcomers} states came with the last {seeds - last} seeds")
+
+
+def _table(title: str, tallies: Mapping[str, Tally], seeds: int, says: Mapping[str, str]) -> None:
+    say(f"{'seeds':>6} {'share':>7} {'first':>6}  {title}")
+    for name, tally in tallies.items():
+        if tally.first is not None:
+            share = f"{tally.seeds / seeds:.1%}"
+            say(f"{tally.seeds:>6} {share:>7} {tally.first:>6}  {_named(name, says)}")
+    never = [_named(name, says) for name, tally in tallies.items() if tally.first is None]
+    for name in never:
+        say(f"{'never reached':>21}  {name}")
+
+
+def _named(name: str, says: Mapping[str, str]) -> str:
+    return f"{name} {says[name]}" if name in says else name
+
+
+def _growth(states: Sequence[int]) -> None:
+    say(f"{'seeds':>6} {'states':>7}")
+    count = len(states)
+    for mark in range(1, min(MARKS, count) + 1):
+        place = count * mark // min(MARKS, count)
+        known = states[place - 1]
+        say(f"{place:>6} {known:>7}  {'#' * round(BAR * known / max(states[-1], 1))}")

@@ -1,0 +1,94 @@
+"""`ottla sim explain`: a page about one run.
+
+A run is named by its seed, a file with its tape, or a scenario of `sim/scenarios/`: `s07`. A seed
+has the settings that are given; a tape has its own; of a scenario an act is chosen, and a mutant.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ottla.sim_cli.asking import ConfigFile, Settings, SimUsageError, outcome_of
+from ottla.sim_cli.telling import say
+
+if TYPE_CHECKING:
+    from ottla.sim.recording.record import Recording
+
+
+def explain(
+    what: Annotated[
+        str, typer.Argument(help="A seed, a file with a tape, or a scenario such as s07.")
+    ],
+    *,
+    config: ConfigFile = None,
+    settings: Settings = None,
+    act: Annotated[int, typer.Option(min=1, help="Of a scenario: which of its acts.")] = 1,
+    mutant: Annotated[str, typer.Option(help="Of a scenario: without this mechanism.")] = "",
+    out: Annotated[Path, typer.Option(help="Where the page goes.")] = Path("explain.html"),
+) -> None:
+    """One HTML page: what happened in a run, step by step, and what went wrong first."""
+    from ottla.explain.report import page
+    from ottla.sim.recording.scenario import scenario_named
+
+    path = scenario_named(what)
+    if path is None:
+        if mutant or act != 1:
+            raise SimUsageError(f"{what} is no scenario: --act and --mutant choose within one")
+        recording = _run(what, config, settings)
+    else:
+        if config is not None or settings:
+            raise SimUsageError(f"{what}: a scenario has its own settings")
+        recording = _scenario(path, act, mutant)
+    text = page(recording)
+    write(out, text)
+    say(_in_short(recording))
+    say(f"{out}: {len(text.encode()):,} bytes")
+
+
+def _in_short(recording: Recording) -> str:
+    if not recording.anomalies:
+        told = recording.weakened
+        return f"weakened: {told[0]}" if told else f"ok: {recording.reason}"
+    first = recording.anomalies[0]
+    return f"failed: {first.invariant} at event {first.eid}: {first.text}"
+
+
+def title_of(
+    what: str, config: Path | None, settings: list[str] | None, verb: str
+) -> tuple[str, str]:
+    """What a page about a seed or a tape is called, and the command that makes it again."""
+    given = "" if config is None else f" --config {config}"
+    given += "".join(f" --set {each}" for each in settings or ())
+    title = f"Tape {Path(what).name}" if Path(what).exists() else f"Seed {what}"
+    return title, f"ottla sim {verb} {what}{given}"
+
+
+def _run(what: str, config: Path | None, settings: list[str] | None) -> Recording:
+    from ottla.sim.recording.record import record
+
+    return record(outcome_of(what, config, settings), *title_of(what, config, settings, "explain"))
+
+
+def _scenario(path: Path, act: int, mutant: str) -> Recording:
+    from ottla.sim.recording.scenario import NoSuchActError, record_scenario
+    from ottla.sim.settings import MUTANT_IDS
+
+    if mutant and mutant not in MUTANT_IDS:
+        raise SimUsageError(f"no such mutant: {mutant}; there are {', '.join(MUTANT_IDS)}")
+    name = path.stem.split("_")[0]
+    given = (f" --act {act}" if act != 1 else "") + (f" --mutant {mutant}" if mutant else "")
+    try:
+        return record_scenario(path, act, mutant, f"ottla sim explain {name}{given}")
+    except NoSuchActError as error:
+        raise SimUsageError(f"--act {act}: {error}") from None
+
+
+def write(path: Path, text: str) -> None:
+    """Write a page. Raises `SimUsageError`."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SimUsageError(f"{path}: {error.strerror}") from None

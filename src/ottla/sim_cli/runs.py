@@ -1,0 +1,116 @@
+"""`ottla sim run`, `replay`, `show`, `diff`, `shrink`: one run.
+
+A run is named by its seed, or by a file with its tape. What a command needs of the simulator it
+imports itself: `ottla up` must not pay for it. Status 1 means that there is something to see, such
+as an anomaly or a difference; what a user did wrong is a `SimUsageError`, status 2.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ottla.sim_cli.asking import (
+    ConfigFile,
+    Settings,
+    SimUsageError,
+    What,
+    config_of,
+    keep,
+    outcome_of,
+    seed_of,
+)
+from ottla.sim_cli.telling import Line, say, tell
+
+if TYPE_CHECKING:
+    from ottla.sim.tape_file import Case
+
+
+def run(
+    *,
+    seed: Annotated[str, typer.Option(help="A number, or 0x and hexadecimal digits.")],
+    config: ConfigFile = None,
+    settings: Settings = None,
+    tape: Annotated[Path | None, typer.Option(help="Keep what replays the run here.")] = None,
+) -> None:
+    """One run: what it was, its digest, the verdict and one line of reason.
+
+    Ends with status 1 unless the verdict is ok.
+    """
+    from ottla.sim.run import run as run_seed
+    from ottla.sim.tape_file import Case
+
+    outcome = run_seed(seed_of(seed), config_of(config, settings))
+    if tape is not None:
+        keep(tape, Case(outcome.config, outcome.tape))
+    tell(outcome)
+
+
+def replay(what: What) -> None:
+    """A run once more, from its seed or its tape."""
+    tell(outcome_of(what))
+
+
+def show(
+    what: What,
+    *,
+    kind: Annotated[list[str] | None, typer.Option(help="Only this kind; repeatable.")] = None,
+    last: Annotated[int, typer.Option(min=1, help="Only so many, the last ones.")] = 1_000_000,
+) -> None:
+    """The history of a run, one event a line (`sim/history.py` says what the columns mean)."""
+    from ottla.sim.compare import told
+    from ottla.sim.history import KINDS
+
+    for each in kind or ():
+        if each not in KINDS:
+            raise SimUsageError(f"no such kind: {each}; there are {', '.join(KINDS)}")
+    rows = [row for row in outcome_of(what).rows if not kind or row.kind in kind]
+    for row in rows[-last:]:
+        say(f"{row.eid:6} {told(row)}")
+
+
+def diff(
+    left: What,
+    right: Annotated[str, typer.Argument(help="Another one.")],
+) -> None:
+    """The first event at which two runs differ. Ends with status 1 if there is one."""
+    from ottla.sim.compare import parting
+
+    found = parting(outcome_of(left).rows, outcome_of(right).rows)
+    say("the same history" if found is None else str(found))
+    raise typer.Exit(0 if found is None else 1)
+
+
+def shrink(
+    what: What,
+    *,
+    out: Annotated[Path, typer.Option(help="Where the smaller tape goes.")] = Path("small.tape"),
+    seconds: Annotated[float, typer.Option(min=1, help="How long to try.")] = 60.0,
+) -> None:
+    """The same anomaly with as few choices as possible."""
+    from ottla.sim.shrink import Shrinker
+    from ottla.sim.shrink_run import replayer
+    from ottla.sim.tape_file import Case
+
+    outcome = outcome_of(what)
+    if not outcome.anomalies:
+        raise SimUsageError(f"{what}: nothing to shrink, the verdict is {outcome.verdict.value}")
+    line, until = Line(), monotonic() + seconds
+
+    def progress(replays: int, kept: int, best: Case) -> None:
+        line.show(f"{replays} replays, {kept} kept, {len(best.tape)} choices left")
+
+    shrinker = Shrinker(
+        Case(outcome.config, outcome.tape),
+        replayer(outcome.anomalies[0].invariant),
+        lambda: monotonic() > until,
+        progress,
+    )
+    best = shrinker.run()
+    line.end()
+    keep(out, best)
+    say(f"{len(outcome.tape)} choices before, {len(best.tape)} now: ottla sim replay {out}")
+    tell(outcome_of(str(out)))

@@ -1,0 +1,169 @@
+"""`ottla sim sweep`, `meta`, `mutants`: many runs.
+
+Each is a plan (seeds and settings) that is carried out in as many processes as are asked for. What
+there is to tell is told as it comes; status 1 means that something was found.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ottla.sim_cli.asking import ConfigFile, Jobs, Settings, SimUsageError, config_of, seed_of
+from ottla.sim_cli.telling import Line, say
+
+if TYPE_CHECKING:
+    from ottla.sim.settings import RunConfig
+    from ottla.sim.sweep import SeedResult
+
+
+def sweep(
+    *,
+    seeds: Annotated[int, typer.Option(min=1, help="How many.")] = 1_000,
+    first: Annotated[str, typer.Option(help="The first seed.")] = "0",
+    jobs: Jobs = 1,
+    config: ConfigFile = None,
+    settings: Settings = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the results; a sweep there is resumed.")
+    ] = None,
+) -> None:
+    """Many seeds; those that fail are listed as they come. Ends with status 1 if any does.
+
+    A mutant is run first, the canary. Is it not noticed, the sweep is void and ends there.
+    """
+    from ottla.sim.sweep import Plan, SweepError, VoidSweepError
+    from ottla.sim.sweep import sweep as run_sweep
+
+    plan = Plan(seed_of(first), seeds, config_of(config, settings).told())
+    line, failed, begun = Line(), 0, monotonic()
+    try:
+        results = run_sweep(plan, jobs, out, lambda canary: line.over(str(canary)))
+        for done, result in enumerate(results, 1):
+            if result.verdict != "ok":
+                failed += 1
+                line.over(_failure(result))
+            rate = done / max(monotonic() - begun, 1e-9)
+            line.show(f"{done} of {seeds} seeds, {failed} failed, {rate:.1f} seeds/s")
+    except VoidSweepError:
+        raise typer.Exit(1) from None
+    except SweepError as error:
+        raise SimUsageError(str(error)) from None
+    line.end()
+    raise typer.Exit(1 if failed else 0)
+
+
+def meta(
+    *,
+    seeds: Annotated[int, typer.Option(min=1, help="How many.")] = 1_000,
+    first: Annotated[str, typer.Option(help="The first seed.")] = "0",
+    jobs: Jobs = 1,
+    config: ConfigFile = None,
+    settings: Settings = None,
+    warm: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Seeds that one process runs beforehand: as many, at most 1000, if not said.",
+        ),
+    ] = None,
+    drivers: Annotated[
+        int, typer.Option(min=0, help="Of how many seeds the turns are played under both drivers.")
+    ] = 20,
+    python: Annotated[
+        list[str] | None,
+        typer.Option(help="Another interpreter that has Ottla's libraries; repeatable."),
+    ] = None,
+) -> None:
+    """One seed, one history? Every seed in several processes. Ends with status 1 if not.
+
+    The first of them are also taped, turn by turn, and played to fresh replicas under both drivers,
+    the event kernel and the deterministic loop: they must come to the same logs.
+    """
+    from ottla.sim.meta import MetaError, Plan, check, variants
+
+    told = config_of(config, settings)
+    plan = Plan(seed_of(first), seeds, told.told())
+    ways = variants(python or [], min(seeds, 1_000) if warm is None else warm)
+    line, begun, done, wrong = Line(), monotonic(), count(1), 0
+
+    def progress() -> None:
+        runs = next(done)
+        rate = runs / max(monotonic() - begun, 1e-9)
+        line.show(f"{runs} of {seeds * len(ways)} runs, {rate:.1f} a second")
+
+    try:
+        for variant, mismatches in check(plan, ways, jobs=jobs, progress=progress):
+            line.over(f"{variant.name}: {seeds} seeds, {len(mismatches)} mismatches")
+            for each in mismatches:
+                line.over(f"  seed {each.seed}: {each.text}")
+            wrong += len(mismatches)
+        wrong += _drivers_differ(line, range(plan.first, plan.first + min(seeds, drivers)), told)
+    except MetaError as error:
+        raise SimUsageError(str(error)) from None
+    line.end()
+    raise typer.Exit(1 if wrong else 0)
+
+
+def _drivers_differ(line: Line, seeds: range, config: RunConfig) -> int:
+    """Of how many seeds the turns come to something else under the other driver."""
+    from ottla.sim.drivers.player import difference
+
+    wrong = 0
+    for seed in seeds:
+        line.show(f"both drivers: seed {seed}")
+        differs = difference(seed, config)
+        if differs is not None:
+            line.over(f"  seed {seed}: {differs}")
+            wrong += 1
+    if seeds:
+        line.over(f"both drivers: {len(seeds)} seeds, {wrong} mismatches")
+    return wrong
+
+
+def mutants(
+    only: Annotated[list[str] | None, typer.Argument(help="Ids, such as M07; all without.")] = None,
+    *,
+    seeds: Annotated[int, typer.Option(min=1, help="For each mutant.")] = 500,
+    jobs: Jobs = 1,
+    page: Annotated[Path | None, typer.Option(help="Keep the matrix here, as Markdown.")] = None,
+) -> None:
+    """Which switched-off safety mechanism is missed: in which scenario, and how soon by chance.
+
+    Ends with status 1 if one is not missed in both.
+    """
+    from ottla.sim.mutants import report
+    from ottla.sim.mutants.catalogue import BY_ID
+    from ottla.sim.mutants.matrix import matrix
+
+    for each in only or ():
+        if each not in BY_ID:
+            raise SimUsageError(f"no such mutant: {each}; there are {', '.join(BY_ID)}")
+    ids, line, by = only or list(BY_ID), Line(), report.scenarios()
+    all_found = []
+    for found in matrix(ids, seeds, jobs):
+        all_found.append(found)
+        line.over(
+            f"{found.row.id}  {f'{found.killed} of {seeds}':>11} failed  "
+            f"{report.span(found)} seeds to kill; {report.noticed(found)}; "
+            f"in {' '.join(by.get(found.row.id, ['no scenario']))}; without {found.row.lacks}"
+        )
+        line.show(f"{len(all_found)} of {len(ids)} mutants")
+    line.end()
+    say(report.over_all(all_found))
+    if page is not None:
+        command = f"ottla sim mutants {' '.join(only or [])}".rstrip() + f" --seeds {seeds}"
+        try:
+            page.write_text(report.page(all_found, command), encoding="utf-8")
+        except OSError as error:
+            raise SimUsageError(f"--page {page}: {error.strerror}") from None
+    survived = any(not each.killed or each.row.id not in by for each in all_found)
+    raise typer.Exit(1 if survived else 0)
+
+
+def _failure(result: SeedResult) -> str:
+    return f"seed {result.seed} {result.verdict}: {result.reason}"

@@ -1,0 +1,66 @@
+"""What commands of `ottla sim` print alike: a run, a line of progress."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from ottla.sim.run import Outcome
+
+
+def tell(outcome: Outcome) -> None:
+    """What a run was and came to; ends the command with status 1 unless the verdict is ok."""
+    config = outcome.config.told() or "all settings at their defaults"
+    say(f"config {outcome.config.name}")
+    for line in config.splitlines():
+        say(f"  {line}")
+    say(
+        f"digest {outcome.digest} after {outcome.simulated / 1e6:.3f} s, {outcome.steps} steps, "
+        f"{len(outcome.rows)} events, {len(outcome.tape)} choices"
+    )
+    say(f"{outcome.verdict.value}: {outcome.reason}")
+    raise typer.Exit(0 if outcome.verdict.value == "ok" else 1)
+
+
+def say(line: str) -> None:
+    """Print a line, now."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+class Line:
+    """One line of progress on a terminal; elsewhere its last state, once."""
+
+    def __init__(self) -> None:
+        self._terminal: Any = sys.stderr if sys.stderr.isatty() else None
+        self._last = ""
+
+    def show(self, text: str) -> None:
+        """Replace the line."""
+        if self._terminal is not None:
+            pad = " " * max(0, len(self._last) - len(text))
+            self._terminal.write(f"\r{text}{pad}")
+            self._terminal.flush()
+        self._last = text
+
+    def over(self, text: str) -> None:
+        """Say something that stays, above the line."""
+        if self._terminal is not None:
+            self._terminal.write("\r" + " " * len(self._last) + "\r")
+        say(text)
+
+    def clear(self) -> None:
+        """Take the line away: what follows says more."""
+        if self._terminal is not None:
+            self._terminal.write("\r" + " " * len(self._last) + "\r")
+            self._terminal.flush()
+
+    def end(self) -> None:
+        """Leave the line as it is."""
+        if self._terminal is not None:
+            self._terminal.write("\n")
+        else:
+            say(self._last)

@@ -1,0 +1,126 @@
+"""The page about a run: self-contained, complete, readable without its script.
+
+Its pictures must be well-formed XML, its links must lead somewhere, and what the script is given
+must add up to what the tables say.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from ottla.explain.report import page
+from ottla.sim.recording.record import record
+from ottla.sim.run import run
+from ottla.sim.settings import RunConfig
+
+SHORT = RunConfig(profile="reference-strict", load_ms=3_000, records=60, fault_every_ms=300)
+MOST_BYTES = 1_000_000
+
+
+def explained(seed, **settings):
+    outcome = run(seed, SHORT.with_(**settings))
+    recording = record(outcome, f"Seed {seed}", "ottla sim explain <seed>")
+    return recording, page(recording)
+
+
+@pytest.fixture(scope="module")
+def failed():
+    return explained(1, mutants="M06")
+
+
+@pytest.fixture(scope="module")
+def passed():
+    return explained(4, nodes=5, partitions=3)
+
+
+@pytest.fixture(scope="module", params=["failed", "passed"])
+def either(request):
+    return request.getfixturevalue(request.param)
+
+
+def shown_at(outcome):
+    return outcome.rows[outcome.anomalies[0].eid].partition
+
+
+def pictures(text):
+    return [ET.fromstring(each) for each in re.findall(r"<svg.*?</svg>", text, re.DOTALL)]
+
+
+def test_it_needs_nothing_else(either):
+    _, text = either
+    assert len(text.encode()) < MOST_BYTES
+    assert not re.search(r"(src|href)=.(?!#)|url\((?!#)|@import|https?://", text)
+
+
+def test_pictures_are_well_formed_and_say_what_they_are(either):
+    _, text = either
+    found = pictures(text)
+    assert len(found) > 2
+    assert all(each.get("role") == "img" and each.get("aria-label") for each in found)
+
+
+def test_links_lead_somewhere(either):
+    _, text = either
+    targets = set(re.findall(r'href="#([^"]+)"', text))
+    assert targets
+    assert targets <= set(re.findall(r'id="([^"]+)"', text))
+
+
+def test_what_comes_from_outside_is_escaped(failed):
+    _, text = failed
+    assert "&lt;seed&gt;" in text
+    assert "<seed>" not in text
+
+
+def test_the_first_bad_event_is_marked_once_and_told(failed):
+    recording, text = failed
+    (anomaly,) = recording.anomalies
+    assert len(re.findall(r'class="moment[^"]* bad"', text)) == 1
+    assert "when a client hears of success with acks=all, some node knows" in text
+    assert anomaly.text in text
+    assert "first bad event" in text
+
+
+def test_the_story_of_a_run_that_passed_is_its_failovers(passed):
+    recording, text = passed
+    assert sorted(recording.placement) == [-1, 0, 1, 2]
+    for partition in range(3):
+        assert f"Partition {partition}: the story" in text
+    leads = [row for row in recording.rows if row.kind == "leader" and row.partition == 0]
+    for row in leads:
+        assert f"node {row.node} leads term {row.term}" in text
+
+
+@pytest.mark.slow
+def test_what_goes_wrong_in_the_controllers_group_is_drawn_there():
+    settings = {"faults": "win-and-go kill isolate power", "batch_records": 1, "producers": 1}
+    outcomes = (run(seed, SHORT.with_(mutants="M10", **settings)) for seed in range(60))
+    outcome = next(each for each in outcomes if each.anomalies and shown_at(each) == -1)
+    text = page(record(outcome, "", ""))
+    assert "Step by step: controller" in text
+    assert len(re.findall(r'class="moment[^"]* bad"', text)) == 1
+    assert re.search(r"node \d votes for \d in term", text)
+
+
+def test_what_the_script_is_given_adds_up_to_the_table(failed):
+    _, text = failed
+    (told,) = re.findall(r'<script type="application/json" class="data">(.*?)</script>', text)
+    scene = json.loads(told)[-1]
+    nodes = scene["base"]
+    for changes in scene["moments"].values():
+        for node, change in changes:
+            known = nodes[str(node)]
+            if "cut" in change:
+                known["log"] = [line for line in known["log"] if line[0] < change["cut"]]
+            known["log"] += change.get("add", ())
+            known.update({k: v for k, v in change.items() if k in {"role", "term", "hw"}})
+    table = re.findall(r'<div class="scroll states">.*?</div>', text)[-1]
+    for node, known in nodes.items():
+        (row,) = re.findall(rf"<tr><th>{node}</th>.*?</tr>", table)
+        assert f"<td>{known['role']}</td>" in row
+        for line in known["log"][-10:]:
+            assert f">{line[3]}" in row

@@ -1,0 +1,55 @@
+"""The pages about many runs: the curve of `why`, and what a sweep reached."""
+
+import re
+from xml.etree import ElementTree as ET
+
+from ottla.explain.coverage import cover_page
+from ottla.explain.curve import curve_section, summary
+from ottla.sim.coverage.cover import Cover, Reached
+from ottla.sim.history import Event
+from ottla.sim.settings import RunConfig
+from ottla.sim.why import Curve, Point
+
+ROWS = [
+    Event(0, 0, "start", node=1, inc=1, partition=0, term=1),
+    Event(1, 10, "pause", node=1, inc=1),
+    Event(2, 20, "leader", node=2, inc=1, partition=0, term=2, aux=0),
+    Event(3, 30, "resume", node=1, inc=1),
+]
+
+
+def pictures(text):
+    return [ET.fromstring(each) for each in re.findall(r"<svg.*?</svg>", text, re.DOTALL)]
+
+
+def curve(*hits):
+    return Curve("sim-I01", tuple(Point(eid, 10 * eid, n, 20) for eid, n in enumerate(hits)))
+
+
+def test_the_curve_says_between_which_events_it_rose():
+    told = list(summary(curve(2, 2, 20, 20), ROWS))
+    assert "from 10% to 100%, between event 1 (node 1: is paused) and event 2 (node 2" in told[0]
+    assert told[1].startswith("from event 2 at 0.0000 s on, at least 95% of the futures break")
+    assert "nowhere" in list(summary(curve(2, 2, 8, 9), ROWS))[1]
+
+
+def test_the_curve_is_drawn_point_by_point():
+    text = curve_section(curve(2, 3, 19, 20), ROWS)
+    (picture,) = pictures(text)
+    assert len([each for each in picture.iter("circle") if each.get("class") == "dot"]) == 4
+    assert text.count("of 20</td>") == 4
+
+
+def test_what_was_never_reached_is_said():
+    cover = Cover.of(RunConfig(profile="reference-strict"))
+    cover.add(Reached(5, ("sim-S07",), ("next",), ("NONE",), ((1,), (2,))))
+    cover.add(Reached(6, (), ("next",), ("NONE",), ((3,),)))
+    text = cover_page(cover, "ottla sim cover --seeds <2>")
+    assert "1 of " in text
+    assert "&lt;2&gt;" in text
+    (row,) = re.findall(r"<tr><th>sim-S07</th>.*?</tr>", text)
+    assert "<td class='n'>1</td><td class='n'>50.0%</td><td class='n'>5</td>" in row
+    (row,) = re.findall(r"<tr><th>sim-S08</th>.*?</tr>", text)
+    assert "never reached" in row
+    (picture,) = pictures(text)
+    assert picture.get("aria-label")

@@ -1,0 +1,57 @@
+"""What rows and messages say to people: one sentence, or nothing where they are dull."""
+
+import pytest
+
+from ottla.explain.words import batch, joined, sentence
+from ottla.raft.messages import AppendEntries, RequestVote, VoteReply
+from ottla.sim.history import Event
+from ottla.sim.recording.recorder import Step, Wire
+
+
+def step(kind, node=1, **columns):
+    row = Event(0, 0, kind, node=node, inc=1, partition=0, **columns)
+    return Step(0, 0, kind, ("node", node), 0, row)
+
+
+def sent(message, *, arrives=True):
+    wire = Wire(message, ("node", 1), ("node", message.to), 0, 1 if arrives else None, 0)
+    return Step(0, 0, "sent", ("node", 1), 0, None, wire)
+
+
+BATCH = {"pid": 7, "epoch": 0, "seq": 3, "seq_last": 5}
+
+
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        (step("append", off=12, log_index=9, term=2, aux=1, **BATCH), "appends 7/0:3-5 at 12"),
+        (step("append", log_index=9, term=2, aux=1), "appends entry 9 in term 2"),
+        (step("append", log_index=9, term=2, aux=0), None),
+        (step("commit", hw=12, log_index=9, term=2, aux=0), None),
+        (step("leader", term=3, aux=2), "leads term 3, with 2 requests in flight of an earlier le"),
+        (step("decide", node=0, code="duplicate", off=6, **BATCH), "the reference model says of 7"),
+        (step("decide", code="accept", **BATCH), None),
+        (step("fault", code="program kill"), None),
+        (step("state", state_hash=1), None),
+        (sent(VoteReply(1, 1, 2, 3, granted=False)), "refuses its vote for 2 in term 3"),
+        (
+            sent(RequestVote(1, 1, 2, 3, 0, 0), arrives=False),
+            "asks 2 for its vote in term 3 (never",
+        ),
+        (sent(AppendEntries(1, 1, 2, 3, 8, 3, 8, 8)), None),
+    ],
+)
+def test_one_sentence_or_none(told, says):
+    said = sentence(told)
+    assert said is None if says is None else said is not None and said.startswith(says)
+
+
+def test_what_is_alike_is_said_once():
+    entries = [AppendEntries(1, 1, to, 3, 8, 3, 10, 8) for to in (2, 3)]
+    assert joined([sent(each) for each in entries]) == "sends entries 9-10 to 2, 3"
+
+
+def test_a_batch_is_named_by_its_sequences():
+    assert batch(7, 0, 3, 3) == "7/0:3"
+    assert batch(7, 0, 3, 5) == "7/0:3-5"
+    assert batch(None, None, None, None) == "a batch without sequences"
