@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench import idempotent, loops, throughput
+from bench import idempotent, loops, simulator, throughput
 from bench.host import TOPIC
 from bench.null_server import answer_tail
 
@@ -46,3 +46,19 @@ def test_every_loop_is_measured_with_what_it_can_do():
     assert {"deterministic", "shuffled", "pct", "deterministic over asyncio"} <= names
     assert not any(each.name == "sleep(t), deterministic over asyncio" for each in report.outcomes)
     assert all(each.measured > 0 for each in report.outcomes)
+
+
+def test_a_simulated_run_is_measured_with_and_without_its_checks():
+    rounds = {
+        "checked": simulator.measured(simulator.fixed, 3),
+        "unchecked": simulator.measured(simulator.unchecked, 3),
+    }
+    assert rounds["checked"]["steps"] == rounds["unchecked"]["steps"]
+    assert rounds["checked"]["rows"] > rounds["unchecked"]["rows"]
+
+
+@pytest.mark.slow
+def test_every_figure_of_the_simulator_is_measured():
+    report = simulator.run(simulator.QUICK)
+    assert len(report.outcomes) == 8
+    assert all(each.measured > 0 for each in report.outcomes[:-1])

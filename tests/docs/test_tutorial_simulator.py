@@ -31,6 +31,9 @@ def test_a_stranger_can_follow_it(tmp_path):
             if command.prints:
                 assert shape(ran.stdout) == shape("\n".join(command.prints)), told
             typed += 1
-    assert typed == 5
+    assert typed == 6
     shown = docs_programs.run("ottla sim show small.tape --kind ok", tmp_path, 120)
     assert shown.stdout.count("\n") == 1
+    page = (tmp_path / "small.html").read_text(encoding="utf-8")
+    assert "first bad event" in page
+    assert "ack before commit" in page
