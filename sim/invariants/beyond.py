@@ -8,8 +8,8 @@ log, and what it *forgot*, which is what was gone after a restart though it had 
 A partition *breaks* when something committed stands on fewer disks than a quorum, while it would
 stand on a quorum had nobody forgotten. From then on a leader may be elected that lacks it. A record
 is lost by the fault if it was in such a range; any other lost record is a failure as always. So is
-what no lost entry explains (a duplicate, a gap in offsets). A node that forgot its vote and gives it again in
-one term breaks its partition from where its log ends now.
+what no lost entry explains (a duplicate, a gap in offsets). A node that forgot its vote and gives
+it again in one term breaks its partition from where its log ends now.
 
 A producer id that is two producers' explains what happens to records sent under it.
 """
