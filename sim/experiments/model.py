@@ -26,6 +26,8 @@ Figures: TypeAlias = Mapping[str, float]
 """What was measured in one run, by name."""
 Measured: TypeAlias = Mapping[Key, Sequence[Figures]]
 """The figures of each variant, one for each seed."""
+Span: TypeAlias = tuple[float, float]
+"""The ends of a 95 % interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,8 @@ class Series:
     points: tuple[tuple[float, float], ...]
     published: bool = False
     """Somebody else's: drawn as marks of another kind, never joined."""
+    spans: tuple[Span | None, ...] = ()
+    """How certain each point is; empty when nothing is said of any."""
 
 
 @dataclass(frozen=True, slots=True)

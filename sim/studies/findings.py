@@ -1,0 +1,207 @@
+"""What the report of a study is made of: plain values, and how rows of SQL become them.
+
+The pipeline fills a `Findings`, the page (`ottla.study.page`) writes it down; neither knows the
+other. A table's columns are named by its SQL, and the names say how they are shown:
+
+| a column called | is shown as |
+|---|---|
+| `share`, or ending in `_share` | percent |
+| ending in `_us` | milliseconds |
+| `x_low` and `x_high`, beside a column `x` | the 95 % interval of x, in the same cell |
+| anything else | a number with three digits that count, whole numbers whole, words as they are |
+
+A chart's rows are `series`, `x`, `y`, `low`, `high` (the 95 % interval of y, or NULL for both), and
+maybe `published` (true: somebody else's figure, drawn as a ring).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from ottla.sim.experiments.model import Chart, Column, Series, Span
+
+Rows: TypeAlias = Sequence[Mapping[str, Any]]
+"""What a query gave: a mapping per row, columns in the order of the query."""
+KINDS = ("lines", "bars")
+"""What a chart may be."""
+NOTHING = "\u2013"
+"""Stands for NULL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table of the report, its cells ready to be read."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What one stage of the pipeline took."""
+
+    name: str
+    seconds: float
+    rows: int = 0
+    """That it wrote."""
+    bytes: int = 0
+    """Of the files that it wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """One of the runs that are worst to who asked: which, why, and how to have it again."""
+
+    seed: int
+    variant: str
+    """What the study calls it."""
+    why: str
+    """What is bad about it, in one line."""
+    command: str
+    """Does the run again, digest and all."""
+    digest: str
+    glance: str = ""
+    """The whole run as one picture: SVG; empty when it could not be drawn."""
+    diagram: str = ""
+    """Its decisive part, message by message: SVG."""
+    page: str = ""
+    """The run's own page, relative to the report; empty for none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What came of a study."""
+
+    name: str
+    title: str
+    question: str
+    answer: str
+    """One sentence, made of the numbers."""
+    text: str
+    """The file that is the study."""
+    command: str
+    """Makes this report again."""
+    seeds: int
+    first: int
+    variants: int
+    runs: int
+    judged: int
+    """So many of the runs were judged in SQL."""
+    share: float
+    """Which share was to be, besides all that failed."""
+    broke: int
+    """Runs that came to no end."""
+    engine: str
+    verdicts: Table
+    """By invariant: judged, broken; nothing in it when all hold."""
+    tables: tuple[Table, ...] = ()
+    charts: tuple[Chart, ...] = ()
+    worst: tuple[Worst, ...] = ()
+    versions: tuple[tuple[str, str], ...] = ()
+    """Of what, and which; the commit too, where it is known."""
+    stages: tuple[Stage, ...] = field(default=())
+
+
+def table_of(title: str, rows: Rows, note: str = "") -> Table:
+    """A table of what a query gave. See the module's text for what names of columns mean."""
+    names = [each for each in (rows[0] if rows else ()) if not _is_end(each, rows[0])]
+    columns = tuple(Column(head(each), number=_is_number(each, rows)) for each in names)
+    cells = tuple(tuple(_cell(row, name) for name in names) for row in rows)
+    return Table(title, columns, cells, note)
+
+
+def chart_of(title: str, kind: str, axes: tuple[str, str], rows: Rows) -> Chart:
+    """A chart of what a query gave; `axes`: what x and y are called. Rows without y are left out.
+    Raises `ValueError` for a kind that is none, `KeyError` for a column that is missing."""
+    if kind not in KINDS:
+        raise ValueError(f"{kind!r} is no kind of chart; there are {', '.join(KINDS)}")
+    drawn = [row for row in rows if row["y"] is not None and row["x"] is not None]
+    names = tuple(dict.fromkeys(str(row["x"]) for row in drawn)) if kind == "bars" else ()
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for row in drawn:
+        found.setdefault(str(row["series"]), []).append(row)
+    series = tuple(_series(name, each, names) for name, each in found.items())
+    return Chart(title, axes[0], axes[1], series, names)
+
+
+def _series(name: str, rows: Rows, names: tuple[str, ...]) -> Series:
+    def place(row: Mapping[str, Any]) -> float:
+        return float(names.index(str(row["x"])) if names else row["x"])
+
+    ordered = sorted(rows, key=place)
+    points = tuple((place(row), float(row["y"])) for row in ordered)
+    spans = tuple(_span(row) for row in ordered)
+    return Series(name, points, bool(rows[0].get("published")), spans)
+
+
+def _span(row: Mapping[str, Any]) -> Span | None:
+    low, high = row.get("low"), row.get("high")
+    return None if low is None or high is None else (float(low), float(high))
+
+
+def head(name: str) -> str:
+    """What a column is called above the table."""
+    if name.endswith("_us"):
+        return f"{name.removesuffix('_us').replace('_', ' ')}, ms"
+    return name.replace("_", " ")
+
+
+def _is_end(name: str, row: Mapping[str, Any]) -> bool:
+    """Is this column an end of another's interval?"""
+    stem, _, end = name.rpartition("_")
+    return end in {"low", "high"} and {stem, f"{stem}_low", f"{stem}_high"} <= row.keys()
+
+
+def _is_number(name: str, rows: Rows) -> bool:
+    return not any(isinstance(row[name], str | bool) for row in rows)
+
+
+def _cell(row: Mapping[str, Any], name: str) -> str:
+    value, low, high = row[name], row.get(f"{name}_low"), row.get(f"{name}_high")
+    if low is None or high is None or value is None:
+        return shown(name, value)
+    return f"{shown(name, value)} ({shown(name, low)} to {shown(name, high)})"
+
+
+def shown(name: str, value: Any) -> str:
+    """A value as a person reads it, `name` being its column."""
+    if value is None:
+        return NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    if name == "share" or name.endswith("_share"):
+        return f"{percent(float(value))}\u00a0%"
+    if name.endswith("_us"):
+        return number(float(value) / 1_000)
+    return f"{value:,}" if isinstance(value, int) else number(float(value))
+
+
+def number(value: float) -> str:
+    """Three digits that count; all those in front of the point.
+
+    >>> number(0.012345), number(12.345), number(1234.5), number(2.0)
+    ('0.0123', '12.3', '1,234', '2')
+    """
+    if abs(value) >= 100 or value == int(value):
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def percent(share: float) -> str:
+    """A share in percent, without its sign; what is not all and not nothing never looks so.
+
+    >>> percent(0.5), percent(1.0), percent(0.99996), percent(0.0123), percent(0.000004)
+    ('50', '100', '99.99', '1.23', '0.0004')
+    """
+    value = share * 100
+    if value in (0.0, 100.0):
+        return f"{value:.0f}"
+    if value > 99:
+        return f"{min(value, 99.99):.4g}"
+    return f"{value:.3g}" if value >= 0.001 else f"{value:.1g}"
