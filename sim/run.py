@@ -159,8 +159,6 @@ def _outcome(
     verdict = Verdict.WEAKENED if weakened else Verdict.OK
     if anomalies:
         verdict = Verdict.FAILED
-    kernel = world.kernel
-    told = f"{world.history.digest().hex()}/{kernel.fold}/{kernel.steps}"
     return Outcome(
         world.config,
         verdict,
@@ -169,10 +167,17 @@ def _outcome(
         ending.unavoidable,
         world.history.rows,
         world.choices.tape,
-        blake2b(told.encode(), digest_size=8).hexdigest(),
-        kernel.steps,
-        kernel.now,
+        digest(world),
+        world.kernel.steps,
+        world.kernel.now,
     )
+
+
+def digest(world: World) -> str:
+    """Sixteen letters over the whole history of a world and the order of all events behind it."""
+    kernel = world.kernel
+    told = f"{world.history.digest().hex()}/{kernel.fold}/{kernel.steps}"
+    return blake2b(told.encode(), digest_size=8).hexdigest()
 
 
 @contextmanager

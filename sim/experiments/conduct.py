@@ -64,14 +64,20 @@ def play(variant: Variant, seed: int) -> list[Event]:
     broker broke."""
     with undisturbed():
         world = World(variant.config, Drawn(seed))
-        clients = make_clients(world)
-        ending = Ending(world, clients)
-        world.boot()
-        if variant.plan is not None:
-            variant.plan(world)
-        clients.start()
-        world.kernel.run(world.kernel.now + variant.config.load_ms * MS)
-        ending.settle()
-        ending.finish()
-        world.observer.final(world)
+        carry_out(world, variant.plan)
         return world.history.rows
+
+
+def carry_out(world: World, plan: Callable[[World], None] | None) -> None:
+    """Everything that happens in a run, from the start of its nodes to the last record read. Raises
+    `NotLive`, `BrokerBug`, `ProtocolViolation`; the world's history is there all the same."""
+    clients = make_clients(world)
+    ending = Ending(world, clients)
+    world.boot()
+    if plan is not None:
+        plan(world)
+    clients.start()
+    world.kernel.run(world.kernel.now + world.config.load_ms * MS)
+    ending.settle()
+    ending.finish()
+    world.observer.final(world)

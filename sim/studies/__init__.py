@@ -1,1 +1,5 @@
-"""Studies: runs by the hundred thousand as tables, judged and summed up in SQL."""
+"""Studies: many runs as a data pipeline, on Spark or on one machine.
+
+A study is a small file: what varies, what is asked. `pipeline.py` simulates its runs, keeps every
+history as Parquet, judges and aggregates it in SQL, and hands what came of it to a report.
+"""

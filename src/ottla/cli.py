@@ -25,6 +25,7 @@ import typer
 
 from ottla import __version__
 from ottla.sim_cli.app import app as sim_app
+from ottla.study_cli.app import app as study_app
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +44,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 app.add_typer(sim_app, name="sim")
+app.add_typer(study_app, name="study")
 
 
 class Acks(StrEnum):

@@ -74,13 +74,14 @@ BANNED_IN_DECIDING = frozenset(
 
 # Libraries with one home. A folder ends in a slash. Tests may use any of them.
 CONFINED = {
+    "duckdb": ("sim/studies/",),
     "grpc": ("broker/transport/grpc.py", "broker/control/service.py"),
     "kio": ("broker/codec.py", "broker/api/"),
     "lmdb": ("log/lmdb_store.py",),
     "pyspark": ("sim/studies/",),
     "pytest": ("src/ottla/pytest_plugin.py",),
-    "rich": ("src/ottla/cli.py", "src/ottla/sim_cli/", "src/ottla/demo/"),
-    "typer": ("src/ottla/cli.py", "src/ottla/sim_cli/", "src/ottla/demo/"),
+    "rich": ("src/ottla/cli.py", "src/ottla/sim_cli/", "src/ottla/study_cli/", "src/ottla/demo/"),
+    "typer": ("src/ottla/cli.py", "src/ottla/sim_cli/", "src/ottla/study_cli/", "src/ottla/demo/"),
 }
 
 

@@ -1,0 +1,194 @@
+"""Bronze: the events of many runs as one table, and the one function that makes it.
+
+`histories` runs seeds one after the other and gives record batches of about 20,000 rows, wherever
+it is called: in a process of the pool or in a task of Spark. So its memory does not grow with the
+number of runs, and both engines have the same rows. It imports nothing but what a plain interpreter
+with pyarrow, msgpack, sortedcontainers and the CRC library has.
+
+A row is an event of a run, its columns those of `ottla.sim.history` between who it was and what a
+person reads. Behind the history of a run come rows of other kinds; `eid` goes on:
+
+| kind | what |
+|---|---|
+| run | one per run: `code` its verdict, `told` why, `t_us` simulated, `off` rows it has (1) |
+| verdict | of judged runs: `code` an invariant that `judge` finds broken; one row each |
+| breakdown | the run broke: `code` which exception, `told` its text; it has no other row |
+| reached | with coverage: `code` a predicate, or an abstract state, that the run came through |
+
+(1) And `aux` steps of the kernel, `log_index` choices, `chain` its digest as 64 bits with a sign.
+
+Judged is every run whose verdict is not ok, and of the others a share that is drawn by a hash, so
+that it is the same share everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from itertools import repeat
+from typing import Any, NamedTuple, TypeAlias
+
+from ottla.sim.coverage.facts import Facts
+from ottla.sim.coverage.predicates import PREDICATES
+from ottla.sim.coverage.states import states_of
+from ottla.sim.history import COLUMNS, Event
+from ottla.sim.studies.study import Study, parse
+from ottla.sim.studies.trial import Trial, broken_in, trial
+
+SCHEMA_VERSION = 1
+"""Version 0 had no column `told`."""
+FLUSH_ROWS = 20_000
+_TEXTS = frozenset({"kind", "code"})
+SCHEMA: dict[str, str] = {
+    "run_id": "BIGINT",
+    "seed": "BIGINT",
+    "variant": "INT",
+    "judged": "BOOLEAN",
+    **{name: "VARCHAR" if name in _TEXTS else "BIGINT" for name in COLUMNS},
+    "told": "VARCHAR",
+}
+"""Columns of bronze, with their SQL types."""
+KINDS = ("run", "verdict", "breakdown", "reached")
+"""Kinds of rows that are no event of a history."""
+Batch: TypeAlias = Any
+"""A `pyarrow.RecordBatch`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is to be run, as it travels to whoever runs it."""
+
+    study: str
+    """The text of the study."""
+    first: int
+    """The first seed."""
+    share: float
+    """Of runs that are judged though nothing is wrong with them."""
+
+    def place(self, run_id: int) -> tuple[int, int]:
+        """Seed and number of the variant of a run."""
+        place, variant = divmod(run_id, len(parse(self.study).variants))
+        return self.first + place, variant
+
+    def chosen(self, run_id: int) -> bool:
+        """Whether a run is judged whatever its verdict."""
+        drawn = blake2b(f"{self.first}/{run_id}".encode(), digest_size=8).digest()
+        return int.from_bytes(drawn, "big") < self.share * 2**64
+
+
+class Head(NamedTuple):
+    """The columns before a history's own, the same in all rows of a run."""
+
+    run_id: int
+    seed: int
+    variant: int
+    judged: bool
+
+
+@cache
+def schema() -> Any:
+    """Of the record batches."""
+    import pyarrow as pa
+
+    types = {"BIGINT": pa.int64(), "INT": pa.int32(), "BOOLEAN": pa.bool_(), "VARCHAR": pa.string()}
+    return pa.schema([(name, types[told]) for name, told in SCHEMA.items()])
+
+
+class _Page:
+    """Rows until there are enough for a batch."""
+
+    def __init__(self) -> None:
+        self._heads: list[tuple[Head, int]] = []
+        self._events: list[Event] = []
+        self._told: list[str | None] = []
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def add(self, head: Head, events: list[Event], told: str | None) -> None:
+        """The rows of one run; the last one is the one with something to say."""
+        self._heads.append((head, len(events)))
+        self._events += events
+        self._told += [None] * (len(events) - 1)
+        self._told.append(told)
+
+    def batch(self) -> Batch:
+        """What there is, and start anew."""
+        import pyarrow as pa
+
+        heads: list[list[Any]] = [[], [], [], []]
+        for head, count in self._heads:
+            for column, value in zip(heads, head, strict=True):
+                column.extend(repeat(value, count))
+        columns = [*heads, *map(list, zip(*self._events, strict=True)), self._told]
+        arrays = [
+            pa.array(column, type=field.type)
+            for column, field in zip(columns, schema(), strict=True)
+        ]
+        self.__init__()  # type: ignore[misc] # as new
+        return pa.RecordBatch.from_arrays(arrays, schema=schema())
+
+
+def histories(work: Work, runs: Iterable[int]) -> Iterator[Batch]:
+    """Rows of these runs. A run that breaks is one row of kind *breakdown*."""
+    for batch, _ in counted(work, runs):
+        if batch is not None:
+            yield batch
+
+
+def counted(work: Work, runs: Iterable[int]) -> Iterator[tuple[Batch | None, int]]:
+    """As `histories`, for who shows progress: after each run what there is to be written, and how
+    many runs are over."""
+    study, page, over = parse(work.study), _Page(), 0
+    for over, run_id in enumerate(runs, 1):
+        page.add(*_told(work, study, run_id))
+        yield (page.batch() if len(page) >= FLUSH_ROWS else None), over
+    if len(page):
+        yield page.batch(), over
+
+
+def _told(work: Work, study: Study, run_id: int) -> tuple[Head, list[Event], str | None]:
+    seed, variant = work.place(run_id)
+    chosen = work.chosen(run_id)
+    try:
+        done = trial(study, study.variants[variant], seed)
+        head = Head(run_id, seed, variant, chosen or done.verdict != "ok")
+        return head, _rows(study, done, judged=head.judged), done.told
+    except Exception as error:  # noqa: BLE001 - one broken run must not cost the others
+        row = Event(0, 0, "breakdown", code=type(error).__name__)
+        return Head(run_id, seed, variant, False), [row], str(error)
+
+
+def _rows(study: Study, done: Trial, *, judged: bool) -> list[Event]:
+    """Those of a run, the one of kind *run* last."""
+    rows, told = done.rows, []
+    if study.coverage:
+        told += [("reached", each) for each in _reached(done)]
+    if judged:
+        told += [("verdict", each) for each in sorted(broken_in(done))]
+    behind = [
+        Event(eid, done.simulated, kind, code=code)
+        for eid, (kind, code) in enumerate(told, len(rows))
+    ]
+    last = Event(
+        len(rows) + len(behind),
+        done.simulated,
+        "run",
+        code=done.verdict,
+        aux=done.steps,
+        off=len(rows),
+        log_index=done.choices,
+        chain=done.digest,
+    )
+    return [*rows, *behind, last]
+
+
+def _reached(done: Trial) -> Iterator[str]:
+    facts = Facts(done.rows)
+    for each in PREDICATES:
+        if each.holds(facts):
+            yield each.id
+    for state in states_of(done.rows, done.partitions):
+        yield "/".join(map(str, state))

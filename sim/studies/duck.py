@@ -1,0 +1,87 @@
+"""The engine for one machine: a pool of processes simulates, DuckDB runs the SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ottla.sim.studies.bronze import Work
+from ottla.sim.studies.lake import making
+from ottla.sim.studies.pool import COMPRESSION, Pool
+from ottla.sim.studies.study import StudyError
+
+
+class Duck:
+    """See `ottla.sim.studies.engine.Engine`. Raises `StudyError` without DuckDB."""
+
+    name = "duckdb"
+
+    def __init__(self, jobs: int):
+        try:
+            import duckdb
+        except ImportError:
+            raise StudyError("engine duckdb: DuckDB is missing: pip install 'ottla[sim]'") from None
+        self._connection = duckdb.connect(config={"threads": jobs})
+        self._connection.execute("SET preserve_insertion_order = false")
+        self._pool = Pool(jobs)
+        self._views: set[str] = set()
+
+    def simulate(self, work: Work, runs: range, into: Path, told: Callable[[int], None]) -> None:
+        """Events of these runs as the folder `into`."""
+        with making(into) as folder:
+            self._pool.simulate(work, runs, folder, told)
+
+    def define(
+        self, name: str, folders: Sequence[Path], columns: Mapping[str, str] | None = None
+    ) -> None:
+        """A view over Parquet folders."""
+        globs = ", ".join(f"'{_quoted(each / '*.parquet')}'" for each in folders)
+        files = f"read_parquet([{globs}], hive_partitioning = false, union_by_name = true)"
+        told = "*"
+        if columns is not None:
+            found = {row[0] for row in self._all(f"DESCRIBE SELECT * FROM {files}")}
+            told = ", ".join(
+                f"CAST({each if each in found else 'NULL'} AS {kind}) AS {each}"
+                for each, kind in columns.items()
+            )
+        self.drop([name])
+        self._connection.execute(f"CREATE TEMP VIEW {name} AS SELECT {told} FROM {files}")
+        self._views.add(name)
+
+    def make(self, name: str, sql: str) -> None:
+        """A temporary table."""
+        self.drop([name])
+        self._connection.execute(f"CREATE TEMP TABLE {name} AS\n{sql}")
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Let tables and views go."""
+        for each in names:
+            kind = "VIEW" if each in self._views else "TABLE"
+            self._connection.execute(f"DROP {kind} IF EXISTS {each}")
+            self._views.discard(each)
+
+    def keep(self, sql: str, into: Path) -> int:
+        """What a query gives, as the folder `into`; how many rows that is."""
+        with making(into) as folder:
+            part = _quoted(folder / "part-0.parquet")
+            told = f"COPY (\n{sql}\n) TO '{part}' (FORMAT parquet, COMPRESSION {COMPRESSION})"
+            return int(self._all(told)[0][0])
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        """What a query gives, where that is little."""
+        found = self._connection.execute(sql)
+        columns = [each[0] for each in found.description]
+        return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
+
+    def close(self) -> None:
+        """Let everything go."""
+        self._pool.close()
+        self._connection.close()
+
+    def _all(self, sql: str) -> list[tuple[Any, ...]]:
+        return self._connection.execute(sql).fetchall()
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")

@@ -1,0 +1,188 @@
+"""The folder of a study: its plan, and tables as Parquet in folders that are whole or absent.
+
+    OUT/study.json                       the plan
+    OUT/bronze/wave=00000/               events of one wave of runs
+    OUT/silver/TABLE/wave=00000/         a silver table of one wave
+    OUT/silver/verdicts/batch=00000/     SQL verdicts of several waves
+    OUT/gold/TABLE/                      over everything
+    OUT/report.html
+
+**How a kill costs nothing.** A folder is made under another name beside its own (`_making-...`, in
+which nobody looks for data), gets its `_SUCCESS` there and is renamed: so it is there whole, or not
+at all. Whoever made it and was killed left only the other name, which is removed. A process that
+outlives its parent writes into a folder that is gone, and not into the one made anew.
+
+`_SUCCESS` holds a JSON object: rows, bytes and seconds. What a study cost is their sum, however
+often it was interrupted.
+
+Runs are numbered: r = place of the seed * variants + variant. A wave is a range of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from ottla.sim.studies import names
+from ottla.sim.studies.study import Study, StudyError, parse
+
+WAVE = 1_000
+"""Runs of a wave in a large study."""
+_WAVES = 8
+"""A small one has about so many, so that its stages move."""
+SUCCESS = "_SUCCESS"
+REPORT = "report.html"
+_PLAN = "study.json"
+_MAKING = "_making-"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run, down to the last byte: a study is gone on with only if it is the same."""
+
+    study: str
+    """The text of its file."""
+    seeds: int
+    first: int
+    share: float
+    """Of runs that are judged in SQL though nothing is wrong with them."""
+    wave: int
+    schema: int
+    versions: dict[str, str]
+    commit: str | None
+
+    @cached_property
+    def parsed(self) -> Study:
+        """The study itself."""
+        return parse(self.study)
+
+    @property
+    def runs(self) -> int:
+        """How many runs there are."""
+        return self.seeds * len(self.parsed.variants)
+
+    def waves(self) -> tuple[range, ...]:
+        """Numbers of runs, wave by wave."""
+        return tuple(
+            range(start, min(start + self.wave, self.runs))
+            for start in range(0, self.runs, self.wave)
+        )
+
+
+def wave_of(runs: int) -> int:
+    """How many runs a wave has in a study of so many."""
+    return max(1, min(WAVE, -(-runs // _WAVES)))
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What it took to make a folder."""
+
+    rows: int
+    bytes: int
+    seconds: float
+
+
+class Lake:
+    """The folder of one study. Raises `StudyError` when it holds another one."""
+
+    def __init__(self, root: Path, plan: Plan):
+        self.root = root
+        self.plan = plan
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            self._check()
+        except OSError as error:
+            raise StudyError(f"{root}: {error.strerror or error}") from None
+
+    def _check(self) -> None:
+        told, path = asdict(self.plan), self.root / _PLAN
+        if not path.exists():
+            if any(not each.name.startswith(_PLAN) for each in self.root.iterdir()):
+                raise StudyError(f"{self.root} is not empty and holds no study; name another")
+            _write_whole(path, json.dumps(told, indent=1))
+            return
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise StudyError(f"{path}: {error}") from None
+        other = [key for key, value in told.items() if found.get(key) != value]
+        if other:
+            raise StudyError(
+                f"{self.root} holds another study: {', '.join(other)} "
+                f"differ{'s' if len(other) == 1 else ''}; name another folder"
+            )
+
+    def bronze(self, wave: int) -> Path:
+        """Where events of a wave lie."""
+        return self.root / "bronze" / f"wave={wave:05d}"
+
+    def silver(self, table: str, wave: int) -> Path:
+        """Where a silver table of a wave lies."""
+        return self.root / "silver" / table / f"wave={wave:05d}"
+
+    def verdicts(self, batch: int) -> Path:
+        """Where SQL verdicts of a batch of waves lie."""
+        return self.root / "silver" / names.VERDICTS / f"batch={batch:05d}"
+
+    def gold(self, table: str) -> Path:
+        """Where a gold table lies."""
+        return self.root / "gold" / table
+
+    @property
+    def report(self) -> Path:
+        """Where the page lies."""
+        return self.root / REPORT
+
+
+def made(folder: Path) -> Made | None:
+    """What a folder cost; None when it is not there, or not whole."""
+    try:
+        told: dict[str, Any] = json.loads((folder / SUCCESS).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    return Made(int(told["rows"]), int(told["bytes"]), float(told["seconds"]))
+
+
+@contextmanager
+def making(folder: Path) -> Iterator[Path]:
+    """A folder to be filled, which takes the place of `folder` once that has gone well."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(folder)
+    making = folder.with_name(f"{_MAKING}{folder.name}-{os.getpid()}")
+    making.mkdir()
+    begun = monotonic()
+    yield making
+    parts = sorted(making.glob("*.parquet"))
+    size = sum(part.stat().st_size for part in parts)
+    told = {"rows": sum(map(_rows, parts)), "bytes": size, "seconds": monotonic() - begun}
+    (making / SUCCESS).write_text(json.dumps(told), encoding="utf-8")
+    making.rename(folder)
+
+
+def _sweep(folder: Path) -> None:
+    """Take away what an earlier attempt has left."""
+    for left in (folder, *folder.parent.glob(f"{_MAKING}{folder.name}-*")):
+        if left.exists():
+            shutil.rmtree(left)
+
+
+def _rows(part: Path) -> int:
+    from pyarrow import parquet
+
+    rows: int = parquet.read_metadata(part).num_rows
+    return rows
+
+
+def _write_whole(path: Path, text: str) -> None:
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    unfinished.write_text(text, encoding="utf-8")
+    unfinished.rename(path)

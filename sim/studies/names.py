@@ -1,0 +1,39 @@
+"""What the tables of a study are called.
+
+Silver tables go by their own name in SQL, gold tables by `gold_` and their name: both have a table
+of requests. What is in each is said where it is made, in `sql/`.
+"""
+
+from __future__ import annotations
+
+SILVER = (
+    "runs",
+    "requests",
+    "failovers",
+    "acked",
+    "producers",
+    "python_verdicts",
+    "reached",
+)
+"""Made wave by wave."""
+VERDICTS = "verdicts"
+"""What the SQL statements find; made batch by batch, of judged runs."""
+GOLD = (
+    "verdicts",
+    "losses",
+    "failover",
+    "requests",
+    "kills",
+    "coverage",
+    "throughput",
+    "differences",
+)
+VARIANTS = "variants"
+EVENTS = "ev"
+"""Events of the runs under way, while silver tables and verdicts are made."""
+GOLD_PREFIX = "gold_"
+
+
+def known() -> frozenset[str]:
+    """Every table that a study's own SQL may name."""
+    return frozenset({*SILVER, VERDICTS, VARIANTS, *(GOLD_PREFIX + each for each in GOLD)})

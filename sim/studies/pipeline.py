@@ -1,0 +1,185 @@
+"""The pipeline: sweep, silver, judge, gold, report; each stage goes on where it was stopped.
+
+    sweep    runs -> bronze, wave by wave
+    silver   bronze -> silver, wave by wave
+    judge    bronze of judged runs -> SQL verdicts, in batches of waves
+    gold     silver of all waves -> gold
+
+What is there is not made again, so a study that is whole costs nothing to run again. Nothing is
+collected here but what gold and the report need: memory does not grow with the number of runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from ottla.sim.studies import bronze, names
+from ottla.sim.studies.bronze import Work
+from ottla.sim.studies.engine import Engine
+from ottla.sim.studies.lake import Lake, made, making
+from ottla.sim.studies.sheets import sheets
+
+BRONZE = "bronze"
+STAGES = ("sweep", "silver", "judge", "gold")
+_EVENTS = (
+    f"SELECT {', '.join(each for each in bronze.SCHEMA if each != 'told')}\n"
+    f"FROM {BRONZE}\n"
+    f"WHERE kind NOT IN ({', '.join(repr(each) for each in bronze.KINDS)})"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a stage is."""
+
+    stage: str
+    done: int
+    """Of what it does: runs of a sweep, else folders."""
+    of: int
+    rows: int
+    """Written so far, the runs before a resume included."""
+    seconds: float
+    """Since this stage was begun or gone on with."""
+    fresh: int
+    """Of `done`, what was not there before."""
+
+
+class Pipeline:
+    """A study under way. `told` hears of every step."""
+
+    def __init__(self, lake: Lake, engine: Engine, told: Callable[[Progress], None]):
+        self.lake = lake
+        self.plan = lake.plan
+        self.study = lake.plan.parsed
+        self.engine = engine
+        self._told = told
+        self._waves = tuple(enumerate(self.plan.waves()))
+
+    def run(self) -> None:
+        """Do what is left to do. Raises `StudyError`."""
+        self._sweep()
+        self._silver()
+        self._gold()
+
+    def _sweep(self) -> None:
+        plan = self.plan
+        work = Work(plan.study, plan.first, plan.share)
+        stage = _Stage("sweep", plan.runs, self._told)
+        for number, runs in self._waves:
+            folder = self.lake.bronze(number)
+            if made(folder) is None:
+                self.engine.simulate(work, runs, folder, stage.step)
+                stage.wrote(folder)
+            else:
+                stage.found(folder, len(runs))
+
+    def _silver(self) -> None:
+        tables = [each.name for each in sheets("silver") if not each.shared]
+        stage = _Stage("silver", len(tables) * len(self._waves), self._told)
+        for number, _ in self._waves:
+            folders = {each: self.lake.silver(each, number) for each in tables}
+            todo = [each for each in tables if made(folders[each]) is None]
+            for each in tables:
+                if each not in todo:
+                    stage.found(folders[each], 1)
+            if todo:
+                self._define_events([self.lake.bronze(number)])
+                for folder in self._keep("silver", folders, todo):
+                    stage.wrote(folder)
+                    stage.step(1)
+
+    def _gold(self) -> None:
+        tables = [each.name for each in sheets("gold") if not each.shared]
+        stage = _Stage("gold", len(tables), self._told)
+        self._define_silver()
+        folders = {each: self.lake.gold(each) for each in tables}
+        todo = [each for each in tables if made(folders[each]) is None]
+        for each in tables:
+            if each not in todo:
+                stage.found(folders[each], 1)
+        for folder in self._keep("gold", folders, todo):
+            stage.wrote(folder)
+            stage.step(1)
+        for each in tables:
+            self.engine.define(names.GOLD_PREFIX + each, [folders[each]])
+
+    def _define_events(self, folders: list[Path]) -> None:
+        self.engine.define(BRONZE, folders, bronze.SCHEMA)
+        self.engine.make(names.EVENTS, _EVENTS)
+
+    def _define_silver(self) -> None:
+        for each in sheets("silver"):
+            if not each.shared:
+                waves = [self.lake.silver(each.name, number) for number, _ in self._waves]
+                self.engine.define(each.name, waves)
+        keep_variants(self.lake)
+        self.engine.define(names.VARIANTS, [self.lake.gold(names.VARIANTS)])
+
+    def _keep(self, layer: str, folders: dict[str, Path], todo: Iterable[str]) -> Iterator[Path]:
+        """Make the tables of a layer that are wanted, and what they share."""
+        shared = []
+        for each in sheets(layer):
+            if each.shared:
+                shared.append(each.name)
+                self.engine.make(each.name, each.text)
+            elif each.name in todo:
+                self.engine.keep(each.text, folders[each.name])
+                yield folders[each.name]
+        self.engine.drop(shared)
+
+
+class _Stage:
+    """Tells how far a stage is."""
+
+    def __init__(self, name: str, of: int, told: Callable[[Progress], None]):
+        self._name = name
+        self._of = of
+        self._tell = told
+        self._done = self._fresh = self._rows = 0
+        self._begun = monotonic()
+        self.step(0)
+
+    def step(self, count: int) -> None:
+        """So much more is over."""
+        self._done += count
+        self._fresh += count
+        passed = monotonic() - self._begun
+        self._tell(Progress(self._name, self._done, self._of, self._rows, passed, self._fresh))
+
+    def wrote(self, folder: Path) -> None:
+        """A folder is whole."""
+        cost = made(folder)
+        self._rows += 0 if cost is None else cost.rows
+        self.step(0)
+
+    def found(self, folder: Path, count: int) -> None:
+        """A folder was there already, and what it stands for."""
+        self._done += count
+        self.wrote(folder)
+
+
+def keep_variants(lake: Lake) -> None:
+    """The table `variants`: number, label, failure, and a column for whatever else varies."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    variants = lake.plan.parsed.variants
+    columns: dict[str, list[Any]] = {
+        "variant": [each.number for each in variants],
+        "label": [each.label for each in variants],
+        "failure": [each.failure for each in variants],
+    }
+    for name in lake.plan.parsed.varying:
+        if name not in columns:
+            columns[name] = [each.cells[name] for each in variants]
+    table = pa.table(columns)
+    failure = table.schema.get_field_index("failure")
+    table = table.set_column(failure, "failure", table["failure"].cast(pa.string()))
+    folder = lake.gold(names.VARIANTS)
+    if made(folder) is None:
+        with making(folder) as part:
+            parquet.write_table(table, part / "part-0.parquet")

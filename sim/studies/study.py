@@ -1,0 +1,298 @@
+"""A study as a person writes it: one TOML file, read into plain values.
+
+    name, title, question, seeds    what it is, and how many seeds unless more are asked for
+    swarm = true                    each run draws what the settings leave open
+    coverage = true                 what each run reached is kept
+    [settings]                      settings of all runs (`sim/settings.py`)
+    [grid]                          a setting and its values; all combinations are run
+    [[variant]]                     settings that go together, with a `label`; times the grid
+    [answer]                        sql for one row, and the text that its columns fill
+    [[table]], [[chart]]            title and sql of what the report shows
+
+Among settings `failure` names a plan of `sim/experiments/failures.py`, or "none". Whatever is wrong
+with a file is said in one line that names the key.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ottla.broker.errors import ConfigError
+from ottla.sim.experiments.failures import FAILURES
+from ottla.sim.settings import RunConfig
+from ottla.sim.studies import names
+
+MAX_VARIANTS = 10_000
+NO_FAILURE = "none"
+Cell: TypeAlias = int | str | bool
+_FAILURE, _LABEL = "failure", "label"
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+_TABLE_NAMED = re.compile(r"\b(?:from|join)\s+(\w+)", re.IGNORECASE)
+_WITH = re.compile(r"\b(\w+)\s+as\s*\(", re.IGNORECASE)
+_TOP: Mapping[str, type] = {
+    "name": str,
+    "title": str,
+    "question": str,
+    "seeds": int,
+    "swarm": bool,
+    "coverage": bool,
+    "settings": dict,
+    "grid": dict,
+    "variant": list,
+    "answer": dict,
+    "table": list,
+    "chart": list,
+}
+_KINDS = ("lines", "bars")
+
+
+class StudyError(Exception):
+    """The study cannot be done as it was asked for; the text is one line that says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One configuration that is run with every seed."""
+
+    number: int
+    """From 0, in the order of the file."""
+    cells: Mapping[str, Cell]
+    """What varies, and how it is here."""
+    config: RunConfig
+    failure: str | None
+    """Name of the plan of what goes wrong."""
+
+    @property
+    def label(self) -> str:
+        """What people call it: its line's label, and what of the grid it has."""
+        told = [str(value) for name, value in self.cells.items() if name == _LABEL]
+        told += [f"{name}={value}" for name, value in self.cells.items() if name != _LABEL]
+        return ", ".join(told) or "as it is"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One sentence: `text`, its {names} filled from the single row of `sql`."""
+
+    sql: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableAsked:
+    """A table of the report."""
+
+    title: str
+    note: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChartAsked:
+    """A picture of the report; `sql` gives series, x, y, low, high."""
+
+    title: str
+    kind: str
+    """lines or bars."""
+    x: str
+    y: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """See the module's text."""
+
+    name: str
+    title: str
+    question: str
+    seeds: int
+    swarm: bool
+    coverage: bool
+    variants: tuple[Variant, ...]
+    answer: Answer
+    tables: tuple[TableAsked, ...]
+    charts: tuple[ChartAsked, ...]
+    text: str
+    """The file, word for word: the plan keeps it, and workers read it."""
+
+    @property
+    def varying(self) -> tuple[str, ...]:
+        """Names of what varies, in the order of the file."""
+        return tuple(self.variants[0].cells)
+
+
+def catalogue() -> dict[str, str]:
+    """The studies that ship: the text of each, by name."""
+    folder = files("ottla.sim.studies") / "catalogue"
+    found = folder.iterdir() if folder.is_dir() else iter(())
+    texts = {each.name: each.read_text(encoding="utf-8") for each in found}
+    return {name[:-5]: text for name, text in sorted(texts.items()) if name.endswith(".toml")}
+
+
+def read(path_or_name: str) -> Study:
+    """A study that ships, by its name, or any other by its path. Raises `StudyError`."""
+    shipped = catalogue()
+    if path_or_name in shipped:
+        return parse(shipped[path_or_name])
+    path = Path(path_or_name)
+    try:
+        return parse(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        if path.suffix or path.exists() or len(path.parts) > 1:
+            told = getattr(error, "strerror", None) or str(error)
+            raise StudyError(f"study {path_or_name}: {told}") from None
+        there = ", ".join(shipped) or "none that ships"
+        raise StudyError(
+            f"no such study: {path_or_name}; there are {there}; or name a TOML file"
+        ) from None
+
+
+@lru_cache(maxsize=4)
+def parse(text: str) -> Study:
+    """A study from its text. Raises `StudyError`."""
+    try:
+        told = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise StudyError(f"study: not TOML: {error}") from None
+    _check_top(told)
+    answer = _texts(told["answer"], "answer", ("sql", "text"))
+    return Study(
+        told["name"],
+        told["title"],
+        told["question"],
+        told["seeds"],
+        told.get("swarm", False),
+        told.get("coverage", False),
+        tuple(_variants(told)),
+        Answer(answer["sql"], answer["text"]),
+        tuple(_tables(told.get("table", []))),
+        tuple(_charts(told.get("chart", []))),
+        text,
+    )
+
+
+def _check_top(told: Mapping[str, Any]) -> None:
+    for key, value in told.items():
+        if key not in _TOP:
+            raise StudyError(f"study: no such key: {key}; there are {', '.join(_TOP)}")
+        if type(value) is not _TOP[key]:
+            raise StudyError(f"{key} is {value!r}; {_TOP[key].__name__} is expected")
+    for key in ("name", "title", "question", "seeds", "answer"):
+        if key not in told:
+            raise StudyError(f"study: {key} is missing")
+    if not _NAME.fullmatch(told["name"]):
+        raise StudyError(f"name is {told['name']!r}; small letters, digits and hyphens")
+    if told["seeds"] < 1:
+        raise StudyError(f"seeds is {told['seeds']}; at least 1")
+
+
+# --- what is run ----------------------------------------------------------------------------------
+
+
+def _variants(told: Mapping[str, Any]) -> Iterator[Variant]:
+    settings, grid = told.get("settings", {}), told.get("grid", {})
+    lines: Sequence[Any] = told.get("variant", [{}])
+    _check_grid(settings, grid, lines)
+    for number, (line, *values) in enumerate(product(lines, *grid.values())):
+        cells = {**line, **dict(zip(grid, values, strict=True))}
+        given = {**settings, **cells}
+        given.pop(_LABEL, None)
+        failure = _failure(given.pop(_FAILURE, NO_FAILURE), swarm=told.get("swarm", False))
+        yield Variant(number, cells, _config(given), failure)
+
+
+def _check_grid(settings: Mapping[str, Any], grid: Mapping[str, Any], lines: Sequence[Any]) -> None:
+    for key, values in grid.items():
+        if not isinstance(values, list) or not values:
+            raise StudyError(f"grid.{key} is {values!r}; a list of values is expected")
+        if key in settings:
+            raise StudyError(f"grid.{key}: is one of settings too")
+    if not lines:
+        raise StudyError("variant: there is none")
+    for line in lines:
+        _check_line(line, lines[0], grid)
+    count = len(lines) * prod(len(values) for values in grid.values())
+    if count > MAX_VARIANTS:
+        raise StudyError(f"grid: {count} variants, at most {MAX_VARIANTS}")
+
+
+def _check_line(line: Any, first: Any, grid: Mapping[str, Any]) -> None:
+    if not isinstance(line, dict):
+        raise StudyError(f"variant: {line!r}; write [[variant]] and settings below it")
+    if set(line) != set(first):
+        raise StudyError(f"variant {line.get(_LABEL, '')!r}: all name the same settings")
+    for key in line:
+        if key in grid:
+            raise StudyError(f"variant.{key}: is one of grid too")
+
+
+def _failure(name: Any, *, swarm: bool) -> str | None:
+    known = [each.name for each in FAILURES]
+    if name == NO_FAILURE:
+        return None
+    if name not in known:
+        raise StudyError(f"failure is {name!r}; one of {', '.join([NO_FAILURE, *known])}")
+    if swarm:
+        raise StudyError(f"failure is {name!r}; with swarm the nemesis decides what goes wrong")
+    return str(name)
+
+
+def _config(given: Mapping[str, Any]) -> RunConfig:
+    try:
+        return RunConfig().with_(**given)
+    except ConfigError as error:
+        raise StudyError(f"settings: {error}") from None
+
+
+# --- what is asked --------------------------------------------------------------------------------
+
+
+def _tables(told: Sequence[Any]) -> Iterator[TableAsked]:
+    for each in told:
+        given = _texts(each, "table", ("title", "sql"), ("note",))
+        yield TableAsked(given["title"], given.get("note", ""), given["sql"])
+
+
+def _charts(told: Sequence[Any]) -> Iterator[ChartAsked]:
+    for each in told:
+        given = _texts(each, "chart", ("title", "kind", "x", "y", "sql"))
+        if given["kind"] not in _KINDS:
+            raise StudyError(f"chart.kind is {given['kind']!r}; one of {', '.join(_KINDS)}")
+        yield ChartAsked(given["title"], given["kind"], given["x"], given["y"], given["sql"])
+
+
+def _texts(
+    told: Any, where: str, needed: Sequence[str], more: Sequence[str] = ()
+) -> Mapping[str, str]:
+    """A block of texts; the one called sql names tables that there are."""
+    if not isinstance(told, dict):
+        raise StudyError(f"{where}: {told!r}; keys {', '.join(needed)} are expected")
+    for key, value in told.items():
+        if key not in (*needed, *more):
+            raise StudyError(f"{where}.{key}: no such key; there are {', '.join(needed)}")
+        if not isinstance(value, str):
+            raise StudyError(f"{where}.{key} is {value!r}; a text is expected")
+    for key in needed:
+        if key not in told:
+            raise StudyError(f"{where}.{key} is missing")
+    _check_sql(told["sql"], where)
+    return told
+
+
+def _check_sql(text: str, where: str) -> None:
+    named = {each.lower() for each in _TABLE_NAMED.findall(text)}
+    made = {each.lower() for each in _WITH.findall(text)}
+    strange = sorted(named - made - names.known())
+    if strange or not named:
+        said = f"there is no table {strange[0]}" if strange else "it names no table"
+        raise StudyError(f"{where}.sql: {said}; there are {', '.join(sorted(names.known()))}")

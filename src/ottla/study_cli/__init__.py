@@ -1,0 +1,1 @@
+"""`ottla study`: many runs as a data pipeline, from the command line."""

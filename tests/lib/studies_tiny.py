@@ -1,0 +1,48 @@
+"""Studies small enough for a test: a run takes some 30 ms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ottla.sim.studies.engine import Engine, open_engine
+from ottla.sim.studies.lake import Lake
+from ottla.sim.studies.pipeline import Pipeline, Progress
+from ottla.sim.studies.plan import plan_of
+from ottla.sim.studies.study import parse
+
+TINY = """
+name = "tiny"
+title = "A tiny study"
+question = "Is anything lost?"
+seeds = 4
+[settings]
+load_ms = 1000
+records = 12
+[grid]
+acks = [1, -1]
+[answer]
+sql = "SELECT COUNT(*) AS runs FROM runs"
+text = "{runs} runs."
+"""
+
+
+def study(
+    out: Path,
+    text: str = TINY,
+    *,
+    seeds: int = 4,
+    engine: Engine | None = None,
+    told: Callable[[Progress], None] = lambda _: None,
+) -> Pipeline:
+    """A study that has been run, its engine still open; DuckDB and one process, if not said."""
+    plan = plan_of(parse(text), seeds, 0)
+    pipeline = Pipeline(Lake(out, plan), engine or open_engine("duckdb", jobs=1), told)
+    pipeline.run()
+    return pipeline
+
+
+def contents(pipeline: Pipeline, table: str) -> list[dict[str, Any]]:
+    """All rows of a table, in an order of their own."""
+    return sorted(pipeline.engine.rows(f"SELECT * FROM {table}"), key=repr)

@@ -1,0 +1,36 @@
+"""The pipeline from seeds to gold on the engine of one machine."""
+
+import pytest
+
+from ottla.sim.choices import Drawn
+from ottla.sim.run import run_choices
+from ottla.sim.settings import RunConfig
+from studies_tiny import contents, study
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    pipeline = study(tmp_path_factory.mktemp("tiny"))
+    yield pipeline
+    pipeline.engine.close()
+
+
+def test_every_run_has_one_row(tiny):
+    runs = contents(tiny, "runs")
+    assert sorted((row["run_id"], row["seed"], row["variant"]) for row in runs) == [
+        (run, run // 2, run % 2) for run in range(8)
+    ]
+    assert all(row["verdict"] == "ok" and row["judged"] and row["handed"] == 12 for row in runs)
+
+
+def test_a_run_is_the_run_that_the_simulator_makes_of_its_seed(tiny):
+    plain = run_choices(Drawn(1), RunConfig(load_ms=1000, records=12, acks=-1), swarm=False)
+    (row,) = (row for row in contents(tiny, "runs") if row["run_id"] == 3)
+    assert row["digest"] == int.from_bytes(bytes.fromhex(plain.digest), "big", signed=True)
+    assert row["events"] == len(plain.rows)
+
+
+def test_gold_has_a_line_for_each_variant(tiny):
+    kills = contents(tiny, "gold_kills")
+    assert [(row["variant"], row["runs"], row["failed"]) for row in kills] == [(0, 4, 0), (1, 4, 0)]
+    assert all(row["low"] < 1e-8 and 0.48 < row["high"] < 0.5 for row in kills)
