@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from ottla.raft.types import Micros
 from ottla.sim.experiments.model import Chart, Column, Series, Span
 
 Rows: TypeAlias = Sequence[Mapping[str, Any]]
@@ -56,6 +57,7 @@ class Stage:
 class Worst:
     """One of the runs that are worst to who asked: which, why, and how to have it again."""
 
+    run_id: int
     seed: int
     variant: str
     """What the study calls it."""
@@ -64,12 +66,9 @@ class Worst:
     command: str
     """Does the run again, digest and all."""
     digest: str
-    glance: str = ""
-    """The whole run as one picture: SVG; empty when it could not be drawn."""
-    diagram: str = ""
-    """Its decisive part, message by message: SVG."""
-    page: str = ""
-    """The run's own page, relative to the report; empty for none."""
+    """Sixteen digits that the command prints."""
+    at: Micros | None = None
+    """When it went bad; None where that is no moment, or an anomaly says it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +95,9 @@ class Findings:
     broke: int
     """Runs that came to no end."""
     engine: str
+    """Which did the SQL."""
+    jobs: int
+    """Processes that simulated."""
     verdicts: Table
     """By invariant: judged, broken; nothing in it when all hold."""
     tables: tuple[Table, ...] = ()
@@ -164,7 +166,8 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
     value, low, high = row[name], row.get(f"{name}_low"), row.get(f"{name}_high")
     if low is None or high is None or value is None:
         return shown(name, value)
-    return f"{shown(name, value)} ({shown(name, low)} to {shown(name, high)})"
+    low, high = (shown(name, each).removesuffix("\u00a0%") for each in (low, high))
+    return f"{shown(name, value)} ({low} to {high})"
 
 
 def shown(name: str, value: Any) -> str:

@@ -9,9 +9,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from ottla.experiment.chart import draw
 from ottla.experiment.markdown import markdown
 from ottla.experiment.page import page
+from ottla.page.chart import draw
 from ottla.sim.experiments import acks, idempotence, pipelining
 from ottla.sim.experiments.model import Chart, Series
 

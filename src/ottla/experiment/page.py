@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 
-from ottla.experiment.chart import draw, legend
-from ottla.page.document import document, header, section
+from ottla.page.chart import STYLE as CHART_STYLE
+from ottla.page.chart import draw, legend
+from ottla.page.document import document, facts, header, section
 from ottla.sim.experiments.model import Chart, Experiment, Report
 
 STYLE = Path(__file__).with_name("experiment.css")
@@ -27,7 +28,7 @@ def page(experiment: Experiment, report: Report, command: str) -> str:
         section("Figures", _table(report)),
         section("Under what conditions", _conditions(experiment)),
     ]
-    return document(f"Ottla: {experiment.title}", sections, STYLE)
+    return document(f"Ottla: {experiment.title}", sections, CHART_STYLE, STYLE)
 
 
 def _list(sentences: Iterable[str]) -> str:
@@ -61,4 +62,4 @@ def _table(report: Report) -> str:
 
 def _conditions(experiment: Experiment) -> str:
     told = (("published", experiment.published), *experiment.conditions)
-    return "<dl>" + "".join(f"<dt>{escape(a)}</dt><dd>{escape(b)}</dd>" for a, b in told) + "</dl>"
+    return facts(told)

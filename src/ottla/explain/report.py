@@ -75,7 +75,7 @@ def page(recording: Recording, extra: str = "") -> str:
         sections.append(_steps(recording, each))
     sections.append(section("How to read this", _notes(), "notes"))
     sections.append('<aside id="panel" hidden aria-live="polite"></aside>')
-    return document(f"{recording.title}: {_word(recording)}", sections, STYLE, SCRIPT)
+    return document(f"{recording.title}: {_word(recording)}", sections, STYLE, script=SCRIPT)
 
 
 def _header(recording: Recording, anomaly: Anomaly | None) -> str:

@@ -15,9 +15,9 @@ from ottla import __version__
 HOUSE = Path(__file__).with_name("house.css")
 
 
-def document(title: str, sections: Iterable[str], style: Path, script: Path | None = None) -> str:
-    """The whole file. `sections` are HTML, `title` is text."""
-    sheets = "".join(each.read_text(encoding="utf-8") for each in (HOUSE, style))
+def document(title: str, sections: Iterable[str], *styles: Path, script: Path | None = None) -> str:
+    """The whole file. `sections` are HTML, `title` is text; `styles` come behind the house's."""
+    sheets = "".join(each.read_text(encoding="utf-8") for each in (HOUSE, *styles))
     code = "" if script is None else f"<script>{script.read_text(encoding='utf-8')}</script>"
     return "\n".join(
         [
@@ -46,3 +46,8 @@ def section(title: str, body: str, name: str = "") -> str:
     """One section: `title` is text, `body` HTML."""
     mark = f' id="{name}"' if name else ""
     return f"<section{mark}><h2>{escape(title)}</h2>{body}</section>"
+
+
+def facts(told: Iterable[tuple[str, str]]) -> str:
+    """Pairs of a thing and how it is, both text."""
+    return "<dl>" + "".join(f"<dt>{escape(a)}</dt><dd>{escape(b)}</dd>" for a, b in told) + "</dl>"

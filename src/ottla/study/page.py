@@ -1,0 +1,195 @@
+"""The page of a study: one HTML file that needs nothing else.
+
+    head       what was asked
+    answer     one sentence, made of the numbers
+    pictures   with the 95 % interval of each figure
+    tables
+    worst      runs that are worst to who asked: the command that does each again, and its picture
+    judged     how many runs were judged, and what is broken
+    bill       what it took, stage by stage, and per 1,000 seeds
+    study      the file that was asked with, word for word; versions, commit
+
+Everything is said in text too; it can be read on paper, in the dark and on a telephone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from ottla.explain.report import STYLE as EXPLAIN_STYLE
+from ottla.page.chart import STYLE as CHART_STYLE
+from ottla.page.chart import draw, legend
+from ottla.page.document import document, facts, header, section
+from ottla.sim.experiments.model import Chart, Column
+from ottla.sim.studies.findings import Findings, Stage, Table, Worst, number, percent
+
+STYLE = Path(__file__).with_name("study.css")
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What is shown of one of the worst runs."""
+
+    glance: str
+    """The whole run on one line of time: HTML."""
+    diagram: str
+    """Its decisive part, message by message: HTML."""
+    link: str
+    """The run's own page, relative to the report; empty for none."""
+
+
+def page(findings: Findings, pictures: Mapping[int, Picture]) -> str:
+    """The whole file. `pictures`: of the worst runs, by number; one may lack."""
+    sections = [
+        _header(findings),
+        f'<section class="answer"><p>{escape(findings.answer)}</p></section>',
+        *(section(each.title, _picture(each)) for each in findings.charts),
+        *(section(each.title, _table(each)) for each in findings.tables),
+    ]
+    if findings.worst:
+        told = "".join(_worst(each, pictures.get(each.run_id)) for each in findings.worst)
+        sections.append(section("Worst runs", told, "worst"))
+    sections.append(section("What was judged", _judged(findings), "judged"))
+    sections.append(section("What it took", _bill(findings), "bill"))
+    sections.append(section("The study", _study(findings), "study"))
+    styles = [CHART_STYLE, STYLE]
+    if pictures:
+        styles = [EXPLAIN_STYLE, *styles]
+    return document(f"Ottla: {findings.title}", sections, *styles)
+
+
+def _header(findings: Findings) -> str:
+    badge = ("good", f"{findings.runs:,} runs")
+    if findings.broke:
+        badge = ("bad", f"{findings.broke:,} of {findings.runs:,} runs broke")
+    fine = f"<code>{escape(findings.command)}</code>"
+    return header(findings.title, badge, findings.question, fine)
+
+
+def _picture(chart: Chart) -> str:
+    uncertain = any(span is not None for each in chart.series for span in each.spans)
+    note = '<p class="fine">Whiskers and bands are 95 % intervals.</p>' if uncertain else ""
+    return f'<p class="legend">{legend(chart)}</p><div class="scroll">{draw(chart)}</div>{note}'
+
+
+# ---- tables
+
+
+def _table(table: Table) -> str:
+    note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
+    if not table.rows:
+        return f'{note}<p class="fine">No rows.</p>'
+    return note + _grid(table.columns, table.rows)
+
+
+def _grid(columns: Iterable[Column], rows: Iterable[Iterable[str]]) -> str:
+    kinds = [("n" if each.number else "", each.head) for each in columns]
+    heads = "".join(f'<th class="{kind}">{escape(head)}</th>' for kind, head in kinds)
+    lines = "".join(f"<tr>{''.join(_cells(kinds, row))}</tr>" for row in rows)
+    return (
+        f'<div class="scroll"><table><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{lines}</tbody></table></div>"
+    )
+
+
+def _cells(kinds: Iterable[tuple[str, str]], row: Iterable[str]) -> Iterator[str]:
+    for (kind, _), cell in zip(kinds, row, strict=True):
+        yield f'<td class="{kind}">{escape(cell)}</td>'
+
+
+# ---- runs
+
+
+def _worst(worst: Worst, picture: Picture | None) -> str:
+    head = f"Seed {worst.seed}<span>{escape(worst.variant)}</span>"
+    parts = [
+        f'<article class="worst" id="run{worst.run_id}"><h3>{head}</h3>',
+        f'<p>{escape(worst.why)}</p><pre class="command">{escape(worst.command)}</pre>',
+        f'<p class="fine">digest {escape(worst.digest)}</p>',
+    ]
+    if picture is not None:
+        parts.append(f'<div class="scroll">{picture.glance}</div>')
+        parts.append(f'<div class="diagram">{picture.diagram}</div>')
+        if picture.link:
+            link = escape(picture.link, quote=True)
+            parts.append(f'<p class="fine"><a href="{link}">the whole run, step by step</a></p>')
+    return "".join((*parts, "</article>"))
+
+
+def _judged(findings: Findings) -> str:
+    judged, runs = findings.judged, findings.runs
+    if judged == runs:
+        told = f"All {runs:,} runs were judged in SQL."
+    else:
+        told = (
+            f"{judged:,} of {runs:,} runs were judged in SQL: all that failed, and of the others "
+            f"{percent(findings.share)} %, drawn at random."
+        )
+    told += " On each of them SQL and the simulator's own checkers say the same."
+    if findings.broke:
+        told += f" {findings.broke:,} runs came to no end; they have no figures."
+    if not findings.verdicts.rows:
+        return f"<p>{told} No invariant is broken.</p>"
+    return f"<p>{told}</p>{_table(findings.verdicts)}"
+
+
+# ---- the bill
+
+
+def _bill(findings: Findings) -> str:
+    stages = findings.stages
+    seconds = sum(each.seconds for each in stages) or 1.0
+    columns = [Column("stage", number=False), *map(Column, ("time", "share", "rows", "written"))]
+    total = Stage(
+        "all", seconds, sum(each.rows for each in stages), sum(each.bytes for each in stages)
+    )
+    rows = [
+        (
+            each.name,
+            _time(each.seconds),
+            f"{percent(each.seconds / seconds)} %",
+            f"{each.rows:,}" if each.rows else "",
+            size(each.bytes) if each.bytes else "",
+        )
+        for each in (*stages, total)
+    ]
+    thousand = 1_000 / max(findings.seeds, 1)
+    told = (
+        f"Per 1,000 seeds ({findings.variants * 1_000:,} runs): {_time(seconds * thousand)}, "
+        f"{round(total.rows * thousand):,} rows, {size(round(total.bytes * thousand))}; "
+        f"SQL by {findings.engine}, {findings.jobs} processes."
+    )
+    return f'<p class="note">{escape(told)}</p>{_grid(columns, rows)}'
+
+
+def _time(seconds: float) -> str:
+    if seconds < 120:
+        return f"{number(seconds)} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min {rest} s"
+
+
+def size(count: int) -> str:
+    """Bytes as people read them.
+
+    >>> size(999), size(12_345), size(5_600_000_000)
+    ('999 bytes', '12.3 kB', '5.6 GB')
+    """
+    value, unit = float(count), 0
+    while value >= 1_000 and unit + 1 < len(_UNITS):
+        value, unit = value / 1_000, unit + 1
+    return f"{number(value)} {_UNITS[unit]}"
+
+
+def _study(findings: Findings) -> str:
+    last = findings.first + findings.seeds - 1
+    told = (
+        ("seeds", f"{findings.seeds:,}, from {findings.first} to {last}"),
+        ("variants", f"{findings.variants:,}, each run with every seed"),
+        *findings.versions,
+    )
+    return f'{facts(told)}<pre class="file">{escape(findings.text)}</pre>'

@@ -1,0 +1,98 @@
+"""Rows of SQL as tables and charts, on rows made by hand."""
+
+from decimal import Decimal
+
+import pytest
+
+from ottla.sim.studies.findings import chart_of, head, percent, shown, table_of
+
+
+def test_names_of_columns_say_how_they_are_shown():
+    table = table_of(
+        "t",
+        [
+            {
+                "profile": "kafka",
+                "runs": 12_345,
+                "p99_us": 1_500,
+                "lost_share": 0.25,
+                "mean": 1.23456,
+            },
+            {
+                "profile": None,
+                "runs": Decimal(7),
+                "p99_us": None,
+                "lost_share": 1.0,
+                "mean": 1234.5,
+            },
+        ],
+        "a note",
+    )
+    assert [each.head for each in table.columns] == [
+        "profile",
+        "runs",
+        "p99, ms",
+        "lost share",
+        "mean",
+    ]
+    assert [each.number for each in table.columns] == [False, True, True, True, True]
+    assert table.rows == (
+        ("kafka", "12,345", "1.5", "25\u00a0%", "1.23"),
+        ("\u2013", "7", "\u2013", "100\u00a0%", "1,234"),
+    )
+    assert table.note == "a note"
+
+
+def test_an_interval_stands_in_the_cell_of_what_it_is_of():
+    row = {"share": 0.5, "share_low": 0.25, "share_high": 0.75, "low": 3, "x_low": 1}
+    table = table_of("t", [row, {**row, "share": None}])
+    assert [each.head for each in table.columns] == ["share", "low", "x low"]
+    assert table.rows[0] == ("50\u00a0% (25 to 75)", "3", "1")
+    assert table.rows[1][0] == "\u2013"
+
+
+def test_a_table_without_rows_has_no_columns():
+    assert table_of("t", []).columns == ()
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [(0.0, "0"), (1.0, "100"), (0.999_999, "99.99"), (0.000_001, "0.0001"), (0.123_4, "12.3")],
+)
+def test_what_is_not_all_and_not_nothing_never_looks_so(share, said):
+    assert percent(share) == said
+
+
+def test_values():
+    assert head("time_to_kill") == "time to kill"
+    assert shown("fell_over", True) == "yes"
+    assert shown("x", 0.5) == "0.5"
+
+
+def test_lines_are_in_the_order_of_x_and_know_how_certain_they_are():
+    rows = [
+        {"series": "a", "x": 5, "y": 2.0, "low": 1.0, "high": 3.0},
+        {"series": "a", "x": 1, "y": 1.0, "low": None, "high": None},
+        {"series": "b", "x": 1, "y": 4.0, "published": True},
+        {"series": "b", "x": 2, "y": None},
+    ]
+    chart = chart_of("title", "lines", ("x", "y"), rows)
+    a, b = chart.series
+    assert (a.points, a.spans) == (((1.0, 1.0), (5.0, 2.0)), (None, (1.0, 3.0)))
+    assert (b.points, b.published, chart.names) == (((1.0, 4.0),), True, ())
+
+
+def test_bars_stand_over_names_in_the_order_in_which_they_come():
+    rows = [
+        {"series": "off", "x": "all", "y": 3},
+        {"series": "off", "x": "1", "y": 2},
+        {"series": "on", "x": "1", "y": 1},
+    ]
+    chart = chart_of("title", "bars", ("acks", "lost"), rows)
+    assert chart.names == ("all", "1")
+    assert [each.points for each in chart.series] == [((0.0, 3.0), (1.0, 2.0)), ((1.0, 1.0),)]
+
+
+def test_another_kind_of_chart_is_refused():
+    with pytest.raises(ValueError, match="'pies' is no kind of chart; there are lines, bars"):
+        chart_of("title", "pies", ("x", "y"), [])

@@ -1,0 +1,152 @@
+"""The page of a study: one file that needs nothing else, whatever the findings say.
+
+What is drawn is held by numbers: where a whisker ends, how long a bar is, how far apart dots are.
+How it looks is for eyes: in the light, in the dark, on paper, on a telephone.
+"""
+
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+from xml.etree import ElementTree as ET
+
+import pytest
+
+import studies_findings as made_up
+from ottla.page.chart import draw
+from ottla.sim.studies.findings import chart_of, table_of
+from ottla.study.page import Picture, page
+
+VOID = {"meta", "br", "input"}
+
+
+class Balanced(HTMLParser):
+    """Raises where an element is closed that is not the last one opened."""
+
+    def __init__(self):
+        super().__init__()
+        self.open = []
+        self.tags = []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def parsed(text):
+    parser = Balanced()
+    parser.feed(text)
+    assert parser.open == []
+    return parser
+
+
+def pictures(text):
+    return [ET.fromstring(each) for each in re.findall(r"<svg.*?</svg>", text, re.DOTALL)]
+
+
+def marks(picture, tag, kind):
+    return [each for each in picture.iter(tag) if (each.get("class") or "").split()[0] == kind]
+
+
+def test_it_is_one_well_formed_file_that_asks_for_nothing():
+    text = page(made_up.findings(), {17: Picture("<svg></svg>", "", "worst/run17.html")})
+    parser = parsed(text)
+    links = [
+        value
+        for _, given in parser.tags
+        for name, value in given.items()
+        if name in {"src", "href"}
+    ]
+    assert links == ["worst/run17.html"]
+    assert not re.search(r"url\((?!#)|@import|https?:", text)
+    assert len(text.encode()) < 1_000_000
+
+
+def test_text_is_text_wherever_it_stands():
+    text = page(made_up.findings(), {})
+    assert "<script>alert" not in text
+    assert text.count("&lt;script&gt;alert") >= 8
+    assert "script" not in {tag for tag, _ in parsed(text).tags}
+
+
+def test_everything_that_was_found_is_on_it():
+    findings = made_up.findings()
+    text = page(findings, {})
+    cells = re.findall(r'<td class="[^"]*">(.*?)</td>', text)
+    for table in (*findings.tables, findings.verdicts):
+        for row in table.rows:
+            for cell in row:
+                assert cell.replace("'", "&#x27;") in cells
+    assert len(pictures(text)) == len([each for each in findings.charts if each.series])
+    assert "ottla sim run --seed 3" in text
+    assert "0123456789abcdef" in text
+    assert "650 of 700 runs were judged in SQL" in text
+    assert "Per 1,000 seeds (35,000 runs): 95 min 25 s" in text.replace("1 h 35 min", "95 min 25 s")
+
+
+def test_runs_that_came_to_no_end_are_said_first():
+    text = page(made_up.findings(broke=3), {})
+    assert "3 of 700 runs broke" in text
+    assert "3 runs came to no end" in text
+    assert "runs broke" not in page(made_up.findings(), {})
+
+
+def test_when_all_are_judged_and_nothing_is_broken_it_says_so():
+    findings = made_up.findings(judged=700, verdicts=table_of("verdicts", []))
+    text = page(findings, {})
+    assert "All 700 runs were judged in SQL." in text
+    assert "No invariant is broken." in text
+
+
+def test_whiskers_end_where_intervals_do():
+    rows = [
+        {"series": "s", "x": "a", "y": 10, "low": 0, "high": 20},
+        {"series": "s", "x": "b", "y": 20, "low": None, "high": None},
+    ]
+    (picture,) = pictures(draw(chart_of("t", "bars", ("x", "y"), rows)))
+    (whisker,) = marks(picture, "path", "whisker")
+    ends = [float(each) for each in re.findall(r"[\d.]+", whisker.get("d"))]  # x y 8 x y, then V
+    short, tall = marks(picture, "rect", "bar")
+    bottom = float(short.get("y")) + float(short.get("height"))
+    assert ends[1] == pytest.approx(bottom, abs=0.2)
+    assert ends[5] == pytest.approx(float(tall.get("y")), abs=0.2)
+
+
+def test_more_names_than_fit_side_by_side_lie_below_each_other():
+    rows = made_up.many_bars()
+    (picture,) = pictures(draw(chart_of("t", "bars", ("mutant", "percent"), rows)))
+    bars = marks(picture, "rect", "bar")
+    assert len({each.get("x") for each in bars}) == 1
+    assert len({each.get("y") for each in bars}) == len(rows)
+    widths = [float(each.get("width")) for each in bars]
+    assert widths[9] == pytest.approx(10 * widths[0], rel=0.02)
+
+
+def test_numbers_that_lie_far_apart_are_drawn_in_equal_factors():
+    rows = [{"series": "s", "x": 10.0**n, "y": 2 * 10.0**n} for n in range(4)]
+    (picture,) = pictures(draw(chart_of("t", "lines", ("x", "y"), rows)))
+    at = [
+        (float(each.get("cx")), float(each.get("cy"))) for each in marks(picture, "circle", "dot")
+    ]
+    steps = [(round(b[0] - a[0]), round(b[1] - a[1])) for a, b in pairwise(at)]
+    assert len(set(steps)) == 1
+    assert steps[0][0] > 0 > steps[0][1]
+
+
+def test_a_line_with_many_points_has_a_band():
+    (picture,) = pictures(draw(chart_of("t", "lines", ("x", "y"), made_up.growth())))
+    assert len(marks(picture, "polygon", "uncertain")) == 1
+    assert not marks(picture, "path", "whisker")
+
+
+def test_a_chart_without_rows_says_so():
+    assert (
+        draw(chart_of("t", "bars", ("x", "y"), []))
+        == '<p class="fine">There is nothing to draw.</p>'
+    )
