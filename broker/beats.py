@@ -300,6 +300,8 @@ class BeatBook:
         """Note for each peer what changed since the last time."""
         led_groups, dirty = self._led, self._dirty
         for outgoing in self._outgoing.values():
+            if not dirty and not outgoing.behind:
+                continue
             for groups in (outgoing.lagging(), dirty):
                 for group in groups:
                     led = led_groups.get(group)
@@ -307,7 +309,8 @@ class BeatBook:
                         outgoing.withdraw(group)
                     else:
                         outgoing.claim(group, led)
-        self._dirty = {}
+        if dirty:
+            self._dirty = {}
 
     def _incoming_of(self, beat: Beat) -> _Incoming:
         """What the beat's sender claims; from nothing when the beat is the first of its life."""

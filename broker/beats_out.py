@@ -46,12 +46,12 @@ class Outgoing:
         "_generation",
         "_heard",
         "_items",
-        "_lagging",
         "_pending",
         "_refused",
         "_sequence",
         "_told",
         "_vouched_at",
+        "behind",
         "full",
         "hurry",
         "owed",
@@ -76,9 +76,9 @@ class Outgoing:
         self._pending: dict[GroupId, int] = {}
         # The items of the last beat, while the next one needs the same.
         self._items: tuple[BeatItem, ...] | None = None
-        # Groups whose commit is ahead of what the peer holds.
-        self._lagging: dict[GroupId, None] = {}
-        self._heard = False  # since `_lagging` was last looked at
+        self.behind: dict[GroupId, None] = {}
+        """Groups whose commit is ahead of what the peer holds."""
+        self._heard = False  # since `behind` was last looked at
         self._refused: dict[GroupId, Term] = {}
 
     def claim(self, group: GroupId, led: Led) -> None:
@@ -89,7 +89,7 @@ class Outgoing:
             known = led.known_to(peer)
             if known < commit:
                 commit = known
-                self._lagging[group] = None
+                self.behind[group] = None
         else:
             commit = NO_REPLICA
         told = self._told.get(group)
@@ -101,15 +101,17 @@ class Outgoing:
 
     def withdraw(self, group: GroupId) -> None:
         """Tell the peer that this node no longer leads `group`, if it was told so."""
-        self._lagging.pop(group, None)
+        self.behind.pop(group, None)
         told = self._told.get(group)
         if told is not None and told.leading:
             self._tell(BeatItem(group, told.term, 0, False))
 
     def beat(self, node: NodeId, incarnation: int, now: Micros) -> Beat:
         """The next beat from `node` to this peer."""
-        self._generation += self._changed
-        self._changed = self.hurry = False
+        if self._changed:
+            self._generation += 1
+            self._changed = False
+        self.hurry = False
         self._sequence += 1
         owed, self.owed = self.owed, None
         items = self._items
@@ -120,17 +122,10 @@ class Outgoing:
             else:
                 items = tuple(told[group] for group in self._pending)
             self._items = items
+        generation, base = self._generation, self._base
+        sequence, full = self._sequence, self.full
         return Beat(
-            sender=node,
-            to=self.peer,
-            incarnation=incarnation,
-            sequence=self._sequence,
-            generation=self._generation,
-            base_generation=self._base,
-            full=self.full,
-            items=items,
-            sent_at=now,
-            ack=owed,
+            node, self.peer, incarnation, sequence, generation, base, full, items, now, owed
         )
 
     def lagging(self) -> list[GroupId]:
@@ -139,11 +134,11 @@ class Outgoing:
         Empty while nothing was heard of the peer: then it cannot hold more, and a dead peer costs
         nothing.
         """
-        if not self._lagging or not self._heard:
+        if not self.behind or not self._heard:
             return []
         self._heard = False
-        groups = list(self._lagging)
-        self._lagging = {}
+        groups = list(self.behind)
+        self.behind = {}
         return groups
 
     def take_ack(self, ack: BeatAck) -> bool:
@@ -160,7 +155,8 @@ class Outgoing:
             self._items = None
         self._base = ack.generation
         self._vouched_at = ack.sent_at
-        self._refused = dict(ack.higher_terms)
+        if self._refused or ack.higher_terms:
+            self._refused = dict(ack.higher_terms)
         if self._pending:
             self._settle(ack.generation)
         return True

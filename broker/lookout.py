@@ -21,7 +21,8 @@ A leader that is trusted is still looked at twice per lag time, so that idle fol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from ottla.broker.beats import Beat, BeatAck, BeatBook
 from ottla.broker.config import ClusterConfig
@@ -34,6 +35,9 @@ from ottla.raft.types import GroupId, Micros, NodeId
 
 GLANCE: Micros = 50_000
 """How soon after a turn a busy replica is looked at, at the latest."""
+
+Vouched: TypeAlias = Sequence[tuple[NodeId, Micros]]
+"""Followers, with when each was heard."""
 
 
 class Lookout:
@@ -97,12 +101,13 @@ class Lookout:
         """Look at everything that is due, and at all who trust a peer that fell silent."""
         for group in self._timers.pop_due(now):
             self._look(self._seats[group], now)
-        self._look_again(self._left_alone(now), now)
+        if left := self._left_alone(now):
+            self._look_again(left, now)
 
     def _look(self, seat: Seat, now: Micros) -> None:
-        self.vouch(seat)
+        followers = self.vouch(seat)
         replica = seat.replica
-        seat.trusting = self._may_trust(seat, now)
+        seat.trusting = self._may_trust(seat, followers, now)
         due = replica.work_deadline() if seat.trusting else replica.deadline()
         if replica.core.has_effects() or (due is not None and due <= now):
             self._wake(seat)
@@ -119,28 +124,30 @@ class Lookout:
 
     # --- vouching -----------------------------------------------------------------------------
 
-    def vouch(self, seat: Seat) -> None:
-        """Tell the core what beats vouched for since it last asked. The same beat is not told
-        twice: a candidate would follow once more whom it stands against for their silence."""
-        core, group = seat.replica.core, seat.group
+    def vouch(self, seat: Seat) -> Vouched:
+        """Tell the core what beats vouched for since it last asked; returns that, for a leader. The
+        same beat is not told twice: a candidate would follow once more whom it stands against for
+        their silence."""
+        replica, group = seat.replica, seat.group
+        core = replica.core
         if core.role is Role.LEADER:
-            for peer, heard in self._beats.replies_vouched(group):
-                reply = HeartbeatReply(group, peer, self._node, core.term)
-                seat.replica.vouch(reply, heard)
-            return
+            followers = self._beats.replies_vouched(group)
+            for peer, heard in followers:
+                replica.vouch(HeartbeatReply(group, peer, self._node, core.term), heard)
+            return followers
         vouched = self._beats.vouched(group)
         if vouched is not None and vouched != seat.told:
             seat.told = vouched
             leader, term, heard = vouched
-            seat.replica.vouch(Heartbeat(group, leader, self._node, term, 0), heard)
+            replica.vouch(Heartbeat(group, leader, self._node, term, 0), heard)
+        return ()
 
-    def _may_trust(self, seat: Seat, now: Micros) -> bool:
-        """Whether beats vouch for this replica right now; remembers whom it relies on."""
+    def _may_trust(self, seat: Seat, followers: Vouched, now: Micros) -> bool:
+        """Whether beats vouch for this replica right now, a leader by `followers`; remembers whom
+        it relies on."""
         core, group = seat.replica.core, seat.group
         if core.role is Role.LEADER:
-            heard = [
-                peer for peer, at in self._beats.replies_vouched(group) if now - at < self._patience
-            ]
+            heard = [peer for peer, at in followers if now - at < self._patience]
             if len(heard) + 1 < majority(len(core.voters)):
                 return False
             for peer in heard:
@@ -174,12 +181,21 @@ class Lookout:
     def _left_alone(self, now: Micros) -> list[GroupId]:
         """Groups that trust a peer of which nothing was heard for too long."""
         left: list[GroupId] = []
-        for trusted, last in (
-            (self._led_by, self._beats.heard),
-            (self._followed_by, self._beats.acknowledged),
-        ):
-            for peer in tuple(trusted):
-                at = last(peer)
-                if at is None or now - at >= self._patience:
-                    left.extend(trusted.pop(peer))
+        before, beats = now - self._patience, self._beats
+        if self._led_by:
+            _take_silent(self._led_by, beats.heard, before, left)
+        if self._followed_by:
+            _take_silent(self._followed_by, beats.acknowledged, before, left)
         return left
+
+
+def _take_silent(
+    trusted: dict[NodeId, dict[GroupId, None]],
+    last: Callable[[NodeId], Micros | None],
+    before: Micros,
+    left: list[GroupId],
+) -> None:
+    for peer in tuple(trusted):
+        at = last(peer)
+        if at is None or at <= before:
+            left.extend(trusted.pop(peer))

@@ -186,8 +186,7 @@ class Runner:
 
     def _look_around(self, taken: Sequence[Turn], now: Micros) -> None:
         """Tell the rest of the node what these turns changed, and when to wake for them again."""
-        rings_at = self._alarm.at
-        moved = rings_at is None or self.beats.deadline() < rings_at
+        moved = (rings_at := self._alarm.at) is None or self.beats.deadline() < rings_at
         for seat, _ in taken:
             if self._notice(seat, now):
                 moved = True
@@ -271,7 +270,7 @@ class Runner:
         """Another node vouches for the groups it leads."""
         now = self._now()
         if beat.ack is not None:
-            self.on_beat_ack(beat.ack)
+            self._take_ack(beat.ack, now)
         ack, heartbeats = self.beats.on_beat(beat, now, self._term_of)
         for heartbeat in heartbeats:
             self.submit(self.seats[heartbeat.group], heartbeat)
@@ -282,7 +281,9 @@ class Runner:
 
     def on_beat_ack(self, ack: BeatAck) -> None:
         """Another node follows the groups we lead."""
-        now = self._now()
+        self._take_ack(ack, self._now())
+
+    def _take_ack(self, ack: BeatAck, now: Micros) -> None:
         for message in self.beats.on_ack(ack, now):
             self.receive(message)
         if ack.higher_terms:
@@ -333,8 +334,11 @@ class Runner:
 
     def _arm(self) -> None:
         """One alarm for everything this node waits for."""
-        at, look, sync = self.beats.deadline(), self.lookout.next(), self.syncer.due
-        self._alarm.set(min(at, at if look is None else look, at if sync is None else sync))
+        at = self.beats.deadline()
+        for other in (self.lookout.next(), self.syncer.due):
+            if other is not None and other < at:
+                at = other
+        self._alarm.set(at)
 
     def _ring(self) -> None:
         if self._closed or self.paused:
@@ -345,17 +349,16 @@ class Runner:
             self.broken(error)
 
     def _do_what_is_due(self, now: Micros) -> None:
-        self._check_stall(now)
+        if self.syncer.stalled():
+            self._resign(now)
         for beat in self.beats.due(now):
             self._sender.send(self.node, beat.to, beat)
         self.lookout.due(now)
         self.syncer.poll()
         self._arm()
 
-    def _check_stall(self, now: Micros) -> None:
+    def _resign(self, now: Micros) -> None:
         """A sync that hangs leaves every write behind it uncertain: leaders resign."""
-        if not self.syncer.stalled():
-            return
         for seat in self.seats.values():
             if seat.replica.leading:
                 seat.replica.step_down(now)

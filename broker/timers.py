@@ -24,7 +24,7 @@ K = TypeVar("K")
 class TimerQueue(Generic[K]):
     """Deadlines by key; a key (anything hashable) has at most one."""
 
-    __slots__ = ("_serial", "_slots", "_sorted", "_wanted")
+    __slots__ = ("_first", "_serial", "_slots", "_sorted", "_wanted")
 
     def __init__(self) -> None:
         self._wanted: dict[K, Micros] = {}
@@ -32,6 +32,8 @@ class TimerQueue(Generic[K]):
         # is unique, so that keys are never compared.
         self._slots: dict[K, tuple[Micros, int, K]] = {}
         self._sorted = SortedList()
+        # Time of the first slot: it is asked for far more often than it changes.
+        self._first: Micros | None = None
         self._serial = 0
 
     def __len__(self) -> int:
@@ -56,13 +58,12 @@ class TimerQueue(Generic[K]):
 
     def next(self) -> Micros | None:
         """No key is due before this; None when no key has a deadline."""
-        if not self._wanted:
-            return None
-        when: Micros = self._sorted[0][0]
-        return when
+        return self._first if self._wanted else None
 
     def pop_due(self, now: Micros) -> list[K]:
         """Take out the keys whose deadline is `now` or earlier, the earliest first."""
+        if self._first is None or self._first > now:
+            return []
         slots = self._sorted
         due: list[tuple[Micros, int, K]] = []
         while slots and slots[0][0] <= now:
@@ -77,6 +78,7 @@ class TimerQueue(Generic[K]):
             else:
                 del self._wanted[key]
                 due.append((when, slot[1], key))
+        self._first = slots[0][0] if slots else None
         due.sort(key=_time_and_serial)
         return [key for _when, _serial, key in due]
 
@@ -85,6 +87,8 @@ class TimerQueue(Generic[K]):
         slot = (when, self._serial, key)
         self._slots[key] = slot
         self._sorted.add(slot)
+        if self._first is None or when < self._first:
+            self._first = when
 
 
 def _time_and_serial(slot: tuple[Micros, int, object]) -> tuple[Micros, int]:

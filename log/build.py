@@ -49,6 +49,8 @@ class NewRecord(NamedTuple):
 
 _XERIAL_HEADER = XERIAL_MAGIC + Struct(">ii").pack(1, 1)
 _XERIAL_BLOCK_BYTES = 32 * 1024
+_ONE_BYTE = tuple(bytes((each,)) for each in range(0x80))
+"""Nearly all numbers in a record are that small."""
 _BLOCK_LENGTH = Struct(">i")
 _CRC = Struct(">I")
 _CRC_AT = 17
@@ -81,6 +83,8 @@ _COMPRESS: dict[Codec, Callable[[bytes], Any]] = {
 def varint(number: int) -> bytes:
     """A signed number of up to 64 bits as zigzag varint (Kafka protocol guide, "Varint")."""
     rest = (number << 1) ^ (number >> 63)
+    if rest <= 0x7F:
+        return _ONE_BYTE[rest]
     out = bytearray()
     while rest > 0x7F:
         out.append(rest & 0x7F | 0x80)

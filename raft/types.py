@@ -81,6 +81,10 @@ class Mutant(Enum):
     module looks at it stands beside it.
     """
 
+    # Members are compared by identity; the hash of `Enum` is a Python call, paid by every question
+    # whether a mutant is in a set, which is nearly always the empty one.
+    __hash__ = object.__hash__
+
     NO_DUPLICATES = "M01"
     """idempotency: no batch is ever a duplicate."""
     GAPS_ACCEPTED = "M02"

@@ -33,11 +33,17 @@ class NodeClock:
 
     def read(self, now: Micros) -> Micros:
         """What the monotonic clock shows at the simulator's time `now`."""
-        return self._base + (now - self._since) * self._rate // MILLION
+        span = now - self._since
+        if self._rate != MILLION:
+            span = span * self._rate // MILLION
+        return self._base + span
 
     def when(self, shown: Micros) -> Micros:
         """The first time at which it shows `shown`, if its rate stays as it is."""
-        return self._since - (-(shown - self._base) * MILLION // self._rate)
+        span = shown - self._base
+        if self._rate != MILLION:
+            span = -(-span * MILLION // self._rate)
+        return self._since + span
 
     def wall_ms(self, now: Micros) -> Millis:
         """What the wall clock shows."""

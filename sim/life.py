@@ -153,14 +153,15 @@ class SimClockwork:
 
     def call_soon(self, call: Callable[[], None], /) -> None:
         """When the node gets to it: one thing after the other."""
-        at = max(self._busy_until, self.kernel.now) + self._turn_us * self.slowness
+        kernel, at = self.kernel, self._busy_until
+        at = max(at, kernel.now) + self._turn_us * self.slowness
         self._busy_until = at
-        self.kernel.at(at, self.life.enter, call)
+        kernel.at(at, self.life.enter, call)
 
     def call_at(self, when: Micros, call: Callable[[], None]) -> Cancel:
         """When the node's clock shows `when`."""
         alarm = _Alarm(self, when, call)
-        alarm.set()
+        self.kernel.at(self.clock.when(when), self.life.enter, alarm.ring)
         return alarm.cancel
 
     def work(self, work: Callable[[], None], ended: Callable[[str | None], None]) -> Work:
@@ -196,22 +197,18 @@ class _Alarm:
         self._when = when
         self._call: Callable[[], None] | None = call
 
-    def set(self) -> None:
-        """Ring when the clock shows the time, as far as can be said now."""
-        clockwork = self._clockwork
-        at = clockwork.clock.when(self._when)
-        clockwork.kernel.at(at, clockwork.life.enter, self._ring)
-
     def cancel(self) -> None:
         """It will not ring."""
         self._call = None
 
-    def _ring(self) -> None:
+    def ring(self) -> None:
+        """Its time has come, as far as could be said when it was set."""
         call = self._call
         if call is None:
             return
-        if self._clockwork.now() < self._when:
-            self.set()
+        clockwork, when = self._clockwork, self._when
+        if clockwork.now() < when:
+            clockwork.kernel.at(clockwork.clock.when(when), clockwork.life.enter, self.ring)
             return
         self._call = None
         call()
@@ -259,22 +256,24 @@ class _Transport:
 
     def __init__(self, life: Life):
         self._life = life
+        self._network = life.world.network
+        self._points = life.world.points
 
     def attach(self, node: NodeId, receive: Callable[[NodeId, Any], None]) -> None:
         """Messages go to `receive` from now on, when the node gets to them."""
-        life = self._life
-        life.world.network.attach(node, partial(life.enter, receive))
+        self._network.attach(node, partial(self._life.enter, receive))
 
     def detach(self, node: NodeId) -> None:
         """Nothing reaches the node any more."""
-        self._life.world.network.detach(node)
+        self._network.detach(node)
 
     def send(self, sender: NodeId, to: NodeId, message: object) -> None:
         """Send one message."""
-        life = self._life
-        world = life.world
-        life.point("send", message)
+        life, points = self._life, self._points
+        if points.armed:
+            life.point("send", message)
         if message.__class__ in VOTING:
-            world.observer.said(life, message)
-        world.network.send(sender, to, message)
-        life.point("sent", message)
+            life.world.observer.said(life, message)
+        self._network.send(sender, to, message)
+        if points.armed:
+            life.point("sent", message)

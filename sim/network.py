@@ -91,7 +91,7 @@ class SimNetwork:
             self.dropped += 1
         elif link.held is not None:
             link.held.append((sender, to, receive, message))
-        elif isinstance(message, _CALLS):
+        elif message.__class__ in _CALLS:
             self._call(link, sender, to, receive, message)
         else:
             self._datagram(link, sender, to, message)
@@ -100,12 +100,15 @@ class SimNetwork:
         return all(each(sender, to, message) for each in self.filters)
 
     def _datagram(self, link: Link, sender: NodeId, to: NodeId, message: Any) -> None:
-        stream, config = link.stream, self._config
-        rates = (link.loss_ppm, config.late_ppm, config.twice_ppm)
-        fate = _AS_EVER if self.quiet else stream.fate(rates)
-        if fate == _LOST:
-            self.dropped += 1
-            return
+        stream = link.stream
+        if self.quiet:
+            fate = _AS_EVER
+        else:
+            config = self._config
+            fate = stream.fate((link.loss_ppm, config.late_ppm, config.twice_ppm))
+            if fate == _LOST:
+                self.dropped += 1
+                return
         span = stream.pick(link.spans)
         if fate == _LATE:
             span *= LATE_TIMES

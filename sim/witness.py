@@ -112,6 +112,9 @@ class _WatchedTable:
     def __init__(self, partition: _Witnessed):
         self._partition = partition
         self._table = partition.table
+        # Asked for all the time; bound once, they do not take the way through `__getattr__`.
+        self.begin, self.enqueued = self._table.begin, self._table.enqueued
+        self.in_flight = self._table.in_flight
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._table, name)

@@ -81,7 +81,9 @@ class LibrdkafkaProducer(Producer):
     def work(self) -> None:
         """Let overdue messages go, then send whatever may be sent."""
         have_id = not self.idempotent or self.have_id()
-        expired = sum(map(self._expire, self._lanes.values()))
+        expired = 0
+        for lane in self._lanes.values():
+            expired += self._expire(lane)
         if expired and self.idempotent and have_id:
             self._drain_and_bump()  # they leave a hole in the sequence
         if have_id:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ottla.sim.invariants.findings import Anomaly
+from ottla.sim.invariants.findings import Anomaly, Row
 from ottla.sim.invariants.index import SEQUENCES, Index
 
 
@@ -19,15 +19,12 @@ def duplicates(index: Index) -> Iterator[Anomaly]:
     values: dict[tuple[int, int, int, int], int] = {}
     for row in index.producers():
         who = (row.partition, row.pid, row.epoch)
-        same = f"of producer {row.pid}, epoch {row.epoch} is at offsets"
         first = sequences.setdefault((*who, row.seq), row.off)
         if first != row.off:
-            text = f"sequence {row.seq} {same} {first} and {row.off} of partition {row.partition}"
-            yield Anomaly("sim-I02", row.eid, text)
+            yield Anomaly("sim-I02", row.eid, f"sequence {row.seq} {_twice(row, first)}")
         first = values.setdefault((*who, row.value), row.off)
         if first != row.off:
-            text = f"value {row.value} {same} {first} and {row.off} of partition {row.partition}"
-            yield Anomaly("sim-I02", row.eid, text)
+            yield Anomaly("sim-I02", row.eid, f"value {row.value} {_twice(row, first)}")
 
 
 def reordered(index: Index) -> Iterator[Anomaly]:
@@ -66,14 +63,22 @@ def epochs(index: Index) -> Iterator[Anomaly]:
     for row in index.producers():
         who = (row.partition, row.pid)
         before = newest.get(who)
-        where = f"at offset {row.off} of partition {row.partition}"
         if before is not None and row.epoch < before:
-            text = f"producer {row.pid} writes with epoch {row.epoch} {where}, after {before}"
+            text = f"producer {row.pid} writes with epoch {row.epoch} {_where(row)}, after {before}"
             yield Anomaly("sim-I05", row.eid, text)
         elif before is not None and row.epoch > before and row.seq != 0:
-            text = f"epoch {row.epoch} of producer {row.pid} begins with sequence {row.seq} {where}"
-            yield Anomaly("sim-I05", row.eid, text)
+            text = f"epoch {row.epoch} of producer {row.pid} begins with sequence {row.seq} "
+            yield Anomaly("sim-I05", row.eid, text + _where(row))
         newest[who] = row.epoch if before is None else max(row.epoch, before)
+
+
+def _twice(row: Row, first: int) -> str:
+    places = f"{first} and {row.off} of partition {row.partition}"
+    return f"of producer {row.pid}, epoch {row.epoch} is at offsets {places}"
+
+
+def _where(row: Row) -> str:
+    return f"at offset {row.off} of partition {row.partition}"
 
 
 def _ahead(seq: int, before: int) -> int:
