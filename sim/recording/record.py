@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from ottla.raft.types import NodeId
-from ottla.sim.choices import Replayed
+from ottla.sim.choices import Choices, Replayed
 from ottla.sim.history import Event
 from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.recording.recorder import Recorder, Step
 from ottla.sim.run import Outcome, run_choices
 from ottla.sim.settings import RunConfig
+from ottla.sim.world import World
+
+Again: TypeAlias = Callable[[Choices, Sequence[Callable[[World], None]]], Outcome]
+"""Does a run with these choices, watched."""
 
 
 @dataclass(slots=True)
@@ -40,24 +46,27 @@ class NotTheSameError(Exception):
     """The recorded run is not the run it is to explain: replay is broken."""
 
 
-def record(outcome: Outcome, title: str, command: str) -> Recording:
-    """Do the run of `outcome` again, watched. Raises `NotTheSameError` should it differ."""
+def record(outcome: Outcome, title: str, command: str, again: Again | None = None) -> Recording:
+    """Do the run of `outcome` again, watched; `again` says how, if not as a sweep does. Raises
+    `NotTheSameError` should it differ."""
     recorder = Recorder()
-    again = run_choices(
-        Replayed(outcome.tape), outcome.config, swarm=False, watching=[recorder.watch]
-    )
-    if again.digest != outcome.digest:
-        raise NotTheSameError(f"digest {again.digest} when recorded, {outcome.digest} before")
-    recorder.finish(again.rows)
+    choices = Replayed(outcome.tape)
+    if again is None:
+        done = run_choices(choices, outcome.config, swarm=False, watching=[recorder.watch])
+    else:
+        done = again(choices, [recorder.watch])
+    if done.digest != outcome.digest:
+        raise NotTheSameError(f"digest {done.digest} when recorded, {outcome.digest} before")
+    recorder.finish(done.rows)
     return Recording(
         title,
         command,
-        again.config,
-        again.digest,
-        again.anomalies,
-        again.weakened,
-        again.reason,
-        again.rows,
+        done.config,
+        done.digest,
+        done.anomalies,
+        done.weakened,
+        done.reason,
+        done.rows,
         recorder.steps,
         recorder.placement,
         recorder.names,

@@ -12,15 +12,26 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ottla.sim.choices import Choices
+    from ottla.sim.recording.record import Again
     from ottla.sim.run import Outcome
     from ottla.sim.settings import RunConfig
     from ottla.sim.tape_file import Case
+    from ottla.sim.world import World
 
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="One setting; repeatable.")
 ]
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="Settings as TOML.")]
 What = Annotated[str, typer.Argument(help="A seed, or a file with a tape.")]
+Whole = Annotated[
+    bool, typer.Option("--whole", help="As studies do: draw no settings, go on to the end.")
+]
+Failure = Annotated[
+    str, typer.Option(help="A plan of what goes wrong (sim/experiments/failures.py); with --whole.")
+]
 Jobs = Annotated[int, typer.Option(min=1, max=1024, help="Processes.")]
 
 
@@ -86,6 +97,24 @@ def outcome_of(what: str, config: Path | None = None, settings: list[str] | None
     except (TapeError, OSError) as error:
         raise SimUsageError(f"{what}: {error}") from None
     return replay_tape(case.tape, case.config, Replayed)
+
+
+def whole_of(
+    seed: str, config: Path | None, settings: list[str] | None, failure: str
+) -> tuple[Outcome, Again]:
+    """The run of a seed under just these settings, to its end, as experiments and studies do it;
+    and what does it again. Raises `SimUsageError`."""
+    from ottla.sim.choices import Drawn
+    from ottla.sim.experiments.whole import PLANS, run_whole
+
+    if failure and failure not in PLANS:
+        raise SimUsageError(f"--failure {failure}: there is none; there are {', '.join(PLANS)}")
+    given = config_of(config, settings)
+
+    def again(choices: Choices, watching: Sequence[Callable[[World], None]]) -> Outcome:
+        return run_whole(choices, given, failure or None, watching)[0]
+
+    return again(Drawn(seed_of(seed)), ()), again
 
 
 def keep(path: Path, case: Case) -> None:

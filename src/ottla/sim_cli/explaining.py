@@ -6,12 +6,21 @@ has the settings that are given; a tape has its own; of a scenario an act is cho
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ottla.sim_cli.asking import ConfigFile, Settings, SimUsageError, outcome_of
+from ottla.sim_cli.asking import (
+    ConfigFile,
+    Failure,
+    Settings,
+    SimUsageError,
+    Whole,
+    outcome_of,
+    whole_of,
+)
 from ottla.sim_cli.telling import say
 
 if TYPE_CHECKING:
@@ -27,6 +36,8 @@ def explain(
     settings: Settings = None,
     act: Annotated[int, typer.Option(min=1, help="Of a scenario: which of its acts.")] = 1,
     mutant: Annotated[str, typer.Option(help="Of a scenario: without this mechanism.")] = "",
+    whole: Whole = False,
+    failure: Failure = "",
     out: Annotated[Path, typer.Option(help="Where the page goes.")] = Path("explain.html"),
 ) -> None:
     """One HTML page: what happened in a run, step by step, and what went wrong first."""
@@ -37,9 +48,12 @@ def explain(
     if path is None:
         if mutant or act != 1:
             raise SimUsageError(f"{what} is no scenario: --act and --mutant choose within one")
-        recording = _run(what, config, settings)
+        if whole or failure:
+            recording = _whole(what, config, settings, failure)
+        else:
+            recording = _run(what, config, settings)
     else:
-        if config is not None or settings:
+        if config is not None or settings or whole or failure:
             raise SimUsageError(f"{what}: a scenario has its own settings")
         recording = _scenario(path, act, mutant)
     text = page(recording)
@@ -70,6 +84,15 @@ def _run(what: str, config: Path | None, settings: list[str] | None) -> Recordin
     from ottla.sim.recording.record import record
 
     return record(outcome_of(what, config, settings), *title_of(what, config, settings, "explain"))
+
+
+def _whole(what: str, config: Path | None, settings: list[str] | None, failure: str) -> Recording:
+    from ottla.sim.recording.record import record
+
+    outcome, again = whole_of(what, config, settings, failure)
+    title, command = title_of(what, config, settings, "explain")
+    command += f" --whole --failure {shlex.quote(failure)}" if failure else " --whole"
+    return record(outcome, title, command, again)
 
 
 def _scenario(path: Path, act: int, mutant: str) -> Recording:

@@ -15,13 +15,16 @@ import typer
 
 from ottla.sim_cli.asking import (
     ConfigFile,
+    Failure,
     Settings,
     SimUsageError,
     What,
+    Whole,
     config_of,
     keep,
     outcome_of,
     seed_of,
+    whole_of,
 )
 from ottla.sim_cli.telling import Line, say, tell
 
@@ -35,6 +38,8 @@ def run(
     config: ConfigFile = None,
     settings: Settings = None,
     tape: Annotated[Path | None, typer.Option(help="Keep what replays the run here.")] = None,
+    whole: Whole = False,
+    failure: Failure = "",
 ) -> None:
     """One run: what it was, its digest, the verdict and one line of reason.
 
@@ -43,6 +48,10 @@ def run(
     from ottla.sim.run import run as run_seed
     from ottla.sim.tape_file import Case
 
+    if whole or failure:
+        if tape is not None:
+            raise SimUsageError("--tape: a tape is replayed as a sweep runs it, not with --whole")
+        tell(whole_of(seed, config, settings, failure)[0])
     outcome = run_seed(seed_of(seed), config_of(config, settings))
     if tape is not None:
         keep(tape, Case(outcome.config, outcome.tape))

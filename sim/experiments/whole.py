@@ -1,0 +1,73 @@
+"""One run as it is set, to its end: nothing is drawn by a swarm, and an anomaly ends nothing.
+
+So runs experiments and studies, where what is lost behind an anomaly is to be counted. A plan of
+`failures.py` says what goes wrong; the nemesis has no part in it. The verdict is that of the whole
+history, and the digest says whether two runs were the same, as that of `ottla.sim.run` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from ottla.sim.choices import Choices
+from ottla.sim.clients.link import ProtocolViolation
+from ottla.sim.ending import NotLive
+from ottla.sim.experiments.conduct import carry_out
+from ottla.sim.experiments.failures import FAILURES
+from ottla.sim.invariants.beyond import weighed
+from ottla.sim.invariants.findings import Anomaly
+from ottla.sim.invariants.judge import judge
+from ottla.sim.nemesis.beyond import beyond_the_budget
+from ottla.sim.run import Outcome, Verdict, digest, undisturbed
+from ottla.sim.settings import RunConfig
+from ottla.sim.world import BrokerBug, World
+
+PLANS = {each.name: each.plan for each in FAILURES}
+
+
+def run_whole(
+    choices: Choices,
+    config: RunConfig,
+    failure: str | None = None,
+    watching: Iterable[Callable[[World], None]] = (),
+) -> tuple[Outcome, frozenset[str]]:
+    """The run, and the ids of the invariants that its history breaks. `failure` names a plan, and
+    raises `KeyError` if there is none of that name; `watching` is called with the world before it
+    boots."""
+    plan = None if failure is None else PLANS[failure]
+    with undisturbed():
+        world = World(config, choices)
+        for each in watching:
+            each(world)
+        ended = _carried_out(world, plan)
+        rows = world.history.rows
+        found = judge(rows)
+        anomalies: Sequence[Anomaly] = [*ended, *found.anomalies]
+        weakened: list[str] = []
+        if beyond_the_budget(config):
+            weakened, anomalies = weighed(rows, anomalies)
+        verdict = Verdict.WEAKENED if weakened else Verdict.OK
+        outcome = Outcome(
+            config,
+            Verdict.FAILED if anomalies else verdict,
+            list(anomalies),
+            weakened,
+            [],
+            rows,
+            choices.tape,
+            digest(world),
+            world.kernel.steps,
+            world.kernel.now,
+        )
+    return outcome, found.broken
+
+
+def _carried_out(world: World, plan: Callable[[World], None] | None) -> list[Anomaly]:
+    """All phases; what ended them early."""
+    try:
+        carry_out(world, plan)
+    except (BrokerBug, ProtocolViolation) as bug:
+        return [Anomaly("sim-I00", len(world.history.rows) - 1, str(bug))]
+    except NotLive as dead:
+        return [Anomaly("sim-I31", len(world.history.rows) - 1, str(dead))]
+    return []

@@ -1,0 +1,68 @@
+"""A run as it is set, to its end: what experiments and studies count, from the command line too."""
+
+import pytest
+
+from cli_process import ottla
+from ottla.sim.choices import Drawn
+from ottla.sim.experiments.acks import BASE, EXPERIMENT
+from ottla.sim.experiments.conduct import play
+from ottla.sim.experiments.whole import run_whole
+from ottla.sim.recording.record import record
+from ottla.sim.run import Verdict
+
+OFF = BASE.with_(acks=1, idempotent=False, flush="off", records=100, load_ms=8_000)
+
+
+def test_it_is_the_run_of_an_experiment():
+    variant = EXPERIMENT.variants[3]
+    outcome, _ = run_whole(Drawn(1), variant.config, variant.key[2])
+    assert outcome.rows == play(variant, 1)
+
+
+def test_it_goes_on_behind_what_is_broken_and_says_all_of_it():
+    outcome, broken = run_whole(Drawn(0), OFF, "all lose power")
+    assert outcome.verdict is Verdict.FAILED
+    assert broken == {each.invariant for each in outcome.anomalies}
+    assert outcome.rows[-1].kind == "final"
+    assert outcome.anomalies[0].eid < 100 < len(outcome.rows)
+
+
+def test_what_goes_wrong_is_a_plan_by_name():
+    with pytest.raises(KeyError):
+        run_whole(Drawn(0), OFF, "nobody is killed")
+    assert (
+        run_whole(Drawn(0), OFF)[0].digest != run_whole(Drawn(0), OFF, "all lose power")[0].digest
+    )
+
+
+def test_it_can_be_recorded_with_what_went_wrong():
+    outcome, _ = run_whole(Drawn(0), OFF, "the leader is killed")
+    recording = record(
+        outcome,
+        "Seed 0",
+        "",
+        lambda choices, watching: run_whole(choices, OFF, "the leader is killed", watching)[0],
+    )
+    assert recording.digest == outcome.digest
+    assert any(step.what == "crash" for step in recording.steps)
+
+
+def test_the_command_line_does_the_same_run():
+    outcome, _ = run_whole(Drawn(3), OFF, "the leader is killed")
+    settings = [word for line in OFF.told().splitlines() for word in ("--set", told(line))]
+    done = ottla("sim", "run", "--seed", "3", "--failure", "the leader is killed", *settings)
+    assert f"digest {outcome.digest} " in done.stdout
+
+
+def told(line):
+    """A line of TOML as `--set` takes it."""
+    name, _, value = line.partition(" = ")
+    return f"{name}={value.strip(chr(34))}"
+
+
+def test_a_plan_that_is_none_and_a_tape_are_refused_in_one_line(tmp_path):
+    done = ottla("sim", "run", "--seed", "0", "--failure", "rain")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "--failure rain: there is none; there are a follower is killed" in done.stderr
+    done = ottla("sim", "run", "--seed", "0", "--whole", "--tape", tmp_path / "x")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
