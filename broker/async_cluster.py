@@ -44,6 +44,7 @@ from ottla.broker.stages import Stages, replicate_in_stages
 from ottla.broker.stores import Disks
 from ottla.broker.topic import Topic
 from ottla.broker.transport.in_process import Network
+from ottla.log import inflate
 
 MAX_NODES = 7
 POLL_SECONDS = 0.001
@@ -71,6 +72,7 @@ class AsyncCluster(ClusterFaults):
             self.config = replace(config or ClusterConfig(), **settings)
         except TypeError as error:
             raise ConfigError(f"no such setting: {error}") from None
+        inflate.load()
         self.counters = Counters()
         self._clockwork = clockwork
         self._now = monotonic_micros

@@ -1,7 +1,8 @@
 """Build record batches: for raw clients, benches, demos and tests. Brokers never build one.
 
 What comes out is what a Kafka producer sends: magic 2, base offset 0, leader epoch -1, CRC-32C
-right (facts/kafka.md 1.2; Kafka protocol guide, "Record Batch" and "Record").
+right (facts/kafka.md 1.2; Kafka protocol guide, "Record Batch" and "Record"). The codec library is
+imported by who compresses: simulated clients do not, and run where there is none.
 """
 
 from __future__ import annotations
@@ -9,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from struct import Struct
-from typing import Any, NamedTuple
-
-import cramjam
+from typing import NamedTuple
 
 from ottla.log.checksum import crc32c
 from ottla.log.inflate import XERIAL_MAGIC
@@ -56,7 +55,15 @@ _CRC = Struct(">I")
 _CRC_AT = 17
 
 
+def _gzip(data: bytes) -> bytes:
+    import cramjam
+
+    return bytes(cramjam.gzip.compress(data))
+
+
 def _snappy_xerial(data: bytes) -> bytes:
+    import cramjam
+
     blocks = [_XERIAL_HEADER]
     for start in range(0, len(data), _XERIAL_BLOCK_BYTES):
         block = bytes(cramjam.snappy.compress_raw(data[start : start + _XERIAL_BLOCK_BYTES]))
@@ -66,17 +73,25 @@ def _snappy_xerial(data: bytes) -> bytes:
 
 def _lz4_independent(data: bytes) -> bytes:
     """Kafka reads no frame whose blocks depend on each other (measured on 4.3.1)."""
+    import cramjam
+
     compressor = cramjam.lz4.Compressor(block_linked=False)
     compressor.compress(data)
     return bytes(compressor.finish())
 
 
-_COMPRESS: dict[Codec, Callable[[bytes], Any]] = {
+def _zstd(data: bytes) -> bytes:
+    import cramjam
+
+    return bytes(cramjam.zstd.compress(data))
+
+
+_COMPRESS: dict[Codec, Callable[[bytes], bytes]] = {
     Codec.NONE: bytes,
-    Codec.GZIP: cramjam.gzip.compress,
+    Codec.GZIP: _gzip,
     Codec.SNAPPY: _snappy_xerial,
     Codec.LZ4: _lz4_independent,
-    Codec.ZSTD: cramjam.zstd.compress,
+    Codec.ZSTD: _zstd,
 }
 
 
@@ -137,7 +152,7 @@ def build_batch(
         timestamp = base_timestamp if record.timestamp is None else record.timestamp
         max_timestamp = timestamp if delta == 0 else max(max_timestamp, timestamp)
         encoded.append(_encode_record(record, delta, timestamp - base_timestamp))
-    payload = bytes(_COMPRESS[codec](b"".join(encoded)))
+    payload = _COMPRESS[codec](b"".join(encoded))
     header = HEADER.pack(
         0,
         HEADER.size - 12 + len(payload),

@@ -10,15 +10,18 @@ Kafka 4.3.1 does (facts/kafka.md 8, and measured): junk behind a gzip stream or 
 ignored, a second gzip stream goes on with the records, a second lz4 frame is ignored too. An lz4
 frame whose blocks depend on each other is none for Kafka, and an empty zstd payload inflates to
 nothing.
+
+The library is imported when the first compressed batch comes, or by `load`, so that no client waits
+for it: a simulation never sees such a batch, and runs where there is no such library.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from importlib import import_module
 from struct import Struct
-
-import cramjam
+from typing import Any
 
 from ottla.log.errors import RecordsError
 
@@ -39,6 +42,11 @@ _LZ4_STORED = 0x80000000
 """Flags of an lz4 frame and of a block's size."""
 
 
+def load() -> None:
+    """Import what decompresses, now."""
+    import_module("cramjam")
+
+
 def inflate(codec: int, data: memoryview, limit: int) -> memoryview:
     """The records in `data`, at most `limit` bytes of them. Raises `RecordsError`."""
     inflate_codec = _INFLATE.get(codec)
@@ -47,29 +55,24 @@ def inflate(codec: int, data: memoryview, limit: int) -> memoryview:
     return inflate_codec(data, limit)
 
 
-def _into_growing(
-    decompress_into: Callable[[memoryview, bytearray], int],
-) -> Callable[[memoryview, int], memoryview]:
-    """A bounded decompressor: tries larger and larger buffers, up to the bound.
+def _into_growing(module: str, data: memoryview, limit: int) -> memoryview:
+    """Decompress by a module of the library into larger and larger buffers, up to the bound.
 
     The library does not say whether a buffer was too small or the input wrong, so wrong input is
     tried a few times as well; it fails early each time, and untouched pages of a buffer are free.
     """
+    import cramjam
 
-    def decompress(data: memoryview, limit: int) -> memoryview:
-        size = min(limit, max(_FIRST_GUESS_BYTES, 4 * len(data)))
-        while True:
-            buffer = bytearray(size)
-            try:
-                return memoryview(buffer)[: decompress_into(data, buffer)]
-            except cramjam.DecompressionError as error:
-                if size == limit:
-                    raise RecordsError(
-                        f"not decompressible within {limit} bytes: {error}"
-                    ) from error
-                size = min(limit, 8 * size)
-
-    return decompress
+    codec: Any = getattr(cramjam, module)
+    size = min(limit, max(_FIRST_GUESS_BYTES, 4 * len(data)))
+    while True:
+        buffer = bytearray(size)
+        try:
+            return memoryview(buffer)[: codec.decompress_into(data, buffer)]
+        except cramjam.DecompressionError as error:
+            if size == limit:
+                raise RecordsError(f"not decompressible within {limit} bytes: {error}") from error
+            size = min(limit, 8 * size)
 
 
 def _plain(data: memoryview, limit: int) -> memoryview:
@@ -95,6 +98,8 @@ def _gzip(data: memoryview, limit: int) -> memoryview:
 
 
 def _snappy_block(block: memoryview, limit: int) -> bytes:
+    import cramjam
+
     try:
         size = cramjam.snappy.decompress_raw_len(block)
         if size > limit:
@@ -140,16 +145,12 @@ def _lz4_frame(data: memoryview) -> memoryview:
     raise RecordsError("an lz4 frame that is cut off")
 
 
-_lz4_into = _into_growing(cramjam.lz4.decompress_into)
-_zstd_into = _into_growing(cramjam.zstd.decompress_into)
-
-
 def _lz4(data: memoryview, limit: int) -> memoryview:
-    return _lz4_into(_lz4_frame(data), limit)
+    return _into_growing("lz4", _lz4_frame(data), limit)
 
 
 def _zstd(data: memoryview, limit: int) -> memoryview:
-    return _zstd_into(data, limit) if data else data
+    return _into_growing("zstd", data, limit) if data else data
 
 
 _INFLATE: dict[int, Callable[[memoryview, int], memoryview]] = {

@@ -17,7 +17,7 @@ from sim_pythons import pythons
 
 SEEDS = 1_000
 SETTINGS = RunConfig(profile="reference-strict").with_(load_ms=1_000, records=24).told()
-LIBRARIES = ("cramjam", "crc32c", "msgpack", "sortedcontainers")
+LIBRARIES = ("crc32c", "msgpack", "sortedcontainers")
 
 
 @pytest.fixture(scope="module")
