@@ -65,12 +65,14 @@ class Duck:
         """What a query gives, as the folder `into`; how many rows that is."""
         with making(into) as folder:
             part = _quoted(folder / "part-0.parquet")
-            told = f"COPY (\n{sql}\n) TO '{part}' (FORMAT parquet, COMPRESSION {COMPRESSION})"
+            told = (
+                f"COPY ({self._asked(sql)}) TO '{part}' (FORMAT parquet, COMPRESSION {COMPRESSION})"
+            )
             return int(self._all(told)[0][0])
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """What a query gives, where that is little."""
-        found = self._connection.execute(sql)
+        found = self._connection.execute(self._asked(sql))
         columns = [each[0] for each in found.description]
         return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
 
@@ -79,8 +81,22 @@ class Duck:
         self._pool.close()
         self._connection.close()
 
+    def _asked(self, sql: str) -> str:
+        """The query, in the types that both engines agree on."""
+        columns = ", ".join(
+            f'CAST("{name}" AS {_agreed(kind)}) AS "{name}"'
+            for name, kind, *_ in self._all(f"DESCRIBE {sql}")
+        )
+        return f"SELECT {columns} FROM (\n{sql}\n)"
+
     def _all(self, sql: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql).fetchall()
+
+
+def _agreed(kind: str) -> str:
+    if kind.endswith("INT") or kind == "INTEGER":
+        return "BIGINT"
+    return "DOUBLE" if kind == "FLOAT" or kind.startswith("DECIMAL") else kind
 
 
 def _quoted(path: Path) -> str:

@@ -1,13 +1,20 @@
 """What a study asks of an engine, and which one it gets.
 
 Spark (`spark.py`) and DuckDB with a pool of processes (`duck.py`) run the same batch function over
-the same runs, and the same SQL text over the same Parquet.
+the same runs, and the same SQL text over the same Parquet. What they write and give is of the same
+few types: whole numbers are BIGINT, others DOUBLE, whatever an engine makes of a sum or a quotient;
+so a study that one has begun the other can go on with.
 """
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 from typing import Any, Protocol
 
 from ottla.sim.studies.bronze import Work
@@ -15,6 +22,9 @@ from ottla.sim.studies.study import StudyError
 
 AUTO, DUCKDB, SPARK = "auto", "duckdb", "spark"
 ENGINES = (SPARK, DUCKDB, AUTO)
+JAVA = 17
+"""The oldest version that Spark 4 runs on."""
+_VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 
 
 class Engine(Protocol):
@@ -59,10 +69,50 @@ def open_engine(
     if name not in ENGINES:
         raise StudyError(f"no such engine: {name}; one of {', '.join(ENGINES)}")
     if name == DUCKDB:
-        from ottla.sim.studies.duck import Duck
-
         if master is not None:
             raise StudyError(f"--master {master}: is for Spark; DuckDB has none")
-        return Duck(jobs)
-    told("engine duckdb: Spark is not there yet")
-    return open_engine(DUCKDB, jobs=jobs)
+        return _duck(jobs)
+    lacking = spark_lacks(master)
+    if lacking is None:
+        from ottla.sim.studies.spark import QUIET, Spark, spark_session
+
+        return Spark(spark_session(master, QUIET))
+    if name == SPARK or master is not None:
+        raise StudyError(f"engine spark: {lacking}")
+    told(f"engine duckdb, not Spark: {lacking}")
+    return _duck(jobs)
+
+
+def _duck(jobs: int) -> Engine:
+    from ottla.sim.studies.duck import Duck
+
+    return Duck(jobs)
+
+
+def spark_lacks(master: str | None = None) -> str | None:
+    """What is missing for Spark on this machine, and what to install; None when nothing is. A
+    session elsewhere (Spark Connect) asks for no Java here."""
+    if find_spec("pyspark") is None:
+        return "PySpark is missing: pip install 'ottla[spark]'"
+    if (master or os.environ.get("SPARK_REMOTE", "")).startswith("sc://"):
+        return None
+    return java_lacks()
+
+
+def java_lacks() -> str | None:
+    """What is wrong with the Java that Spark would start, in one line; None when nothing is."""
+    home = os.environ.get("JAVA_HOME")
+    java = which("java") if home is None else which("java", path=str(Path(home) / "bin"))
+    ask = f"install a Java runtime of version {JAVA} or newer (Debian: openjdk-17-jre-headless)"
+    if java is None:
+        where = "" if home is None else f" in JAVA_HOME ({home})"
+        return f"there is no Java{where}: {ask}"
+    told = subprocess.run(  # noqa: S603 - the Java that Spark would start
+        [java, "-version"], capture_output=True, text=True, check=False
+    )
+    found = _VERSION.search(told.stderr + told.stdout)
+    if found is None:
+        return f"{java} does not tell its version: {ask}"
+    if int(found[1]) < JAVA:
+        return f"{java} is Java {found[1]}: {ask}"
+    return None

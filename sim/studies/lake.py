@@ -34,10 +34,11 @@ from typing import Any
 from ottla.sim.studies import names
 from ottla.sim.studies.study import Study, StudyError, parse
 
-WAVE = 1_000
-"""Runs of a wave in a large study."""
-_WAVES = 8
-"""A small one has about so many, so that its stages move."""
+WAVE, SMALL_WAVE = 1_000, 250
+"""Runs of a wave, at most and at least. A kill costs one wave; each has its share of files and
+queries to plan."""
+_WAVES = 4
+"""What is neither large nor small has about so many."""
 SUCCESS = "_SUCCESS"
 REPORT = "report.html"
 _PLAN = "study.json"
@@ -79,7 +80,7 @@ class Plan:
 
 def wave_of(runs: int) -> int:
     """How many runs a wave has in a study of so many."""
-    return max(1, min(WAVE, -(-runs // _WAVES)))
+    return max(SMALL_WAVE, min(WAVE, -(-runs // _WAVES)))
 
 
 @dataclass(frozen=True, slots=True)

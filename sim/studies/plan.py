@@ -7,31 +7,37 @@ version: a hash over every module that has a part in a run.
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from shutil import which
 
 from ottla.sim.studies.bronze import SCHEMA_VERSION
 from ottla.sim.studies.lake import Plan, wave_of
+from ottla.sim.studies.ship import sources
 from ottla.sim.studies.study import Study
 
 JUDGED_WHOLLY = 2_000
 """Up to so many runs SQL judges every one of them."""
 SHARE = 0.05
-_PACKAGES = ("broker", "idempotency", "log", "raft", "sim")
 
 
-def plan_of(study: Study, seeds: int, first: int, share: float | None = None) -> Plan:
+def plan_of(
+    study: Study,
+    seeds: int,
+    first: int,
+    share: float | None = None,
+    wave: int | None = None,
+) -> Plan:
     """The plan of a study by the code that is here."""
     runs = seeds * len(study.variants)
     if share is None:
         share = 1.0 if runs <= JUDGED_WHOLLY else SHARE
     versions = {"ottla": _version(), "code": code()}
-    return Plan(study.text, seeds, first, share, wave_of(runs), SCHEMA_VERSION, versions, commit())
+    return Plan(
+        study.text, seeds, first, share, wave or wave_of(runs), SCHEMA_VERSION, versions, commit()
+    )
 
 
 def _version() -> str:
@@ -44,19 +50,9 @@ def _version() -> str:
 def code() -> str:
     """Sixteen letters over every module and every statement that has a part in a run."""
     told = blake2b(digest_size=8)
-    for package in _PACKAGES:
-        for name, each in _sources(files(f"ottla.{package}"), package):
-            told.update(name.encode() + b"\0" + each.read_bytes() + b"\0")
+    for name, data in sources():
+        told.update(name.encode() + b"\0" + data + b"\0")
     return told.hexdigest()
-
-
-def _sources(folder: Traversable, path: str) -> Iterator[tuple[str, Traversable]]:
-    for each in sorted(folder.iterdir(), key=lambda each: each.name):
-        name = f"{path}/{each.name}"
-        if each.is_dir():
-            yield from _sources(each, name)
-        elif name.endswith((".py", ".sql")):
-            yield name, each
 
 
 def commit() -> str | None:

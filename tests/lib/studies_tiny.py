@@ -33,11 +33,12 @@ def study(
     text: str = TINY,
     *,
     seeds: int = 4,
+    wave: int = 3,
     engine: Engine | None = None,
     told: Callable[[Progress], None] = lambda _: None,
 ) -> Pipeline:
     """A study that has been run, its engine still open; DuckDB and one process, if not said."""
-    plan = plan_of(parse(text), seeds, 0)
+    plan = plan_of(parse(text), seeds, 0, wave=wave)
     pipeline = Pipeline(Lake(out, plan), engine or open_engine("duckdb", jobs=1), told)
     pipeline.run()
     return pipeline

@@ -1,0 +1,52 @@
+"""The package as one zip, for executors whose interpreter does not have it.
+
+PySpark puts `.zip` files on the path of its workers, wheels not. So what a task of a study imports
+is written into a zip once per session, by what a worker needs and nothing else: modules and the
+files beside them, read through `importlib.resources`, so that it also works from a wheel or from
+another zip. Paths and times in it are fixed: the same code gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+PACKAGES = ("broker", "idempotency", "log", "raft", "sim")
+"""What a run is made of."""
+_DATA = (".sql", ".toml", ".txt")
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)
+_ROOT = '"""Ottla, as it is shipped to executors."""\n'
+
+
+def sources() -> Iterator[tuple[str, bytes]]:
+    """Every module and data file that has a part in a run, by its place in `ottla`, in order."""
+    for package in PACKAGES:
+        yield from _below(files(f"ottla.{package}"), package)
+
+
+def _below(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
+    for each in sorted(folder.iterdir(), key=lambda each: each.name):
+        name = f"{path}/{each.name}"
+        if each.is_dir():
+            yield from _below(each, name)
+        elif name.endswith((".py", *_DATA)):
+            yield name, each.read_bytes()
+
+
+def packed(folder: Path) -> Path:
+    """The zip, written into this folder."""
+    path = folder / "ottla.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        _add(archive, "ottla/__init__.py", _ROOT.encode())
+        for name, data in sources():
+            _add(archive, f"ottla/{name}", data)
+    return path
+
+
+def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
+    info = zipfile.ZipInfo(name, _LONG_AGO)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    archive.writestr(info, data)

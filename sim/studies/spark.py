@@ -1,0 +1,171 @@
+"""The engine for a cluster: Spark, by DataFrames and SQL alone, so that Spark Connect serves too.
+
+**Sweep.** `spark.range` over run numbers, `mapInArrow` with the batch function, Parquet. A task is
+25 runs: small, so that an executor that dies costs little, and no wave waits long for its last one.
+Which task wrote what is settled by Spark's own commit of tasks, so one that ran twice counts once.
+
+**Progress.** A task adds a byte for each run that is over to a file named by its first run, in a
+folder beside the wave; a task that is run again begins its file anew. The driver adds up sizes.
+Driver and executors see one folder anyway: that is where results go.
+
+**What is set and what is not.** No master, unless one is asked for: `spark-submit --master` and
+SPARK_REMOTE stand. The interpreter of workers is this one, unless PYSPARK_PYTHON says otherwise.
+The package travels as a zip (`ship.py`).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ottla.sim.studies.bronze import SCHEMA, Batch, Work, counted
+from ottla.sim.studies.lake import made, making
+from ottla.sim.studies.ship import packed
+from ottla.sim.studies.study import StudyError
+
+TASK = 25
+"""Runs of a task."""
+COMPRESSION = "zstd"
+_LOOK_S = 0.5
+QUIET = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+
+def spark_session(master: str | None, settings: Mapping[str, str]) -> Any:
+    """A session where none is given by spark-submit or SPARK_REMOTE; or the one that is. Raises
+    `StudyError`."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise StudyError("engine spark: PySpark is missing: pip install 'ottla[spark]'") from None
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # A line of 7 kB of JSON for each query that is refused; what is wrong with it is raised anyway.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    builder = SparkSession.builder.appName("ottla study")
+    if master is not None:
+        connect = master.startswith("sc://")
+        builder = builder.remote(master) if connect else builder.master(master)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+class Spark:
+    """See `ottla.sim.studies.engine.Engine`. Raises `StudyError` without PySpark."""
+
+    name = "spark"
+
+    def __init__(self, session: Any):
+        self._spark = session
+        self._shipped = TemporaryDirectory()  # executors fetch it when they begin: it stays
+        session.addArtifacts(str(packed(Path(self._shipped.name))), pyfile=True)
+
+    def simulate(self, work: Work, runs: range, into: Path, told: Callable[[int], None]) -> None:
+        """Events of these runs as the folder `into`."""
+        marks = into.with_name(f"_running-{into.name}")
+        shutil.rmtree(marks, ignore_errors=True)
+        with making(into) as folder, ThreadPoolExecutor(1) as thread:
+            marks.mkdir()
+            asked = self._spark.range(runs.start, runs.stop, 1, -(-len(runs) // TASK))
+            events = asked.mapInArrow(partial(_simulated, work, str(marks)), _ddl(SCHEMA))
+            writing = thread.submit(self._write, events, folder)
+            seen = 0
+            while not writing.done():
+                wait([writing], _LOOK_S)
+                over = sum(each.stat().st_size for each in marks.iterdir())
+                if over > seen:
+                    told(over - seen)
+                    seen = over
+            writing.result()
+            told(len(runs) - seen)
+        shutil.rmtree(marks, ignore_errors=True)
+
+    def define(
+        self, name: str, folders: Sequence[Path], columns: Mapping[str, str] | None = None
+    ) -> None:
+        """A view over Parquet folders."""
+        reader = self._spark.read
+        if columns is not None:
+            reader = reader.schema(_ddl(columns))
+        reader.parquet(*map(str, folders)).createOrReplaceTempView(name)
+
+    def make(self, name: str, sql: str) -> None:
+        """A cached view."""
+        self.drop([name])
+        self._spark.sql(f"CACHE TABLE {name} AS\n{sql}")
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Let tables and views go."""
+        for each in names:
+            if self._spark.catalog.tableExists(each):
+                self._spark.catalog.uncacheTable(each)
+                self._spark.catalog.dropTempView(each)
+
+    def keep(self, sql: str, into: Path) -> int:
+        """What a query gives, as the folder `into`; how many rows that is."""
+        with making(into) as folder:
+            self._write(self._asked(sql), folder)
+        found = made(into)
+        return 0 if found is None else found.rows
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        """What a query gives, where that is little."""
+        return [row.asDict() for row in self._asked(sql).collect()]
+
+    def close(self) -> None:
+        """End the session."""
+        self._spark.stop()
+        self._shipped.cleanup()
+
+    def _asked(self, sql: str) -> Any:
+        """What a query gives, in the types that both engines agree on."""
+        frame = self._spark.sql(sql)
+        return frame.selectExpr(
+            *(f"CAST(`{name}` AS {_agreed(kind)}) AS `{name}`" for name, kind in frame.dtypes)
+        )
+
+    def _write(self, frame: Any, folder: Path) -> None:
+        (
+            frame.write.mode("append")
+            .option("compression", COMPRESSION)
+            .option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+            .parquet(str(folder))
+        )
+
+
+def _agreed(kind: str) -> str:
+    if kind in {"tinyint", "smallint", "int"}:
+        return "bigint"
+    return "double" if kind == "float" or kind.startswith("decimal") else kind
+
+
+def _ddl(columns: Mapping[str, str]) -> str:
+    """Spark's VARCHAR wants a length; a text without one is its STRING."""
+    kinds = {"VARCHAR": "STRING"}
+    return ", ".join(f"{name} {kinds.get(kind, kind)}" for name, kind in columns.items())
+
+
+def _simulated(work: Work, marks: str, asked: Iterator[Batch]) -> Iterator[Batch]:
+    """One task: the events of the runs that it is asked for."""
+    for batch in asked:
+        runs = batch.column(0).to_pylist()
+        # Unbuffered: who looks sees every run.
+        with (Path(marks) / str(runs[0])).open("wb", buffering=0) as mark:
+            before = 0
+            for rows, over in counted(work, runs):
+                mark.write(b"." * (over - before))
+                before = over
+                if rows is not None:
+                    yield rows
