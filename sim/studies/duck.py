@@ -1,4 +1,8 @@
-"""The engine for one machine: a pool of processes simulates, DuckDB runs the SQL."""
+"""The engine for one machine: a pool of processes simulates, DuckDB runs the SQL.
+
+DuckDB lives in this process and keeps what it makes in memory, and beside it on disk when that is
+too much. Every result is cast to the types that both engines agree on (`engine.py`).
+"""
 
 from __future__ import annotations
 
