@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ottla.sim.studies.bronze import Work
@@ -26,7 +27,10 @@ class Duck:
             import duckdb
         except ImportError:
             raise StudyError("engine duckdb: DuckDB is missing: pip install 'ottla[sim]'") from None
-        self._connection = duckdb.connect(config={"threads": jobs})
+        self._spill = TemporaryDirectory()
+        self._connection = duckdb.connect(
+            config={"threads": jobs, "temp_directory": self._spill.name}
+        )
         self._connection.execute("SET preserve_insertion_order = false")
         self._pool = Pool(jobs)
         self._views: set[str] = set()
@@ -84,6 +88,7 @@ class Duck:
         """Let everything go."""
         self._pool.close()
         self._connection.close()
+        self._spill.cleanup()
 
     def _asked(self, sql: str) -> str:
         """The query, in the types that both engines agree on."""

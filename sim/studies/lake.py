@@ -29,7 +29,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import IO, Any
 
 from ottla.sim.studies import names
 from ottla.sim.studies.study import Study, StudyError, parse
@@ -41,7 +41,8 @@ _WAVES = 4
 """What is neither large nor small has about so many."""
 SUCCESS = "_SUCCESS"
 REPORT = "report.html"
-_PLAN = "study.json"
+_OWN = "study."
+_PLAN, _LOCK = "study.json", "study.lock"
 _MAKING = "_making-"
 
 
@@ -93,22 +94,33 @@ class Made:
 
 
 class Lake:
-    """The folder of one study. Raises `StudyError` when it holds another one."""
+    """The folder of one study, for one process at a time. Raises `StudyError` when it holds another
+    study, when it cannot hold one, or when somebody is at it."""
 
     def __init__(self, root: Path, plan: Plan):
         self.root = root
         self.plan = plan
         try:
             root.mkdir(parents=True, exist_ok=True)
+            self._check_empty()
+            self._lock = (root / _LOCK).open("w")
+            _lock(self._lock, root)
             self._check()
         except OSError as error:
             raise StudyError(f"{root}: {error.strerror or error}") from None
 
+    def close(self) -> None:
+        """Let others at it."""
+        self._lock.close()
+
+    def _check_empty(self) -> None:
+        strange = any(not each.name.startswith(_OWN) for each in self.root.iterdir())
+        if strange and not (self.root / _PLAN).exists():
+            raise StudyError(f"{self.root} is not empty and holds no study; name another")
+
     def _check(self) -> None:
         told, path = asdict(self.plan), self.root / _PLAN
         if not path.exists():
-            if any(not each.name.startswith(_PLAN) for each in self.root.iterdir()):
-                raise StudyError(f"{self.root} is not empty and holds no study; name another")
             _write_whole(path, json.dumps(told, indent=1))
             return
         try:
@@ -181,6 +193,18 @@ def _rows(part: Path) -> int:
 
     rows: int = parquet.read_metadata(part).num_rows
     return rows
+
+
+def _lock(file: IO[str], root: Path) -> None:
+    """Held until it is closed, or its process ends, however it does."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: whoever runs a study twice at once is not told
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise StudyError(f"{root}: somebody else is at this study; wait, or end it") from None
 
 
 def _write_whole(path: Path, text: str) -> None:

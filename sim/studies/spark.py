@@ -68,7 +68,8 @@ class Spark:
     name = "spark"
 
     def __init__(self, session: Any):
-        self._spark = session
+        self.session = session
+        """The Spark session: for what else is asked of it."""
         self._shipped = TemporaryDirectory()  # executors fetch it when they begin: it stays
         session.addArtifacts(str(packed(Path(self._shipped.name))), pyfile=True)
 
@@ -78,7 +79,7 @@ class Spark:
         shutil.rmtree(marks, ignore_errors=True)
         with making(into) as folder, ThreadPoolExecutor(1) as thread:
             marks.mkdir()
-            asked = self._spark.range(runs.start, runs.stop, 1, -(-len(runs) // TASK))
+            asked = self.session.range(runs.start, runs.stop, 1, -(-len(runs) // TASK))
             events = asked.mapInArrow(partial(_simulated, work, str(marks)), _ddl(SCHEMA))
             writing = thread.submit(self._write, events, folder)
             seen = 0
@@ -96,7 +97,7 @@ class Spark:
         self, name: str, folders: Sequence[Path], columns: Mapping[str, str] | None = None
     ) -> None:
         """A view over Parquet folders."""
-        reader = self._spark.read
+        reader = self.session.read
         if columns is not None:
             reader = reader.schema(_ddl(columns))
         reader.parquet(*map(str, folders)).createOrReplaceTempView(name)
@@ -104,14 +105,14 @@ class Spark:
     def make(self, name: str, sql: str) -> None:
         """A cached view."""
         self.drop([name])
-        self._spark.sql(f"CACHE TABLE {name} AS\n{sql}")
+        self.session.sql(f"CACHE TABLE {name} AS\n{sql}")
 
     def drop(self, names: Iterable[str]) -> None:
         """Let tables and views go."""
         for each in names:
-            if self._spark.catalog.tableExists(each):
-                self._spark.catalog.uncacheTable(each)
-                self._spark.catalog.dropTempView(each)
+            if self.session.catalog.tableExists(each):
+                self.session.catalog.uncacheTable(each)
+                self.session.catalog.dropTempView(each)
 
     def keep(self, sql: str, into: Path) -> int:
         """What a query gives, as the folder `into`; how many rows that is."""
@@ -126,12 +127,12 @@ class Spark:
 
     def close(self) -> None:
         """End the session."""
-        self._spark.stop()
+        self.session.stop()
         self._shipped.cleanup()
 
     def _asked(self, sql: str) -> Any:
         """What a query gives, in the types that both engines agree on."""
-        frame = self._spark.sql(sql)
+        frame = self.session.sql(sql)
         return frame.selectExpr(
             *(f"CAST(`{name}` AS {_agreed(kind)}) AS `{name}`" for name, kind in frame.dtypes)
         )

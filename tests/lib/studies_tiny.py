@@ -39,11 +39,20 @@ def study(
 ) -> Pipeline:
     """A study that has been run, its engine still open; DuckDB and one process, if not said."""
     plan = plan_of(parse(text), seeds, 0, wave=wave)
-    pipeline = Pipeline(Lake(out, plan), engine or open_engine("duckdb", jobs=1), told)
-    pipeline.run()
+    lake = Lake(out, plan)
+    try:
+        pipeline = Pipeline(lake, engine or open_engine("duckdb", jobs=1), told)
+        pipeline.run()
+    finally:
+        lake.close()
     return pipeline
 
 
 def contents(pipeline: Pipeline, table: str) -> list[dict[str, Any]]:
-    """All rows of a table, in an order of their own."""
-    return sorted(pipeline.engine.rows(f"SELECT * FROM {table}"), key=repr)
+    """All rows of a table, in an order of their own, fractions to twelve digits."""
+    rows = pipeline.engine.rows(f"SELECT * FROM {table}")
+    return sorted(({name: _plain(each) for name, each in row.items()} for row in rows), key=repr)
+
+
+def _plain(value: Any) -> Any:
+    return float(f"{value:.12g}") if isinstance(value, float) else value

@@ -1,0 +1,36 @@
+"""Spark for tests: one session of a test run, started as cheaply as a JVM can be."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ottla.sim.studies.engine import spark_lacks
+from ottla.sim.studies.spark import QUIET, Spark, spark_session
+
+JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Half the CPU of a start; long jobs would be slower for it."""
+
+
+def need_spark() -> None:
+    """Skip the test, with the reason, where Spark cannot be had."""
+    lacking = spark_lacks()
+    if lacking is not None:
+        pytest.skip(lacking)
+
+
+def local_spark(folder: Path, cores: int = 2) -> Spark:
+    """The engine on a session in this machine."""
+    need_spark()
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    settings = {
+        **QUIET,
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": JVM,
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(folder),
+    }
+    return Spark(spark_session(f"local[{cores}]", settings))

@@ -1,0 +1,89 @@
+"""What a study asks of an engine, of both of them."""
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from ottla.sim.studies import bronze
+from ottla.sim.studies.bronze import Work, histories
+from ottla.sim.studies.engine import open_engine
+from ottla.sim.studies.lake import made, making
+from ottla.sim.studies.study import StudyError
+from studies_tiny import TINY, contents, study
+
+
+def test_rows_come_in_types_that_engines_agree_on(engine):
+    (row,) = engine.rows("SELECT SUM(x) AS s, 1.0 * MAX(x) / 4 AS q FROM (SELECT 1 AS x) AS t")
+    assert row == {"s": 1, "q": 0.25}
+    assert [type(each) for each in row.values()] == [int, float]
+
+
+def test_what_is_kept_is_read_back_in_the_same_types(engine, tmp_path):
+    assert engine.keep("SELECT 1 AS a, SUM(2) AS b, 1.5 AS c, 'x' AS d", tmp_path / "t") == 1
+    found = parquet.read_table(sorted((tmp_path / "t").glob("*.parquet")))
+    assert [str(kind) for kind in found.schema.types] == ["int64", "int64", "double", "string"]
+    assert found.to_pylist() == [{"a": 1, "b": 2, "c": 1.5, "d": "x"}]
+
+
+def test_a_table_without_rows_is_a_table(engine, tmp_path):
+    assert engine.keep("SELECT 1 AS a WHERE 1 = 0", tmp_path / "none") == 0
+    engine.define("nothing", [tmp_path / "none"])
+    assert engine.rows("SELECT a FROM nothing") == []
+    engine.drop(["nothing"])
+
+
+def test_a_table_lasts_until_it_is_dropped_and_is_made_anew(engine):
+    for value in (1, 2):
+        engine.make("one", f"SELECT {value} AS a")
+        assert engine.rows("SELECT a FROM one") == [{"a": value}]
+    engine.drop(["one", "never_there"])
+    with pytest.raises(Exception, match="one"):
+        engine.rows("SELECT a FROM one")
+
+
+def test_columns_that_old_files_lack_are_null(engine, tmp_path):
+    """Version 0 of bronze had no column `told`."""
+    events = pa.Table.from_batches(histories(Work(TINY, 0, 1.0), [0]))
+    for name, table in (("old", events.drop_columns(["told"])), ("new", events)):
+        with making(tmp_path / name) as folder:
+            parquet.write_table(table, folder / "part-0.parquet")
+    engine.define("mixed", [tmp_path / "old", tmp_path / "new"], bronze.SCHEMA)
+    (row,) = engine.rows("SELECT COUNT(*) AS n, COUNT(told) AS told FROM mixed")
+    assert row == {"n": 2 * events.num_rows, "told": 0}
+    engine.drop(["mixed"])
+
+
+def test_both_engines_come_to_the_same_gold(duck, spark, tmp_path):
+    by_duck = study(tmp_path / "duck", engine=duck, wave=8)
+    known = {each: contents(by_duck, each) for each in ("runs", "gold_kills", "variants")}
+    by_spark = study(tmp_path / "spark", engine=spark, wave=8)
+    assert {each: contents(by_spark, each) for each in known} == known
+
+
+def test_one_engine_goes_on_with_what_the_other_began(duck, spark, tmp_path):
+    class EnoughError(Exception):
+        """The first engine stops here."""
+
+    def stop(progress):
+        if progress.stage == "silver" and progress.done:
+            raise EnoughError
+
+    with pytest.raises(EnoughError):
+        study(tmp_path, engine=spark, wave=4, told=stop)
+    begun = made(tmp_path / "bronze" / "wave=00001")
+    gone_on = study(tmp_path, engine=duck, wave=4)
+    assert made(tmp_path / "bronze" / "wave=00001") == begun
+    assert sorted(row["run_id"] for row in contents(gone_on, "runs")) == list(range(8))
+
+
+@pytest.mark.parametrize(
+    ("name", "master", "told"),
+    [
+        ("flink", None, "no such engine: flink; one of spark, duckdb, auto"),
+        ("duckdb", "local[2]", "--master local[2]: is for Spark; DuckDB has none"),
+    ],
+)
+def test_what_cannot_be_opened_is_said_in_one_line(name, master, told):
+    with pytest.raises(StudyError) as refused:
+        open_engine(name, master=master, jobs=1)
+    assert str(refused.value) == told
