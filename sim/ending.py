@@ -190,10 +190,11 @@ class Ending:
 
     def _await(self, condition: Callable[[], bool], what: str) -> None:
         kernel = self.world.kernel
-        end = kernel.now + self.world.config.settle_ms * MS
+        bound = self.world.config.bound_ms
+        end = kernel.now + bound * MS
         step = STEP
         while not condition():
             if kernel.now >= end:
-                raise NotLive(f"{what}: not within {self.world.config.settle_ms} ms")
+                raise NotLive(f"{what}: not within {bound} ms")
             kernel.run(kernel.now + step)
             step = min(2 * step, 100 * STEP)

@@ -8,7 +8,8 @@ run is (seed, configuration, commit).
 from __future__ import annotations
 
 import tomllib
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -22,6 +23,10 @@ from ottla.raft.types import Mutant
 from ottla.sim.link_times import round_trips
 
 MAX_NODES = 7
+MAX_SPAN = 10**12
+"""More than any setting needs, in microseconds twelve days."""
+SETTLE_MS = 60_000
+MILLION = 1_000_000
 MUTANT_IDS = tuple(each.value for each in Mutant)
 CLIENT_MODELS = ("java", "librdkafka")
 _WORDS = {
@@ -39,6 +44,14 @@ _RANGES = {
     "record_bytes": (8, 1 << 20),
     "producers": (0, 1000),
     "consumers": (0, 1000),
+    "heartbeat_ms": (1, MAX_SPAN),
+    "leader_queue_bytes": (1, MAX_SPAN),
+    "loss_ppm": (0, MILLION),
+    "twice_ppm": (0, MILLION),
+    "late_ppm": (0, MILLION),
+    "reset_ppm": (0, MILLION),
+    "restart_ppm": (0, MILLION),
+    "slow_sync_ppm": (0, MILLION),
 }
 
 
@@ -141,21 +154,17 @@ class RunConfig:
     """The leader of partition 0 is not among the nodes that are healed first."""
     probes: bool = False
     """One more record is handed out for each partition that the healed nodes must serve."""
-    settle_ms: int = 60_000
-    """How long everything may take to come to rest once nothing goes wrong any more."""
+    settle_ms: int = SETTLE_MS
+    """How long everything may take to come to rest once nothing goes wrong any more; at its default
+    longer where elections or clients are slow (`bound_ms`)."""
+
+    said: frozenset[str] = field(default=frozenset(), compare=False)
+    """No setting: the names of those that a person set, be it to the default. The swarm leaves them
+    alone; what it returns has none."""
 
     def __post_init__(self) -> None:
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if isinstance(value, int) and value < 0 and item.name != "acks":
-                raise ConfigError(f"{item.name} is {value}; it must not be negative")
-            if isinstance(value, str) and value not in _WORDS.get(item.name, (value,)):
-                raise ConfigError(
-                    f"{item.name} is {value!r}; one of {', '.join(_WORDS[item.name])}"
-                )
-            low, high = _RANGES.get(item.name, (value, value))
-            if not low <= value <= high:
-                raise ConfigError(f"{item.name} is {value}; {low} to {high} are possible")
+        for name in SETTINGS:
+            _check(name, getattr(self, name))
         if self.replicas > self.nodes:
             raise ConfigError(f"replicas is {self.replicas}, but there are {self.nodes} nodes")
         try:
@@ -171,8 +180,14 @@ class RunConfig:
     @property
     def name(self) -> str:
         """Sixteen letters that stand for these settings."""
-        told = msgpack.packb(sorted(asdict(self).items()))
+        told = msgpack.packb(sorted(self.values().items()))
         return blake2b(told, digest_size=8).hexdigest()
+
+    def values(self) -> dict[str, int | str | bool]:
+        """Every setting by its name."""
+        told = asdict(self)
+        del told["said"]
+        return told
 
     def cluster_config(self) -> ClusterConfig:
         """What the nodes are told."""
@@ -191,9 +206,25 @@ class RunConfig:
             profile=self.profile,
         )
 
+    @property
+    def patience_ms(self) -> int:
+        """What a client has to wait for an answer at the least, so that most come in time: four
+        times what a request takes on average."""
+        trip = self.client_rtt_us + 2 * self.client_jitter_us + 2 * self.turn_us
+        return 4 * trip // 1_000
+
+    @property
+    def bound_ms(self) -> int:
+        """How long the end of a run may take: `settle_ms`, and where nothing else was said at least
+        what twenty elections need, or two round trips for each record."""
+        if self.settle_ms != SETTLE_MS:
+            return self.settle_ms
+        reading = 2 * (self.records + 20) * self.client_rtt_us // 1_000
+        return max(SETTLE_MS, 20 * self.election_timeout_ms, reading)
+
     def with_(self, **changes: Any) -> RunConfig:
         """The same with some settings changed. Raises `ConfigError`."""
-        known = {item.name: type(getattr(self, item.name)) for item in fields(self)}
+        known = {name: type(getattr(self, name)) for name in SETTINGS}
         for name, value in changes.items():
             if name not in known:
                 raise ConfigError(f"no such setting: {name}")
@@ -202,18 +233,23 @@ class RunConfig:
         return replace(self, **changes)
 
     def told(self) -> str:
-        """Every setting that is not at its default, as TOML."""
+        """Every setting that was said or is not at its default, as TOML for `from_toml`."""
         default = RunConfig()
         lines = [
-            f"{item.name} = {_toml(getattr(self, item.name))}"
-            for item in fields(self)
-            if getattr(self, item.name) != getattr(default, item.name)
+            f"{name} = {_toml(value)}"
+            for name, value in self.values().items()
+            if name in self.said or value != getattr(default, name)
         ]
         return "\n".join(lines)
 
 
-def from_toml(text: str) -> RunConfig:
-    """Settings written down by a person. Raises `ConfigError`."""
+SETTINGS = tuple(item.name for item in fields(RunConfig) if item.name != "said")
+"""The names of all settings, in their order."""
+
+
+def from_toml(text: str, more: Mapping[str, int | str | bool] | None = None) -> RunConfig:
+    """Settings written down by a person, and `more` of them, which win. Only all of them together
+    have to make sense. Raises `ConfigError`."""
     try:
         told = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -221,7 +257,27 @@ def from_toml(text: str) -> RunConfig:
     for name, value in told.items():
         if not isinstance(value, int | str | bool):
             raise ConfigError(f"{name} is {value!r}; a whole number, a word or a truth is expected")
-    return RunConfig().with_(**told)
+    told |= more or {}
+    given = replace(RunConfig().with_(**told), said=frozenset(told))
+    if "request_timeout_ms" in told and given.request_timeout_ms < given.patience_ms:
+        raise ConfigError(
+            f"request_timeout_ms is {given.request_timeout_ms}; with these round trips of clients "
+            f"it must be at least {given.patience_ms}"
+        )
+    return given
+
+
+def _check(name: str, value: int | str | bool) -> None:
+    """One setting by itself. Raises `ConfigError`."""
+    if isinstance(value, str):
+        if value not in _WORDS.get(name, (value,)):
+            raise ConfigError(f"{name} is {value!r}; one of {', '.join(_WORDS[name])}")
+        return
+    if value < 0 and name != "acks":
+        raise ConfigError(f"{name} is {value}; it must not be negative")
+    low, high = _RANGES.get(name, (0, MAX_SPAN))
+    if not low <= value <= high:
+        raise ConfigError(f"{name} is {value}; {low} to {high} are possible")
 
 
 def _toml(value: Any) -> str:

@@ -17,12 +17,11 @@ not ask for any more is struck too: the tape of the replay is the new tape.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields
 from typing import NamedTuple
 
 from ottla.raft.types import Micros
 from ottla.sim.choices import Taken, Tape
-from ottla.sim.settings import RunConfig
+from ottla.sim.settings import SETTINGS, RunConfig
 from ottla.sim.tape_file import Case
 
 MS: Micros = 1_000
@@ -112,13 +111,13 @@ class Shrinker:
                 if config is None or not self._try(self.best.case._replace(config=config)):
                     break
         plain = RunConfig()
-        for item in fields(RunConfig):
+        for name in SETTINGS:
             config = self.best.case.config
-            default = getattr(plain, item.name)
+            default = getattr(plain, name)
             # More records or a longer run would be the default, and are not plainer.
-            if item.name in _KEPT or getattr(config, item.name) == default:
+            if name in _KEPT or getattr(config, name) == default:
                 continue
-            self._try(self.best.case._replace(config=config.with_(**{item.name: default})))
+            self._try(self.best.case._replace(config=config.with_(**{name: default})))
 
     # ---- purposes, streams and their parts
 

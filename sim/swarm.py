@@ -2,16 +2,17 @@
 
 Averages hide bugs: a run with every fault at its middle rate never has a long quiet, a full queue
 or a disk slower than an election. So each setting is drawn by itself, often from its edges, and
-many are left at their plain value. What the caller sets stays as it is.
+many are left at their plain value. What the caller sets stays as it is: whatever is not at its
+default, and what was said in a file or on the command line, be it the default.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import replace
 
 from ottla.sim.choices import Choices
-from ottla.sim.settings import RunConfig
+from ottla.sim.settings import SETTINGS, RunConfig
 
 TABLE: Mapping[str, Sequence[int | str | bool]] = {
     "nodes": (3, 3, 3, 5),
@@ -46,31 +47,53 @@ TABLE: Mapping[str, Sequence[int | str | bool]] = {
 }
 """What each setting is drawn from; the first is the plain one."""
 
+_PLAIN = RunConfig()
+
 
 def draw(choices: Choices, base: RunConfig) -> RunConfig:
-    """A configuration of its own. What `base` says other than the default stays as it is."""
-    stream, default = choices.stream("swarm"), RunConfig()
+    """A configuration of its own. What `base` was told, or says other than the default, stays as it
+    is."""
+    stream = choices.stream("swarm")
     drawn: dict[str, int | str | bool] = {}
-    for item in fields(RunConfig):
-        if item.name in TABLE:
-            value = stream.pick(TABLE[item.name])
-            if getattr(base, item.name) == getattr(default, item.name):
-                drawn[item.name] = value
+    for name in SETTINGS:
+        if name in TABLE:
+            value = stream.pick(TABLE[name])
+            if _free(base, name):
+                drawn[name] = value
     _fit(base, drawn)
-    return base.with_(**drawn)
+    _fit_clients(base, drawn)
+    return replace(base.with_(**drawn), said=frozenset())
+
+
+def _free(base: RunConfig, name: str) -> bool:
+    return name not in base.said and getattr(base, name) == getattr(_PLAIN, name)
 
 
 def _fit(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
     """Drawn settings that contradict others are made to fit: a round trip must be well within an
     election timeout, or nobody is ever elected, which is no finding."""
-    spans = ("rtt_us", "jitter_us", "sync_us")
+    spans = ("rtt_us", "jitter_us", "sync_us", "turn_us")
     election = "election_timeout_ms"
     if election in drawn:
         slowest = max((getattr(base, name) for name in spans if name not in drawn), default=0)
-        drawn[election] = max(int(drawn[election]), slowest // 100)
+        beats = 0 if _free(base, "heartbeat_ms") else 2 * base.heartbeat_ms
+        drawn[election] = max(int(drawn[election]), slowest // 100, beats)
     timeout_ms = int(drawn.get(election, base.election_timeout_ms))
     for name in spans:
         if name in drawn:
             drawn[name] = min(int(drawn[name]), timeout_ms * 100)
-    if base.heartbeat_ms == RunConfig().heartbeat_ms:
+    if _free(base, "heartbeat_ms"):
         drawn["heartbeat_ms"] = max(1, timeout_ms // 10)
+
+
+def _fit_clients(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
+    """A client that gives up before an answer can come hears of nothing, ever: it waits longer, or
+    where that is fixed, what it waits for is as it was told."""
+    request, trip = "request_timeout_ms", ("client_rtt_us", "client_jitter_us", "turn_us")
+    taken = {name: drawn[name] for name in trip if name in drawn}
+    patience_ms = base.with_(**taken).patience_ms
+    if request in drawn:
+        drawn[request] = max(int(drawn[request]), patience_ms)
+    elif base.request_timeout_ms < patience_ms:
+        for name in taken:
+            del drawn[name]

@@ -6,7 +6,6 @@ What is read back was written by anybody: whatever is wrong with it is a `TapeEr
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,7 +37,7 @@ def encode(case: Case) -> bytes:
         for name, places in sorted(case.tape.taken.items())
         if places
     }
-    body = {_KEY: VERSION, "config": asdict(case.config), "taken": taken}
+    body = {_KEY: VERSION, "config": case.config.values(), "taken": taken}
     packed: bytes = msgpack.packb(body)
     return packed
 

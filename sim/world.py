@@ -38,7 +38,7 @@ from ottla.sim.tcp import ClientNetwork, Connection
 
 SECOND: Micros = 1_000_000
 BOOT: Micros = 60 * SECOND
-"""Within this an undisturbed cluster has a controller and its topic."""
+"""Within this an undisturbed cluster has a controller and its topic, if elections are not slow."""
 STEP: Micros = 1_000
 ENDLESS = float("inf")
 """A high watermark that nobody reaches."""
@@ -87,17 +87,18 @@ class World:
     def boot(self) -> None:
         """Start all nodes, create the topic, wait until every partition has a leader."""
         self.quiet(now=True)
+        within = max(BOOT, self.config.bound_ms * 1_000)
         for node in self.nodes:
             self.start(node)
-        self.until(lambda: self.controller() is not None, BOOT, "a controller")
+        self.until(lambda: self.controller() is not None, within, "a controller")
         topic = Topic(TOPIC, self.config.partitions, self.config.replicas)
         created: list[ErrorCode] = []
         first = self.lives[1].node
         command = topic.command(len(self.nodes), self.config.replicas)
-        first.control(command, lambda error, _: created.append(error), first.now() + BOOT)
-        self.until(lambda: bool(created), BOOT, "the topic")
+        first.control(command, lambda error, _: created.append(error), first.now() + within)
+        self.until(lambda: bool(created), within, "the topic")
         assert created == [ErrorCode.NONE], f"the topic was refused: {created}"
-        self.until(self.all_lead, BOOT, "leaders")
+        self.until(self.all_lead, within, "leaders")
         images = first.topics()[TOPIC].partitions
         self.placement = {each.partition: each.replicas for each in images}
         self.quiet(now=False)

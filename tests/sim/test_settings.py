@@ -4,6 +4,7 @@ And the swarm leaves alone what its caller set. Runs are plain ones wherever a t
 a tape without choices gives them.
 """
 
+import tomllib
 from dataclasses import asdict
 from itertools import pairwise
 
@@ -11,7 +12,7 @@ import pytest
 
 from ottla.sim.choices import Drawn, Replayed, Tape
 from ottla.sim.run import Verdict, run_choices
-from ottla.sim.settings import RunConfig
+from ottla.sim.settings import RunConfig, from_toml
 from ottla.sim.swarm import draw
 
 QUIET = RunConfig(
@@ -80,6 +81,39 @@ def test_the_swarm_leaves_alone_what_was_set(given):
     for each in drawn:
         slowest = max(each.rtt_us, each.jitter_us, each.sync_us)
         assert "election_timeout_ms" in given or slowest <= each.election_timeout_ms * 100
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "in_flight = 5\nloss_ppm = 0\nfault_every_ms = 0",
+        "leader_epochs = true",
+        "heartbeat_ms = 200",
+        "heartbeat_ms = 50\nelection_timeout_ms = 500",
+        "client_rtt_us = 3000000",
+        "request_timeout_ms = 10\nload_ms = 9",
+        "rtt_us = 100000000",
+    ],
+    ids=str,
+)
+def test_what_was_said_stays_even_if_it_is_the_default(told):
+    """And what is drawn beside it fits to it."""
+    base = from_toml(told)
+    given = tomllib.loads(told)
+    drawn = [draw(Drawn(seed), base) for seed in range(50)]
+    assert all(asdict(each) | given == asdict(each) for each in drawn)
+    assert len({each.name for each in drawn}) > 40
+    assert from_toml(base.told()).said == base.said == set(given)
+    assert [draw(Drawn(seed), from_toml(base.told())) for seed in range(5)] == drawn[:5]
+    assert all(not each.said for each in drawn)
+
+
+def test_a_setting_is_nothing_else_than_what_it_is_set_to():
+    """That it was said decides what a swarm draws, not what a run is."""
+    said = from_toml("nodes = 3")
+    assert (said, said.name) == (RunConfig(), RunConfig().name)
+    assert said.told() == "nodes = 3"
+    assert RunConfig().told() == ""
 
 
 def handed(arrivals):

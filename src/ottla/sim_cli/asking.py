@@ -55,19 +55,30 @@ def config_of(path: Path | None, settings: list[str] | None) -> RunConfig:
     from ottla.broker.errors import ConfigError
     from ottla.sim.settings import from_toml
 
+    more: dict[str, int | str | bool] = {}
+    for each in settings or ():
+        name, equals, value = each.partition("=")
+        if not equals:
+            raise SimUsageError(f"--set {each}: write NAME=VALUE")
+        more[name] = _value(value)
     try:
-        text = "" if path is None else path.read_text()
-        given = from_toml(text)
-        for each in settings or ():
-            name, equals, value = each.partition("=")
-            if not equals:
-                raise SimUsageError(f"--set {each}: write NAME=VALUE")
-            given = given.with_(**{name: _value(value)})
+        given = from_toml("" if path is None else path.read_text(encoding="utf-8"), more)
+        _check_faults(given)
     except OSError as error:
         raise SimUsageError(f"--config {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SimUsageError(f"--config {path}: not TOML: no text in UTF-8") from None
     except ConfigError as error:
         raise SimUsageError(str(error)) from None
     return given
+
+
+def _check_faults(config: RunConfig) -> None:
+    """Raises `ConfigError` for a program that the nemesis does not have."""
+    from ottla.sim.nemesis.nemesis import named
+
+    for each in config.faults.split():
+        named(each)
 
 
 def _value(text: str) -> int | str | bool:
@@ -82,6 +93,7 @@ def _value(text: str) -> int | str | bool:
 def outcome_of(what: str, config: Path | None = None, settings: list[str] | None = None) -> Outcome:
     """The run of a seed under these settings, or of a tape, which has its own. Raises
     `SimUsageError`."""
+    from ottla.broker.errors import ConfigError
     from ottla.sim.choices import Replayed
     from ottla.sim.run import replay as replay_tape
     from ottla.sim.run import run as run_seed
@@ -94,7 +106,10 @@ def outcome_of(what: str, config: Path | None = None, settings: list[str] | None
         raise SimUsageError(f"{what}: a tape has its own settings; leave out --config and --set")
     try:
         case = read(path)
-    except (TapeError, OSError) as error:
+        _check_faults(case.config)
+    except OSError as error:
+        raise SimUsageError(f"{what}: {error.strerror}") from None
+    except (TapeError, ConfigError) as error:
         raise SimUsageError(f"{what}: {error}") from None
     return replay_tape(case.tape, case.config, Replayed)
 
