@@ -50,6 +50,8 @@ def bit_rot(hand: Hand) -> None:
 
 
 def _may_lose_one(hand: Hand) -> bool:
+    """The budget counts for each Raft group: what it has left is still a majority. Of two replicas,
+    and of one, each disk is needed."""
     world = hand.world
-    spared = len(world.nodes) - 1 >= majority(len(world.nodes))
+    spared = world.config.replicas - 1 >= majority(world.config.replicas)
     return spared and world.able == world.nodes
