@@ -7,6 +7,7 @@ sweep that was killed goes on where it stopped, with nothing lost and nothing co
     OUT/part-00000000.parquet   one row per seed of a chunk, named by its first seed
     OUT/failed/SEED.tape    what replays each seed that failed
     OUT/canary.parquet      one row: was the canary noticed? Is it not, the sweep is void
+    OUT/.lock               held while a sweep is at work there: two at once would meet
 
 The canary (`canary.py`) is run anew whenever a sweep goes on: it stands for the code that runs now.
 
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ottla.sim.canary import Canary, canary
+from ottla.sim.files import lock, write_whole
 from ottla.sim.run import Outcome, Verdict, run
 from ottla.sim.settings import from_toml
 from ottla.sim.tape_file import Case, encode
@@ -116,7 +118,19 @@ def sweep(
     noticed, `SweepError`, and `ConfigError` for settings that make no sense.
     """
     from_toml(plan.settings)
-    folder = None if out is None else Folder(out, plan)
+    if out is None:
+        yield from _swept(plan, jobs, None, told)
+        return
+    folder = Folder(out, plan)
+    try:
+        yield from _swept(plan, jobs, folder, told)
+    finally:
+        folder.close()
+
+
+def _swept(
+    plan: Plan, jobs: int, folder: Folder | None, told: Callable[[Canary], None] | None
+) -> Iterator[SeedResult]:
     found = _canary(jobs)
     if folder is not None:
         folder.keep(found)
@@ -189,18 +203,32 @@ class Folder:
     def __init__(self, path: Path, plan: Plan):
         self._path = path
         self._arrow, self._parquet = _pyarrow()
+        if plan.first + plan.seeds > 1 << 63:
+            raise SweepError(
+                f"{path}: results hold seeds below 2**63 alone; sweep without a folder"
+            )
         told = {"first": plan.first, "seeds": plan.seeds, "settings": plan.settings}
         try:
             (path / "failed").mkdir(parents=True, exist_ok=True)
+            held = lock(path / ".lock")
+            if held is None:
+                raise SweepError(f"{path}: another sweep is at work there; wait, or end it")
+            self._lock = held
             manifest = path / "sweep.json"
             if manifest.exists():
                 found = json.loads(manifest.read_text())
                 if found != told:
                     raise SweepError(f"{path} holds another sweep: {found}; choose another folder")
             else:
-                _write_whole(manifest, json.dumps(told).encode())
-        except (OSError, ValueError) as error:
-            raise SweepError(f"{path}: {error}") from None
+                write_whole(manifest, json.dumps(told).encode())
+        except OSError as error:
+            raise SweepError(f"{path}: {error.strerror}") from None
+        except ValueError as error:
+            raise SweepError(f"{manifest}: {error}; choose another folder") from None
+
+    def close(self) -> None:
+        """Let another sweep have the folder."""
+        self._lock.close()
 
     def _part(self, chunk: range) -> Path:
         return self._path / f"part-{chunk.start:08d}.parquet"
@@ -210,13 +238,17 @@ class Folder:
         part = self._part(chunk)
         if not part.exists():
             return None
-        columns = self._parquet.read_table(part).to_pydict()
+        try:
+            columns = self._parquet.read_table(part).to_pydict()
+        except (OSError, ValueError) as error:  # ValueError: what pyarrow calls invalid
+            told = str(error).splitlines()[0]
+            raise SweepError(f"{part}: {told}; without this file its seeds are run again") from None
         return [SeedResult(*row) for row in zip(*columns.values(), strict=True)]
 
     def write(self, chunk: range, results: list[SeedResult], tapes: dict[int, bytes]) -> None:
         """Keep the results of a part: the tapes first, for the part says that they are there."""
         for seed, tape in tapes.items():
-            _write_whole(self._path / "failed" / f"{seed}.tape", tape)
+            self._write(self._path / "failed" / f"{seed}.tape", tape)
         self._keep(self._part(chunk), SeedResult._fields, results)
 
     def keep(self, found: Canary) -> None:
@@ -226,15 +258,17 @@ class Folder:
     def _keep(self, path: Path, names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
         columns = dict(zip(names, zip(*rows, strict=True), strict=True))
         table = self._arrow.table({name: list(values) for name, values in columns.items()})
-        unfinished = path.with_suffix(".unfinished")
-        self._parquet.write_table(table, unfinished)
-        unfinished.rename(path)
+        sink = self._arrow.BufferOutputStream()
+        self._parquet.write_table(table, sink)
+        self._write(path, sink.getvalue().to_pybytes())
 
-
-def _write_whole(path: Path, data: bytes) -> None:
-    unfinished = path.with_name(path.name + ".unfinished")
-    unfinished.write_bytes(data)
-    unfinished.rename(path)
+    def _write(self, path: Path, data: bytes) -> None:
+        try:
+            write_whole(path, data)
+        except OSError as error:
+            raise SweepError(
+                f"{path}: {error.strerror}; what is there stays, the same command goes on with it"
+            ) from None
 
 
 def _pyarrow() -> tuple[Any, Any]:

@@ -1,11 +1,14 @@
 """A run on disk: its configuration and its tape, so that it can be replayed, cut down and sent.
 
-One msgpack map: `{"ottla-tape": 1, "config": {name: value}, "taken": {stream: [[place, value]]}}`.
-What is read back was written by anybody: whatever is wrong with it is a `TapeError` in one line.
+One msgpack map: `{"ottla-tape": 2, "config": {name: value}, "taken": {stream: [[place, value]]},
+"check": hash of the two}`. A flipped bit of a choice would make another run, which replays just as
+well; the hash tells. What is read back was written by anybody: whatever is wrong with it is a
+`TapeError` in one line.
 """
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,9 +16,10 @@ import msgpack
 
 from ottla.broker.errors import ConfigError
 from ottla.sim.choices import Tape
+from ottla.sim.files import write_whole
 from ottla.sim.settings import RunConfig
 
-VERSION = 1
+VERSION = 2
 _KEY = "ottla-tape"
 
 
@@ -37,7 +41,8 @@ def encode(case: Case) -> bytes:
         for name, places in sorted(case.tape.taken.items())
         if places
     }
-    body = {_KEY: VERSION, "config": case.config.values(), "taken": taken}
+    config = case.config.values()
+    body = {_KEY: VERSION, "config": config, "taken": taken, "check": _check(config, taken)}
     packed: bytes = msgpack.packb(body)
     return packed
 
@@ -47,12 +52,14 @@ def decode(data: bytes) -> Case:
     try:
         body = msgpack.unpackb(data)
     except (ValueError, msgpack.UnpackException) as error:
-        raise TapeError(f"not a tape: {error}") from None
+        raise TapeError(f"not a tape, or a damaged one: {error}") from None
     if not isinstance(body, dict) or _KEY not in body:
         raise TapeError("not a tape: it does not say that it is one")
     if body[_KEY] != VERSION:
         raise TapeError(f"a tape of version {body[_KEY]}; this Ottla reads version {VERSION}")
     try:
+        if body["check"] != _check(body["config"], body["taken"]):
+            raise TapeError("a damaged tape: it is not what was written")
         config = RunConfig().with_(**body["config"])
         taken = {name: _places(pairs) for name, pairs in body["taken"].items()}
     except ConfigError as error:
@@ -60,6 +67,11 @@ def decode(data: bytes) -> Case:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise TapeError(f"a tape with something missing: {error!r}") from None
     return Case(config, Tape(taken))
+
+
+def _check(config: Any, taken: Any) -> bytes:
+    """Sixteen bytes over what replays a run."""
+    return blake2b(msgpack.packb([config, taken]), digest_size=16).digest()
 
 
 def _places(pairs: Any) -> dict[int, int]:
@@ -76,5 +88,5 @@ def read(path: Path) -> Case:
 
 
 def write(path: Path, case: Case) -> None:
-    """A tape into a file. Raises `OSError`."""
-    path.write_bytes(encode(case))
+    """A tape into a file, whole or not at all. Raises `OSError`."""
+    write_whole(path, encode(case))

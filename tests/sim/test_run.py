@@ -6,9 +6,11 @@ sweep that was stopped goes on with nothing lost and nothing counted twice.
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +23,7 @@ from ottla.sim.run import Verdict, replay, run, run_choices
 from ottla.sim.settings import RunConfig, from_toml
 from ottla.sim.shrink import Attempt, Shrinker
 from ottla.sim.sweep import Plan, SweepError, sweep
-from ottla.sim.tape_file import Case, TapeError, decode, encode
+from ottla.sim.tape_file import Case, TapeError, decode, encode, read, write
 from ottla.sim.world import World
 
 SHORT = RunConfig(profile="reference-strict", load_ms=2_000, records=40)
@@ -146,6 +148,57 @@ def test_what_is_no_tape_says_so():
     for bad in (b"", b"\xc1", good[:-3], b"\x80", encode(case).replace(b"records", b"recordz")):
         with pytest.raises(TapeError):
             decode(bad)
+
+
+def test_a_tape_with_a_flipped_bit_does_not_replay_as_another_run():
+    good = encode(Case(SHORT, Tape({"nemesis": {3: 7, 9: 1000}, "link 1>2": {5: 12}})))
+    for place in range(len(good)):
+        for bit in range(8):
+            bad = bytearray(good)
+            bad[place] ^= 1 << bit
+            with pytest.raises(TapeError):
+                decode(bytes(bad))
+
+
+def test_a_tape_that_does_not_fit_leaves_the_one_before(tmp_path, monkeypatch):
+    path, case = tmp_path / "kept.tape", Case(SHORT, Tape({"nemesis": {3: 7}}))
+    write(path, case)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space"):
+        write(path, Case(SHORT, Tape({})))
+    assert read(path) == case
+    assert [each.name for each in tmp_path.iterdir()] == ["kept.tape"]
+
+
+def test_a_sweep_says_in_a_line_what_is_wrong_with_its_folder(tmp_path, monkeypatch):
+    plan = Plan(0, 2, SHORT.with_(load_ms=200, records=4).told())
+    sweeping = sweep(plan, 1, tmp_path)
+    next(sweeping)
+    with pytest.raises(SweepError, match="another sweep is at work"):
+        next(sweep(plan, 1, tmp_path))
+    assert len(list(sweeping)) == 1
+    part = tmp_path / "part-00000000.parquet"
+    whole = part.read_bytes()
+    part.write_bytes(whole[:100])
+    with pytest.raises(SweepError, match="without this file its seeds are run again"):
+        list(sweep(plan, 1, tmp_path))
+    with pytest.raises(SweepError, match="below 2\\*\\*63"):
+        list(sweep(replace(plan, first=1 << 63), 1, tmp_path / "huge"))
+    (tmp_path / "file").touch()
+    with pytest.raises(SweepError, match="file: Not a directory"):
+        list(sweep(plan, 1, tmp_path / "file"))
+    part.unlink()
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(SweepError, match="No space left on device; what is there stays"):
+        list(sweep(plan, 1, tmp_path))
 
 
 def test_shrinking_keeps_what_the_anomaly_needs_and_strikes_the_rest():
