@@ -15,6 +15,10 @@ the commits that follow, so that no commit stalls behind a large one.
 **Opening** runs recovery over every group and deletes what it cut. A folder of another format or
 node, or one that is in use, is refused with `FormatError`.
 
+**A view** (`LmdbView`) reads a folder and changes nothing, also while another process writes: LMDB
+gives every transaction one state of the whole store. Pages that an open transaction sees are not
+used again, so a view's are short.
+
 How keys and values look: `ottla.log.keys`. What a transaction does: `ottla.log.disk_groups`.
 """
 
@@ -31,12 +35,12 @@ import lmdb
 from ottla.log import disk_groups, keys
 from ottla.log.disk_groups import DiskGroup, Transaction
 from ottla.log.disk_store import DiskStore
-from ottla.log.errors import FormatError, StoreError
+from ottla.log.errors import CompactedError, FormatError, StoreError
 from ottla.log.folder import ZerosAhead, disk_full, has_no_room, is_full, lock_folder
 from ottla.log.group_tail import GroupChange
 from ottla.log.recovery import LogExtent, recover
 from ottla.log.store import StoredGroup
-from ottla.raft.types import GroupId, LogIndex, NodeId
+from ottla.raft.types import Entry, GroupId, LogIndex, NodeId, Snapshot
 
 FIRST_MAP_BYTES = 64 * 1024 * 1024
 MAX_MAP_BYTES = 1 << 40
@@ -231,6 +235,77 @@ class LmdbEnvironment:
         # the commit: the words become clear, the outcome stays indefinite.
         hint = "; there is no room on the disk" if has_no_room(self._folder) else ""
         return StoreError(f"{self._folder}: {error}{hint}")
+
+
+class LmdbView:
+    """A node's folder, read only; see the module's text. `close` when done.
+
+    Never open one in the process that has the folder's `LmdbStore` open: LMDB forbids it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Open the folder. Raises `FormatError` when it is none of ours, or may not be read."""
+        self._folder = Path(path)
+        if not (self._folder / "data.mdb").exists():
+            raise FormatError(f"{self._folder}: holds no log")
+        try:
+            # Without a right to write there is no lock file to sign, and so nobody who writes.
+            locked = os.access(self._folder / "lock.mdb", os.W_OK)
+            self._lmdb = lmdb.open(
+                str(self._folder), readonly=True, create=False, lock=locked, max_dbs=0
+            )
+        except lmdb.Error as error:
+            raise FormatError(f"{self._folder}: cannot be read ({error})") from error
+        self._lmdb.reader_check()  # a reader that was killed would hold back its pages for ever
+        found = self._read(lambda txn: disk_groups.read_value(txn, keys.FORMAT_KEY))
+        if found != keys.FORMAT_VERSION:
+            self._lmdb.close()
+            raise FormatError(
+                f"{self._folder}: format {_text(found or b'none')}, this program reads "
+                f"{_text(keys.FORMAT_VERSION)}"
+            )
+
+    def groups(self) -> list[DiskGroup]:
+        """Every group by id. Raises `CorruptLogError`."""
+        return self._read(disk_groups.read_groups)
+
+    def state(self, group: GroupId) -> DiskGroup | None:
+        """A group's bounds and hard state. Raises `CorruptLogError`."""
+        return self._read(lambda txn: disk_groups.read_state(txn, group))
+
+    def snapshot(self, group: GroupId) -> Snapshot | None:
+        """A group's snapshot. Raises `CorruptLogError`."""
+        return self._read(lambda txn: disk_groups.read_snapshot(txn, group))
+
+    def entries(self, group: GroupId, first: LogIndex, max_bytes: int) -> list[Entry]:
+        """Entries from `first` on, at least one and as many as fit; none behind the log's end.
+
+        Raises `CompactedError` when `first` is gone, `CorruptLogError` when something is damaged.
+        """
+
+        def work(txn: Transaction) -> list[Entry]:
+            state = disk_groups.read_state(txn, group)
+            if state is None or first > state.last_index:
+                return []
+            if first < state.first_index:
+                raise CompactedError(group, first, state.first_index)
+            return disk_groups.read_entries(txn, group, first, state.last_index, max_bytes)
+
+        return self._read(work)
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        self._lmdb.close()
+
+    def _read(self, work: Callable[[Transaction], _T]) -> _T:
+        while True:
+            try:
+                with self._lmdb.begin(buffers=True) as txn:
+                    return work(txn)
+            except lmdb.MapResizedError:
+                self._lmdb.set_mapsize(0)  # who writes has made the map larger
+            except lmdb.Error as error:
+                raise StoreError(f"{self._folder}: {error}") from error
 
 
 def _sync_folder(folder: Path) -> None:
