@@ -1,0 +1,147 @@
+"""From offsets to ranges: what a batch, or a micro-batch, reads of which partition. Pure.
+
+**Theory.** A partition's *bounds* are its log start and its high watermark. Ranges are half open:
+`start` is read, `end` is not. A micro-batch of bounded size is dealt out as water is poured: every
+partition gets the same number of records, those that have fewer leave theirs to the others. So no
+partition waits for another one to be read to its end.
+
+The offsets of a stream name every partition it has met. One that is missing at the start came into
+being later, and is read from its first record on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, TypeAlias
+
+from ottla.log.types import Offset, RecordBatch
+from ottla.sim.studies.topics.asked import (
+    EARLIEST,
+    FROM_EARLIEST,
+    FROM_LATEST,
+    LATEST,
+    Offsets,
+    Place,
+    SourceError,
+)
+
+
+class Bounds(NamedTuple):
+    """What there is of one partition."""
+
+    start: Offset
+    """The log start offset."""
+    end: Offset
+    """The high watermark: behind the last record a consumer may see."""
+
+
+class Range(NamedTuple):
+    """What one task reads."""
+
+    topic: str
+    partition: int
+    start: Offset
+    end: Offset
+    """Behind the last record."""
+
+
+class Placed(NamedTuple):
+    """A batch, and from which of its offsets on it is read: what is below was deleted, or read."""
+
+    at: Offset
+    batch: RecordBatch
+
+
+Known: TypeAlias = Mapping[str, Mapping[int, Bounds]]
+"""Topic → partition → its bounds now."""
+
+
+def placed(place: Place, known: Known) -> Offsets:
+    """The offsets that a user's words mean now; partitions that JSON leaves out begin at the log
+    start, or end at the high watermark where any other does. Raises `SourceError`."""
+    if place == EARLIEST:
+        return {t: {str(p): b.start for p, b in found.items()} for t, found in known.items()}
+    if place == LATEST:
+        return {t: {str(p): b.end for p, b in found.items()} for t, found in known.items()}
+    offsets: Offsets = {}
+    for topic, found in known.items():
+        given = place.get(topic, {})
+        for partition in given:
+            if int(partition) not in found:
+                raise SourceError(f"there is no partition {partition} of topic {topic}")
+        offsets[topic] = {
+            str(partition): _meant(given.get(str(partition), FROM_EARLIEST), bounds)
+            for partition, bounds in found.items()
+        }
+    return offsets
+
+
+def _meant(offset: Offset, bounds: Bounds) -> Offset:
+    return {FROM_EARLIEST: bounds.start, FROM_LATEST: bounds.end}.get(offset, offset)
+
+
+def ended(place: Place, known: Known) -> Offsets:
+    """As `placed`, for an end: partitions that JSON leaves out end at the high watermark."""
+    if isinstance(place, str):
+        return placed(LATEST, known)
+    whole = {
+        topic: {str(partition): FROM_LATEST for partition in found} | place.get(topic, {})
+        for topic, found in known.items()
+    }
+    return placed(whole, known)
+
+
+def between(start: Offsets, end: Offsets, per_task: int) -> list[Range]:
+    """The ranges from `start` to `end`, none of more than `per_task` offsets."""
+    ranges: list[Range] = []
+    for topic, partitions in end.items():
+        for partition, last in partitions.items():
+            first = start.get(topic, {}).get(partition, 0)
+            ranges += [
+                Range(topic, int(partition), at, min(at + per_task, last))
+                for at in range(first, last, per_task)
+            ]
+    return ranges
+
+
+def advanced(start: Offsets, end: Offsets, most: int) -> Offsets:
+    """How far a micro-batch of at most `most` records goes from `start` towards `end`.
+
+    At least one record of each partition that has any: it always goes on.
+    """
+    left = {
+        (topic, partition): max(0, last - start.get(topic, {}).get(partition, 0))
+        for topic, partitions in end.items()
+        for partition, last in partitions.items()
+    }
+    share = dict(_poured(left, most))
+    return {
+        topic: {
+            partition: start.get(topic, {}).get(partition, 0) + share[topic, partition]
+            for partition in partitions
+        }
+        for topic, partitions in end.items()
+    }
+
+
+def _poured(
+    left: Mapping[tuple[str, str], int], most: int
+) -> Iterator[tuple[tuple[str, str], int]]:
+    """Deal `most` out; who has least comes first, and what he leaves goes to the others."""
+    remaining = most
+    by_size = sorted(left.items(), key=lambda each: (each[1], each[0]))
+    for done, (place, size) in enumerate(by_size):
+        share = min(size, max(1, remaining // (len(by_size) - done)))
+        remaining -= share
+        yield place, share
+
+
+def not_below(end: Offsets, reached: Offsets) -> Offsets:
+    """`end`, but nowhere before what was reached."""
+    return {
+        topic: {
+            partition: max(offset, reached.get(topic, {}).get(partition, 0))
+            for partition, offset in partitions.items()
+        }
+        for topic, partitions in end.items()
+    }

@@ -1,0 +1,118 @@
+"""`format("ottla")` as Spark sees it: a Python data source, for batches and streams.
+
+The one module here that needs pyspark. Spark pickles its classes by name and calls them in Python
+processes of its own, on the driver for plans and on executors for rows, so `ottla` has to be
+importable there. Rows travel as Arrow record batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import datasource
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
+
+from ottla.sim.studies.topics.asked import Asked, asked
+from ottla.sim.studies.topics.offsets import Range
+from ottla.sim.studies.topics.reading import Stream, batch_ranges, rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+AVAILABLE_NOW: Any = getattr(datasource, "SupportsTriggerAvailableNow", object)
+"""What tells Spark from 4.2 on that a stream can end where the topic ends now."""
+
+
+def register(spark: SparkSession) -> None:
+    """Make `spark.read.format("ottla")` and `spark.readStream.format("ottla")` known."""
+    spark.dataSource.register(OttlaSource)
+
+
+class Piece(InputPartition):  # type: ignore[misc]  # what Spark gives is not checked
+    """A range for one task."""
+
+    def __init__(self, wanted: Range) -> None:
+        self.wanted = wanted
+
+
+class OttlaSource(DataSource):  # type: ignore[misc]  # as above
+    """Topics of a cluster, or of a data folder, as a table; options as in `asked`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What stands in `format`."""
+        return "ottla"
+
+    def schema(self) -> str:
+        """Columns as DDL, by the options `rows` and `includeHeaders`. Raises `SourceError`."""
+        from ottla.sim.studies.topics.columns import ddl
+
+        wanted = asked(self.options)
+        return ddl(wanted.rows, headers=wanted.headers)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """For `spark.read`. Raises `SourceError`."""
+        return Reader(asked(self.options))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
+        """For `spark.readStream`. Raises `SourceError`."""
+        return StreamReader(asked(self.options))
+
+
+def _read(wanted: Asked, piece: InputPartition | None) -> Iterator[pa.RecordBatch]:
+    """Spark reads nothing at all, where there are no ranges, as one task without a range."""
+    if isinstance(piece, Piece):
+        yield from rows(wanted, piece.wanted)
+
+
+class Reader(DataSourceReader):  # type: ignore[misc]  # as above
+    """One batch query."""
+
+    def __init__(self, wanted: Asked) -> None:
+        self._asked = wanted
+
+    def partitions(self) -> list[InputPartition]:
+        """What tasks read. Raises `SourceError`."""
+        return [Piece(each) for each in batch_ranges(self._asked)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """What one task read. Raises `SourceError`."""
+        return _read(self._asked, partition)
+
+
+class StreamReader(DataSourceStreamReader, AVAILABLE_NOW):  # type: ignore[misc]  # as above
+    """One streaming query."""
+
+    def __init__(self, wanted: Asked) -> None:
+        self._asked = wanted
+        self._stream = Stream(wanted)
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's
+        """Where a query without a checkpoint begins."""
+        return dict(self._stream.first())
+
+    def latestOffset(  # noqa: N802 - Spark's
+        self, start: dict[str, Any] | None = None, limit: Any = None
+    ) -> dict[str, Any]:
+        """Where the next micro-batch ends; Spark before 4.2 does not say where it begins."""
+        return dict(self._stream.next(start))
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's
+        """The query ends where the topics end now."""
+        self._stream.freeze()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """What tasks read for one micro-batch."""
+        return [Piece(each) for each in self._stream.ranges(start, end)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """What one task read. Raises `SourceError`."""
+        return _read(self._asked, partition)

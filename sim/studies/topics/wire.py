@@ -1,0 +1,272 @@
+"""Topics of a live cluster, read over Kafka's protocol, through the death of leaders.
+
+**Theory.** Everything asked here can be asked again: nothing changes by reading. So every question
+is a loop (`_insist`): who leads is looked up, the leader is asked, and whatever goes wrong on the
+way (nobody listens, the leader resigned, a new one does not know its high watermark yet) is a
+reason to look up again, until `timeout` seconds have passed without an answer. What has been read
+stays read: a range goes on behind the last batch that came.
+
+Two things are no matter of waiting. Records below the log start are gone: that is `DataLossError`,
+or with `strict` off the range goes on at the log start. And a log that ends before what was read of
+it has lost what consumers had seen: that is an error once waiting did not help, because on Kafka a
+new leader's high watermark may be behind for a moment.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from ottla.broker.client import split_batches
+from ottla.broker.codec import FrameError
+from ottla.broker.errors import ErrorCode
+from ottla.log.record_batch import crc_matches
+from ottla.log.types import Offset, RecordBatch
+from ottla.sim.studies.topics.asked import (
+    FROM_EARLIEST,
+    FROM_LATEST,
+    DataLossError,
+    SourceError,
+)
+from ottla.sim.studies.topics.connection import Connection, UnfitError
+from ottla.sim.studies.topics.offsets import Bounds, Placed, Range
+
+UNKNOWN_FOR = 5.0
+"""Seconds for which a topic may be unknown: a node that just started has not heard of it."""
+FETCH_BYTES = 4 * 1024 * 1024
+FETCH_WAIT_MS = 500
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
+_ANSWER_WITHIN = 10.0
+"""Seconds after which a broker that does not answer counts as dead."""
+
+Address = tuple[str, int]
+_T = TypeVar("_T")
+
+
+class _NotYetError(Exception):
+    """No answer this time, and maybe later: the text says why, `within` how much later at most."""
+
+    def __init__(self, text: str, within: float = float("inf")) -> None:
+        super().__init__(text)
+        self.within = within
+
+
+class WireTopics:
+    """See the module's text. One thread's; `close` when done."""
+
+    def __init__(
+        self, bootstrap: Sequence[Address], *, timeout: float = 30.0, strict: bool = True
+    ) -> None:
+        self._bootstrap = tuple(bootstrap)
+        self._timeout = timeout
+        self._strict = strict
+        self._connections: dict[Address, Connection] = {}
+        self._brokers: list[Address] = []
+        """All that metadata named: the bootstrap addresses may be dead by now."""
+        self._leaders: dict[str, dict[int, Address | None]] = {}
+        self._met: set[str] = set()
+        """Topics that were there once."""
+
+    def close(self) -> None:
+        """End all connections."""
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+    def bounds(self, topic: str) -> dict[int, Bounds]:
+        """Log start and high watermark of every partition. Raises `SourceError`."""
+        return self._insist(f"offsets of {topic}", lambda: self._bounds(topic))
+
+    def read(self, wanted: Range) -> Iterator[Placed]:
+        """The batches that overlap a range, in order. Raises `SourceError`."""
+        at = wanted.start
+        while at < wanted.end:
+            place = f"{wanted.topic}-{wanted.partition} at offset {at}"
+            batches, at = self._insist(place, partial(self._fetch, wanted, at))
+            for batch in batches:
+                if batch.base_offset >= wanted.end:
+                    return
+                if batch.last_offset >= at:
+                    yield Placed(at, batch)
+                    at = batch.last_offset + 1
+
+    # ---- asking again
+
+    def _insist(self, what: str, attempt: Callable[[], _T]) -> _T:
+        """What `attempt` returns once it does. Raises `SourceError` when time is up."""
+        begun = time.monotonic()
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                return attempt()
+            except (OSError, FrameError, _NotYetError) as error:
+                limit = min(self._timeout, getattr(error, "within", self._timeout))
+                if time.monotonic() - begun > limit:
+                    why = str(error) or type(error).__name__
+                    raise SourceError(
+                        f"{what}: no answer within {limit:g} s from {self._asked()}: {why}"
+                    ) from None
+                self._leaders.clear()
+            except UnfitError as error:
+                raise SourceError(str(error)) from None
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _asked(self) -> str:
+        return ",".join(f"{host}:{port}" for host, port in self._bootstrap)
+
+    def _connected(self, address: Address) -> Connection:
+        found = self._connections.get(address)
+        if found is None:
+            within = min(_ANSWER_WITHIN, self._timeout)
+            found = self._connections[address] = Connection(address, within)
+        return found
+
+    def _call(self, address: Address, api: str, **fields: Any) -> Any:
+        try:
+            return self._connected(address).call(api, **fields)
+        except (OSError, FrameError):
+            broken = self._connections.pop(address, None)
+            if broken is not None:
+                broken.close()
+            raise
+
+    # ---- who leads
+
+    def _look_up(self, topic: str) -> dict[int, Address | None]:
+        """Leader of each partition; None where there is none now."""
+        known = self._leaders.get(topic)
+        if known is None:
+            known = self._leaders[topic] = self._metadata(topic)
+        return known
+
+    def _metadata(self, topic: str) -> dict[int, Address | None]:
+        answer = self._any(
+            "metadata",
+            topics=[{"name": topic}],
+            allow_auto_topic_creation=False,
+            include_cluster_authorized_operations=False,
+            include_topic_authorized_operations=False,
+        )
+        addresses = {each.node_id: (each.host, each.port) for each in answer.brokers}
+        self._brokers = list(addresses.values())
+        (found,) = answer.topics
+        if found.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION:
+            raise SourceError(f"{topic!r} is no name of a topic")
+        if found.error_code:
+            unknown = found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            within = UNKNOWN_FOR if unknown and topic not in self._met else self._timeout
+            raise _NotYetError(f"topic {topic}: {_named(found.error_code)}", within)
+        self._met.add(topic)
+        return {each.partition_index: addresses.get(each.leader_id) for each in found.partitions}
+
+    def _any(self, api: str, **fields: Any) -> Any:
+        """Ask whoever answers. Raises what the last one asked came to."""
+        error: Exception = ConnectionRefusedError("no broker is known")
+        for address in dict.fromkeys((*self._brokers, *self._bootstrap)):
+            try:
+                return self._call(address, api, **fields)
+            except (OSError, FrameError) as found:
+                error = found
+        raise error
+
+    # ---- offsets
+
+    def _bounds(self, topic: str, only: int | None = None) -> dict[int, Bounds]:
+        by_leader: dict[Address, list[int]] = {}
+        for partition, leader in self._look_up(topic).items():
+            if only not in {None, partition}:
+                continue
+            if leader is None:
+                raise _NotYetError(f"{topic}-{partition} has no leader")
+            by_leader.setdefault(leader, []).append(partition)
+        found: dict[int, Bounds] = {}
+        for leader, partitions in by_leader.items():
+            starts = self._offsets(leader, topic, partitions, FROM_EARLIEST)
+            ends = self._offsets(leader, topic, partitions, FROM_LATEST)
+            found |= {each: Bounds(starts[each], ends[each]) for each in partitions}
+        return dict(sorted(found.items()))
+
+    def _offsets(
+        self, leader: Address, topic: str, partitions: list[int], timestamp: int
+    ) -> dict[int, Offset]:
+        wanted = [
+            {"partition_index": each, "timestamp": timestamp, "current_leader_epoch": -1}
+            for each in partitions
+        ]
+        answer = self._call(
+            leader,
+            "list_offsets",
+            replica_id=-1,
+            isolation_level=0,
+            topics=[{"name": topic, "partitions": wanted}],
+        )
+        found = {}
+        for each in answer.topics[0].partitions:
+            if each.error_code:
+                raise _NotYetError(f"{topic}-{each.partition_index}: {_named(each.error_code)}")
+            found[each.partition_index] = int(each.offset)
+        return found
+
+    # ---- records
+
+    def _fetch(self, wanted: Range, at: Offset) -> tuple[list[RecordBatch], Offset]:
+        """Batches from `at` on, and where to go on if there is none: behind what is gone."""
+        topic, partition = wanted.topic, wanted.partition
+        leader = self._look_up(topic).get(partition)
+        if leader is None:
+            raise _NotYetError(f"{topic}-{partition} has no leader")
+        part = {
+            "partition": partition,
+            "current_leader_epoch": -1,
+            "fetch_offset": at,
+            "log_start_offset": -1,
+            "partition_max_bytes": FETCH_BYTES,
+        }
+        answer = self._call(
+            leader,
+            "fetch",
+            replica_id=-1,
+            max_wait=FETCH_WAIT_MS,
+            min_bytes=1,
+            max_bytes=FETCH_BYTES,
+            isolation_level=0,
+            session_id=0,
+            session_epoch=-1,
+            topics=[{"topic": topic, "partitions": [part]}],
+            forgotten_topics_data=[],
+            rack_id="",
+        )
+        found = answer.responses[0].partitions[0]
+        if found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            return [], self._behind_what_is_gone(wanted, at)
+        if found.error_code:
+            raise _NotYetError(_named(found.error_code))
+        batches = split_batches(bytes(found.records or b""))
+        if not batches:
+            raise _NotYetError(f"nothing there, though the range ends at {wanted.end}")
+        for batch in batches:
+            if not crc_matches(batch):
+                raise FrameError(f"CRC of the batch at offset {batch.base_offset} does not match")
+        return batches, at
+
+    def _behind_what_is_gone(self, wanted: Range, at: Offset) -> Offset:
+        start, end = self._bounds(wanted.topic, wanted.partition)[wanted.partition]
+        if at >= start:
+            raise _NotYetError(f"the log ends at {end}: what had been there is gone")
+        if self._strict:
+            raise DataLossError(
+                f"{wanted.topic}-{wanted.partition}: records {at} to {start - 1} are gone, the log "
+                f"starts at {start}; failOnDataLoss=false goes on there"
+            )
+        return start
+
+
+def _named(code: int) -> str:
+    """An error code in words."""
+    try:
+        return ErrorCode(code).name
+    except ValueError:
+        return f"error {code}"

@@ -1,0 +1,109 @@
+"""Options and ranges of the data source: what is asked, and how it is cut.
+
+Pure functions on hand-made bounds. The property at the end is what everything rests on: however
+offsets are cut, each is read exactly once.
+"""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ottla.sim.studies.topics.asked import SourceError, asked
+from ottla.sim.studies.topics.offsets import (
+    Bounds,
+    Range,
+    advanced,
+    between,
+    ended,
+    not_below,
+    placed,
+)
+
+KNOWN = {"t": {0: Bounds(5, 20), 1: Bounds(0, 7)}}
+GOOD = {"topic": "t", "bootstrap": "h:1"}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"topic": "t"}, "say where: either bootstrap=HOST:PORT, or path=FOLDER"),
+        (GOOD | {"path": "x"}, "say where"),
+        ({"bootstrap": "h:1"}, "say what: topic=NAME"),
+        (GOOD | {"bootstrap": "h"}, "'h' is no address; write HOST:PORT"),
+        (GOOD | {"bootstrap": "h:70000"}, "is no address"),
+        (GOOD | {"node": "0"}, "node=0: write a number from 1 on"),
+        (GOOD | {"rows": "lines"}, "rows=lines: one of records, batches"),
+        (GOOD | {"failOnDataLoss": "maybe"}, "failOnDataLoss=maybe: one of true, false"),
+        (GOOD | {"startingOffsets": "now"}, "startingOffsets=now: write earliest, latest or JSON"),
+        (GOOD | {"startingOffsets": '{"t": {"0": "x"}}'}, "write earliest, latest or JSON"),
+        (GOOD | {"startingOffsets": '{"t": {"0": -3}}'}, "write earliest, latest or JSON"),
+        (GOOD | {"startingOffsets": '{"u": {"0": 1}}'}, "names u, which is not read"),
+        (GOOD | {"endingOffsets": "earliest"}, "nothing ends there"),
+        (GOOD | {"startingOffset": "latest"}, "there is no option startingoffset; there are topic"),
+    ],
+)
+def test_a_wrong_option_is_refused_in_one_line(options, said):
+    with pytest.raises(SourceError) as refused:
+        asked(options)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_options_know_no_case_and_have_defaults():
+    found = asked({"TOPIC": "a, b", "Bootstrap": "h:1,[::1]:2", "includeheaders": "TRUE"})
+    assert found.topics == ("a", "b")
+    assert found.bootstrap == (("h", 1), ("::1", 2))
+    assert found.headers
+    assert found.strict
+    assert (found.starting, found.ending, found.rows) == ("earliest", "latest", "records")
+
+
+def test_words_and_numbers_mean_places():
+    assert placed("earliest", KNOWN) == {"t": {"0": 5, "1": 0}}
+    assert placed("latest", KNOWN) == {"t": {"0": 20, "1": 7}}
+    assert placed({"t": {"0": 9}}, KNOWN) == {"t": {"0": 9, "1": 0}}
+    assert placed({"t": {"0": -1, "1": -2}}, KNOWN) == {"t": {"0": 20, "1": 0}}
+    assert ended({"t": {"0": 9}}, KNOWN) == {"t": {"0": 9, "1": 7}}
+    assert ended("latest", KNOWN) == {"t": {"0": 20, "1": 7}}
+    with pytest.raises(SourceError, match="no partition 2 of topic t"):
+        placed({"t": {"2": 0}}, KNOWN)
+
+
+def test_ranges_are_cut_into_tasks():
+    start, end = {"t": {"0": 5, "1": 7}}, {"t": {"0": 12, "1": 7, "2": 2}}
+    assert between(start, end, 4) == [
+        Range("t", 0, 5, 9),
+        Range("t", 0, 9, 12),
+        Range("t", 2, 0, 2),  # a partition that came into being later
+    ]
+    assert between(end, start, 4) == []
+
+
+def test_a_micro_batch_is_dealt_out_evenly():
+    start, end = {"t": {"0": 0, "1": 0, "2": 0}}, {"t": {"0": 100, "1": 2, "2": 100}}
+    assert advanced(start, end, 42) == {"t": {"0": 20, "1": 2, "2": 20}}
+    assert advanced(start, end, 1000) == end
+    assert advanced(start, end, 1) == {"t": {"0": 1, "1": 1, "2": 1}}
+
+
+def test_nothing_goes_back():
+    assert not_below({"t": {"0": 4, "1": 9}}, {"t": {"0": 6, "1": 6}}) == {"t": {"0": 6, "1": 9}}
+
+
+OFFSETS = st.dictionaries(st.sampled_from("0123"), st.integers(0, 60), min_size=1)
+
+
+@given(OFFSETS, st.integers(1, 30), st.integers(1, 20))
+def test_every_offset_is_read_once_however_it_is_cut(ends, most, per_task):
+    """Property: micro-batches and tasks together read each offset below the end exactly once."""
+    end, at = {"t": ends}, {"t": dict.fromkeys(ends, 0)}
+    read: dict[str, list[int]] = {partition: [] for partition in ends}
+    while at != end:
+        following = advanced(at, end, most)
+        ranges = between(at, following, per_task)
+        assert sum(each.end - each.start for each in ranges) <= max(most, len(ends))
+        for each in ranges:
+            read[str(each.partition)] += range(each.start, each.end)
+        assert following != at
+        at = following
+    assert read == {partition: list(range(last)) for partition, last in ends.items()}
