@@ -15,7 +15,7 @@ the last one meant (inclusive), `off` counts records from 0, `seq` is a producer
 | fail | client | record certainly not stored: `code`; its `op` is over |
 | info | client | record given up, its outcome unknown: `code`; its `op` is over |
 | error | client | an answer that is retried: `code node op pid epoch seq seq_last` |
-| fetch | consumer | a fetch was answered: `node`, `hw` (exclusive), `off` asked for |
+| fetch | consumer | a fetch was answered: `node` in `term`, `hw` (exclusive), `off` asked for |
 | poll | consumer | record delivered: `off value pid epoch seq` |
 | close | client | its connection to `node` is gone: `code` why |
 | term | node | `term` is written (not yet durable) |
@@ -99,6 +99,8 @@ KINDS = (
     "phase",
     "final",
 )
+CONTROLLER_PARTITION = -1
+"""What rows call the controller's group."""
 
 
 class Event(NamedTuple):

@@ -21,6 +21,7 @@ from ottla.raft.messages import RequestVote, VoteReply
 from ottla.raft.quorum import majority
 from ottla.raft.roles import Role
 from ottla.raft.types import Entry, GroupId, LogIndex, NodeId, Term
+from ottla.sim.history import CONTROLLER_PARTITION
 from ottla.sim.invariants.decisions import MODEL_NODE
 from ottla.sim.log_view import LogView, Seen
 from ottla.sim.log_watch import LogWatch
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from ottla.sim.life import Life
     from ottla.sim.world import World
 
-CONTROLLER_PARTITION = -1
 DecisionWatcher: TypeAlias = Callable[[NodeId, int, BatchIdentity, Term, Decision], None]
 """Node, partition, batch, term and what is to be done with it."""
 VOTING = (RequestVote, VoteReply)

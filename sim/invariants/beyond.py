@@ -11,7 +11,8 @@ is lost by the fault if it was in such a range; any other lost record is a failu
 what no lost entry explains (a duplicate, a gap in offsets). A node that forgot its vote and gives
 it again in one term breaks its partition from where its log ends now.
 
-A producer id that is two producers' explains what happens to records sent under it.
+A producer id that is two producers' explains what happens to records sent under it: it was given
+out twice on purpose, or the controller's partition broke, which remembers what was given out.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ottla.sim.history import Event
+from ottla.sim.history import CONTROLLER_PARTITION, Event
 from ottla.sim.invariants import acks
 from ottla.sim.invariants.findings import Anomaly, Row
 from ottla.sim.invariants.index import Index
@@ -188,6 +189,8 @@ class _Walk:
         self._faults: dict[int, str] = {}
         """Faults of disks by node: the latest."""
         self._ids: set[int] = set()
+        self._senders: dict[int, int] = {}
+        """The first client that sent under each producer id."""
         handlers: dict[str, Callable[[Row], None]] = {
             "beyond": self._beyond,
             "append": self._append,
@@ -197,6 +200,7 @@ class _Walk:
             "start": self._restarted,
             "commit": self._commit,
             "vote": self._vote,
+            "send": self._sent,
         }
         for row in rows:
             handler = handlers.get(row.kind)
@@ -256,6 +260,14 @@ class _Walk:
             how = {row.node: self._faults[row.node]}
             known.breaks.append(Break(row.eid, low, _NO_END, frozenset(), how))
 
+    def _sent(self, row: Row) -> None:
+        given_again = self._senders.setdefault(row.pid, row.client) != row.client
+        if given_again and row.pid is not None and self._broke(CONTROLLER_PARTITION):
+            self._ids.add(row.pid)
+
+    def _broke(self, partition: int) -> bool:
+        return bool(self._partitions.get(partition, _Partition()).breaks)
+
     # ---- what it explains
 
     def explains(self, anomaly: Anomaly) -> bool:
@@ -270,7 +282,7 @@ class _Walk:
         if anomaly.invariant in _OF_THE_RUN or row.partition is None:
             disks = [disk for each in self._partitions.values() for disk in each.disks.values()]
             return any(disk.forgot for disk in disks)
-        return bool(self._partitions.get(row.partition, _Partition()).breaks)
+        return self._broke(row.partition)
 
     def reason(self, index: Index, ok: Row) -> str | None:
         """What took a record that was acknowledged, in words; None: no fault beyond the budget."""

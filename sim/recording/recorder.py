@@ -18,8 +18,7 @@ from typing import Any, TypeAlias
 from ottla.idempotency.decisions import Decision
 from ottla.log.types import BatchIdentity
 from ottla.raft.types import Micros, NodeId, Term
-from ottla.sim.history import KINDS, Event
-from ottla.sim.observer import CONTROLLER_PARTITION
+from ottla.sim.history import CONTROLLER_PARTITION, KINDS, Event
 from ottla.sim.recording.states import Change, Sampler
 from ottla.sim.recording.wires import watch_wires
 from ottla.sim.world import World

@@ -21,8 +21,8 @@ from ottla.broker.partition import Partition
 from ottla.broker.seat import Seat
 from ottla.raft.types import LogIndex, NodeId, Term
 from ottla.sim.handlers import TOPIC
+from ottla.sim.history import CONTROLLER_PARTITION
 from ottla.sim.log_view import LogView, Seen
-from ottla.sim.observer import CONTROLLER_PARTITION
 from ottla.sim.world import World
 
 DOWN = "down"

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import pytest
 
+from ottla.sim.invariants.beyond import weighed
+from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.nemesis.beyond import BEYOND
 from ottla.sim.nemesis.programs import PROGRAMS
 from ottla.sim.run import Verdict, run
 from ottla.sim.settings import RunConfig
+from sim_histories import read
 
 SHORT = RunConfig(
     profile="reference-strict",
@@ -28,6 +31,34 @@ def test_no_seed_draws_a_fault_that_no_raft_stands():
         outcome = run(seed, SHORT)
         assert outcome.verdict is Verdict.OK, outcome.reason
         assert not any(row.kind == "beyond" for row in outcome.rows)
+
+
+_TWO_PRODUCERS = """
+== an id is handed out, forgotten and handed out again
+append p=-1 node=1,2 log_index=1
+durable p=-1 node=1,2 log_index=1
+commit p=-1 node=1 log_index=1 quorum=2 hw=-
+send client=1 op=0 pid=7
+{forgets}
+send client=2 op=1 pid=7
+ok client=1 op=0 off=0 pid=7 epoch=0 seq=0
+ok client=2 op=1 off=0 pid=7 epoch=0 seq=0
+"""
+
+
+@pytest.mark.parametrize(
+    ("forgets", "explained"),
+    [
+        ("beyond node=2 code=lies\ncrash p=-1 node=2 log_index=0 code=power", True),
+        ("beyond node=2 code=lies\ncrash p=0 node=2 log_index=0 code=power", False),
+        ("crash p=-1 node=2 log_index=0 code=power", False),
+    ],
+)
+def test_an_id_that_the_controller_forgot_is_two_producers(forgets, explained):
+    (history,) = read(_TWO_PRODUCERS.format(forgets=forgets))
+    found = [Anomaly("sim-I07", len(history.events) - 1, "two records at one offset")]
+    told, left = weighed(history.events, found)
+    assert (bool(told), left) == ((True, []) if explained else (False, found))
 
 
 @pytest.mark.slow
