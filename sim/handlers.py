@@ -24,7 +24,7 @@ from ottla.log.errors import CompactedError
 from ottla.log.record_batch import BatchDefect, read_batch
 from ottla.log.records import records_of
 from ottla.log.types import NO_OFFSET, RecordBatch
-from ottla.raft.types import EntryKind
+from ottla.raft.types import EntryKind, Term
 from ottla.sim.clients.batch import value_of
 from ottla.sim.requests import (
     ApiVersions,
@@ -157,6 +157,7 @@ class _Fetching:
         self.replica = served.replica(request.partition)
         self.deadline = served.host.now() + request.max_wait
         self.watch: WatchTicket | None = None
+        self.leader_epoch: Term = -1
 
     def begin(self) -> None:
         """Ask the partition what may be seen."""
@@ -172,6 +173,7 @@ class _Fetching:
     def _decided(self, ticket: FetchTicket) -> None:
         self.served.observe(self.request.partition)
         high, start = ticket.high_watermark, ticket.log_start_offset
+        self.leader_epoch = ticket.leader_epoch
         if ticket.error is not ErrorCode.NONE:
             self._answer(ticket.error, NO_OFFSET, NO_OFFSET, [])
             return
@@ -205,8 +207,8 @@ class _Fetching:
             self.watch.cancelled = True
 
     def _answer(self, error: ErrorCode, high: int, start: int, batches: list[RecordBatch]) -> None:
-        request = self.request
-        fetched = Fetched(request.number, request.partition, error, high, start, batches)
+        number, partition = self.request.number, self.request.partition
+        fetched = Fetched(number, partition, error, high, start, batches, self.leader_epoch)
         self.served.answer(self.slot, fetched)
 
 

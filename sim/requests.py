@@ -75,6 +75,8 @@ class Fetched(NamedTuple):
     high_watermark: Offset
     log_start_offset: Offset
     batches: Sequence[RecordBatch]
+    leader_epoch: Term = -1
+    """In which the node leads. For the history alone: the protocol does not say it."""
 
 
 class ListOffsets(NamedTuple):

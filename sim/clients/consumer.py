@@ -154,7 +154,14 @@ class Consumer(Client):
             return
         reading.asked, reading.failures = False, 0
         partition, position = reading.partition, reading.position or 0
-        self.row("fetch", node=node, partition=partition, hw=answer.high_watermark, off=position)
+        self.row(
+            "fetch",
+            node=node,
+            partition=partition,
+            term=answer.leader_epoch,
+            hw=answer.high_watermark,
+            off=position,
+        )
         for batch in answer.batches:
             if batch.last_offset >= position:
                 self._deliver(node, partition, batch, position)

@@ -69,10 +69,15 @@ def unseen(index: Index) -> Iterator[Anomaly]:
 
 
 def backwards(index: Index) -> Iterator[Anomaly]:
-    """sim-I28."""
+    """sim-I28. Who goes back to an older leader, as a client that knows no leader epochs may, is
+    told what that one knows; no word of it is false, and no broker can tell (KIP-320)."""
+    newest: dict[tuple[int, int], int] = {}
     highest: dict[tuple[int, int], int] = {}
     for row in index.rows["fetch"]:
         who = (row.client, row.partition)
+        if row.term < newest.get(who, row.term):
+            continue
+        newest[who] = row.term
         before = highest.get(who, 0)
         if row.hw < before:
             text = f"consumer {row.client} was told high watermark {row.hw} of partition "

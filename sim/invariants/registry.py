@@ -257,7 +257,8 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "sim-I28",
         "high watermark goes back",
-        "no consumer is told a lower high watermark than before",
+        "no consumer is told a lower high watermark than before, unless by a leader older than one "
+        "it has heard",
         _END,
         reads.backwards,
     ),

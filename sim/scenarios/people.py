@@ -323,7 +323,8 @@ class Reader(Person):
 
     def _read(self, node: NodeId, offset: Offset, answer: Fetched) -> None:
         high, partition = answer.high_watermark, answer.partition
-        self.row("fetch", node=node, partition=partition, hw=high, off=offset)
+        term = answer.leader_epoch
+        self.row("fetch", node=node, partition=partition, term=term, hw=high, off=offset)
         seen = []
         for batch in answer.batches:
             for place, record in enumerate(records_of(batch)):

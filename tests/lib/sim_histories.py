@@ -170,7 +170,7 @@ DEFAULTS: tuple[tuple[str, tuple[str, ...], Default], ...] = (
     _fixed("partition", tuple(kind for kind in KINDS if kind not in _RUN), 0),
     _fixed("node", (*_NODES, "ok", "answer", "fetch"), 1),
     _fixed("inc", _NODES, 1),
-    _fixed("term", ("append", "apply", "commit", "leader", "stepdown", "final"), 1),
+    _fixed("term", ("append", "apply", "commit", "fetch", "leader", "stepdown", "final"), 1),
     _fixed("client", _CLIENTS, 1),
     _fixed("client", _CONSUMERS, 9),
     _fixed("acks", ("inv", "ok", "answer"), -1),

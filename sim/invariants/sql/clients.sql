@@ -146,8 +146,16 @@ FROM (
       PARTITION BY run_id, partition, client ORDER BY eid
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS highest
-  FROM ev
-  WHERE kind = 'fetch'
+  FROM (
+    SELECT run_id, partition, client, eid, term, hw,
+      MAX(term) OVER (
+        PARTITION BY run_id, partition, client ORDER BY eid
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+      ) AS newest
+    FROM ev
+    WHERE kind = 'fetch'
+  ) f
+  WHERE term = newest
 ) w
 WHERE hw < highest
 GROUP BY run_id;
