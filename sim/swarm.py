@@ -35,6 +35,7 @@ TABLE: Mapping[str, Sequence[int | str | bool]] = {
     "request_timeout_ms": (1_500, 1_500, 400, 5_000),
     "delivery_timeout_ms": (30_000, 30_000, 3_000),
     "retry_backoff_ms": (50, 50, 5),
+    "metadata_max_age_ms": (5_000, 5_000, 100),
     "leader_epochs": (True, True, False),
     "fetch_bytes": (1 << 20, 1 << 20, 300),
     "loss_ppm": (0, 0, 10_000, 100_000),

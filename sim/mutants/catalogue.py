@@ -113,10 +113,12 @@ CATALOGUE: tuple[Row, ...] = (
         "barrier before a gap is told",
         "I36 I34",
         {
-            **_JAVA,
-            "faults": "isolate lose-answer reset-clients cut-clients",
+            "client_model": "java",
+            "arrivals": "even",
+            "faults": "two-leaders",
+            "fault_every_ms": 2_000,
             "leader_epochs": False,
-            "metadata_max_age_ms": 500,
+            "metadata_max_age_ms": 100,
         },
     ),
     Row(

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ottla.broker.seat import Seat
-from ottla.raft.messages import AppendReply, RequestVote, VoteReply
+from ottla.raft.messages import AppendEntries, AppendReply, RequestVote, VoteReply
 from ottla.raft.types import EntryKind, GroupId, NodeId
 from ottla.sim.life import Life
 from ottla.sim.nemesis.hand import MS, Hand
@@ -38,6 +38,13 @@ def acknowledges(message: Any) -> bool:
 
 def _opens(group: GroupId) -> Callable[[Any], bool]:
     return lambda writes: opens_a_term([each for each in writes if each.group == group])
+
+
+def _appends(group: GroupId) -> Callable[[Any], bool]:
+    """A leader sends entries."""
+    return lambda message: (
+        isinstance(message, AppendEntries) and bool(message.entries) and message.group == group
+    )
 
 
 def _asks_first(group: GroupId) -> Callable[[Any], bool]:
@@ -221,6 +228,34 @@ def late_sync(hand: Hand) -> None:
     hand.later(8 * election, disk.go_on)
     trap = world.points.set(Trap("append", second_wins, fits=_opens(seat.group)))
     hand.later(8 * election, world.points.lift, trap)
+
+
+def two_leaders(hand: Hand) -> None:
+    """A leader is stopped with its last entries on their way, and goes on when another one leads.
+    It finds the acknowledgements of then, takes them for fresh, and leads clients on for as long as
+    check-quorum lets it: what its successor has stored it does not know (sim-S13)."""
+    found = _led(hand)
+    if found is None:
+        return
+    world = hand.world
+    leader, seat = found
+    election = world.config.election_timeout_ms * MS
+    links = [name for name in world.network.links if leader in name]
+
+    def stop(_: Life) -> None:
+        world.freeze(leader)
+        # By then the acknowledgements are there, and nobody has asked for votes.
+        hand.later(election // 2, hand.cut, links, 8 * election)
+        hand.later(6 * election, world.thaw, leader)
+        trap = world.points.set(Trap("append", second_wins, fits=_opens(seat.group)))
+        hand.later(6 * election, world.points.lift, trap)
+
+    def second_wins(_: Life) -> None:
+        # Time for clients to find it, and to come as far as the old one is not.
+        hand.later(election // 2 * hand.stream.pick((1, 2, 4)), world.thaw, leader)
+
+    trap = world.points.set(Trap("sent", stop, leader, fits=_appends(seat.group)))
+    hand.later(4 * election, world.points.lift, trap)
 
 
 def late_leader(hand: Hand) -> None:

@@ -32,6 +32,7 @@ from ottla.sim.nemesis.moments import (
     rivals,
     stuck_disk,
     torn_write,
+    two_leaders,
     win_and_go,
 )
 from ottla.sim.nemesis.strays import late_requests, stray_request
@@ -372,6 +373,7 @@ PROGRAMS: tuple[Program, ...] = (
     Program("stuck-disk", "D1 N5", stuck_disk, 3),
     Program("late-sync", "D1 N5 T", late_sync, 3),
     Program("late-leader", "N6 P2", late_leader, 2),
+    Program("two-leaders", "P2 N5 N8", two_leaders, 3),
     Program("torn-write", "D3 T", torn_write, 2),
     Program("late-requests", "N1 N7", late_requests),
     Program("stray-request", "L1", stray_request),

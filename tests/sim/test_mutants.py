@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
         ("M06", "sim-I09"),
         ("M07", "sim-I24"),
         ("M13", "sim-I10"),
+        ("M16", "sim-I36"),
         ("M21", "sim-I02"),
         ("M34", "sim-I14"),
         ("M35", "sim-I09"),
