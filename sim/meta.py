@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -67,6 +68,7 @@ class MetaError(Exception):
 
 
 Progress: TypeAlias = Callable[[], None]
+Child: TypeAlias = "subprocess.Popen[str]"
 
 
 def variants(interpreters: Sequence[str], warm: int = 1_000) -> list[Variant]:
@@ -90,8 +92,8 @@ def check(
 
     Raises `MetaError` for an interpreter that does not run.
     """
-    with ThreadPoolExecutor(jobs) as pool:
-        running = [pool.submit(digests, each, plan, progress) for each in others]
+    with _asking(jobs) as (pool, children):
+        running = [pool.submit(digests, each, plan, progress, children) for each in others]
         expected = running[0].result()
         for variant, found in zip(others, running, strict=True):
             mismatches = [
@@ -107,10 +109,25 @@ def check(
             yield variant, mismatches
 
 
-def digests(variant: Variant, plan: Plan, progress: Progress) -> list[str]:
-    """What a variant says of each seed. Raises `MetaError`."""
+@contextmanager
+def _asking(jobs: int) -> Iterator[tuple[ThreadPoolExecutor, list[Child]]]:
+    """Threads that ask, and the children that they ask: behind the block both are gone."""
+    pool, children = ThreadPoolExecutor(jobs), list[Child]()
+    try:
+        yield pool, children
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for each in children:
+            each.kill()
+        pool.shutdown()
+
+
+def digests(
+    variant: Variant, plan: Plan, progress: Progress, children: list[Child] | None = None
+) -> list[str]:
+    """What a variant says of each seed; its process is added to `children`. Raises `MetaError`."""
     found = []
-    for line in _child(variant, "digests", plan):
+    for line in _child(variant, "digests", plan, children):
         found.append(line)
         progress()
     return found
@@ -125,7 +142,9 @@ def _parting(left: Variant, right: Variant, plan: Plan) -> str:
     return "no event differs, but the order of those behind them"
 
 
-def _child(variant: Variant, what: str, plan: Plan) -> Iterator[str]:
+def _child(
+    variant: Variant, what: str, plan: Plan, children: list[Child] | None = None
+) -> Iterator[str]:
     environment = {
         **os.environ,
         "PYTHONHASHSEED": variant.hash_seed,
@@ -139,6 +158,8 @@ def _child(variant: Variant, what: str, plan: Plan) -> Iterator[str]:
         with subprocess.Popen(  # noqa: S603 - our own module
             command, env=environment, stdout=PIPE, stderr=PIPE, text=True
         ) as child:
+            if children is not None:
+                children.append(child)
             assert child.stdout is not None, "piped"
             assert child.stderr is not None, "piped"
             for line in child.stdout:

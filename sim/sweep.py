@@ -19,15 +19,15 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import islice
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ottla.sim.canary import Canary, canary
 from ottla.sim.files import lock, write_whole
+from ottla.sim.processes import go_on, processes
 from ottla.sim.run import Outcome, Verdict, run
 from ottla.sim.settings import from_toml
 from ottla.sim.tape_file import Case, encode
@@ -157,7 +157,7 @@ def _canary(jobs: int) -> Canary:
     """The canary, in a process of the kind that runs the seeds."""
     if jobs == 1:
         return canary()
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+    with processes(1) as pool:
         return pool.submit(canary).result()
 
 
@@ -170,18 +170,14 @@ def _run_chunks(chunks: Iterable[range], plan: Plan, jobs: int) -> Iterator[_Don
             yield run_chunk(chunk, plan.settings)
         return
     todo = iter(chunks)
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+    with processes(jobs) as pool:
         running: deque[Future[_Done]] = deque()
-        try:
-            while True:
-                for chunk in islice(todo, AHEAD * jobs - len(running)):
-                    running.append(pool.submit(run_chunk, chunk, plan.settings))
-                if not running:
-                    return
-                yield running.popleft().result()
-        finally:
-            for each in running:
-                each.cancel()
+        while True:
+            for chunk in islice(todo, AHEAD * jobs - len(running)):
+                running.append(pool.submit(run_chunk, chunk, plan.settings))
+            if not running:
+                return
+            yield running.popleft().result()
 
 
 def run_chunk(seeds: range, settings: str) -> _Done:
@@ -190,6 +186,7 @@ def run_chunk(seeds: range, settings: str) -> _Done:
     results: list[SeedResult] = []
     tapes: dict[int, bytes] = {}
     for seed in seeds:
+        go_on()
         outcome = run(seed, config)
         results.append(result_of(seed, outcome))
         if outcome.verdict is not Verdict.OK:
@@ -208,13 +205,13 @@ class Folder:
                 f"{path}: results hold seeds below 2**63 alone; sweep without a folder"
             )
         told = {"first": plan.first, "seeds": plan.seeds, "settings": plan.settings}
+        manifest = path / "sweep.json"
         try:
             (path / "failed").mkdir(parents=True, exist_ok=True)
             held = lock(path / ".lock")
             if held is None:
                 raise SweepError(f"{path}: another sweep is at work there; wait, or end it")
             self._lock = held
-            manifest = path / "sweep.json"
             if manifest.exists():
                 found = json.loads(manifest.read_text())
                 if found != told:

@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from typing import NamedTuple, TypeAlias
 
 from ottla.raft.types import Micros
@@ -183,8 +182,3 @@ def futures_of(outcome: Outcome, pool: ProcessPoolExecutor | None = None) -> Fut
         yield from map(ask, seeds) if pool is None else pool.map(ask, seeds)
 
     return futures
-
-
-def processes(jobs: int) -> ProcessPoolExecutor:
-    """So many fresh processes."""
-    return ProcessPoolExecutor(jobs, get_context("spawn"))

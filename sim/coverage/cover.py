@@ -8,9 +8,7 @@ seed, and how many states each seed added that no seed before it had seen.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from typing import Any, NamedTuple
 
 from ottla.idempotency.profiles import profile_named
@@ -18,6 +16,7 @@ from ottla.sim.choices import Drawn
 from ottla.sim.coverage.facts import Facts
 from ottla.sim.coverage.predicates import PREDICATES
 from ottla.sim.coverage.states import State, states_of
+from ottla.sim.processes import go_on, processes
 from ottla.sim.run import run_choices
 from ottla.sim.settings import RunConfig, from_toml
 from ottla.sim.world import World
@@ -111,7 +110,7 @@ def cover(seeds: Sequence[int], settings: str, jobs: int) -> Iterator[Reached]:
         yield from _chunk(seeds, settings)
         return
     chunks = [seeds[start : start + _CHUNK] for start in range(0, len(seeds), _CHUNK)]
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+    with processes(jobs) as pool:
         for done in pool.map(_list, chunks, [settings] * len(chunks)):
             yield from done
 
@@ -126,4 +125,5 @@ def _list(seeds: Sequence[int], settings: str) -> list[Reached]:
 def _chunk(seeds: Iterable[int], settings: str) -> Iterator[Reached]:
     config = from_toml(settings)
     for seed in seeds:
+        go_on()
         yield reached_by(seed, config)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from math import sqrt
-from multiprocessing import get_context
 
 from ottla.sim.mutants.catalogue import BY_ID, Row
+from ottla.sim.processes import go_on, processes
 from ottla.sim.run import run
 from ottla.sim.settings import RunConfig
 
@@ -75,7 +74,7 @@ def matrix(ids: Sequence[str], seeds: int, jobs: int) -> Iterator[Kills]:
         for row in rows:
             yield kills(row, seeds)
         return
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+    with processes(jobs) as pool:
         yield from pool.map(kills, rows, [seeds] * len(rows))
 
 
@@ -87,6 +86,7 @@ def kills(row: Row, seeds: int, *, once: bool = False) -> Kills:
     reason = ""
     tried = killed = 0
     for seed in range(seeds):
+        go_on()
         tried += 1
         outcome = run(seed, config)
         if outcome.anomalies:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -25,8 +26,9 @@ def why(
     """When did a failure become inevitable? Its future is drawn anew from many of its moments."""
     from ottla.explain.curve import curve_section, event_text, summary
     from ottla.explain.report import page
+    from ottla.sim.processes import processes
     from ottla.sim.recording.record import record
-    from ottla.sim.why import Point, futures_of, processes
+    from ottla.sim.why import Point, futures_of
     from ottla.sim.why import why as ask_why
 
     outcome = outcome_of(what, config, settings)
@@ -39,12 +41,8 @@ def why(
         told = f"event {point.eid}: {point.hits} of {point.tries} futures fail alike"
         line.show(f"{told}, at most {left} points to go")
 
-    pool = processes(jobs) if jobs > 1 else None
-    try:
+    with nullcontext() if jobs == 1 else processes(jobs) as pool:
         curve = ask_why(outcome, futures_of(outcome, pool), tries, seed, progress)
-    finally:
-        if pool is not None:
-            pool.shutdown()
     line.clear()
     rows = outcome.rows
     say(f"{'at':>10} {'event':>7} {'share':>6} {'95 %':>12}  the last event that is kept")

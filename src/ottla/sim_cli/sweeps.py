@@ -49,6 +49,9 @@ def sweep(
                 line.over(_failure(result))
             rate = done / max(monotonic() - begun, 1e-9)
             line.show(f"{done} of {seeds} seeds, {failed} failed, {rate:.1f} seeds/s")
+    except KeyboardInterrupt:
+        line.end()
+        raise
     except VoidSweepError:
         raise typer.Exit(1) from None
     except SweepError as error:

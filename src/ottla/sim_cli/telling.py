@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sys
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 if TYPE_CHECKING:
     from ottla.sim.run import Outcome
+
+
+NOW_AND_THEN_S = 60
+"""Between two states of a line of progress that nobody watches, such as in a log."""
 
 
 def tell(outcome: Outcome) -> None:
@@ -32,11 +37,12 @@ def say(line: str) -> None:
 
 
 class Line:
-    """One line of progress on a terminal; elsewhere its last state, once."""
+    """One line of progress on a terminal; elsewhere its state now and then, and its last one."""
 
     def __init__(self) -> None:
         self._terminal: Any = sys.stderr if sys.stderr.isatty() else None
         self._last = ""
+        self._said = monotonic()
 
     def show(self, text: str) -> None:
         """Replace the line."""
@@ -44,6 +50,9 @@ class Line:
             pad = " " * max(0, len(self._last) - len(text))
             self._terminal.write(f"\r{text}{pad}")
             self._terminal.flush()
+        elif monotonic() - self._said > NOW_AND_THEN_S:
+            say(text)
+            self._said = monotonic()
         self._last = text
 
     def over(self, text: str) -> None:
@@ -62,5 +71,5 @@ class Line:
         """Leave the line as it is."""
         if self._terminal is not None:
             self._terminal.write("\n")
-        else:
+        elif self._last:
             say(self._last)
