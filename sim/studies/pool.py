@@ -55,9 +55,9 @@ class Pool:
             for each in done:
                 running.remove(each)
                 each.result()
-            if self._over.value > seen:
-                told(self._over.value - seen)
-                seen = self._over.value
+            over = self._over.value
+            told(over - seen)
+            seen = over
 
     def close(self) -> None:
         """End the processes."""

@@ -22,6 +22,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
+from importlib.resources import as_file, files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -35,6 +36,7 @@ TASK = 25
 """Runs of a task."""
 COMPRESSION = "zstd"
 _LOOK_S = 0.5
+_LOCAL_SHUFFLE = 8
 QUIET = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -59,7 +61,10 @@ def spark_session(master: str | None, settings: Mapping[str, str]) -> Any:
         builder = builder.remote(master) if connect else builder.master(master)
     for name, value in settings.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    with as_file(files("ottla.sim.studies") / "quiet.properties") as path:
+        # Have a JVM that is started from here say nothing but errors, unless somebody wants more.
+        os.environ.setdefault("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile=file:{path}")
+        return builder.getOrCreate()
 
 
 class Spark:
@@ -70,6 +75,9 @@ class Spark:
     def __init__(self, session: Any):
         self.session = session
         """The Spark session: for what else is asked of it."""
+        if session.conf.get("spark.master", "").startswith("local"):
+            # 200 of them, the default, are 200 files a task where everything is on one machine.
+            _set_unless_set(session, "spark.sql.shuffle.partitions", str(_LOCAL_SHUFFLE))
         self._shipped = TemporaryDirectory()  # executors fetch it when they begin: it stays
         session.addArtifacts(str(packed(Path(self._shipped.name))), pyfile=True)
 
@@ -86,9 +94,8 @@ class Spark:
             while not writing.done():
                 wait([writing], _LOOK_S)
                 over = sum(each.stat().st_size for each in marks.iterdir())
-                if over > seen:
-                    told(over - seen)
-                    seen = over
+                told(over - seen)
+                seen = over
             writing.result()
             told(len(runs) - seen)
         shutil.rmtree(marks, ignore_errors=True)
@@ -144,6 +151,12 @@ class Spark:
             .option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
             .parquet(str(folder))
         )
+
+
+def _set_unless_set(session: Any, name: str, value: str) -> None:
+    said = {row["key"] for row in session.sql("SET").collect()}
+    if name not in said:
+        session.conf.set(name, value)
 
 
 def _agreed(kind: str) -> str:

@@ -28,7 +28,7 @@ from typing import Any, TypeAlias
 
 from ottla.broker.errors import ConfigError
 from ottla.sim.experiments.failures import FAILURES
-from ottla.sim.settings import RunConfig
+from ottla.sim.settings import RunConfig, from_toml
 from ottla.sim.studies import names
 
 MAX_VARIANTS = 10_000
@@ -249,7 +249,7 @@ def _failure(name: Any, *, swarm: bool) -> str | None:
 
 def _config(given: Mapping[str, Any]) -> RunConfig:
     try:
-        return RunConfig().with_(**given)
+        return from_toml("", given)
     except ConfigError as error:
         raise StudyError(f"settings: {error}") from None
 

@@ -6,18 +6,15 @@ user's, told in one line; 1 means that the study itself found something wrong wi
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ottla.sim_cli.asking import Jobs, seed_of
-from ottla.sim_cli.telling import Line, say
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ottla.sim.studies.pipeline import Progress
+from ottla.sim_cli.telling import say
+from ottla.study_cli.progress import Display
 
 
 class StudyUsageError(typer.TyperException):
@@ -44,36 +41,16 @@ def run(
     from ottla.sim.studies.plan import plan_of
     from ottla.sim.studies.study import StudyError, read
 
-    line = Line()
     try:
         study = read(name)
         plan = plan_of(study, seeds or study.seeds, seed_of(first), share)
         lake = Lake(out, plan)
-        opened = open_engine(engine, master=master, jobs=jobs, told=line.over)
-        try:
-            Pipeline(lake, opened, _teller(line)).run()
-        finally:
-            opened.close()
+        with closing(lake), Display() as display:
+            display.doing("engine")
+            with closing(open_engine(engine, master=master, jobs=jobs, told=display.say)) as opened:
+                Pipeline(lake, opened, display.told).run()
     except StudyError as error:
-        line.clear()
         raise StudyUsageError(str(error)) from None
-    line.clear()
-
-
-def _teller(line: Line) -> Callable[[Progress], None]:
-    def told(progress: Progress) -> None:
-        rate = progress.fresh / max(progress.seconds, 1e-9)
-        what = "runs" if progress.stage == "sweep" else "tables"
-        text = (
-            f"{progress.stage:6}  {progress.done:,} of {progress.of:,} {what}, "
-            f"{progress.rows:,} rows, {rate:,.1f} {what}/s, {progress.seconds:.0f} s"
-        )
-        if progress.done == progress.of:
-            line.over(text)
-        else:
-            line.show(text)
-
-    return told
 
 
 def show() -> None:

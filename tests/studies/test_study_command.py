@@ -1,0 +1,133 @@
+"""`ottla study` as a user runs it: in a process of its own, with and without Java.
+
+Java is taken away by a PATH that has none, or made old by one that has a program which says so.
+What is told is read from both outputs as it stands: a wish that cannot be had is one line and
+status 2, and nothing on standard output.
+"""
+
+import json
+import os
+
+import pytest
+
+from cli_process import ottla
+from studies_tiny import TINY
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY)
+    return path
+
+
+@pytest.fixture
+def no_java(monkeypatch, tmp_path):
+    """An environment whose PATH has no Java, as most machines are."""
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.delenv("SPARK_REMOTE", raising=False)
+
+
+def java(folder, says):
+    """A program that answers as a Java of some version does."""
+    folder.mkdir()
+    program = folder / "java"
+    program.write_text(f"#!/bin/sh\necho '{says}' >&2\n")
+    program.chmod(0o755)
+    return f"{folder}:/usr/bin:/bin"
+
+
+def refused(*arguments):
+    done = ottla("study", *arguments)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    (line,) = done.stderr.splitlines()
+    return line.removeprefix("ottla: ")
+
+
+@pytest.mark.usefixtures("no_java")
+def test_a_study_is_run_and_gone_on_with(tiny, tmp_path):
+    out = tmp_path / "out"
+    first = ottla("study", "run", tiny, "--seeds", "2", "--out", out)
+    assert first.returncode == 0, first.stderr
+    lines = first.stdout.splitlines()
+    assert lines[0].startswith("engine duckdb, not Spark: there is no Java: install a Java runtime")
+    stages = [line.split()[0] for line in lines[1:]]
+    assert stages[:2] == ["sweep", "silver"]
+    assert stages[-1] == "gold"
+    assert "4 of 4 runs" in lines[1]
+    plan = json.loads((out / "study.json").read_text())
+    assert (plan["seeds"], plan["first"], plan["share"]) == (2, 0, 1.0)
+    again = ottla("study", "run", tiny, "--seeds", "2", "--out", out)
+    assert "4 of 4 runs (4 were there)" in again.stdout
+    assert refused("run", tiny, "--seeds", "3", "--out", out).startswith(
+        f"{out} holds another study: seeds differs"
+    )
+
+
+@pytest.mark.usefixtures("no_java")
+def test_spark_without_java_says_what_to_install(tiny, tmp_path):
+    line = refused("run", tiny, "--out", tmp_path / "out", "--engine", "spark")
+    assert line == (
+        "engine spark: there is no Java: install a Java runtime of version 17 or newer (Debian: "
+        "openjdk-17-jre-headless)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("says", "told"),
+    [
+        ('openjdk version "11.0.2" 2019-01-15', "is Java 11: install"),
+        ('java version "1.8.0_292"', "is Java 8: install"),
+        ("what?", "does not tell its version"),
+    ],
+)
+def test_a_java_that_is_too_old_is_none(tiny, tmp_path, monkeypatch, says, told):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", java(tmp_path / "bin", says))
+    line = refused("run", tiny, "--out", tmp_path / "out", "--engine", "spark")
+    assert line.startswith(f"engine spark: {tmp_path}/bin/java")
+    assert told in line
+
+
+def test_java_is_looked_for_where_java_home_says(tiny, tmp_path, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert refused("run", tiny, "--out", tmp_path / "out", "--engine", "spark").startswith(
+        f"engine spark: there is no Java in JAVA_HOME ({tmp_path})"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["run", "akcs", "--out", "o"], "no such study: akcs; there are"),
+        (["run", "no/such.toml", "--out", "o"], "study no/such.toml: No such file or directory"),
+        (["run", os.devnull, "--out", "o"], "study: name is missing"),
+        (["run", "/", "--out", "o"], "study /: Is a directory"),
+        (["run", "akcs"], "Missing option '--out'."),
+        (["run", "akcs", "--out", "o", "--share", "2"], "'--share': 2.0 is not in the range"),
+    ],
+)
+def test_a_wrong_argument_is_one_line(arguments, told):
+    assert told in refused(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--out", os.devnull], "/dev/null: File exists"),
+        (["--out", "out", "--engine", "flink"], "no such engine: flink; one of spark, duckdb"),
+        (
+            ["--out", "out", "--engine", "duckdb", "--master", "local"],
+            "--master local: is for Spark",
+        ),
+    ],
+)
+def test_a_folder_or_an_engine_that_cannot_be_is_one_line(tiny, tmp_path, arguments, told):
+    given = [tmp_path / each if each == "out" else each for each in arguments]
+    assert told in refused("run", tiny, *given)
+
+
+def test_studies_that_ship_are_listed():
+    done = ottla("study", "list")
+    assert (done.returncode, done.stderr) == (0, "")
