@@ -92,6 +92,9 @@ def check(
 
     Raises `MetaError` for an interpreter that does not run.
     """
+    for each in others:
+        if each.interpreter != sys.executable:  # one that cannot is found before the work of hours
+            list(_child(replace(each, warm=0), "digests", replace(plan, count=0)))
     with _asking(jobs) as (pool, children):
         running = [pool.submit(digests, each, plan, progress, children) for each in others]
         expected = running[0].result()
@@ -168,7 +171,8 @@ def _child(
     except OSError as error:
         raise MetaError(f"{variant.interpreter}: {error.strerror}") from None
     if child.returncode:
-        raise MetaError(f"{variant.interpreter}: {said.strip().splitlines()[-1]}")
+        told = said.strip() or f"ended with status {child.returncode}"
+        raise MetaError(f"{variant.interpreter}: {told.splitlines()[-1]}")
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -47,8 +47,9 @@ class _Recorded(Script):
 
 
 def scenario_named(name: str) -> Path | None:
-    """The file of a scenario: `s07`, or `s07_a_c_b`."""
-    return next((each for each in files() if name in {each.stem, each.stem.split("_")[0]}), None)
+    """The file of a scenario: `s07`, `sim-S07` as pages call it, or `s07_a_c_b`."""
+    asked = name.lower().removeprefix("sim-")
+    return next((each for each in files() if asked in {each.stem, each.stem.split("_")[0]}), None)
 
 
 def record_scenario(path: Path, act: int, mutant: str, command: str) -> Recording:

@@ -12,6 +12,7 @@ S35 = next(each for each in files() if each.stem.startswith("s35_"))
 
 def test_a_scenario_is_found_by_its_number():
     assert scenario_named("s07") == A_C_B
+    assert scenario_named("S07") == scenario_named("sim-S07") == A_C_B
     assert scenario_named("7") is None
 
 

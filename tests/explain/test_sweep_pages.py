@@ -33,6 +33,12 @@ def test_the_curve_says_between_which_events_it_rose():
     assert "nowhere" in list(summary(curve(2, 2, 8, 9), ROWS))[1]
 
 
+def test_a_curve_that_is_flat_rose_nowhere():
+    told = list(summary(curve(20, 20, 20, 20), ROWS))
+    assert told[0] == "the share is 100% at every event, it rises nowhere"
+    assert told[1].startswith("from event 0 at")
+
+
 def test_the_curve_is_drawn_point_by_point():
     text = curve_section(curve(2, 3, 19, 20), ROWS)
     (picture,) = pictures(text)

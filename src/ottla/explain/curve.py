@@ -35,11 +35,14 @@ def summary(curve: Curve, rows: Sequence[Event]) -> Iterator[str]:
     """What the curve says, in two lines."""
     before, after = curve.rise
     left, right, fit = curve.points[before], curve.points[after], curve.fit
-    yield (
-        f"the share rises most, from {fit[before]:.0%} to {fit[after]:.0%}, between event "
-        f"{left.eid} ({event_text(rows[left.eid])}) and event {right.eid} "
-        f"({event_text(rows[right.eid])})"
-    )
+    if fit[before] == fit[after]:
+        yield f"the share is {fit[0]:.0%} at every event, it rises nowhere"
+    else:
+        yield (
+            f"the share rises most, from {fit[before]:.0%} to {fit[after]:.0%}, between event "
+            f"{left.eid} ({event_text(rows[left.eid])}) and event {right.eid} "
+            f"({event_text(rows[right.eid])})"
+        )
     found = curve.inevitable
     if found is None:
         yield f"nowhere before the anomaly do {INEVITABLE:.0%} of the futures fail alike"

@@ -6,6 +6,7 @@ ones win.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -101,7 +102,11 @@ def outcome_of(what: str, config: Path | None = None, settings: list[str] | None
 
     path = Path(what)
     if not path.exists():
-        return run_seed(seed_of(what), config_of(config, settings))
+        try:
+            seed = seed_of(what)
+        except SimUsageError as error:
+            raise SimUsageError(f"{error}; nor is it a file") from None
+        return run_seed(seed, config_of(config, settings))
     if config is not None or settings:
         raise SimUsageError(f"{what}: a tape has its own settings; leave out --config and --set")
     try:
@@ -130,6 +135,19 @@ def whole_of(
         return run_whole(choices, given, failure or None, watching)[0]
 
     return again(Drawn(seed_of(seed)), ()), again
+
+
+def check_out(path: Path | None) -> None:
+    """Whether a file can be written there, asked before the work of minutes. Raises
+    `SimUsageError`."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise SimUsageError(f"{path}: Is a directory")
+    if not path.parent.is_dir():
+        raise SimUsageError(f"{path}: there is no folder {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise SimUsageError(f"{path}: cannot be written")
 
 
 def keep(path: Path, case: Case) -> None:

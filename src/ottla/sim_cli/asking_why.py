@@ -8,7 +8,15 @@ from typing import Annotated
 
 import typer
 
-from ottla.sim_cli.asking import ConfigFile, Jobs, Settings, SimUsageError, What, outcome_of
+from ottla.sim_cli.asking import (
+    ConfigFile,
+    Jobs,
+    Settings,
+    SimUsageError,
+    What,
+    check_out,
+    outcome_of,
+)
 from ottla.sim_cli.explaining import title_of, write
 from ottla.sim_cli.telling import Line, say
 
@@ -31,6 +39,7 @@ def why(
     from ottla.sim.why import Point, futures_of
     from ottla.sim.why import why as ask_why
 
+    check_out(out)
     outcome = outcome_of(what, config, settings)
     if not outcome.anomalies:
         raise SimUsageError(f"{what}: nothing to explain, the verdict is {outcome.verdict.value}")

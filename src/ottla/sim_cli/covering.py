@@ -6,14 +6,23 @@ not histories. What was reached is listed with the first seed that did, what nev
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ottla.sim_cli.asking import ConfigFile, Jobs, Settings, SimUsageError, config_of, seed_of
-from ottla.sim_cli.explaining import write
+from ottla.sim_cli.asking import (
+    ConfigFile,
+    Jobs,
+    Settings,
+    SimUsageError,
+    check_out,
+    config_of,
+    seed_of,
+)
+from ottla.sim_cli.explaining import given, write
 from ottla.sim_cli.telling import Line, say
 
 if TYPE_CHECKING:
@@ -44,6 +53,7 @@ def cover(
     from ottla.sim.coverage.cover import cover as reach
     from ottla.sim.settings import from_toml
 
+    check_out(out)
     plan = _plan(folder, first, seeds, config, settings)
     numbers = range(plan.first, plan.first + plan.seeds)
     found, line, begun = Cover.of(from_toml(plan.settings)), Line(), monotonic()
@@ -56,9 +66,9 @@ def cover(
     if out is not None:
         from ottla.explain.coverage import cover_page
 
-        given = "".join(f" --set {each}" for each in settings or ())
-        where = f" {folder}" if folder is not None else f" --first {first} --seeds {seeds}"
-        text = cover_page(found, f"ottla sim cover{where}{given}")
+        where = ["--first", first, "--seeds", str(seeds)] if folder is None else [str(folder)]
+        command = ["ottla", "sim", "cover", *where, *given(config, settings)]
+        text = cover_page(found, shlex.join(command))
         write(out, text)
         say(f"{out}: {len(text.encode()):,} bytes")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ottla.sim_cli.asking import SimUsageError, seed_of
+from ottla.sim_cli.asking import SimUsageError, check_out, seed_of
 from ottla.sim_cli.explaining import write
 from ottla.sim_cli.telling import Line, say
 
@@ -40,8 +40,7 @@ def experiment(
     from ottla.experiment.page import page
 
     chosen = _experiment_named(name)
-    if out is not None and not out.parent.is_dir():
-        raise SimUsageError(f"--out {out}: there is no folder {out.parent}")  # not after minutes
+    check_out(out)
     start, count = seed_of(first), seeds or chosen.seeds
     measured = _conduct(chosen, range(start, start + count))
     report = chosen.report(measured)

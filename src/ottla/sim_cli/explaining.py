@@ -18,6 +18,7 @@ from ottla.sim_cli.asking import (
     Settings,
     SimUsageError,
     Whole,
+    check_out,
     outcome_of,
     whole_of,
 )
@@ -44,6 +45,7 @@ def explain(
     from ottla.explain.report import page
     from ottla.sim.recording.scenario import scenario_named
 
+    check_out(out)
     path = scenario_named(what)
     if path is None:
         if mutant or act != 1:
@@ -74,10 +76,16 @@ def title_of(
     what: str, config: Path | None, settings: list[str] | None, verb: str
 ) -> tuple[str, str]:
     """What a page about a seed or a tape is called, and the command that makes it again."""
-    given = "" if config is None else f" --config {config}"
-    given += "".join(f" --set {each}" for each in settings or ())
     title = f"Tape {Path(what).name}" if Path(what).exists() else f"Seed {what}"
-    return title, f"ottla sim {verb} {what}{given}"
+    return title, shlex.join(["ottla", "sim", verb, what, *given(config, settings)])
+
+
+def given(config: Path | None, settings: list[str] | None) -> list[str]:
+    """The words that give these settings to a command again."""
+    words = [] if config is None else ["--config", str(config)]
+    for each in settings or ():
+        words += ["--set", each]
+    return words
 
 
 def _run(what: str, config: Path | None, settings: list[str] | None) -> Recording:

@@ -20,6 +20,7 @@ from ottla.sim_cli.asking import (
     SimUsageError,
     What,
     Whole,
+    check_out,
     config_of,
     keep,
     outcome_of,
@@ -52,6 +53,7 @@ def run(
         if tape is not None:
             raise SimUsageError("--tape: a tape is replayed as a sweep runs it, not with --whole")
         tell(whole_of(seed, config, settings, failure)[0])
+    check_out(tape)
     outcome = run_seed(seed_of(seed), config_of(config, settings))
     if tape is not None:
         keep(tape, Case(outcome.config, outcome.tape))
@@ -59,7 +61,7 @@ def run(
 
 
 def replay(what: What) -> None:
-    """A run once more, from its seed or its tape."""
+    """A run once more, from its seed or its tape. Ends with status 1 unless the verdict is ok."""
     tell(outcome_of(what))
 
 
@@ -99,11 +101,15 @@ def shrink(
     out: Annotated[Path, typer.Option(help="Where the smaller tape goes.")] = Path("small.tape"),
     seconds: Annotated[float, typer.Option(min=1, help="How long to try.")] = 60.0,
 ) -> None:
-    """The same anomaly with as few choices as possible."""
+    """The same anomaly with as few choices as possible.
+
+    Ends with status 1: what is left still fails.
+    """
     from ottla.sim.shrink import Shrinker
     from ottla.sim.shrink_run import replayer
     from ottla.sim.tape_file import Case
 
+    check_out(out)
     outcome = outcome_of(what)
     if not outcome.anomalies:
         raise SimUsageError(f"{what}: nothing to shrink, the verdict is {outcome.verdict.value}")

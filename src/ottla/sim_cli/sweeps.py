@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ottla.sim_cli.asking import ConfigFile, Jobs, Settings, SimUsageError, config_of, seed_of
+from ottla.sim_cli.asking import (
+    ConfigFile,
+    Jobs,
+    Settings,
+    SimUsageError,
+    check_out,
+    config_of,
+    seed_of,
+)
 from ottla.sim_cli.telling import Line, say
 
 if TYPE_CHECKING:
@@ -146,7 +154,8 @@ def mutants(
     for each in only or ():
         if each not in BY_ID:
             raise SimUsageError(f"no such mutant: {each}; there are {', '.join(BY_ID)}")
-    ids, line, by = only or list(BY_ID), Line(), report.scenarios()
+    check_out(page)
+    ids, line, by = list(dict.fromkeys(only or BY_ID)), Line(), report.scenarios()
     all_found = []
     for found in matrix(ids, seeds, jobs):
         all_found.append(found)
