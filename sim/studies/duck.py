@@ -7,6 +7,7 @@ too much. Every result is cast to the types that both engines agree on (`engine.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -80,9 +81,13 @@ class Duck:
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """What a query gives, where that is little."""
-        found = self._connection.execute(self._asked(sql))
+        # Not as `_asked`: a query's order is not that of a query around it.
+        found = self._connection.execute(sql)
         columns = [each[0] for each in found.description]
-        return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
+        return [
+            {name: _plain(value) for name, value in zip(columns, row, strict=True)}
+            for row in found.fetchall()
+        ]
 
     def close(self) -> None:
         """Let everything go."""
@@ -106,6 +111,10 @@ def _agreed(kind: str) -> str:
     if kind.endswith("INT") or kind == "INTEGER":
         return "BIGINT"
     return "DOUBLE" if kind == "FLOAT" or kind.startswith("DECIMAL") else kind
+
+
+def _plain(value: Any) -> Any:
+    return float(value) if isinstance(value, Decimal) else value
 
 
 def _quoted(path: Path) -> str:

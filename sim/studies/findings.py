@@ -202,7 +202,7 @@ def percent(share: float) -> str:
     >>> percent(0.5), percent(1.0), percent(0.99996), percent(0.0123), percent(0.000004)
     ('50', '100', '99.99', '1.23', '0.0004')
     """
-    value = share * 100
+    value = round(share * 100, 6)
     if value in (0.0, 100.0):
         return f"{value:.0f}"
     if value > 99:

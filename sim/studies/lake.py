@@ -104,8 +104,12 @@ class Lake:
             root.mkdir(parents=True, exist_ok=True)
             self._check_empty()
             self._lock = (root / _LOCK).open("w")
-            _lock(self._lock, root)
-            self._check()
+            try:
+                _lock(self._lock, root)
+                self._check()
+            except BaseException:
+                self._lock.close()  # or it is held for as long as anybody holds the error
+                raise
         except OSError as error:
             raise StudyError(f"{root}: {error.strerror or error}") from None
 

@@ -163,7 +163,8 @@ class _Stage:
 
 
 def keep_variants(lake: Lake) -> None:
-    """The table `variants`: number, label, failure, and a column for whatever else varies."""
+    """The table `variants`: number, label, line (the label of its line in the file), failure, and a
+    column for whatever else varies."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -171,6 +172,7 @@ def keep_variants(lake: Lake) -> None:
     columns: dict[str, list[Any]] = {
         "variant": [each.number for each in variants],
         "label": [each.label for each in variants],
+        "line": [each.line for each in variants],
         "failure": [each.failure for each in variants],
     }
     for name in lake.plan.parsed.varying:

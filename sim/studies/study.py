@@ -5,9 +5,12 @@
     coverage = true                 what each run reached is kept
     [settings]                      settings of all runs (`sim/settings.py`)
     [grid]                          a setting and its values; all combinations are run
-    [[variant]]                     settings that go together, with a `label`; times the grid
+    [[variant]]                     settings that go together, with a `label`; times the grid; one
+                                    that a line leaves out is as in [settings], or at its default
     [answer]                        sql for one row, and the text that its columns fill
     [[table]], [[chart]]            title and sql of what the report shows
+    [worst]                         sql whose first rows name the worst runs (run_id, maybe at_us,
+                                    when it went bad), and the text that their columns fill
 
 Among settings `failure` names a plan of `sim/experiments/failures.py`, or "none". Whatever is wrong
 with a file is said in one line that names the key.
@@ -51,6 +54,7 @@ _TOP: Mapping[str, type] = {
     "answer": dict,
     "table": list,
     "chart": list,
+    "worst": dict,
 }
 _KINDS = ("lines", "bars")
 
@@ -70,18 +74,16 @@ class Variant:
     config: RunConfig
     failure: str | None
     """Name of the plan of what goes wrong."""
-
-    @property
-    def label(self) -> str:
-        """What people call it: its line's label, and what of the grid it has."""
-        told = [str(value) for name, value in self.cells.items() if name == _LABEL]
-        told += [f"{name}={value}" for name, value in self.cells.items() if name != _LABEL]
-        return ", ".join(told) or "as it is"
+    line: str
+    """The label of its line in the file."""
+    label: str
+    """What people call it: its line's label, and what of the grid it has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One sentence: `text`, its {names} filled from the single row of `sql`."""
+    """One sentence: `text`, its {names} filled from the single row of `sql`. Of the worst runs: a
+    sentence for each of the first rows."""
 
     sql: str
     text: str
@@ -122,6 +124,8 @@ class Study:
     answer: Answer
     tables: tuple[TableAsked, ...]
     charts: tuple[ChartAsked, ...]
+    worst: Answer | None
+    """Which runs are worst; None: those that broke, failed or left records without an answer."""
     text: str
     """The file, word for word: the plan keeps it, and workers read it."""
 
@@ -165,7 +169,6 @@ def parse(text: str) -> Study:
     except tomllib.TOMLDecodeError as error:
         raise StudyError(f"study: not TOML: {error}") from None
     _check_top(told)
-    answer = _texts(told["answer"], "answer", ("sql", "text"))
     return Study(
         told["name"],
         told["title"],
@@ -174,9 +177,10 @@ def parse(text: str) -> Study:
         told.get("swarm", False),
         told.get("coverage", False),
         tuple(_variants(told)),
-        Answer(answer["sql"], answer["text"]),
+        _answer(told["answer"], "answer"),
         tuple(_tables(told.get("table", []))),
         tuple(_charts(told.get("chart", []))),
+        _answer(told["worst"], "worst") if "worst" in told else None,
         text,
     )
 
@@ -203,12 +207,27 @@ def _variants(told: Mapping[str, Any]) -> Iterator[Variant]:
     settings, grid = told.get("settings", {}), told.get("grid", {})
     lines: Sequence[Any] = told.get("variant", [{}])
     _check_grid(settings, grid, lines)
+    left_out = {name: _default(name, settings) for line in lines for name in line}
     for number, (line, *values) in enumerate(product(lines, *grid.values())):
-        cells = {**line, **dict(zip(grid, values, strict=True))}
-        given = {**settings, **cells}
+        cells = {**left_out, **line, **dict(zip(grid, values, strict=True))}
+        given = {**settings, **line, **dict(zip(grid, values, strict=True))}
         given.pop(_LABEL, None)
         failure = _failure(given.pop(_FAILURE, NO_FAILURE), swarm=told.get("swarm", False))
-        yield Variant(number, cells, _config(given), failure)
+        label = str(line.get(_LABEL, ""))
+        varies = {**({} if label else line), **dict(zip(grid, values, strict=True))}
+        yield Variant(number, cells, _config(given), failure, label, _label(label, varies))
+
+
+def _label(line: str, cells: Mapping[str, Cell]) -> str:
+    told = [f"{value}" if name == _FAILURE else f"{name}={value}" for name, value in cells.items()]
+    return ", ".join([line, *told] if line else told) or "as it is"
+
+
+def _default(name: str, settings: Mapping[str, Any]) -> Any:
+    """What a line that leaves a setting out has."""
+    if name in settings:
+        return settings[name]
+    return NO_FAILURE if name == _FAILURE else getattr(RunConfig(), name, "")
 
 
 def _check_grid(settings: Mapping[str, Any], grid: Mapping[str, Any], lines: Sequence[Any]) -> None:
@@ -220,17 +239,15 @@ def _check_grid(settings: Mapping[str, Any], grid: Mapping[str, Any], lines: Seq
     if not lines:
         raise StudyError("variant: there is none")
     for line in lines:
-        _check_line(line, lines[0], grid)
+        _check_line(line, grid)
     count = len(lines) * prod(len(values) for values in grid.values())
     if count > MAX_VARIANTS:
         raise StudyError(f"grid: {count} variants, at most {MAX_VARIANTS}")
 
 
-def _check_line(line: Any, first: Any, grid: Mapping[str, Any]) -> None:
+def _check_line(line: Any, grid: Mapping[str, Any]) -> None:
     if not isinstance(line, dict):
         raise StudyError(f"variant: {line!r}; write [[variant]] and settings below it")
-    if set(line) != set(first):
-        raise StudyError(f"variant {line.get(_LABEL, '')!r}: all name the same settings")
     for key in line:
         if key in grid:
             raise StudyError(f"variant.{key}: is one of grid too")
@@ -255,6 +272,11 @@ def _config(given: Mapping[str, Any]) -> RunConfig:
 
 
 # --- what is asked --------------------------------------------------------------------------------
+
+
+def _answer(told: Any, where: str) -> Answer:
+    given = _texts(told, where, ("sql", "text"))
+    return Answer(given["sql"], given["text"])
 
 
 def _tables(told: Sequence[Any]) -> Iterator[TableAsked]:

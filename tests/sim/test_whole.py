@@ -15,7 +15,7 @@ OFF = BASE.with_(acks=1, idempotent=False, flush="off", records=100, load_ms=8_0
 
 def test_it_is_the_run_of_an_experiment():
     variant = EXPERIMENT.variants[3]
-    outcome, _ = run_whole(Drawn(1), variant.config, variant.key[2])
+    outcome, _ = run_whole(Drawn(1), variant.config, str(variant.key[2]))
     assert outcome.rows == play(variant, 1)
 
 

@@ -113,6 +113,14 @@ def test_another_study_is_refused(tmp_path):
     assert refused(tmp_path, seeds=5, first=7) == f"{told} seeds, first differ; name another folder"
 
 
+def test_who_is_refused_holds_no_lock(tmp_path):
+    Lake(tmp_path, plan_of(parse(TINY), 4, 0)).close()
+    with pytest.raises(StudyError) as kept:
+        Lake(tmp_path, plan_of(parse(TINY), 5, 0))
+    Lake(tmp_path, plan_of(parse(TINY), 4, 0)).close()
+    assert "seeds differs" in str(kept.value)
+
+
 def test_a_folder_with_something_else_is_refused(tmp_path):
     (tmp_path / "letter.txt").write_text("dear reader")
     assert refused(tmp_path) == f"{tmp_path} is not empty and holds no study; name another"

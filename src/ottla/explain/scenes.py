@@ -71,7 +71,7 @@ def scenes_of(recording: Recording, story: Story, most: int = MOST_MOMENTS) -> l
     for stretch in stretches:
         drawn = moments[stretch.start : stretch.stop]
         scene = Scene(drawn, _left_out(recording, moments[end : stretch.start]))
-        scene.wires = list(_wires(drawn))
+        scene.wires = list(wires_of(drawn))
         scenes.append(scene)
         end = stretch.stop
     return scenes
@@ -153,7 +153,8 @@ def _last_of(stretches: list[range], most: int) -> list[range]:
     return kept[::-1]
 
 
-def _wires(moments: Sequence[Moment]) -> Iterator[tuple[Wire, int | None, int | None]]:
+def wires_of(moments: Sequence[Moment]) -> Iterator[tuple[Wire, int | None, int | None]]:
+    """Wires of which an end lies among these moments, each once, with the places of its ends."""
     places = {step.number: place for place, moment in enumerate(moments) for step in moment.steps}
     seen: set[int] = set()
     for moment in moments:

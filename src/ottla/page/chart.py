@@ -27,6 +27,7 @@ _BARS_SHARE = 0.7
 _LETTER = 7.0
 """Width of a letter, about."""
 _WIDEST_NAME = 420
+_WIDEST_BAR = 90
 _BAR = 15
 """Height of a bar that lies."""
 _MANY = 10
@@ -195,7 +196,7 @@ class _Standing(_Upright):
         for place, name in enumerate(chart.names):
             x = LEFT + slot * (place + 0.5)
             yield svg.text("tick", x, HEIGHT - BOTTOM + 20, name, "middle")
-        width = slot * _BARS_SHARE / len(chart.series)
+        width = min(slot * _BARS_SHARE / len(chart.series), _WIDEST_BAR)
         for order, (place, series) in enumerate(_placed(chart)):
             for (at, value), span in zip(series.points, _spans(series), strict=True):
                 middle = LEFT + slot * (at + 0.5)

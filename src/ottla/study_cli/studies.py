@@ -6,15 +6,19 @@ user's, told in one line; 1 means that the study itself found something wrong wi
 
 from __future__ import annotations
 
+import shlex
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ottla.sim_cli.asking import Jobs, seed_of
 from ottla.sim_cli.telling import say
 from ottla.study_cli.progress import Display
+
+if TYPE_CHECKING:
+    from ottla.sim.studies.lake import Plan
 
 
 class StudyUsageError(typer.TyperException):
@@ -35,11 +39,14 @@ def run(
     ] = None,
 ) -> None:
     """Simulate, keep, judge, aggregate, report: a study from its file to its page."""
+    from ottla.sim.recording.record import NotTheSameError
     from ottla.sim.studies.engine import open_engine
     from ottla.sim.studies.lake import Lake
     from ottla.sim.studies.pipeline import Pipeline
     from ottla.sim.studies.plan import plan_of
+    from ottla.sim.studies.reporting import findings_of
     from ottla.sim.studies.study import StudyError, read
+    from ottla.study.report import write
 
     try:
         study = read(name)
@@ -49,8 +56,22 @@ def run(
             display.doing("engine")
             with closing(open_engine(engine, master=master, jobs=jobs, told=display.say)) as opened:
                 Pipeline(lake, opened, display.told).run()
+                display.doing("report")
+                findings = findings_of(lake, opened, _command(name, plan, out), jobs)
+            size = write(findings, study, lake.report, display.doing)
     except StudyError as error:
         raise StudyUsageError(str(error)) from None
+    except NotTheSameError as error:
+        raise StudyUsageError(f"{error}: the code is not the one that ran it") from None
+    say(f"{findings.answer}\n{lake.report}: {size:,} bytes")
+
+
+def _command(name: str, plan: Plan, out: Path) -> str:
+    """What makes this report again."""
+    words = ["ottla", "study", "run", name, "--seeds", str(plan.seeds), "--out", str(out)]
+    if plan.first:
+        words += ["--first", str(plan.first)]
+    return shlex.join(words)
 
 
 def show() -> None:

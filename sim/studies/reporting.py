@@ -1,0 +1,113 @@
+"""From the tables of a study to its findings: the answer, what the report shows, the bill.
+
+Everything is asked of the engine, which knows the silver and gold tables by name. The bill is the
+sum of what the folders say they took, so it is the same after a kill and a resume.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from ottla.sim.studies import names
+from ottla.sim.studies.engine import Engine
+from ottla.sim.studies.findings import Findings, Rows, Stage, Table, chart_of, table_of
+from ottla.sim.studies.lake import Lake, Plan, made
+from ottla.sim.studies.sentences import answer
+from ottla.sim.studies.study import StudyError
+from ottla.sim.studies.worst import worst_runs
+
+_PACKAGES = {"duckdb": ("duckdb", "pyarrow"), "spark": ("pyspark", "pyarrow")}
+_COUNTED = """
+SELECT COUNT(*) AS runs, SUM(CASE WHEN judged THEN 1 ELSE 0 END) AS judged, SUM(broke) AS broke
+FROM runs"""
+_BROKEN = """
+SELECT p.invariant, COUNT(DISTINCT p.run_id) AS runs_in_which_it_is_broken,
+  COUNT(DISTINCT p.variant) AS of_so_many_variants
+FROM python_verdicts p
+GROUP BY p.invariant
+ORDER BY runs_in_which_it_is_broken DESC, p.invariant"""
+
+
+def findings_of(lake: Lake, engine: Engine, command: str, jobs: int) -> Findings:
+    """What a study that is whole has found. Raises `StudyError` when its own SQL or its texts do
+    not fit each other."""
+    plan, study = lake.plan, lake.plan.parsed
+    counted = engine.rows(_COUNTED)[0]
+    return Findings(
+        name=study.name,
+        title=study.title,
+        question=study.question,
+        answer=answer(study.answer, engine.rows(study.answer.sql)),
+        text=study.text,
+        command=command,
+        seeds=plan.seeds,
+        first=plan.first,
+        variants=len(study.variants),
+        runs=int(counted["runs"]),
+        judged=int(counted["judged"]),
+        share=plan.share,
+        broke=int(counted["broke"]),
+        engine=engine.name,
+        jobs=jobs,
+        verdicts=table_of("Invariants that are broken", engine.rows(_BROKEN)),
+        tables=tuple(_tables(lake, engine)),
+        charts=tuple(
+            chart_of(each.title, each.kind, (each.x, each.y), _drawn(engine.rows(each.sql)))
+            for each in study.charts
+        ),
+        worst=worst_runs(study, engine),
+        versions=_versions(plan, engine.name),
+        stages=stages(lake),
+    )
+
+
+def _tables(lake: Lake, engine: Engine) -> Iterable[Table]:
+    for each in lake.plan.parsed.tables:
+        yield table_of(each.title, engine.rows(each.sql), each.note)
+
+
+def _drawn(rows: Rows) -> Rows:
+    for name in ("series", "x", "y") if rows else ():
+        if name not in rows[0]:
+            raise StudyError(
+                f"chart.sql: no column {name}; series, x, y, low and high are expected"
+            )
+    return rows
+
+
+def stages(lake: Lake) -> tuple[Stage, ...]:
+    """What each stage took."""
+    root = lake.root
+    judged = root / "silver" / names.VERDICTS
+    silver = [each for each in (root / "silver").glob("*") if each != judged]
+    return (
+        _stage("sweep", (root / "bronze").glob("wave=*")),
+        _stage("silver", (wave for each in silver for wave in each.glob("wave=*"))),
+        _stage("judge", judged.glob("batch=*")),
+        _stage("gold", (root / "gold").glob("*")),
+    )
+
+
+def _stage(name: str, folders: Iterable[Path]) -> Stage:
+    costs = [cost for cost in map(made, sorted(folders)) if cost is not None]
+    return Stage(
+        name,
+        sum(each.seconds for each in costs),
+        sum(each.rows for each in costs),
+        sum(each.bytes for each in costs),
+    )
+
+
+def _versions(plan: Plan, engine: str) -> tuple[tuple[str, str], ...]:
+    """Of what the figures depend on, and what made the tables."""
+    told = [*plan.versions.items(), ("commit", plan.commit or "not known")]
+    told += [("bronze", f"version {plan.schema}"), ("Python", platform.python_version())]
+    for package in _PACKAGES.get(engine, ()):
+        try:
+            told.append((package, version(package)))
+        except PackageNotFoundError:
+            told.append((package, "not known"))
+    return tuple(told)

@@ -1,0 +1,104 @@
+"""Which runs are worst to who asked, each with the command that does it again.
+
+A study may say what worst is; otherwise it is what broke, then what failed, then where the fewest
+records were acknowledged. Of each variant one run is named at most, so that three
+runs are three stories.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from ottla.sim.settings import RunConfig
+from ottla.sim.studies.engine import Engine
+from ottla.sim.studies.findings import Worst
+from ottla.sim.studies.sentences import filled
+from ottla.sim.studies.study import Answer, Study, StudyError, Variant
+
+MOST = 3
+DEFAULT = Answer(
+    """
+SELECT run_id, verdict, handed, acknowledged
+FROM runs
+ORDER BY broke DESC, CASE WHEN verdict = 'failed' THEN 0 ELSE 1 END, handed - acknowledged DESC,
+  run_id
+""",
+    "verdict {verdict}; {acknowledged:,} of {handed:,} records acknowledged",
+)
+_LIMITED = re.compile(r"\blimit\s+\d+\s*$", re.IGNORECASE)
+_LOOKED_AT = 200
+"""So many of the first rows are looked at for runs of different variants."""
+
+
+def worst_runs(study: Study, engine: Engine) -> tuple[Worst, ...]:
+    """The worst runs, the worst first. The engine knows the silver and gold tables. Raises
+    `StudyError` when the study's own SQL does not name runs, or its text asks for another column.
+    """
+    asked = study.worst or DEFAULT
+    rows = engine.rows(_first_rows(asked.sql))
+    chosen: dict[int, Mapping[str, Any]] = {}
+    for row in rows:
+        if "run_id" not in row:
+            raise StudyError("worst.sql: it gives no run_id")
+        chosen.setdefault(int(row["run_id"]) % len(study.variants), row)
+    found = list(chosen.values())[:MOST]
+    if not found:
+        return ()
+    numbers = ", ".join(str(int(row["run_id"])) for row in found)
+    runs = {
+        int(row["run_id"]): row
+        for row in engine.rows(
+            f"SELECT run_id, seed, variant, digest FROM runs WHERE run_id IN ({numbers})"
+        )
+    }
+    return tuple(_worst(study, row, runs[int(row["run_id"])], asked.text) for row in found)
+
+
+def _first_rows(sql: str) -> str:
+    """At most so many: an order within a subquery is nobody's promise, so the limit goes behind."""
+    return sql if _LIMITED.search(sql) else f"{sql}\nLIMIT {_LOOKED_AT}"
+
+
+def _worst(study: Study, row: Mapping[str, Any], run: Mapping[str, Any], text: str) -> Worst:
+    variant = study.variants[int(run["variant"])]
+    why = filled(text, row, "worst")
+    at = row.get("at_us")
+    digest = run["digest"]
+    return Worst(
+        int(run["run_id"]),
+        int(run["seed"]),
+        variant.label,
+        why,
+        command(variant, int(run["seed"]), swarm=study.swarm),
+        "" if digest is None else int(digest).to_bytes(8, "big", signed=True).hex(),
+        None if at is None else int(at),
+    )
+
+
+def command(variant: Variant, seed: int, *, swarm: bool, verb: str = "run") -> str:
+    """What does a run again, in a shell: `ottla sim run`, or with another verb that page about it.
+
+    >>> from ottla.sim.studies.study import Variant
+    >>> config = RunConfig(acks=1, faults="kill power")
+    >>> command(Variant(0, {}, config, "the leader is killed", "", ""), 7, swarm=False)
+    "ottla sim run --seed 7 --set acks=1 --set 'faults=kill power' --failure 'the leader is killed'"
+    """
+    words = ["ottla", "sim", verb, *(["--seed", str(seed)] if verb == "run" else [str(seed)])]
+    for name, value in _settings(variant.config):
+        words += ["--set", f"{name}={value}"]
+    if not swarm:
+        words += ["--whole"] if variant.failure is None else ["--failure", variant.failure]
+    return shlex.join(words)
+
+
+def _settings(config: RunConfig) -> list[tuple[str, str]]:
+    """Those that were said or are not at their default, as `--set` takes them."""
+    found = []
+    for line in config.told().splitlines():
+        name = line.partition(" = ")[0]
+        value = getattr(config, name)
+        found.append((name, str(value).lower() if isinstance(value, bool) else str(value)))
+    return found

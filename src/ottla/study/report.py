@@ -1,0 +1,31 @@
+"""The report of a study as files: `report.html`, and beside it a page for each worst run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ottla.sim.studies.findings import Findings
+from ottla.sim.studies.study import Study
+from ottla.study.page import page
+from ottla.study.pictures import picture_of
+
+
+def write(
+    findings: Findings,
+    study: Study,
+    path: Path,
+    told: Callable[[str], None] = lambda _: None,
+) -> int:
+    """Write the report, whole or not at all; its bytes. `told` hears what is being drawn. Raises
+    `NotTheSameError` when one of the worst runs is no longer what it was, and `OSError`."""
+    pictures = {}
+    for each in findings.worst:
+        told(f"drawing seed {each.seed}")
+        if each.digest:
+            pictures[each.run_id] = picture_of(study, each, path.parent)
+    text = page(findings, pictures).encode()
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    unfinished.write_bytes(text)
+    unfinished.replace(path)
+    return len(text)

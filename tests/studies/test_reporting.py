@@ -1,0 +1,121 @@
+"""From tables to findings and files: sentences, the worst runs, their pictures, the bill.
+
+The study here is run once, on DuckDB; a leader is killed in it, so that there is something to draw.
+Its command is run as a user would run it, and must print the digest that the report has.
+"""
+
+import shlex
+
+import pytest
+
+from cli_process import ottla
+from ottla.sim.recording.record import NotTheSameError
+from ottla.sim.studies.findings import Worst
+from ottla.sim.studies.lake import made
+from ottla.sim.studies.reporting import findings_of
+from ottla.sim.studies.sentences import answer, filled
+from ottla.sim.studies.study import Answer, StudyError, parse
+from ottla.sim.studies.worst import worst_runs
+from ottla.study.pictures import picture_of
+from ottla.study.report import write
+from studies_tiny import TINY, study
+
+KILLED = (
+    TINY.replace("load_ms = 1000", 'load_ms = 3000\nfailure = "the leader is killed"')
+    + """
+[[table]]
+title = "Runs"
+sql = "SELECT variant, COUNT(*) AS runs FROM runs GROUP BY variant ORDER BY variant"
+[[chart]]
+title = "Acknowledged"
+kind = "bars"
+x = "variant"
+y = "records"
+sql = '''
+SELECT 'all' AS series, CAST(variant AS STRING) AS x, SUM(acknowledged) AS y
+FROM runs
+GROUP BY variant
+ORDER BY variant
+'''
+[worst]
+sql = "SELECT run_id, seed, events, 2000000 AS at_us FROM runs ORDER BY seed DESC, run_id"
+text = "{events} events"
+"""
+)
+
+
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory):
+    done = study(tmp_path_factory.mktemp("killed"), KILLED)
+    yield done
+    done.engine.close()
+
+
+@pytest.fixture(scope="module")
+def findings(pipeline):
+    return findings_of(pipeline.lake, pipeline.engine, "ottla study run killed", 1)
+
+
+def test_the_answer_is_a_sentence_made_of_one_row():
+    asked = Answer("", "{lost:,} of {all} lost, {share:.1%}; {more}")
+    told = answer(asked, [{"lost": 12_345, "all": 7, "share": 0.5, "more": None}])
+    assert told == "12,345 of 7 lost, 50.0%; \u2013"
+    with pytest.raises(StudyError, match="gives 2 rows; one is expected"):
+        answer(asked, [{}, {}])
+    with pytest.raises(StudyError, match=r"answer\.text: no column 'lots'; there are lost"):
+        answer(Answer("", "{lots}"), [{"lost": 1}])
+    with pytest.raises(StudyError, match=r"worst\.text: "):
+        filled("{lost:,}", {"lost": "many"}, "worst")
+
+
+def test_findings_are_what_the_tables_say(pipeline, findings):
+    assert findings.answer == "8 runs."
+    assert (findings.runs, findings.judged, findings.broke, findings.variants) == (8, 8, 0, 2)
+    (table,) = findings.tables
+    assert table.rows == (("0", "4"), ("1", "4"))
+    (chart,) = findings.charts
+    assert chart.names == ("0", "1")
+    costs = [made(each) for each in (pipeline.lake.root / "bronze").iterdir()]
+    assert findings.stages[0].rows == sum(each.rows for each in costs if each)
+    assert dict(findings.versions)["bronze"].startswith("version ")
+
+
+def test_of_each_variant_one_run_is_named(findings):
+    assert [(each.run_id, each.seed) for each in findings.worst] == [(6, 3), (7, 3)]
+    assert findings.worst[0].why.endswith(" events")
+    assert findings.worst[0].at == 2_000_000
+
+
+def test_the_command_does_the_run_again(findings):
+    worst = findings.worst[1]
+    words = shlex.split(worst.command)
+    assert words[0] == "ottla"
+    done = ottla(*words[1:])
+    assert f"digest {worst.digest} " in done.stdout
+
+
+def test_without_a_say_the_worst_runs_are_those_that_broke_failed_or_left_records(pipeline):
+    plain = parse(KILLED.partition("[worst]")[0])
+    worst = worst_runs(plain, pipeline.engine)
+    assert len({each.variant for each in worst}) == len(worst) == 2
+    assert all(each.why.startswith("verdict ok") for each in worst)
+
+
+def test_the_report_is_one_file_with_a_page_beside_it_for_each_of_them(findings, tmp_path):
+    report = tmp_path / "report.html"
+    size = write(findings, parse(KILLED), report)
+    text = report.read_text(encoding="utf-8")
+    assert size == len(text.encode()) < 1_000_000
+    assert text.count('<svg class="glance"') == text.count('<svg class="strip"') / 3 == 2
+    for each in findings.worst:
+        beside = (tmp_path / "worst" / f"run{each.run_id}.html").read_text(encoding="utf-8")
+        assert each.digest in beside
+    assert not list(tmp_path.glob("*.unfinished"))
+
+
+def test_a_run_that_is_no_longer_what_it_was_is_not_drawn(tmp_path):
+    worst = Worst(0, 0, "", "", "", "0123456789abcdef")
+    with pytest.raises(
+        NotTheSameError, match=r"run 0: digest .* now, 0123456789abcdef in the study"
+    ):
+        picture_of(parse(KILLED), worst, tmp_path)

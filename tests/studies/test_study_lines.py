@@ -1,0 +1,61 @@
+"""Lines of variants in a study's file, and what is worst: each as it is read."""
+
+import pytest
+
+from ottla.sim.studies.study import StudyError, parse
+
+HEAD = """
+name = "lines"
+title = "t"
+question = "q"
+seeds = 1
+[answer]
+sql = "SELECT COUNT(*) AS n FROM runs"
+text = "{n}"
+[settings]
+in_flight = 3
+"""
+LINES = """
+[[variant]]
+label = "one at a time"
+in_flight = 1
+[[variant]]
+label = "lags"
+rtt_us = 2000
+"""
+GRID = """
+[grid]
+acks = [1, -1]
+failure = ["all lose power"]
+"""
+
+
+def test_a_line_that_leaves_a_setting_out_has_it_as_all_runs_or_by_default():
+    one, lags = parse(HEAD + LINES).variants
+    assert (one.config.in_flight, one.config.rtt_us) == (1, 400)
+    assert (lags.config.in_flight, lags.config.rtt_us) == (3, 2000)
+    assert list(one.cells) == list(lags.cells)
+    assert lags.cells == {"label": "lags", "in_flight": 3, "rtt_us": 2000}
+
+
+def test_a_label_stands_for_the_settings_of_its_line_and_only_for_them():
+    labels = [each.label for each in parse(HEAD + LINES + GRID).variants]
+    assert labels[:2] == [
+        "one at a time, acks=1, all lose power",
+        "one at a time, acks=-1, all lose power",
+    ]
+    assert {each.line for each in parse(HEAD + LINES + GRID).variants} == {"one at a time", "lags"}
+    (alone,) = parse(HEAD).variants
+    assert (alone.label, alone.line) == ("as it is", "")
+
+
+def test_what_is_worst_may_be_said():
+    assert parse(HEAD).worst is None
+    worst = (
+        '[worst]\nsql = "SELECT run_id, lost FROM runs ORDER BY lost DESC"\ntext = "{lost} lost"\n'
+    )
+    asked = parse(HEAD + worst).worst
+    assert asked is not None
+    assert asked.text == "{lost} lost"
+    with pytest.raises(StudyError, match=r"worst\.text is missing"):
+        parse(HEAD + '[worst]\nsql = "SELECT 1 FROM runs"\n')
