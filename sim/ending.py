@@ -122,7 +122,8 @@ class Ending:
         if len(inside) >= majority(len(placed)):
             return True
         self.unavoidable.append(
-            f"partition {partition} has replicas {list(placed)}, no majority in {list(self.core)}"
+            f"nobody had to serve partition {partition}: of its replicas {list(placed)} the nodes "
+            f"{list(self.core)}, which were healed, are no majority"
         )
         return False
 

@@ -83,10 +83,9 @@ class Outcome:
             first = self.anomalies[0]
             rest = f" (and {more} more)" if more else ""
             return f"{first.invariant} at event {first.eid}: {first.text}{rest}"
-        if self.weakened:
-            more = len(self.weakened) - 1
-            return self.weakened[0] + (f" (and {more} more)" if more else "")
-        return "; ".join(self.unavoidable) or "nothing to say against it"
+        told = self.weakened or self.unavoidable or ["nothing to say against it"]
+        more = len(told) - 1
+        return told[0] + (f" (and {more} more)" if more else "")
 
 
 def run(seed: int, config: RunConfig | None = None) -> Outcome:

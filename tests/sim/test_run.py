@@ -150,6 +150,16 @@ def test_what_is_no_tape_says_so():
             decode(bad)
 
 
+def test_a_verdict_is_one_line_however_much_there_is_to_say():
+    """Of twenty partitions ten may be out of reach."""
+    outcome = run(0, SHORT.with_(nodes=7, replicas=1, partitions=20))
+    assert outcome.verdict is Verdict.OK
+    assert len(outcome.unavoidable) > 1
+    more = len(outcome.unavoidable) - 1
+    assert outcome.reason.startswith("nobody had to serve partition ")
+    assert outcome.reason.endswith(f"are no majority (and {more} more)")
+
+
 def test_a_tape_with_a_flipped_bit_does_not_replay_as_another_run():
     good = encode(Case(SHORT, Tape({"nemesis": {3: 7, 9: 1000}, "link 1>2": {5: 12}})))
     for place in range(len(good)):
