@@ -1,6 +1,9 @@
 """Whatever a user does wrong: one line on standard error that says what to do, and status 2."""
 
+import shlex
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -98,3 +101,15 @@ def test_without_a_command_there_is_help():
     done = ottla()
     assert "Commands:" in done.stdout
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("output", "told"),
+    [(">/dev/full", "No space left on device"), (">&-", "standard output is closed")],
+)
+def test_an_output_that_takes_nothing_is_one_line(output, told):
+    command = f"{shlex.quote(sys.executable)} -m ottla sim show 1 --last 1 {output}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert told in line

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import pathlib
 import sys
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import typer
+
+from ottla.sim_cli.asking import SimUsageError
 
 if TYPE_CHECKING:
     from ottla.sim.run import Outcome
@@ -31,9 +35,19 @@ def tell(outcome: Outcome) -> None:
 
 
 def say(line: str) -> None:
-    """Print a line, now."""
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+    """Print a line, now. Raises `SimUsageError` where there is no room or nothing to print to."""
+    out: Any = sys.stdout  # None when whoever started the process had closed it
+    if out is None:
+        raise SimUsageError("standard output is closed")
+    try:
+        out.write(line + "\n")
+        out.flush()
+    except BrokenPipeError:
+        raise  # nobody reads on, as with `| head`: that is no error
+    except OSError as error:
+        with pathlib.Path(os.devnull).open("wb") as nowhere:  # for what is left in the buffer
+            os.dup2(nowhere.fileno(), out.fileno())
+        raise SimUsageError(f"standard output: {error.strerror}") from None
 
 
 class Line:
