@@ -82,6 +82,17 @@ def _scan(state: RaftState, leader: Leader, now: Micros) -> None:
     leader.retransmit_at = now + state.config.retransmit if waiting else None
 
 
+def rest(leader: Leader) -> None:
+    """Disarm the timer if all that was sent is answered: a scan would find nothing, and a driver
+    would wake up for it."""
+    if leader.barriers or leader.transfer is not None:
+        return
+    for progress in leader.progress.values():
+        if progress.unanswered:
+            return
+    leader.retransmit_at = None
+
+
 def collect(state: RaftState, leader: Leader) -> None:
     """Send the round that barriers wait for, and the order to a successor that has everything."""
     if leader.round_due:

@@ -180,6 +180,8 @@ def _on_matched(state: RaftState, leader: Leader, progress: Progress, match: Log
             advance_commit(state, leader)
         if leader.transfer is not None:
             state.outbox.dirty = True
+        if leader.retransmit_at is not None and progress.next - 1 == match:
+            leadership.rest(leader)
 
 
 def _on_refused(state: RaftState, progress: Progress, message: AppendReply) -> None:
