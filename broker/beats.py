@@ -223,7 +223,8 @@ class BeatBook:
         if beat.sequence > incoming.sequence:
             incoming.sequence = beat.sequence
             self._seen[beat.sender] = now
-            if not beat.full and not _builds_upon(beat, incoming.generation):
+            builds_upon = beat.base_generation <= incoming.generation <= beat.generation
+            if not beat.full and not builds_upon:
                 return self._ack(beat, SEND_FULL, {}), []
             incoming.heard = now
             incoming.generation = beat.generation
@@ -387,7 +388,3 @@ class BeatBook:
         known = self._leaders.get(group)
         if known is not None and known[0] == leader:
             self._leaders[group] = (NO_NODE, known[1])
-
-
-def _builds_upon(beat: Beat, generation: int) -> bool:
-    return beat.base_generation <= generation <= beat.generation

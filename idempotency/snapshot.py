@@ -52,9 +52,14 @@ def encode(state: AppliedState) -> bytes:
     return packed
 
 
-def digest_of(state: AppliedState) -> int:
-    """64 bits over all that decisions can see of it, whatever the order of its producers."""
-    seen = [state.forgotten, sorted(_plain(state))]
+def seen_of(state: AppliedState) -> list[Any]:
+    """All that decisions can see of it, whatever the order of its producers, as plain values: equal
+    ones have equal digests, and are compared far sooner than digested."""
+    return [state.forgotten, sorted(_plain(state))]
+
+
+def digest_of(seen: list[Any]) -> int:
+    """64 bits over what `seen_of` returned."""
     return int.from_bytes(blake2b(msgpack.packb(seen), digest_size=8).digest(), "big")
 
 

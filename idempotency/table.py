@@ -30,7 +30,7 @@ from ottla.idempotency.identity import well_formed
 from ottla.idempotency.producer import Flights, InFlight, LogIndex, Micros, Producer, Term
 from ottla.idempotency.profiles import Profile
 from ottla.idempotency.rules import Fact, Row, Verdict
-from ottla.idempotency.snapshot import AppliedState, decode, digest_of, encode
+from ottla.idempotency.snapshot import AppliedState, decode, digest_of, encode, seen_of
 from ottla.log.types import BatchIdentity, Millis, Offset, ProducerId
 
 _WELL_FORMED = int(Fact.WELL_FORMED)
@@ -320,7 +320,11 @@ class ProducerTable:
     def digest(self) -> int:
         """64 bits over the applied state, whatever the order in memory: equal on replicas that
         have applied the same prefix (invariant sim-I25)."""
-        return digest_of(self._state())
+        return digest_of(self.seen())
+
+    def seen(self) -> list[Any]:
+        """What `digest` is made of, see `ottla.idempotency.snapshot.seen_of`."""
+        return seen_of(self._state())
 
     def _decoded(self, data: bytes) -> AppliedState:
         return decode(data, self._window)

@@ -21,29 +21,32 @@ EPOCH_MS: Millis = 1_700_000_000_000
 class NodeClock:
     """Monotonic and wall clock of one machine."""
 
-    __slots__ = ("_base", "_rate", "_since", "wall_offset_ms")
+    __slots__ = ("base", "rate", "since", "wall_offset_ms")
 
     def __init__(self, base: Micros = 0, drift_ppm: int = 0):
         """`base`: what it shows at time 0. `drift_ppm`: how much faster it goes, per million."""
-        self._base = base
-        self._since: Micros = 0
-        self._rate = MILLION + drift_ppm
+        self.base = base
+        """What it showed at `since`."""
+        self.since: Micros = 0
+        """When its present line began, by the simulator's time."""
+        self.rate = MILLION + drift_ppm
+        """How far it goes in a million microseconds."""
         self.wall_offset_ms: Millis = 0
         """How far the wall clock is off."""
 
     def read(self, now: Micros) -> Micros:
         """What the monotonic clock shows at the simulator's time `now`."""
-        span = now - self._since
-        if self._rate != MILLION:
-            span = span * self._rate // MILLION
-        return self._base + span
+        span = now - self.since
+        if self.rate != MILLION:
+            span = span * self.rate // MILLION
+        return self.base + span
 
     def when(self, shown: Micros) -> Micros:
         """The first time at which it shows `shown`, if its rate stays as it is."""
-        span = shown - self._base
-        if self._rate != MILLION:
-            span = -(-span * MILLION // self._rate)
-        return self._since + span
+        span = shown - self.base
+        if self.rate != MILLION:
+            span = -(-span * MILLION // self.rate)
+        return self.since + span
 
     def wall_ms(self, now: Micros) -> Millis:
         """What the wall clock shows."""
@@ -52,9 +55,9 @@ class NodeClock:
     def jump(self, now: Micros, span: Micros) -> None:
         """It is that much further at once, as behind a machine's sleep; never back."""
         assert span >= 0, f"a monotonic clock set back by {-span} us"
-        self._base, self._since = self.read(now) + span, now
+        self.base, self.since = self.read(now) + span, now
 
     def drift(self, now: Micros, ppm: int) -> None:
         """From now on it goes that much faster (or slower)."""
-        self._base, self._since = self.read(now), now
-        self._rate = MILLION + ppm
+        self.base, self.since = self.read(now), now
+        self.rate = MILLION + ppm

@@ -255,13 +255,12 @@ def _delete_records(request: DeleteRecords, served: ServedConnection, slot: Slot
 def _metadata(request: Metadata, served: ServedConnection, slot: Slot) -> None:
     host = served.host
     topic = host.topics().get(TOPIC)
-    images = () if topic is None else topic.partitions
-    leads = tuple(
-        Leads(each.partition, image.leader, image.epoch)
-        for each, image in ((each, host.leader(each.group)) for each in images)
-    )
-    nodes = tuple(each.node for each in host.brokers())
-    served.answer(slot, MetadataAnswer(request.number, nodes, leads))
+    leads: list[Leads] = []
+    for each in () if topic is None else topic.partitions:
+        image = host.leader(each.group)
+        leads.append(Leads(each.partition, image.leader, image.epoch))
+    nodes = tuple([each.node for each in host.brokers()])
+    served.answer(slot, MetadataAnswer(request.number, nodes, tuple(leads)))
 
 
 def _init_producer_id(request: InitProducerId, served: ServedConnection, slot: Slot) -> None:

@@ -30,6 +30,7 @@ from ottla.log.memory_store import MemoryStore
 from ottla.log.store import SyncJob, Write
 from ottla.log.types import Millis
 from ottla.raft.types import NO_NODE, HardState, Micros, Mutant, NodeId
+from ottla.sim.clocks import MILLION
 from ottla.sim.disks import CLUSTER_ID
 from ottla.sim.observer import VOTING
 from ottla.sim.witness import witnessed
@@ -144,8 +145,12 @@ class SimClockwork:
         """How many times as long everything takes (sim-P3)."""
 
     def now(self) -> Micros:
-        """The node's monotonic clock."""
-        return self.clock.read(self.kernel.now)
+        """The node's monotonic clock. As `NodeClock.read`, without the call: everything asks."""
+        clock = self.clock
+        span = self.kernel.now - clock.since
+        if clock.rate != MILLION:
+            span = span * clock.rate // MILLION
+        return clock.base + span
 
     def wall_ms(self) -> Millis:
         """The node's wall clock."""
@@ -232,9 +237,11 @@ class SimStore(MemoryStore):
             _forget_votes(writes)
         super().append(writes)
         self.watch.appended(writes)
-        if any(each.hard_state is not None and each.hard_state.vote != NO_NODE for each in writes):
-            life.point("voted", writes)
-        life.point("appended", writes)
+        if life.world.points.armed:
+            states = [each.hard_state for each in writes]
+            if any(each is not None and each.vote != NO_NODE for each in states):
+                life.point("voted", writes)
+            life.point("appended", writes)
 
     def finish_sync(self, job: SyncJob) -> None:
         """As `MemoryStore.finish_sync`; a disk that lies has kept nothing of it."""

@@ -6,7 +6,7 @@ survived. `chain` is a hash over the log up to and including an entry: equal cha
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import msgpack
 
@@ -52,8 +52,9 @@ class LogView:
         """Latest term in which it was seen to lead."""
         self.commit: LogIndex = 0
         self.applied: LogIndex = 0
-        self.stated: tuple[LogIndex, int] | None = None
-        """The machine's state as told last: up to where it had applied the log, and its hash."""
+        self.stated: tuple[LogIndex, list[Any]] | None = None
+        """The machine's state as told last: up to where it had applied the log, and what its
+        producer table was."""
 
     @property
     def last(self) -> LogIndex:

@@ -177,12 +177,14 @@ class LogWatch:
         for later in unsynced:
             if later.group in ends:
                 ends[later.group] = min(ends[later.group], later.kept)
+        life, observer = self._life, self._observer
         for group, last in ends.items():
-            view = self._observer.view(self._life.node_id, group)
-            seen = view.at(last)
-            self._add(
+            seen = observer.view(life.node_id, group).at(last)
+            observer.history.add(
                 "durable",
-                group,
+                node=life.node_id,
+                inc=life.inc,
+                partition=observer.partitions[group],
                 term=seen.term,
                 log_index=last,
                 off=seen.next_off,

@@ -15,6 +15,7 @@ from ottla.broker.controller import CONTROLLER_GROUP
 from ottla.broker.partition import Partition
 from ottla.broker.seat import Seat
 from ottla.idempotency.decisions import Decision
+from ottla.idempotency.snapshot import digest_of
 from ottla.log.record_batch import SEQUENCE_MASK
 from ottla.log.types import BatchIdentity, RecordBatch
 from ottla.raft.messages import RequestVote, VoteReply
@@ -177,10 +178,10 @@ class Observer:
         if partition is None or partition.table.applied_index > replica.applied:
             return
         # With every answer too, not only after applying: nothing else may change the state.
-        stated = (replica.applied, partition.table.digest() >> 1)
+        stated = (replica.applied, partition.table.seen())
         if stated != view.stated:
             view.stated = stated
-            index, told = stated
+            index, told = stated[0], digest_of(stated[1]) >> 1
             add("state", node=node, inc=inc, partition=number, log_index=index, state_hash=told)
 
     def decided(

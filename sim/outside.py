@@ -104,6 +104,10 @@ def ordered() -> Iterator[None]:
     with ExitStack() as stack:
         for name, module in list(sys.modules.items()):
             if name.startswith(DECIDING) and module is not None:
+                # The names stay in the module: one more name or one less makes Python forget what
+                # it has learnt about the global names of every function there, run for run.
+                vars(module).setdefault("set", set)
+                vars(module).setdefault("frozenset", frozenset)
                 replace(stack, module, "set", MembersOnly)
                 replace(stack, module, "frozenset", FrozenMembersOnly)
         yield

@@ -153,8 +153,7 @@ class LogModel:
             return Opinion(MALFORMED)
         line = [*self._lines.get(producer_id, ())]
         line += [item for whose, item in ahead if whose == producer_id]
-        since = max((place for place, item in enumerate(line, 1) if item.forgets), default=0)
-        line = line[since:]
+        line = _since_forgotten(line)
         if not line:
             if self._full(ahead):
                 return Opinion(FULL)
@@ -199,6 +198,14 @@ def stored(batch: RecordBatch, index: LogIndex) -> Stored:
     first = batch.base_sequence
     last = (first + batch.last_offset_delta) % SEQUENCES
     return Stored(index, batch.producer_epoch, first, last, batch.base_offset)
+
+
+def _since_forgotten(line: list[Stored]) -> list[Stored]:
+    """What of a line lies behind the last time that it was forgotten."""
+    for place in range(len(line) - 1, -1, -1):
+        if line[place].first < 0:  # `Stored.forgets`, without the call
+            return line[place + 1 :]
+    return line
 
 
 def known(line: Sequence[Stored]) -> bool:

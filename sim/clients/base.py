@@ -58,6 +58,8 @@ class Client:
         self.surroundings = surroundings
         self.number = number
         self.kernel = surroundings.kernel
+        self.note = surroundings.history.add
+        """What `row` calls; for rows of every record, which name their `client` themselves."""
         self.request_timeout: Micros = surroundings.config.request_timeout_ms * MS
         self.backoff: Micros = surroundings.config.retry_backoff_ms * MS
         self.running = False

@@ -171,10 +171,12 @@ class Consumer(Client):
 
     def _deliver(self, node: NodeId, partition: int, batch: RecordBatch, position: Offset) -> None:
         base, numbered = batch.base_offset, batch.producer_id >= 0
+        note, number = self.note, self.number
         for place, value in enumerate(self._decoder.values(batch)):
             if base + place >= position:
-                self.row(
+                note(
                     "poll",
+                    client=number,
                     node=node,
                     partition=partition,
                     off=base + place,

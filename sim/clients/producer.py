@@ -64,8 +64,9 @@ class Producer(Client):
         place = self._handed.get(partition, 0)
         self._handed[partition] = place + 1
         self.open_ops += 1
-        self.row(
+        self.note(
             "inv",
+            client=self.number,
             op=number,
             value=number,
             partition=partition,
@@ -112,10 +113,23 @@ class Producer(Client):
         for place in range(len(batch.ops)):
             self._end(kind, batch, place, code=reason.name)
 
-    def _end(self, kind: str, batch: Batch, place: int, **columns: int | str | None) -> None:
+    def _end(
+        self,
+        kind: str,
+        batch: Batch,
+        place: int,
+        *,
+        off: Offset | None = None,
+        node: NodeId | None = None,
+        code: str | None = None,
+    ) -> None:
         op, numbered = batch.ops[place], batch.has_seq
-        self.row(
+        self.note(
             kind,
+            client=self.number,
+            node=node,
+            off=off,
+            code=code,
             op=op.number,
             value=op.number,
             partition=op.partition,
@@ -123,7 +137,6 @@ class Producer(Client):
             epoch=batch.epoch if numbered else None,
             seq=batch.seq_of(place) if numbered else None,
             acks=self.acks,
-            **columns,
         )
 
     # ---- requests
@@ -145,13 +158,18 @@ class Producer(Client):
         link.ask(request, Produced, answered, partial(self._lost, link.node, sent), patience)
 
     def _sent_row(self, batch: Batch, node: NodeId) -> None:
-        self.row(
+        numbered = batch.has_seq
+        self.note(
             "send",
+            client=self.number,
             node=node,
             op=batch.ops[0].number,
             partition=batch.partition,
             aux=batch.attempts + 1,
-            **batch.numbers(),
+            pid=batch.pid if numbered else None,
+            epoch=batch.epoch if numbered else None,
+            seq=batch.seq if numbered else None,
+            seq_last=batch.last_seq if numbered else None,
         )
 
     def _answered(self, node: NodeId, sent: dict[int, Batch], answer: Produced) -> None:

@@ -16,6 +16,8 @@ from ottla.sim.invariants.index import Index
 
 _LEADING = ("leader", "stepdown", "crash")
 _ENDINGS = ("ok", "fail", "info")
+_NOTHING = (-1, None)
+"""Where the log of a node ends that holds no record."""
 
 
 def stuck(index: Index) -> Iterator[Anomaly]:
@@ -72,12 +74,13 @@ def _apart(index: Index, core: dict[int, Row], excused: dict[int, Row]) -> Itera
     for kind in ("start", "append"):
         for row in index.rows[kind]:
             if row.node in core and row.partition >= 0:
-                ends.setdefault(row.partition, {})[row.node] = (-1, None)
+                ends.setdefault(row.partition, {})[row.node] = _NOTHING
     for row in index.rows["final"]:
-        if row.aux == 1 and row.node in core:
+        node = row.node
+        if row.aux == 1 and node in core:
             nodes = ends.setdefault(row.partition, {})
-            if row.off > nodes.get(row.node, (-1, None))[0]:
-                nodes[row.node] = (row.off, row.chain)
+            if row.off > nodes.get(node, _NOTHING)[0]:
+                nodes[node] = (row.off, row.chain)
     for partition, nodes in sorted(ends.items()):
         if partition not in excused and len(set(nodes.values())) > 1:
             told = ", ".join(f"{node}: {off}" for node, (off, _) in sorted(nodes.items()))

@@ -54,4 +54,4 @@ def test_the_outside_world_is_there_again_afterwards(monkeypatch):
     assert run(3, CONFIG).verdict is Verdict.FAILED
     assert time.time() > 0
     assert random.random() < 1
-    assert not hasattr(producer_table, "set")
+    assert vars(producer_table).get("set", set) is set
