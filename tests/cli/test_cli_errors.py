@@ -1,4 +1,8 @@
-"""Whatever a user does wrong: one line on standard error that says what to do, and status 2."""
+"""Whatever a user does wrong: one line on standard error that says what to do, and status 2.
+
+Each case starts the command as a user does. What is asked before the work of minutes is refused at
+once, so a case that takes long has found something too.
+"""
 
 import shlex
 import socket
