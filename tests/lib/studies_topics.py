@@ -59,7 +59,7 @@ async def _write(cluster: Cluster, topic: str, batches: Sequence[Sent]) -> None:
 def anomalous(**settings: Any) -> Cluster:
     """A cluster with topic t of two partitions, which anomalies can be written to."""
     topics = [Topic("t", partitions=2)]
-    return Cluster(nodes=1, topics=topics, profile="kafka", max_producers=1, **settings)
+    return Cluster(nodes=1, topics=topics, max_producers=1, **settings)
 
 
 ANOMALIES = (

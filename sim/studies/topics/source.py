@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import datasource
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -27,8 +26,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
-AVAILABLE_NOW: Any = getattr(datasource, "SupportsTriggerAvailableNow", object)
-"""What tells Spark from 4.2 on that a stream can end where the topic ends now."""
+
+def _available_now() -> Any:
+    """What tells Spark from 4.2 on that a stream can end where the topic ends now."""
+    try:
+        from pyspark.sql.streaming import datasource
+    except ImportError:
+        return object
+    return datasource.SupportsTriggerAvailableNow
 
 
 def register(spark: SparkSession) -> None:
@@ -88,7 +93,7 @@ class Reader(DataSourceReader):  # type: ignore[misc]  # as above
         return _read(self._asked, partition)
 
 
-class StreamReader(DataSourceStreamReader, AVAILABLE_NOW):  # type: ignore[misc]  # as above
+class StreamReader(DataSourceStreamReader, _available_now()):  # type: ignore[misc]  # as above
     """One streaming query."""
 
     def __init__(self, wanted: Asked) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from ottla.study_cli import studies
+from ottla.study_cli import audit, studies
 
 app = typer.Typer(
     add_completion=False,
@@ -15,3 +15,4 @@ app = typer.Typer(
 )
 app.command()(studies.run)
 app.command("list")(studies.show)
+app.command()(audit.audit)

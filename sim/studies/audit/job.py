@@ -1,0 +1,199 @@
+"""`ottla study audit`: the audit of a topic as a streaming query over its record batches.
+
+**Theory.** Executors read the headers of batches (`rows=batches`: nothing is decompressed); the
+driver puts each micro-batch in the order of the log, hands it to the ledger, and keeps the ledger
+before Spark commits the micro-batch. Rows are few, one per batch that a producer sent, and bounded
+by `maxRecordsPerBatch`; so the part that must see everything in order can be one plain loop.
+
+**Ending.** Spark 4.0 cannot end a Python source's stream where the topic ends (`availableNow` came
+with 4.2), so `once` looks up where the topic ends first and stops the query when it got there. A
+query that is stopped in the middle of a micro-batch has not counted it, and will.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ottla.log.types import Offset
+from ottla.sim.studies.audit.ledger import STREAM, Audit, keep, opened, told
+from ottla.sim.studies.audit.sequences import Seen
+from ottla.sim.studies.topics.asked import SourceError, asked
+from ottla.sim.studies.topics.offsets import Bounds
+from ottla.sim.studies.topics.reading import known
+
+PAUSE = "200 milliseconds"
+"""Between the beginnings of micro-batches, where there is little to read."""
+_LOOK_S = 0.05
+_COLUMNS = (
+    "partition",
+    "base_offset",
+    "last_offset",
+    "producer_id",
+    "producer_epoch",
+    "base_sequence",
+)
+_OWN_ERROR = re.compile(r"(?:SourceError|DataLossError): (.+)")
+
+
+class StoppedError(Exception):
+    """The query is being stopped: this micro-batch is not counted."""
+
+
+@dataclass
+class Job:
+    """One audit, from its checkpoint on. Raises `SourceError` for all that a user can mend."""
+
+    bootstrap: str
+    topic: str
+    checkpoint: Path
+    tell: Callable[[str], None]
+    """Hears each finding in one line, once it is durable."""
+    timeout: int = 30
+    """Seconds for which no broker may answer."""
+    per_batch: int = 200_000
+    """Records of a micro-batch, at most."""
+    audit: Audit = field(init=False)
+    said: str = field(init=False, default="")
+    """What the audit came to with the last micro-batch."""
+    _ends: Mapping[int, Bounds] = field(init=False)
+    _stopping: bool = field(init=False, default=False)
+    _failure: Exception | None = field(init=False, default=None)
+
+    def begin(self) -> None:
+        """Look the topic up and open the checkpoint; what it found before is told again."""
+        if "," in self.topic:
+            raise SourceError(f"--topic {self.topic}: audit one topic at a time")
+        options = {"bootstrap": self.bootstrap, "topic": self.topic, "timeout": str(self.timeout)}
+        self._ends = known(asked(options))[self.topic]
+        self.audit = opened(self.checkpoint, self.topic)
+        self.said = self.audit.told()
+        for partition, each in self.audit.findings:
+            self.tell(told(self.topic, partition, each))
+
+    def run(
+        self,
+        session: Any,
+        *,
+        once: bool = False,
+        seconds: float | None = None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Audit until `stopped`, for `seconds` from when the query is under way, or with `once`
+        until the audit is where the topic ended."""
+        from py4j.protocol import Py4JError
+
+        from ottla.sim.studies.topics.source import register
+
+        register(session)
+        query = self._stream(session)
+        try:
+            end = None
+            while query.isActive and not stopped() and not (once and self._arrived(query)):
+                if end is None and seconds is not None and query.lastProgress is not None:
+                    end = time.monotonic() + seconds
+                if end is not None and time.monotonic() > end:
+                    break
+                time.sleep(_LOOK_S)
+            failed = query.exception()
+            self._stopping = True
+            query.stop()
+        except (Py4JError, OSError) as error:
+            raise SourceError(
+                f"Spark has ended ({type(error).__name__}); audit again with the same --checkpoint"
+            ) from None
+        if self._failure is not None:
+            raise self._failure
+        if failed is not None:
+            raise SourceError(reason(str(failed)))
+
+    def _stream(self, session: Any) -> Any:
+        frame = (
+            session.readStream.format("ottla")
+            .option("bootstrap", self.bootstrap)
+            .option("topic", self.topic)
+            .option("rows", "batches")
+            .option("failOnDataLoss", "false")
+            .option("maxRecordsPerBatch", str(self.per_batch))
+            .option("timeout", str(self.timeout))
+            .load()
+        )
+        return (
+            frame.select(*_COLUMNS)
+            .writeStream.foreachBatch(self._count)
+            .option("checkpointLocation", str((self.checkpoint / STREAM).absolute()))
+            .trigger(processingTime=PAUSE)
+            .start()
+        )
+
+    def _count(self, frame: Any, number: int) -> None:
+        """Count one micro-batch, unless it is counted. Runs on a thread of the query's."""
+        if number <= self.audit.batch:
+            return
+        try:
+            rows = frame.toArrow()
+        except Exception:
+            if self._stopping:
+                raise StoppedError from None  # Spark searches the text, and not every stack is deep
+            raise
+        if self._stopping:
+            raise StoppedError
+        lines = [
+            told(self.topic, partition, each)
+            for partition, batch in in_order(rows)
+            for each in self.audit.observe(partition, batch)
+        ]
+        self.audit.batch = number
+        try:
+            keep(self.checkpoint, self.audit)
+        except OSError as error:
+            self._failure = SourceError(f"--checkpoint {self.checkpoint}: {error.strerror}")
+            raise self._failure from None
+        self.said = self.audit.told()
+        for line in lines:
+            self.tell(line)
+
+    def _arrived(self, query: Any) -> bool:
+        """Whether everything that was there at the beginning is counted."""
+        seen = _progress(query)
+        ledgers = self.audit.partitions
+        return all(
+            bounds.start == bounds.end
+            or (each in ledgers and ledgers[each].next >= bounds.end)
+            or seen.get(str(each), 0) >= bounds.end
+            for each, bounds in self._ends.items()
+        )
+
+
+def in_order(rows: Any) -> Iterator[tuple[int, Seen]]:
+    """The batches of one micro-batch, an Arrow table, in the order of the log: each with its
+    partition."""
+    ordered = rows.sort_by([("partition", "ascending"), ("base_offset", "ascending")])
+    columns = [ordered.column(name).to_pylist() for name in _COLUMNS]
+    for partition, base, last, producer, epoch, first in zip(*columns, strict=True):
+        if producer is None or first is None:
+            yield partition, Seen(base, last, -1, -1, -1, last - base + 1)
+        else:
+            yield partition, Seen(base, last, producer, epoch, first, last - base + 1)
+
+
+def reason(text: str) -> str:
+    """The line that matters of what Spark says about a query that failed."""
+    own = _OWN_ERROR.findall(text)
+    return str(own[-1]) if own else text.strip().splitlines()[0]
+
+
+def _progress(query: Any) -> dict[str, Offset]:
+    """Where the last micro-batch that Spark committed ends, by partition."""
+    last = query.lastProgress
+    if last is None:
+        return {}
+    end = json.loads(last.json)["sources"][0]["endOffset"]
+    offsets = json.loads(end) if isinstance(end, str) else end
+    (partitions,) = (offsets or {"": {}}).values()
+    return dict(partitions)

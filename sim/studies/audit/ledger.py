@@ -1,0 +1,188 @@
+"""What an audit knows, in one file that is whole after any kill.
+
+**Theory.** Spark gives every micro-batch a number, writes down which offsets it reads before it
+begins, and plays it again after a restart unless it was committed. The file holds the number of the
+last batch that is counted, together with everything it changed, and takes the place of the file
+before in one step. So a batch that comes again is known by its number, and nothing is counted
+twice; one that was not counted comes again, and nothing is left out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgpack
+
+from ottla.sim.studies.audit.sequences import Finding, Kind, Ledger, Seen, Tail
+from ottla.sim.studies.topics.asked import SourceError
+
+VERSION = 1
+FILE = "ledger.msgpack"
+STREAM = "stream"
+"""Below the checkpoint: Spark's own."""
+MOST_KEPT = 10_000
+"""Findings kept word by word; all are counted."""
+
+
+@dataclass
+class Audit:
+    """An audit of one topic so far."""
+
+    topic: str
+    batch: int = -1
+    """The last micro-batch that is counted."""
+    partitions: dict[int, Ledger] = field(default_factory=dict)
+    findings: list[tuple[int, Finding]] = field(default_factory=list)
+    """With the partition; the first `MOST_KEPT`."""
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(Kind, 0))
+    """Records that findings of each kind are about."""
+
+    def observe(self, partition: int, batch: Seen) -> list[Finding]:
+        """Take in a partition's next batch; what is wrong with it."""
+        ledger = self.partitions.get(partition)
+        if ledger is None:
+            ledger = self.partitions[partition] = Ledger()
+        found = ledger.observe(batch)
+        for each in found:
+            self.counts[each.kind] += each.records
+            if len(self.findings) < MOST_KEPT:
+                self.findings.append((partition, each))
+        return found
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing was found."""
+        return not any(self.counts.values())
+
+    def told(self) -> str:
+        """Everything counted, in one line."""
+        ledgers = self.partitions.values()
+        producers = {each for ledger in ledgers for each in ledger.tails}
+        sequenced = sum(each.sequenced for each in ledgers)
+        counted = ", ".join(_counted(self.counts[kind], kind) for kind in Kind)
+        notes = [
+            f"{number:,} {text}"
+            for number, text in (
+                (sum(each.plain for each in ledgers), "records without a producer id not audited"),
+                (sum(each.absent for each in ledgers), "offsets not in the log"),
+            )
+            if number
+        ]
+        whole = (
+            f"{self.topic}: {sequenced:,} records of {_many(len(producers), 'producer')} in "
+            f"{_many(len(ledgers), 'partition')}: {counted}"
+        )
+        return "; ".join((whole, *notes))
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _counted(number: int, kind: Kind) -> str:
+    words = {Kind.GAP: "missing", Kind.DUPLICATE: "duplicated", Kind.REORDER: "out of order"}
+    return f"{number:,} {words[kind]}"
+
+
+def told(topic: str, partition: int, found: Finding) -> str:
+    """A finding in one line."""
+    sequences = (
+        f"sequence {found.first}"
+        if found.first == found.last
+        else f"sequences {found.first} to {found.last}"
+    )
+    what = {
+        Kind.GAP: f"{found.records:,} missing before",
+        Kind.DUPLICATE: f"{found.records:,} again at",
+        Kind.REORDER: f"{found.records:,} late at",
+    }[found.kind]
+    return (
+        f"{found.kind} {topic}-{partition} producer {found.producer_id} epoch {found.epoch}: "
+        f"{sequences}, {what} offset {found.offset}"
+    )
+
+
+def opened(folder: Path, topic: str) -> Audit:
+    """The audit that a checkpoint holds, or a new one. Raises `SourceError` when the folder is
+    another topic's, or only half of it is there."""
+    file, stream = folder / FILE, folder / STREAM
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        begun = (stream / "commits").is_dir() and any((stream / "commits").iterdir())
+        if not file.exists():
+            if begun:
+                raise SourceError(f"{folder} has lost its {FILE}; audit with a new --checkpoint")
+            return Audit(topic)
+        found = _decoded(file.read_bytes())
+    except OSError as error:
+        raise SourceError(f"--checkpoint {folder}: {error.strerror}") from None
+    except (ValueError, TypeError, KeyError, msgpack.UnpackException):
+        raise SourceError(f"{file} is damaged; audit with a new --checkpoint") from None
+    if found is None:
+        raise SourceError(f"{file} is of another version; audit with a new --checkpoint")
+    if found.topic != topic:
+        raise SourceError(f"{folder} is an audit of topic {found.topic}, not of {topic}")
+    if not (stream / "offsets").is_dir():
+        raise SourceError(f"{folder} has lost its {STREAM}; audit with a new --checkpoint")
+    return found
+
+
+def keep(folder: Path, audit: Audit) -> None:
+    """Put the audit in the place of the one before, durably. Raises `OSError`."""
+    file = folder / FILE
+    fresh = file.with_suffix(".new")
+    with fresh.open("wb") as out:
+        out.write(_encoded(audit))
+        out.flush()
+        os.fsync(out.fileno())
+    fresh.replace(file)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _encoded(audit: Audit) -> bytes:
+    partitions = {
+        number: (
+            *(ledger.next, ledger.absent, ledger.batches, ledger.plain, ledger.sequenced),
+            {
+                producer: (tail.epoch, tail.due, tail.absent, tail.missing)
+                for producer, tail in ledger.tails.items()
+            },
+        )
+        for number, ledger in audit.partitions.items()
+    }
+    fields = (VERSION, audit.topic, audit.batch, partitions, audit.findings, audit.counts)
+    packed: bytes = msgpack.packb(fields)
+    return packed
+
+
+def _decoded(data: bytes) -> Audit | None:
+    """None for another version."""
+    version, *fields = msgpack.unpackb(data, strict_map_key=False)
+    if version != VERSION:
+        return None
+    topic, batch, partitions, findings, counts = fields
+    return Audit(
+        topic,
+        batch,
+        {number: _ledger(*each) for number, each in partitions.items()},
+        [(partition, Finding(Kind(kind), *rest)) for partition, (kind, *rest) in findings],
+        counts,
+    )
+
+
+def _ledger(*fields: Any) -> Ledger:
+    following, absent, batches, plain, sequenced, tails = fields
+    known = {producer: _tail(*each) for producer, each in tails.items()}
+    return Ledger(following, absent, batches, plain, sequenced, known)
+
+
+def _tail(epoch: int, due: int, absent: int, missing: Iterable[Any]) -> Tail:
+    return Tail(epoch, due, absent, [(first, end) for first, end in missing])

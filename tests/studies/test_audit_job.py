@@ -1,0 +1,69 @@
+"""The audit as a query: what it finds over the wire, and that it counts nothing twice.
+
+Topics get their anomalies from a broker that forgets producers; see `studies_topics`.
+"""
+
+import pytest
+
+from cli_process import ottla
+from ottla.sim.studies.audit.job import Job
+from ottla.sim.studies.topics.asked import SourceError
+from studies_topics import ANOMALIES, FOUND, SUMMARY, anomalous, batch, write
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with anomalous() as running:
+        write(running, "t", ANOMALIES)
+        yield running
+
+
+def audit(cluster, session, checkpoint, **settings):
+    """An audit to where the topic ends now; its lines and its summary."""
+    lines: list[str] = []
+    job = Job(cluster.bootstrap_servers, "t", checkpoint, lines.append, **settings)
+    job.begin()
+    job.run(session, once=True)
+    return tuple(lines), job.said
+
+
+def test_every_anomaly_is_found_once_over_restarts(cluster, spark, tmp_path):
+    found = audit(cluster, spark.session, tmp_path, per_batch=8)
+    assert sorted(found[0]) == sorted(FOUND)
+    assert found[1] == SUMMARY
+    assert audit(cluster, spark.session, tmp_path) == found
+    write(cluster, "t", [batch(1, 9, 0, 1), batch(1, 1, 0, 2)])
+    lines, said = audit(cluster, spark.session, tmp_path)
+    assert lines[-1].startswith("duplicate t-1 producer 1 epoch 0: sequences 0 to 1, 2 again")
+    assert len(lines) == len(found[0]) + 1
+    assert "25 records of 3 producers" in said
+    assert "7 duplicated" in said
+
+
+def test_a_topic_that_cannot_be_read_ends_the_audit_with_its_reason(spark, tmp_path):
+    with anomalous() as running:
+        write(running, "t", ANOMALIES)
+        job = Job(running.bootstrap_servers, "t", tmp_path, print, timeout=1)
+        job.begin()
+        running.kill(1)
+        with pytest.raises(SourceError, match="offsets of t: no answer within 1 s from 127"):
+            job.run(spark.session, once=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--topic", "x"], "offsets of x: no answer within 1 s"),
+        (["--topic", "t,u"], "--topic t,u: audit one topic at a time"),
+        (["--topic", "t", "--once", "--for", "5"], "--once ends by itself; leave out --for"),
+        (["--topic", "t", "--master", "sc://h:1"], "sc://h:1: an audit keeps its ledger beside"),
+        (["--topic", "t", "--checkpoint", __file__], f"--checkpoint {__file__}: File exists"),
+    ],
+)
+@pytest.mark.usefixtures("spark")
+def test_a_mistake_is_one_line_and_status_2(cluster, arguments, said):
+    where = ["--bootstrap", cluster.bootstrap_servers, "--timeout", 1]
+    ran = ottla("study", "audit", *where, *arguments)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert said in ran.stderr
+    assert len(ran.stderr.splitlines()) == 1

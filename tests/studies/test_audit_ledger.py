@@ -1,0 +1,120 @@
+"""The file an audit goes on from: whole or refused, and everything in it comes back.
+
+Also the two pure steps beside it: rows of a micro-batch put in order, and the line that matters of
+an error of Spark's. No broker, no Spark.
+"""
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ottla.sim.studies.audit.job import in_order, reason
+from ottla.sim.studies.audit.ledger import Audit, keep, opened, told
+from ottla.sim.studies.audit.sequences import Seen
+from ottla.sim.studies.topics.asked import SourceError
+from studies_topics import ANOMALIES, FOUND, SUMMARY
+
+
+def audited(batches=ANOMALIES):
+    """An audit of batches as they would lie in a log, and its lines."""
+    audit, lines, ends = Audit("t"), [], {0: 0, 1: 0}
+    for sent in batches:
+        size, base = len(sent.values), ends[sent.partition]
+        ends[sent.partition] += size
+        batch = Seen(base, base + size - 1, sent.producer, sent.epoch, sent.first, size)
+        lines += [told("t", sent.partition, each) for each in audit.observe(sent.partition, batch)]
+    return audit, lines
+
+
+def kept(folder, audit):
+    """The folder of an audit, with Spark's part beside it."""
+    (folder / "stream" / "offsets").mkdir(parents=True)
+    keep(folder, audit)
+    return folder
+
+
+def test_findings_and_summary_are_lines_that_say_where():
+    audit, lines = audited()
+    assert tuple(lines) == FOUND
+    assert audit.told() == SUMMARY
+    assert not audit.clean
+    assert audited(ANOMALIES[:1])[0].clean
+
+
+def test_an_audit_comes_back_as_it_was(tmp_path):
+    audit, _ = audited()
+    audit.batch = 17
+    assert opened(kept(tmp_path, audit), "t") == audit
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ledger.msgpack", "stream"]
+
+
+@given(st.integers(0, len(ANOMALIES)))
+def test_an_audit_that_stops_anywhere_finds_the_same(tmp_path_factory, place):
+    """Property: what comes back goes on as what was kept would have."""
+    audit, _ = audited(ANOMALIES[:place])
+    again = opened(kept(tmp_path_factory.mktemp("audit"), audit), "t")
+    ends = {0: 0, 1: 0}
+    for number, sent in enumerate(ANOMALIES):
+        size, base = len(sent.values), ends[sent.partition]
+        ends[sent.partition] += size
+        batch = Seen(base, base + size - 1, sent.producer, sent.epoch, sent.first, size)
+        if number >= place:
+            again.observe(sent.partition, batch)
+    assert again == audited()[0]
+
+
+def test_a_new_folder_is_a_new_audit(tmp_path):
+    assert opened(tmp_path / "a" / "b", "t") == Audit("t")
+
+
+def test_what_is_not_this_audit_is_refused_in_one_line(tmp_path):
+    audit, _ = audited()
+    folder = kept(tmp_path / "one", audit)
+    with pytest.raises(SourceError, match="is an audit of topic t, not of u"):
+        opened(folder, "u")
+    (folder / "stream" / "offsets").rmdir()
+    with pytest.raises(SourceError, match="has lost its stream"):
+        opened(folder, "t")
+    data = (folder / "ledger.msgpack").read_bytes()
+    for damage in (data[:-1], b"", b"\xc1", data + b"x"):
+        (folder / "ledger.msgpack").write_bytes(damage)
+        with pytest.raises(SourceError, match="is damaged"):
+            opened(folder, "t")
+    (folder / "ledger.msgpack").write_bytes(b"\x96\x02" + data[2:])
+    with pytest.raises(SourceError, match="of another version"):
+        opened(folder, "t")
+    other = tmp_path / "other"
+    (other / "stream" / "commits" / "0").mkdir(parents=True)
+    with pytest.raises(SourceError, match="has lost its ledger"):
+        opened(other, "t")
+    (tmp_path / "file").touch()
+    with pytest.raises(SourceError, match=r"--checkpoint .*file: "):
+        opened(tmp_path / "file", "t")
+
+
+def test_rows_come_in_the_order_of_the_log():
+    rows = pa.table(
+        {
+            "partition": [1, 0, 0, 0],
+            "base_offset": [0, 7, 0, 5],
+            "last_offset": [3, 7, 4, 6],
+            "producer_id": [9, 9, None, 9],
+            "producer_epoch": [1, 0, None, 0],
+            "base_sequence": [4, None, None, 2],
+        }
+    )
+    assert list(in_order(rows)) == [
+        (0, Seen(0, 4, -1, -1, -1, 5)),
+        (0, Seen(5, 6, 9, 0, 2, 2)),
+        (0, Seen(7, 7, -1, -1, -1, 1)),  # the mark of a transaction
+        (1, Seen(0, 3, 9, 1, 4, 4)),
+    ]
+
+
+def test_of_what_spark_says_the_line_that_matters_is_kept():
+    text = (
+        "Job aborted\nTraceback\nottla.sim.studies.topics.asked.SourceError: t is gone\n SQLSTATE"
+    )
+    assert reason(text) == "t is gone"
+    assert reason("Something\nelse") == "Something"
