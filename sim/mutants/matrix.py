@@ -8,17 +8,19 @@ until the first that fails, estimated from the share of seeds that do: with a sh
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
 from ottla.sim.mutants.catalogue import BY_ID, Row
 from ottla.sim.processes import go_on, processes
 from ottla.sim.run import run
-from ottla.sim.settings import RunConfig
+from ottla.sim.settings import RunConfig, from_toml
 
 Z = 1.96
 """Of a 95 % interval."""
+CHUNK = 25
+"""Seeds of one mutant that a process runs before it gives back what it found."""
 PROFILE = "reference-strict"
 """What mutants are made of: it has no hole of its own (docs/decisions/0012)."""
 
@@ -63,29 +65,62 @@ def wilson(hits: int, tries: int) -> tuple[float, float, float]:
 
 
 def settings_of(row: Row) -> RunConfig:
-    """Under which settings a mutant is swept."""
-    return RunConfig(profile=PROFILE, mutants=row.id).with_(**row.settings)
+    """Under which settings a mutant is swept: the swarm leaves those of its row alone."""
+    return from_toml("", {"profile": PROFILE, "mutants": row.id, **row.settings})
 
 
-def matrix(ids: Sequence[str], seeds: int, jobs: int) -> Iterator[Kills]:
-    """The kills of these mutants, as they are done. Raises `KeyError` for an unknown id."""
+def matrix(
+    ids: Sequence[str], seeds: range, jobs: int, told: Callable[[int], None] = lambda _: None
+) -> Iterator[Kills]:
+    """The kills of these mutants, as they are done; `told` hears how many seeds were run, of all
+    mutants together. Raises `KeyError` for an unknown id."""
     rows = [BY_ID[each] for each in ids]
+    starts = range(seeds.start, seeds.stop, CHUNK)
+    chunks = [range(start, min(start + CHUNK, seeds.stop)) for start in starts]
+    todo = [(row, chunk) for row in rows for chunk in chunks]
+    done, parts = 0, list[Kills]()
+    for part in _all(todo, jobs):
+        parts.append(part)
+        done += part.seeds
+        told(done)
+        if len(parts) == len(chunks):
+            yield _joined(parts)
+            parts = []
+
+
+def _all(todo: Sequence[tuple[Row, range]], jobs: int) -> Iterator[Kills]:
     if jobs == 1:
-        for row in rows:
-            yield kills(row, seeds)
+        for row, chunk in todo:
+            yield kills(row, chunk)
         return
     with processes(jobs) as pool:
-        yield from pool.map(kills, rows, [seeds] * len(rows))
+        yield from pool.map(kills, *zip(*todo, strict=True))
 
 
-def kills(row: Row, seeds: int, *, once: bool = False) -> Kills:
+def _joined(parts: Sequence[Kills]) -> Kills:
+    """One mutant's kills from those of its chunks, in the order of seeds."""
+    noticed: Counter[str] = Counter()
+    for part in parts:
+        noticed.update(dict(part.invariants))
+    first = next((part for part in parts if part.first is not None), parts[0])
+    return Kills(
+        parts[0].row,
+        sum(part.seeds for part in parts),
+        sum(part.killed for part in parts),
+        tuple(noticed.most_common()),
+        first.first,
+        first.reason,
+    )
+
+
+def kills(row: Row, seeds: range, *, once: bool = False) -> Kills:
     """Sweep one mutant; with `once` until the first seed that catches it."""
     config = settings_of(row)
     found: Counter[str] = Counter()
     first: int | None = None
     reason = ""
     tried = killed = 0
-    for seed in range(seeds):
+    for seed in seeds:
         go_on()
         tried += 1
         outcome = run(seed, config)

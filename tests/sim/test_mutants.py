@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
     ],
 )
 def test_what_is_switched_off_is_missed_at_once(mutant, invariant):
-    found = kills(BY_ID[mutant], 20, once=True)
+    found = kills(BY_ID[mutant], range(20), once=True)
     assert found.killed >= 1
     assert invariant in dict(found.invariants)
     assert found.seeds_to_kill is not None

@@ -35,5 +35,5 @@ def test_the_command_tells_and_keeps_the_matrix(tmp_path):
     assert told.exit_code == 0, told.output
     assert "M06       2 of 2 failed" in told.stdout
     assert "1 of 1 mutants killed" in told.stdout
-    assert "`ottla sim mutants M06 --seeds 2`" in kept.read_text(encoding="utf-8")
+    assert "`ottla sim mutants M06 --seeds 2 --first 0`" in kept.read_text(encoding="utf-8")
     assert CliRunner().invoke(app, ["mutants", "M99"]).exit_code != 0

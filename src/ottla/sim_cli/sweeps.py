@@ -140,6 +140,7 @@ def mutants(
     only: Annotated[list[str] | None, typer.Argument(help="Ids, such as M07; all without.")] = None,
     *,
     seeds: Annotated[int, typer.Option(min=1, help="For each mutant.")] = 500,
+    first: Annotated[str, typer.Option(help="The first seed.")] = "0",
     jobs: Jobs = 1,
     page: Annotated[Path | None, typer.Option(help="Keep the matrix here, as Markdown.")] = None,
 ) -> None:
@@ -156,19 +157,27 @@ def mutants(
             raise SimUsageError(f"no such mutant: {each}; there are {', '.join(BY_ID)}")
     check_out(page)
     ids, line, by = list(dict.fromkeys(only or BY_ID)), Line(), report.scenarios()
-    all_found = []
-    for found in matrix(ids, seeds, jobs):
+    all_found, begun, start = [], monotonic(), seed_of(first)
+
+    def told(done: int) -> None:
+        rate = done / max(monotonic() - begun, 1e-9)
+        line.show(
+            f"{len(all_found)} of {len(ids)} mutants, {done} of {len(ids) * seeds} seeds, "
+            f"{rate:.1f} seeds/s"
+        )
+
+    for found in matrix(ids, range(start, start + seeds), jobs, told):
         all_found.append(found)
         line.over(
             f"{found.row.id}  {f'{found.killed} of {seeds}':>11} failed  "
             f"{report.span(found)} seeds to kill; {report.noticed(found)}; "
             f"in {' '.join(by.get(found.row.id, ['no scenario']))}; without {found.row.lacks}"
         )
-        line.show(f"{len(all_found)} of {len(ids)} mutants")
     line.end()
     say(report.over_all(all_found))
     if page is not None:
-        command = f"ottla sim mutants {' '.join(only or [])}".rstrip() + f" --seeds {seeds}"
+        command = f"ottla sim mutants {' '.join(only or [])}".rstrip()
+        command += f" --seeds {seeds} --first {start}"
         try:
             page.write_text(report.page(all_found, command), encoding="utf-8")
         except OSError as error:
