@@ -25,6 +25,7 @@ from ottla.sim_cli.asking import (
 from ottla.sim_cli.telling import Line, say
 
 if TYPE_CHECKING:
+    from ottla.sim.mutants.matrix import Kills
     from ottla.sim.settings import RunConfig
     from ottla.sim.sweep import SeedResult
 
@@ -157,7 +158,8 @@ def mutants(
             raise SimUsageError(f"no such mutant: {each}; there are {', '.join(BY_ID)}")
     check_out(page)
     ids, line, by = list(dict.fromkeys(only or BY_ID)), Line(), report.scenarios()
-    all_found, begun, start = [], monotonic(), seed_of(first)
+    all_found: list[Kills] = []
+    begun, start = monotonic(), seed_of(first)
 
     def told(done: int) -> None:
         rate = done / max(monotonic() - begun, 1e-9)
