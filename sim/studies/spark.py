@@ -37,11 +37,12 @@ TASK = 25
 COMPRESSION = "zstd"
 _LOOK_S = 0.5
 _LOCAL_SHUFFLE = 8
+_STARTED_BY_OTHERS = frozenset({"SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"})
+"""Set for a client of Spark Connect, and by spark-submit."""
 QUIET = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
-    "spark.sql.session.timeZone": "UTC",
 }
 
 
@@ -56,11 +57,13 @@ def spark_session(master: str | None, settings: Mapping[str, str]) -> Any:
     # A line of 7 kB of JSON for each query that is refused; what is wrong with it is raised anyway.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     builder = SparkSession.builder.appName("ottla study")
+    remote = master is not None and master.startswith("sc://")
     if master is not None:
-        connect = master.startswith("sc://")
-        builder = builder.remote(master) if connect else builder.master(master)
-    for name, value in settings.items():
-        builder = builder.config(name, value)
+        builder = builder.remote(master) if remote else builder.master(master)
+    if not remote and not _STARTED_BY_OTHERS.intersection(os.environ):
+        # What a JVM is started with is for who starts it.
+        for name, value in settings.items():
+            builder = builder.config(name, value)
     with as_file(files("ottla.sim.studies") / "quiet.properties") as path:
         # Have a JVM that is started from here say nothing but errors, unless somebody wants more.
         os.environ.setdefault("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile=file:{path}")

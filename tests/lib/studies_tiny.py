@@ -33,7 +33,7 @@ def study(
     text: str = TINY,
     *,
     seeds: int = 4,
-    wave: int = 3,
+    wave: int | None = 3,
     engine: Engine | None = None,
     told: Callable[[Progress], None] = lambda _: None,
 ) -> Pipeline:

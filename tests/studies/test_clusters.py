@@ -1,0 +1,110 @@
+"""Studies where they outgrow one process: a cluster of executors, and Spark Connect.
+
+The command runs as a user starts it, and its folder is read afterwards with DuckDB: what a study on
+one machine comes to is what it must hold. Executors have an interpreter of their own with the four
+libraries that the documentation asks for; Ottla comes to them as a zip.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import venv
+from pathlib import Path
+
+import pytest
+
+from studies_spark import need_spark
+from studies_tiny import TINY, contents, study
+
+pytestmark = pytest.mark.slow
+
+LIBRARIES = ("crc32c", "msgpack", "pyarrow", "sortedcontainers")
+EXECUTOR = "CoarseGrainedExecutorBackend"
+WITHIN = 900
+
+
+@pytest.fixture(scope="module")
+def clean_python(tmp_path_factory):
+    """An interpreter that has what executors need, and nothing else."""
+    home = tmp_path_factory.mktemp("clean")
+    venv.create(home, with_pip=True)
+    python = home / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", *LIBRARIES], check=True)
+    assert subprocess.run([python, "-c", "import ottla"], check=False).returncode == 1
+    return python
+
+
+def begin(out: Path, seeds: int, *, master: str | None = None, **environment: object):
+    """The command, under way."""
+    need_spark()
+    file = out.with_suffix(".toml")
+    file.write_text(TINY)
+    command = [sys.executable, "-m", "ottla", "study", "run", str(file), "--engine", "spark"]
+    command += ["--seeds", str(seeds), "--out", str(out)]
+    command += [] if master is None else ["--master", master]
+    told = {name: str(value) for name, value in environment.items()}
+    return subprocess.Popen(
+        command,
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", **told},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def agrees_with_one_machine(process, out: Path, seeds: int, duck) -> None:
+    said, _ = process.communicate(timeout=WITHIN)
+    assert process.returncode == 0, said
+    there = study(out, seeds=seeds, wave=None, engine=duck)
+    found = {table: contents(there, table) for table in ("runs", "gold_kills", "variants")}
+    plain = study(out.with_name("plain"), seeds=seeds, wave=None, engine=duck)
+    assert found == {table: contents(plain, table) for table in found}
+    assert sum(row["runs"] for row in found["gold_kills"]) == 2 * seeds
+
+
+def descendants(root: int) -> dict[int, str]:
+    """Processes below one, with what they were started as."""
+    parents, commands = {}, {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            stat = (entry / "stat").read_text().rpartition(")")[2].split()
+            commands[int(entry.name)] = (entry / "cmdline").read_text()
+        except OSError:
+            continue
+        parents[int(entry.name)] = int(stat[1])
+    below = {root}
+    while more := {pid for pid, parent in parents.items() if parent in below} - below:
+        below |= more
+    return {pid: commands[pid] for pid in below - {root}}
+
+
+def runs_over(out: Path) -> int:
+    return sum(mark.stat().st_size for mark in out.glob("bronze/_running-*/*"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
+def test_executors_without_ottla_one_of_which_dies(tmp_path, clean_python, duck):
+    out, seeds = tmp_path / "out", 60
+    process = begin(out, seeds, master="local-cluster[2,1,1024]", PYSPARK_PYTHON=clean_python)
+    deadline = time.monotonic() + WITHIN
+    while runs_over(out) < 3:
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    found = descendants(process.pid)
+    workers = [pid for pid, command in found.items() if str(clean_python) in command]
+    executors = [pid for pid, command in found.items() if EXECUTOR in command]
+    assert workers
+    assert len(executors) == 2
+    os.kill(executors[0], signal.SIGKILL)
+    over = runs_over(out)
+    agrees_with_one_machine(process, out, seeds, duck)
+    assert over < 2 * seeds
+
+
+def test_spark_connect(tmp_path, duck):
+    pytest.importorskip("grpc_status", reason="Spark Connect: pip install 'pyspark[connect]'")
+    process = begin(tmp_path / "out", 4, SPARK_REMOTE="local[2]")
+    agrees_with_one_machine(process, tmp_path / "out", 4, duck)
