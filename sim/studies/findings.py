@@ -69,6 +69,8 @@ class Worst:
     """Sixteen digits that the command prints."""
     at: Micros | None = None
     """When it went bad; None where that is no moment, or an anomaly says it."""
+    partition: int = 0
+    """And where."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +204,7 @@ def percent(share: float) -> str:
     >>> percent(0.5), percent(1.0), percent(0.99996), percent(0.0123), percent(0.000004)
     ('50', '100', '99.99', '1.23', '0.0004')
     """
-    value = round(share * 100, 6)
+    value = round(share * 100, 4)
     if value in (0.0, 100.0):
         return f"{value:.0f}"
     if value > 99:

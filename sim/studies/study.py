@@ -9,8 +9,9 @@
                                     that a line leaves out is as in [settings], or at its default
     [answer]                        sql for one row, and the text that its columns fill
     [[table]], [[chart]]            title and sql of what the report shows
-    [worst]                         sql whose first rows name the worst runs (run_id, maybe at_us,
-                                    when it went bad), and the text that their columns fill
+    [worst]                         sql whose first rows name the worst runs (run_id; maybe at_us,
+                                    when it went bad, and partition, where), and the text that
+                                    their columns fill
 
 Among settings `failure` names a plan of `sim/experiments/failures.py`, or "none". Whatever is wrong
 with a file is said in one line that names the key.

@@ -75,6 +75,7 @@ def _worst(study: Study, row: Mapping[str, Any], run: Mapping[str, Any], text: s
         command(variant, int(run["seed"]), swarm=study.swarm),
         "" if digest is None else int(digest).to_bytes(8, "big", signed=True).hex(),
         None if at is None else int(at),
+        int(row.get("partition") or 0),
     )
 
 

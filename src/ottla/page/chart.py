@@ -137,6 +137,7 @@ class _Lines(_Upright):
         super().__init__(chart)
         xs = [x for each in chart.series for x, _ in each.points]
         self._along = Axis(xs, _PLOT_WIDTH, factors=True)
+        self._many = max(len(each.points) for each in chart.series) >= _MANY
 
     def draw(self) -> str:
         """The picture."""
@@ -148,21 +149,20 @@ class _Lines(_Upright):
     def _parts(self) -> Iterator[str]:
         yield from self.grid()
         for value in self._along.marks:
-            yield svg.text("tick", self._x(value), HEIGHT - BOTTOM + 20, f"{value:g}", "middle")
+            yield svg.text("tick", self._x(value), HEIGHT - BOTTOM + 20, f"{value:,.10g}", "middle")
         for place, series in _placed(self.chart):
             yield from self._series(_colour(place), series)
 
     def _series(self, colour: str, series: Series) -> Iterator[str]:
         at = [(self._x(x), self.y(y)) for x, y in series.points]
-        many = len(at) >= _MANY
-        if many:
+        if self._many:
             yield from self._band(colour, series)
         if not series.published:
             points = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
             yield f'<polyline class="series {colour}" points="{points}"/>'
-        kind, radius = ("ring", 7) if series.published else ("dot", 2 if many else 4)
+        kind, radius = ("ring", 7) if series.published else ("dot", 2 if self._many else 4)
         for (x, y), (a, b), span in zip(at, series.points, _spans(series), strict=True):
-            if not many:
+            if not self._many:
                 yield from self.whisker(colour, x, span)
             title = escape(_title(series, f"{a:g}", b, span))
             yield (

@@ -47,7 +47,7 @@ def picture_of(study: Study, worst: Worst, beside: Path) -> Picture:
     path = beside / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(explain_page(recording), encoding="utf-8")
-    glance, diagram = _drawn(recording, worst.at, swarm=study.swarm)
+    glance, diagram = _drawn(recording, worst, swarm=study.swarm)
     return Picture(glance, diagram, name)
 
 
@@ -64,13 +64,14 @@ def recorded(study: Study, variant: Variant, seed: int) -> Recording:
     return record(again(Drawn(seed), ()), title, told, again)
 
 
-def _drawn(recording: Recording, at: Micros | None, *, swarm: bool) -> tuple[str, str]:
+def _drawn(recording: Recording, worst: Worst, *, swarm: bool) -> tuple[str, str]:
     """The run at a glance, and its decisive part."""
-    # Behind a whole run lie all its anomalies; what the study asks about is at `at`.
-    anomaly = recording.anomalies[0] if recording.anomalies and (swarm or at is None) else None
-    partition = 0 if anomaly is None else partition_of(recording, anomaly)
+    # A whole run goes on behind its anomalies; what the study asks about is at `worst.at`.
+    shown = recording.anomalies if swarm or worst.at is None else []
+    anomaly = shown[0] if shown else None
+    partition = worst.partition if anomaly is None else partition_of(recording, anomaly)
     story = tell(recording, partition, anomaly)
-    scene = _decisive(moments_of(recording, story), at if anomaly is None else None)
+    scene = _decisive(moments_of(recording, story), worst.at if anomaly is None else None)
     bad = None if anomaly is None else recording.rows[anomaly.eid].t_us
     glance = Glance(recording).draw([scene], bad)
     if not scene.moments:
