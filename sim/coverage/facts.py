@@ -67,7 +67,7 @@ class Facts:
             row.node for row in rows if row.kind == "append" and row.node
         }
         handlers: dict[str, Callable[[Row], None]] = {
-            "send": lambda row: self.batch(row).sends.append(row),
+            "send": self._send,
             "append": self._append,
             "answer": self._answer,
             "error": self._error,
@@ -110,18 +110,22 @@ class Facts:
 
     # ---- rows
 
+    def _send(self, row: Row) -> None:
+        if _numbered(row):
+            self.batch(row).sends.append(row)
+
     def _append(self, row: Row) -> None:
         self._log.setdefault((row.node, row.partition), {})[row.log_index] = row
-        if row.aux and row.pid is not None:
+        if row.aux and _numbered(row):
             self.batch(row).appends.append(row)
 
     def _answer(self, row: Row) -> None:
         self.codes[row.code] = self.codes.get(row.code, 0) + 1
-        if row.pid is not None:
+        if _numbered(row):
             self.batch(row).answers.append(row)
 
     def _error(self, row: Row) -> None:
-        if row.pid is not None:
+        if _numbered(row):
             self.batch(row).errors.append(row)
 
     def _truncate(self, row: Row) -> None:
@@ -139,7 +143,7 @@ class Facts:
         log = self._log.get((row.node, row.partition), {})
         for index in [each for each in log if each >= first]:
             gone = log.pop(index)
-            if gone.aux and gone.pid is not None:
+            if gone.aux and _numbered(gone):
                 self.batch(gone).cut.append(gone)
 
     def _leader(self, row: Row) -> None:
@@ -153,6 +157,12 @@ class Facts:
 
     def _committed(self, row: Row) -> None:
         self._commit[row.partition] = max(self._commit.get(row.partition, 0), row.log_index)
+
+
+def _numbered(row: Row) -> bool:
+    """Whether it is about a batch with a place in a producer's sequence; others are not told
+    apart."""
+    return row.pid is not None and row.pid >= 0
 
 
 def in_order(batches: Iterable[Batch]) -> Iterator[tuple[Batch, Batch]]:

@@ -58,6 +58,15 @@ def test_a_calm_run_reaches_nothing_that_needs_a_fault():
     assert 0 < len(states_of(calm.rows, 1)) < 60
 
 
+@pytest.mark.parametrize("settings", [{"acks": 0}, {"acks": 1}, {"idempotent": False}], ids=str)
+def test_what_plain_producers_send_is_no_batch_that_anybody_could_know_again(settings):
+    """It has no numbers: its rows were taken for one batch, and could not be brought in order."""
+    faulty = run_choices(Replayed(Tape()), SHORT.with_(faults="kill", **settings), swarm=False)
+    facts = Facts(faulty.rows)
+    assert facts.batches == {}
+    assert {row.id for row in PREDICATES if row.holds(facts)} < set(BY_ID)
+
+
 def test_processes_change_nothing():
     alone = list(cover(range(4), SHORT.told(), 1))
     assert [each.seed for each in alone] == [0, 1, 2, 3]
