@@ -12,6 +12,7 @@ SILVER = (
     "failovers",
     "acked",
     "producers",
+    "answers",
     "python_verdicts",
     "reached",
 )

@@ -17,19 +17,22 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from ottla.sim.studies import bronze, names
+from ottla.sim.studies import names
 from ottla.sim.studies.bronze import Work
 from ottla.sim.studies.engine import Engine
+from ottla.sim.studies.events import define_events
+from ottla.sim.studies.judging import differences, judge_waves
 from ottla.sim.studies.lake import Lake, made, making
-from ottla.sim.studies.sheets import sheets
+from ottla.sim.studies.pairs import PAIRS, pairs_query
+from ottla.sim.studies.sheets import JUDGING, sheet, sheets
+from ottla.sim.studies.study import StudyError
 
-BRONZE = "bronze"
 STAGES = ("sweep", "silver", "judge", "gold")
-_EVENTS = (
-    f"SELECT {', '.join(each for each in bronze.SCHEMA if each != 'told')}\n"
-    f"FROM {BRONZE}\n"
-    f"WHERE kind NOT IN ({', '.join(repr(each) for each in bronze.KINDS)})"
-)
+BATCH_ROWS = 3_000_000
+"""About so many rows of judged runs are judged at once: fewer cost Spark its start again and again,
+more do not fit into a small heap."""
+_TOLD = 3
+"""Differences between SQL and Python that are told; the first is enough to begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,8 @@ class Pipeline:
         """Do what is left to do. Raises `StudyError`."""
         self._sweep()
         self._silver()
+        self._judge()
+        self._agree()
         self._gold()
 
     def _sweep(self) -> None:
@@ -87,15 +92,49 @@ class Pipeline:
                 if each not in todo:
                     stage.found(folders[each], 1)
             if todo:
-                self._define_events([self.lake.bronze(number)])
+                define_events(self.engine, [self.lake.bronze(number)])
                 for folder in self._keep("silver", folders, todo):
                     stage.wrote(folder)
                     stage.step(1)
 
+    def _judge(self) -> None:
+        batches = self._batches()
+        stage = _Stage("judge", len(batches), self._told)
+        for number, waves in enumerate(batches):
+            folder = self.lake.verdicts(number)
+            if made(folder) is None:
+                judge_waves(self.engine, [self.lake.bronze(wave) for wave in waves], folder)
+                stage.wrote(folder)
+                stage.step(1)
+            else:
+                stage.found(folder, 1)
+
+    def _batches(self) -> list[list[int]]:
+        """Numbers of the waves that are judged at once: the same whenever it is asked."""
+        batches: list[list[int]] = [[]]
+        rows = 0.0
+        for wave, _ in self._waves:
+            cost = made(self.lake.bronze(wave))
+            more = 0.0 if cost is None else cost.rows * self.plan.share
+            if batches[-1] and rows + more > BATCH_ROWS:
+                batches.append([])
+                rows = 0.0
+            batches[-1].append(wave)
+            rows += more
+        return batches
+
+    def _agree(self) -> None:
+        """SQL and Python have judged alike. Raises `StudyError` where they have not."""
+        self._define_silver()
+        found = differences(self.engine)
+        if found:
+            told = "; ".join(each.told(self.study) for each in found[:_TOLD])
+            more = f"; and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
+            raise StudyError(f"SQL and Python do not judge alike: {told}{more}")
+
     def _gold(self) -> None:
         tables = [each.name for each in sheets("gold") if not each.shared]
         stage = _Stage("gold", len(tables), self._told)
-        self._define_silver()
         folders = {each: self.lake.gold(each) for each in tables}
         todo = [each for each in tables if made(folders[each]) is None]
         for each in tables:
@@ -107,15 +146,14 @@ class Pipeline:
         for each in tables:
             self.engine.define(names.GOLD_PREFIX + each, [folders[each]])
 
-    def _define_events(self, folders: list[Path]) -> None:
-        self.engine.define(BRONZE, folders, bronze.SCHEMA)
-        self.engine.make(names.EVENTS, _EVENTS)
-
     def _define_silver(self) -> None:
         for each in sheets("silver"):
             if not each.shared:
                 waves = [self.lake.silver(each.name, number) for number, _ in self._waves]
-                self.engine.define(each.name, waves)
+                self.engine.define(each.name, waves, each.types)
+        batches = [self.lake.verdicts(number) for number, _ in enumerate(self._batches())]
+        self.engine.define(names.VERDICTS, batches, sheet(JUDGING, names.VERDICTS).types)
+        self.engine.make(PAIRS, pairs_query(self.study.variants))
         keep_variants(self.lake)
         self.engine.define(names.VARIANTS, [self.lake.gold(names.VARIANTS)])
 

@@ -1,42 +1,139 @@
 """The SQL of a study: which statements make silver and gold tables, read from `sql/`.
 
 Blocks are written as those of the invariants (`ottla.sim.invariants.statements`): a line
-`-- NAME: what it is`, the query, an empty line; `-- view NAME` is what later blocks of the file
-share. A block of comments alone is for people.
+`-- NAME: one row per what`, a line `-- COLUMN TYPE: meaning` for each column, the query, an empty
+line. `-- view NAME: what it is` is what later blocks of the file share. A block of comments alone
+is for people.
+
+`docs/reference/study-tables.md` is written from here.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from ottla.sim.invariants import statements
+from ottla.sim.studies.names import GOLD_PREFIX
+
+SILVER, GOLD, JUDGING = "silver", "gold", "judging"
 _VIEW = "view "
+_COLUMN = re.compile(r"(\w+) (BIGINT|BOOLEAN|DOUBLE|VARCHAR): (.*)")
+_INVARIANTS_VIEWS = ("log_start", "canon")
+"""Views of the invariants that silver tables need too."""
+
+
+class Column(NamedTuple):
+    """One column of a table."""
+
+    name: str
+    type: str
+    """In SQL."""
+    says: str
+    """What it means, its unit, and when it is NULL."""
 
 
 class Sheet(NamedTuple):
     """One statement."""
 
     name: str
+    says: str
+    """What a row is."""
     shared: bool
     """Whether it is no table of its own, but what later ones need."""
+    columns: tuple[Column, ...]
+    """None of those that are shared."""
     text: str
+    """The query, as it is written."""
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The SQL type of each column, by name."""
+        return {each.name: each.type for each in self.columns}
 
 
 @cache
 def sheets(layer: str) -> tuple[Sheet, ...]:
-    """The statements of *silver* or *gold*, in the order of their file."""
+    """The statements of *silver*, *gold* or *judging*, in the order in which they need each
+    other."""
     text = (files("ottla.sim.studies") / "sql" / f"{layer}.sql").read_text(encoding="utf-8")
-    return tuple(_sheets(text))
+    known = (
+        Sheet(name, "", True, (), query)
+        for name, query in statements.views()
+        if layer == SILVER and name in _INVARIANTS_VIEWS
+    )
+    return (*known, *_sheets(text))
 
 
-def _sheets(text: str) -> list[Sheet]:
-    found = []
+def sheet(layer: str, name: str) -> Sheet:
+    """One of them. Raises LookupError."""
+    for each in sheets(layer):
+        if each.name == name:
+            return each
+    raise LookupError(f"no such table in {layer}: {name}")
+
+
+def _sheets(text: str) -> Iterator[Sheet]:
     for block in text.split("\n\n"):
         lines = block.strip().splitlines()
-        if not lines[-1].startswith("--"):
-            title = lines[0].removeprefix("-- ")
-            name = title.removeprefix(_VIEW).partition(":")[0]
-            told = "\n".join(lines[1:]).removesuffix(";")
-            found.append(Sheet(name, title.startswith(_VIEW), told))
+        head = [line.removeprefix("--").strip() for line in lines if line.startswith("--")]
+        if len(head) == len(lines):
+            continue
+        title, *columns = _paragraphs(head)
+        name, _, says = title.removeprefix(_VIEW).partition(": ")
+        query = "\n".join(lines[len(head) :]).removesuffix(";")
+        told = [found.groups() for found in map(_COLUMN.fullmatch, columns) if found is not None]
+        yield Sheet(
+            name, says, title.startswith(_VIEW), tuple(Column(*each) for each in told), query
+        )
+
+
+def _paragraphs(head: list[str]) -> list[str]:
+    """What the head says, a paragraph for its title and for each column."""
+    found = [head[0]]
+    for line in head[1:]:
+        if _COLUMN.fullmatch(line) is None:
+            found[-1] += f" {line}"
+        else:
+            found.append(line)
     return found
+
+
+_PAGE_HEAD = """\
+# Tables of a study
+
+Written from `sim/studies/sql/` by `tests/studies/test_tables.py`; do not edit. A study's own SQL
+may ask any of them; the same text runs on DuckDB and on Spark. Times are microseconds of the
+simulator's clock; a column that ends in _us is a time or a span.
+
+The table variants has a row per variant: variant is its number, label what it is called, failure
+the plan of what goes wrong, and there is a column for whatever else varies in the study.
+"""
+_GOLD_SAYS = (
+    "A few rows per variant. Intervals are Wilson's, of 95 %; percentiles are nearest ranks: the "
+    "smallest value that so many percent do not exceed."
+)
+_LAYERS = (
+    (SILVER, "Silver", "What happened, run by run. Every table has run_id and variant.", ""),
+    (JUDGING, "Verdicts", "What the SQL of the invariants finds in the runs that are judged.", ""),
+    (GOLD, "Gold", _GOLD_SAYS, GOLD_PREFIX),
+)
+
+
+def page() -> str:
+    """`docs/reference/study-tables.md`."""
+    parts = [_PAGE_HEAD]
+    for layer, title, says, prefix in _LAYERS:
+        parts.append(f"\n## {title}\n\n{says}\n")
+        parts += [_told(each, prefix) for each in sheets(layer) if not each.shared]
+    return "".join(parts)
+
+
+def _told(table: Sheet, prefix: str) -> str:
+    rows = "".join(f"| {name} | {type_} | {says} |\n" for name, type_, says in table.columns)
+    says = f"{table.says[0].upper()}{table.says[1:]}."
+    head = "| column | type | meaning |\n|---|---|---|\n"
+    return f"\n### {prefix}{table.name}\n\n{says}\n\n{head}{rows}"

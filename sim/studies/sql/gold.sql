@@ -1,18 +1,261 @@
--- Gold: one row per variant and what it is about, over silver tables and `variants`. Shares have
--- Wilson's interval of 95 % (z = 1.959964).
+-- Gold: a few rows per variant, over the silver tables of all waves. Shares have Wilson's interval
+-- of 95 % (z = 1.959964): between low and high. Percentiles are nearest ranks: the smallest value
+-- that so many percent do not exceed. `pairs` are two variants each that differ in their profile
+-- alone.
 
--- kills: how many runs an invariant or the broker itself stopped
-SELECT variant, runs, failed, f / n AS share,
-  (f + 1.9207295E0) / (n + 3.841459E0)
-    - 1.959964E0 * SQRT(f * (n - f) / n + 0.96036475E0) / (n + 3.841459E0) AS low,
-  (f + 1.9207295E0) / (n + 3.841459E0)
-    + 1.959964E0 * SQRT(f * (n - f) / n + 0.96036475E0) / (n + 3.841459E0) AS high
+-- verdicts: one row per variant and invariant that broke in any of its runs. Every run that is not
+-- ok is judged, so the share is one of all runs
+-- variant BIGINT: number of the variant
+-- invariant VARCHAR: its id
+-- runs BIGINT: runs of the variant
+-- judged BIGINT: of these, how many were judged in SQL
+-- broken BIGINT: in how many the invariant does not hold
+-- share DOUBLE: broken / runs
+-- low DOUBLE: lower end of its interval
+-- high DOUBLE: upper end
+SELECT variant, invariant, runs, judged, broken, 1E0 * broken / runs AS share,
+  (broken + 1.9207295E0) / (runs + 3.841459E0)
+    - 1.959964E0 * SQRT(1E0 * broken * (runs - broken) / runs + 0.96036475E0)
+    / (runs + 3.841459E0) AS low,
+  (broken + 1.9207295E0) / (runs + 3.841459E0)
+    + 1.959964E0 * SQRT(1E0 * broken * (runs - broken) / runs + 0.96036475E0)
+    / (runs + 3.841459E0) AS high
 FROM (
-  SELECT variant, runs, failed, CAST(runs AS DOUBLE) AS n, CAST(failed AS DOUBLE) AS f
+  SELECT v.variant, v.invariant, r.runs, r.judged, v.broken
   FROM (
-    SELECT variant, COUNT(*) AS runs,
-      SUM(CASE WHEN verdict IN ('failed', 'broke') THEN 1 ELSE 0 END) AS failed
+    SELECT variant, invariant, COUNT(*) AS broken FROM verdicts GROUP BY variant, invariant
+  ) v
+  JOIN (
+    SELECT variant, COUNT(*) AS runs, SUM(CASE WHEN judged THEN 1 ELSE 0 END) AS judged
     FROM runs
     GROUP BY variant
-  ) counted
-) numbers;
+  ) r ON r.variant = v.variant
+) counted;
+
+-- losses: one row per variant and setting of acks, of acknowledged records
+-- variant BIGINT: number of the variant
+-- acks BIGINT: what had been asked for: 0, 1, or -1 for all
+-- acknowledged BIGINT: how many were acknowledged
+-- lost BIGINT: how many of them no consumer can ever read (mission-K4)
+-- share DOUBLE: lost / acknowledged
+-- low DOUBLE: lower end of its interval, as if each record were lost by itself
+-- high DOUBLE: upper end
+-- hit BIGINT: in how many runs any was lost
+-- took_truncate BIGINT: lost when a replaced leader's log was cut
+-- took_crash BIGINT: lost in a crash, not synced
+-- took_refused BIGINT: refused, which nobody heard (acks 0)
+-- took_never BIGINT: never reached a log
+-- took_undecided BIGINT: in a log, not committed when the run ended
+-- took_unknown BIGINT: lost without an explanation
+SELECT variant, acks, acknowledged, lost, 1E0 * lost / acknowledged AS share,
+  (lost + 1.9207295E0) / (acknowledged + 3.841459E0)
+    - 1.959964E0 * SQRT(1E0 * lost * (acknowledged - lost) / acknowledged + 0.96036475E0)
+    / (acknowledged + 3.841459E0) AS low,
+  (lost + 1.9207295E0) / (acknowledged + 3.841459E0)
+    + 1.959964E0 * SQRT(1E0 * lost * (acknowledged - lost) / acknowledged + 0.96036475E0)
+    / (acknowledged + 3.841459E0) AS high,
+  hit, took_truncate, took_crash, took_refused, took_never, took_undecided, took_unknown
+FROM (
+  SELECT variant, acks, COUNT(*) AS acknowledged, SUM(lost) AS lost,
+    COUNT(DISTINCT CASE WHEN lost = 1 THEN run_id END) AS hit,
+    SUM(CASE WHEN took = 'truncate' THEN 1 ELSE 0 END) AS took_truncate,
+    SUM(CASE WHEN took = 'crash' THEN 1 ELSE 0 END) AS took_crash,
+    SUM(CASE WHEN took = 'refused' THEN 1 ELSE 0 END) AS took_refused,
+    SUM(CASE WHEN took = 'never arrived' THEN 1 ELSE 0 END) AS took_never,
+    SUM(CASE WHEN took = 'undecided' THEN 1 ELSE 0 END) AS took_undecided,
+    SUM(CASE WHEN took = 'unknown' THEN 1 ELSE 0 END) AS took_unknown
+  FROM acked
+  GROUP BY variant, acks
+) counted;
+
+-- view phases: how often a phase of a failover took so long
+SELECT variant, phase, us, COUNT(*) AS times
+FROM (
+  SELECT variant, 'detection' AS phase, detection_us AS us FROM failovers
+  UNION ALL
+  SELECT variant, 'election' AS phase, election_us AS us FROM failovers
+  UNION ALL
+  SELECT variant, 'sync' AS phase, sync_us AS us FROM failovers
+  UNION ALL
+  SELECT variant, 'retry' AS phase, retry_us AS us FROM failovers
+  UNION ALL
+  SELECT variant, 'total' AS phase, total_us AS us FROM failovers
+) each_phase
+WHERE us IS NOT NULL
+GROUP BY variant, phase, us;
+
+-- failover: one row per variant and phase of failovers, of those where the phase is known
+-- variant BIGINT: number of the variant
+-- phase VARCHAR: detection, election, sync, retry or total
+-- n BIGINT: how many failovers
+-- p50_us BIGINT: the median of how long it took
+-- p99_us BIGINT: the 99th percentile
+-- max_us BIGINT: the longest
+SELECT variant, phase, MAX(up_to) AS n,
+  MIN(CASE WHEN up_to * 100 >= n * 50 THEN us END) AS p50_us,
+  MIN(CASE WHEN up_to * 100 >= n * 99 THEN us END) AS p99_us, MAX(us) AS max_us
+FROM (
+  SELECT variant, phase, us,
+    SUM(times) OVER (
+      PARTITION BY variant, phase ORDER BY us ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS up_to,
+    SUM(times) OVER (PARTITION BY variant, phase) AS n
+  FROM phases
+) w
+GROUP BY variant, phase;
+
+-- requests: one row per variant, of batches that producers sent
+-- variant BIGINT: number of the variant
+-- requests BIGINT: how many batches
+-- attempts BIGINT: how often they were sent
+-- amplification DOUBLE: attempts / requests
+-- records BIGINT: how many records were in them
+-- acknowledged BIGINT: batches that were acknowledged
+-- failed BIGINT: batches that certainly were not stored
+-- unknown BIGINT: batches of which nobody knows
+-- parked BIGINT: how often one waited on a leader for a copy under way
+-- duplicates BIGINT: how often a leader knew one from its log
+-- gaps BIGINT: how often a leader missed the one before it
+-- p50_us BIGINT: median of the time from the first sending to the acknowledgement; NULL without any
+-- p99_us BIGINT: its 99th percentile
+-- max_us BIGINT: its maximum
+SELECT c.variant, c.requests, c.attempts, 1E0 * c.attempts / c.requests AS amplification, c.records,
+  c.acknowledged, c.failed, c.unknown, c.parked, c.duplicates, c.gaps, l.p50_us, l.p99_us, l.max_us
+FROM (
+  SELECT variant, COUNT(*) AS requests, SUM(attempts) AS attempts, SUM(records) AS records,
+    SUM(CASE WHEN outcome = 'ok' THEN 1 ELSE 0 END) AS acknowledged,
+    SUM(CASE WHEN outcome = 'fail' THEN 1 ELSE 0 END) AS failed,
+    SUM(CASE WHEN outcome IN ('info', 'open') THEN 1 ELSE 0 END) AS unknown,
+    SUM(parked) AS parked, SUM(duplicates) AS duplicates, SUM(gaps) AS gaps
+  FROM requests
+  GROUP BY variant
+) c
+LEFT JOIN (
+  SELECT variant, MIN(CASE WHEN up_to * 100 >= n * 50 THEN us END) AS p50_us,
+    MIN(CASE WHEN up_to * 100 >= n * 99 THEN us END) AS p99_us, MAX(us) AS max_us
+  FROM (
+    SELECT variant, us,
+      SUM(times) OVER (
+        PARTITION BY variant ORDER BY us ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+      ) AS up_to,
+      SUM(times) OVER (PARTITION BY variant) AS n
+    FROM (
+      SELECT variant, latency_us AS us, COUNT(*) AS times
+      FROM requests
+      WHERE latency_us IS NOT NULL
+      GROUP BY variant, latency_us
+    ) t
+  ) w
+  GROUP BY variant
+) l ON l.variant = c.variant;
+
+-- kills: one row per variant: how many runs an invariant or the broker itself stopped
+-- variant BIGINT: number of the variant
+-- runs BIGINT: how many runs
+-- failed BIGINT: of these, with verdict failed or broke
+-- share DOUBLE: failed / runs
+-- low DOUBLE: lower end of its interval
+-- high DOUBLE: upper end
+-- seeds_to_kill BIGINT: how many seeds it takes to the first that fails, in their order; NULL if
+-- none
+SELECT variant, runs, failed, 1E0 * failed / runs AS share,
+  (failed + 1.9207295E0) / (runs + 3.841459E0)
+    - 1.959964E0 * SQRT(1E0 * failed * (runs - failed) / runs + 0.96036475E0)
+    / (runs + 3.841459E0) AS low,
+  (failed + 1.9207295E0) / (runs + 3.841459E0)
+    + 1.959964E0 * SQRT(1E0 * failed * (runs - failed) / runs + 0.96036475E0)
+    / (runs + 3.841459E0) AS high,
+  first_failed - first_seed + 1 AS seeds_to_kill
+FROM (
+  SELECT variant, COUNT(*) AS runs,
+    SUM(CASE WHEN verdict IN ('failed', 'broke') THEN 1 ELSE 0 END) AS failed,
+    MIN(seed) AS first_seed,
+    MIN(CASE WHEN verdict IN ('failed', 'broke') THEN seed END) AS first_failed
+  FROM runs
+  GROUP BY variant
+) counted;
+
+-- coverage: one row per variant and seed that reached a point which no lower seed had, and one for
+-- the last seed: how what is known grows
+-- variant BIGINT: number of the variant
+-- seeds BIGINT: how many seeds had been run, this one included
+-- known BIGINT: how many points they had reached
+SELECT variant, seeds, MAX(known) AS known
+FROM (
+  SELECT n.variant, n.seed - f.first_seed + 1 AS seeds,
+    SUM(n.points) OVER (
+      PARTITION BY n.variant ORDER BY n.seed ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS known
+  FROM (
+    SELECT variant, seed, SUM(points) AS points
+    FROM (
+      SELECT variant, seed, COUNT(*) AS points
+      FROM (SELECT variant, point, MIN(seed) AS seed FROM reached GROUP BY variant, point) new_ones
+      GROUP BY variant, seed
+      UNION ALL
+      SELECT r.variant, MAX(r.seed) AS seed, 0 AS points
+      FROM runs r
+      JOIN (SELECT DISTINCT variant FROM reached) asked ON asked.variant = r.variant
+      GROUP BY r.variant
+    ) steps
+    GROUP BY variant, seed
+  ) n
+  JOIN (SELECT variant, MIN(seed) AS first_seed FROM runs GROUP BY variant) f
+    ON f.variant = n.variant
+) w
+GROUP BY variant, seeds;
+
+-- throughput: one row per variant with an acknowledged record
+-- variant BIGINT: number of the variant
+-- acknowledged BIGINT: records that were acknowledged
+-- active_us BIGINT: of all runs together, from the first record handed over to the last one
+-- acknowledged
+-- per_second DOUBLE: records acknowledged in a second of that; NULL where it is no time at all
+SELECT variant, acknowledged, active_us, 1E6 * acknowledged / NULLIF(active_us, 0) AS per_second
+FROM (
+  SELECT variant, SUM(acknowledged) AS acknowledged, SUM(last_us - first_us) AS active_us
+  FROM runs
+  WHERE last_us IS NOT NULL AND first_us IS NOT NULL
+  GROUP BY variant
+) counted;
+
+-- view compared: answers that two variants of a pair gave with the same seed to the same batch
+SELECT variant, other, seed, client, partition, op, nth,
+  MAX(CASE WHEN side = 0 THEN code END) AS answer,
+  MAX(CASE WHEN side = 0 THEN decided END) AS decided,
+  MAX(CASE WHEN side = 1 THEN code END) AS other_answer,
+  MAX(CASE WHEN side = 1 THEN decided END) AS other_decided
+FROM (
+  SELECT p.variant, p.other, 0 AS side, a.seed, a.client, a.partition, a.op, a.nth, a.code,
+    a.decided
+  FROM pairs p
+  JOIN answers a ON a.variant = p.variant
+  UNION ALL
+  SELECT p.variant, p.other, 1 AS side, a.seed, a.client, a.partition, a.op, a.nth, a.code,
+    a.decided
+  FROM pairs p
+  JOIN answers a ON a.variant = p.other
+) both_sides
+GROUP BY variant, other, seed, client, partition, op, nth;
+
+-- differences: one row per pair of variants that differ in their profile alone, and per kind of
+-- difference: the same seed, the same batch (by client and first record), the same place among the
+-- answers to it, another answer or another decision
+-- variant BIGINT: number of the one variant
+-- other BIGINT: number of the other
+-- answer VARCHAR: what the one answered: Kafka's name of the error, or NONE; NULL: nothing
+-- decided VARCHAR: what it had decided: accept, duplicate, park, or why it refused; NULL: nothing
+-- other_answer VARCHAR: what the other answered
+-- other_decided VARCHAR: what the other had decided
+-- times BIGINT: how often
+-- seeds BIGINT: with how many seeds
+-- asked BIGINT: answers of the pair that were compared, those alike too
+-- share DOUBLE: times / asked
+SELECT c.variant, c.other, c.answer, c.decided, c.other_answer, c.other_decided, COUNT(*) AS times,
+  COUNT(DISTINCT c.seed) AS seeds, MAX(a.asked) AS asked, 1E0 * COUNT(*) / MAX(a.asked) AS share
+FROM compared c
+JOIN (SELECT variant, other, COUNT(*) AS asked FROM compared GROUP BY variant, other) a
+  ON a.variant = c.variant AND a.other = c.other
+WHERE COALESCE(c.answer, '') <> COALESCE(c.other_answer, '')
+  OR COALESCE(c.decided, '') <> COALESCE(c.other_decided, '')
+GROUP BY c.variant, c.other, c.answer, c.decided, c.other_answer, c.other_decided;

@@ -1,26 +1,493 @@
--- Silver: tables about one run, one request, one failover, made from the events of one wave. Table
--- `ev` has the rows of histories, `bronze` all rows (`sim/studies/bronze.py`).
+-- Silver: what happened in the runs of one wave. Table `ev` has the rows of their histories,
+-- `bronze` those that are no event too (`sim/studies/bronze.py`); `canon` and `log_start` are the
+-- views of the invariants. The head of a statement says what a row is, and of each column its type
+-- and meaning: docs/reference/study-tables.md is written from it. Times are microseconds of the
+-- simulator's clock.
+
+-- view acks: acknowledged records, each with what had been handed over, and whether it is lost
+SELECT o.run_id, o.variant, o.partition, o.client, o.node, o.eid, o.op, o.off, o.acks,
+  o.t_us AS ok_us, i.t_us AS inv_us, i.eid AS inv_eid, i.value,
+  CASE
+    WHEN c.value IS NULL AND (s.start_off IS NULL OR COALESCE(o.off, -1) >= s.start_off)
+    THEN 1 ELSE 0
+  END AS lost
+FROM ev o
+JOIN ev i ON i.run_id = o.run_id AND i.kind = 'inv' AND i.op = o.op
+LEFT JOIN (SELECT DISTINCT run_id, partition, value FROM canon) c
+  ON c.run_id = o.run_id AND c.partition = o.partition AND c.value = i.value
+LEFT JOIN log_start s ON s.run_id = o.run_id AND s.partition = o.partition
+WHERE o.kind = 'ok';
+
+-- view places: records that producers were handed, by the batch they were put in: its first op
+SELECT run_id, client, partition, op,
+  FIRST_VALUE(op) OVER (
+    PARTITION BY run_id, client, partition, batch ORDER BY eid
+  ) AS first_op,
+  ROW_NUMBER() OVER (PARTITION BY run_id, client, partition, batch ORDER BY eid) - 1 AS place
+FROM (
+  SELECT i.run_id, i.client, i.partition, i.op, i.eid,
+    SUM(CASE WHEN b.op IS NULL THEN 0 ELSE 1 END) OVER (
+      PARTITION BY i.run_id, i.client, i.partition ORDER BY i.eid
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS batch
+  FROM ev i
+  LEFT JOIN (SELECT DISTINCT run_id, client, op FROM ev WHERE kind = 'send') b
+    ON b.run_id = i.run_id AND b.client = i.client AND b.op = i.op
+  WHERE i.kind = 'inv'
+) filled;
+
+-- view gone: lost records, where they had been, and the row in which the node said so
+SELECT l.run_id, l.eid, l.partition, l.node, l.off, 0 AS refused, CAST(NULL AS STRING) AS code,
+  COALESCE(MAX(a.eid), l.eid) AS told
+FROM acks l
+LEFT JOIN ev a ON a.run_id = l.run_id AND a.kind = 'answer' AND a.client = l.client
+  AND a.partition = l.partition AND a.node = l.node AND a.eid < l.eid
+  AND a.off >= 0 AND a.off <= l.off
+WHERE l.lost = 1 AND l.off >= 0
+GROUP BY l.run_id, l.eid, l.partition, l.node, l.off
+UNION ALL
+SELECT l.run_id, l.eid, l.partition, a.node, a.off + p.place,
+  CASE WHEN a.eid IS NOT NULL AND COALESCE(a.off, -1) < 0 THEN 1 ELSE 0 END, a.code, a.eid
+FROM acks l
+JOIN places p ON p.run_id = l.run_id AND p.op = l.op
+LEFT JOIN (
+  SELECT run_id, client, op, MAX(eid) AS eid
+  FROM ev
+  WHERE kind = 'answer'
+  GROUP BY run_id, client, op
+) newest ON newest.run_id = p.run_id AND newest.client = p.client AND newest.op = p.first_op
+LEFT JOIN ev a ON a.run_id = newest.run_id AND a.eid = newest.eid
+WHERE l.lost = 1 AND COALESCE(l.off, -1) < 0;
+
+-- view cuts: of lost records, the first row behind their being written that cut the log below them
+SELECT w.run_id, w.record, x.eid, x.kind
+FROM (
+  SELECT s.run_id, s.record, MIN(c.eid) AS eid
+  FROM (
+    SELECT g.run_id, g.eid AS record, g.partition, g.node, g.off,
+      COALESCE(MAX(w.eid), g.told) AS since
+    FROM gone g
+    LEFT JOIN ev w ON w.run_id = g.run_id AND w.kind = 'append' AND w.partition = g.partition
+      AND w.node = g.node AND w.eid < g.told AND w.off <= g.off
+    WHERE g.refused = 0
+    GROUP BY g.run_id, g.eid, g.partition, g.node, g.off, g.told
+  ) s
+  JOIN ev c ON c.run_id = s.run_id AND c.kind IN ('truncate', 'crash') AND c.partition = s.partition
+    AND c.node = s.node AND c.eid > s.since AND c.off <= s.off
+  GROUP BY s.run_id, s.record
+) w
+JOIN ev x ON x.run_id = w.run_id AND x.eid = w.eid;
+
+-- view flights: batches under way for which a client waits: from a row of kind send to the next that
+-- is about the batch
+SELECT run_id, variant, client, partition, op, node, eid, t_us, ended_eid
+FROM (
+  SELECT run_id, variant, client, partition, op, node, eid, t_us, kind,
+    LEAD(eid) OVER (PARTITION BY run_id, client, op ORDER BY eid) AS ended_eid,
+    LEAD(acks) OVER (PARTITION BY run_id, client, op ORDER BY eid) AS ended_acks
+  FROM ev
+  WHERE kind IN ('send', 'error', 'ok', 'fail', 'info') AND op IS NOT NULL
+) w
+WHERE kind = 'send' AND COALESCE(ended_acks, -1) <> 0;
+
+-- view handovers: a partition is led in a higher term than ever before, and was led before
+SELECT run_id, variant, partition, term, node, inc, eid, t_us, log_index, next_eid,
+  old_term, old_node, old_inc, old_eid, old_us
+FROM (
+  SELECT run_id, variant, partition, term, node, inc, eid, t_us, log_index,
+    LEAD(eid) OVER (PARTITION BY run_id, partition ORDER BY eid) AS next_eid,
+    LAG(term) OVER (PARTITION BY run_id, partition ORDER BY eid) AS old_term,
+    LAG(node) OVER (PARTITION BY run_id, partition ORDER BY eid) AS old_node,
+    LAG(inc) OVER (PARTITION BY run_id, partition ORDER BY eid) AS old_inc,
+    LAG(eid) OVER (PARTITION BY run_id, partition ORDER BY eid) AS old_eid,
+    LAG(t_us) OVER (PARTITION BY run_id, partition ORDER BY eid) AS old_us
+  FROM (
+    SELECT run_id, variant, partition, term, node, inc, eid, t_us, log_index,
+      MAX(term) OVER (
+        PARTITION BY run_id, partition ORDER BY eid
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+      ) AS highest
+    FROM ev
+    WHERE kind = 'leader' AND partition >= 0
+  ) l
+  WHERE highest IS NULL OR term > highest
+) led
+WHERE old_eid IS NOT NULL;
+
+-- view ends: of handovers, when somebody stood for the next term, and what the old leader did until
+-- then: its end as a leader, and the last acknowledgement that a client heard from it
+SELECT s.run_id, s.eid, s.candidate_eid, s.candidate_us, s.old_eid, s.old_us, s.old_node,
+  s.partition,
+  MIN(CASE
+    WHEN w.kind IN ('crash', 'stepdown') OR (w.kind = 'pause' AND w.eid > COALESCE(s.worked, -1))
+    THEN w.eid
+  END) AS end_eid,
+  MAX(CASE WHEN w.kind = 'ok' THEN w.eid END) AS served_eid
+FROM (
+  SELECT c.run_id, c.eid, c.partition, c.old_node, c.old_inc, c.old_term, c.old_eid, c.old_us,
+    c.candidate_eid, c.candidate_us, MAX(d.eid) AS worked
+  FROM (
+    SELECT h.run_id, h.eid, h.partition, h.old_node, h.old_inc, h.old_term, h.old_eid, h.old_us,
+      COALESCE(MIN(t.eid), h.eid) AS candidate_eid, COALESCE(MIN(t.t_us), h.t_us) AS candidate_us
+    FROM handovers h
+    LEFT JOIN ev t ON t.run_id = h.run_id AND t.kind = 'term' AND t.partition = h.partition
+      AND t.term > h.old_term AND t.eid > h.old_eid AND t.eid < h.eid
+    GROUP BY h.run_id, h.eid, h.t_us, h.partition, h.old_node, h.old_inc, h.old_term, h.old_eid,
+      h.old_us
+  ) c
+  LEFT JOIN ev d ON d.run_id = c.run_id AND d.partition = c.partition AND d.node = c.old_node
+    AND d.eid > c.old_eid AND d.eid < c.candidate_eid
+    AND ((d.kind = 'commit' AND d.aux = 1) OR (d.kind = 'answer' AND d.code = 'NONE'))
+  GROUP BY c.run_id, c.eid, c.partition, c.old_node, c.old_inc, c.old_term, c.old_eid, c.old_us,
+    c.candidate_eid, c.candidate_us
+) s
+LEFT JOIN ev w ON w.run_id = s.run_id AND w.node = s.old_node
+  AND w.eid > s.old_eid AND w.eid < s.candidate_eid
+  AND (
+    (w.kind = 'crash' AND w.partition = s.partition AND w.inc = s.old_inc)
+    OR (w.kind = 'stepdown' AND w.partition = s.partition AND w.term = s.old_term)
+    OR (w.kind = 'pause' AND w.inc = s.old_inc)
+    OR (w.kind = 'ok' AND w.partition = s.partition AND w.acks <> 0)
+  )
+GROUP BY s.run_id, s.eid, s.candidate_eid, s.candidate_us, s.old_eid, s.old_us, s.old_node,
+  s.partition;
 
 -- runs: one row per run
+-- run_id BIGINT: number of the run in the study
+-- variant BIGINT: number of the variant
+-- seed BIGINT: what it was drawn from
+-- judged BOOLEAN: whether its history is judged in SQL too
+-- broke BIGINT: 1 where an exception that is no verdict ended it: then nothing is known of it
+-- verdict VARCHAR: ok, failed or weakened; broke
+-- reason VARCHAR: why, in one line; NULL where there is nothing to say
+-- steps BIGINT: events of the simulator's kernel; NULL when it broke, as the next four
+-- events BIGINT: rows of its history
+-- choices BIGINT: choices that were drawn, the length of its tape
+-- digest BIGINT: of the whole history and the order of all events behind it
+-- simulated_us BIGINT: how long it was, on the simulator's clock
+-- handed BIGINT: records handed to producers
+-- acknowledged BIGINT: records that were acknowledged, whatever had been asked for
+-- lost BIGINT: of these, how many no consumer can ever read (mission-K4)
+-- copies BIGINT: second and further copies of a record in the canonical logs
+-- faults BIGINT: things done to it on purpose
+-- elections BIGINT: leaderships of partitions that began, the first ones too
+-- first_us BIGINT: when the first record was handed over; NULL when none was
+-- last_us BIGINT: when a client heard the last acknowledgement; NULL when none did
 SELECT b.run_id, b.variant, b.seed, b.judged,
+  CASE WHEN b.kind = 'breakdown' THEN 1 ELSE 0 END AS broke,
   CASE WHEN b.kind = 'breakdown' THEN 'broke' ELSE b.code END AS verdict,
   b.told AS reason, b.aux AS steps, b.off AS events, b.log_index AS choices, b.chain AS digest,
-  b.t_us AS simulated_us,
-  COALESCE(e.handed, 0) AS handed, COALESCE(e.acknowledged, 0) AS acknowledged,
-  COALESCE(e.faults, 0) AS faults,
-  CASE WHEN b.kind = 'breakdown' THEN 1 ELSE 0 END AS broke
+  CASE WHEN b.kind = 'run' THEN b.t_us END AS simulated_us,
+  COALESCE(e.handed, 0) AS handed, COALESCE(a.acknowledged, 0) AS acknowledged,
+  COALESCE(a.lost, 0) AS lost, COALESCE(c.copies, 0) AS copies, COALESCE(e.faults, 0) AS faults,
+  COALESCE(e.elections, 0) AS elections, e.first_us, a.last_us
 FROM bronze b
 LEFT JOIN (
   SELECT run_id,
     SUM(CASE WHEN kind = 'inv' THEN 1 ELSE 0 END) AS handed,
-    SUM(CASE WHEN kind = 'ok' THEN 1 ELSE 0 END) AS acknowledged,
-    SUM(CASE WHEN kind = 'fault' THEN 1 ELSE 0 END) AS faults
+    SUM(CASE WHEN kind IN ('fault', 'beyond') THEN 1 ELSE 0 END) AS faults,
+    SUM(CASE WHEN kind = 'leader' AND partition >= 0 THEN 1 ELSE 0 END) AS elections,
+    MIN(CASE WHEN kind = 'inv' THEN t_us END) AS first_us
   FROM ev
   GROUP BY run_id
 ) e ON e.run_id = b.run_id
+LEFT JOIN (
+  SELECT run_id, COUNT(*) AS acknowledged, SUM(lost) AS lost, MAX(ok_us) AS last_us
+  FROM acks
+  GROUP BY run_id
+) a ON a.run_id = b.run_id
+LEFT JOIN (
+  SELECT run_id, SUM(copies) AS copies
+  FROM (
+    SELECT run_id, COUNT(*) - COUNT(DISTINCT value) AS copies
+    FROM canon
+    GROUP BY run_id, partition
+  ) p
+  GROUP BY run_id
+) c ON c.run_id = b.run_id
 WHERE b.kind IN ('run', 'breakdown');
 
--- python_verdicts: what the simulator's own judge finds broken in judged runs
+-- requests: one row per batch that a producer sent, however often and under whatever numbers
+-- run_id BIGINT: number of the run
+-- variant BIGINT: number of the variant
+-- client BIGINT: number of the producer
+-- partition BIGINT: where to
+-- op BIGINT: its first record, among all that were handed over
+-- pid BIGINT: producer id with which it was last sent; NULL without one
+-- epoch BIGINT: and the epoch
+-- seq BIGINT: and the sequence of its first record
+-- seq_last BIGINT: and that of its last
+-- records BIGINT: how many are in it
+-- acks BIGINT: what the producer asked for: 0, 1, or -1 for all
+-- attempts BIGINT: how often it was sent
+-- first_us BIGINT: when it was sent first
+-- last_us BIGINT: when it was sent last
+-- done_us BIGINT: when its records had their outcome; NULL when they never had one
+-- outcome VARCHAR: ok, fail (certainly not stored), info (nobody knows) or open
+-- code VARCHAR: why its producer gave it up; NULL unless it did
+-- node BIGINT: who acknowledged it, else to whom it was sent last
+-- latency_us BIGINT: from being sent first to the acknowledgement; NULL without one, and with acks 0
+-- parked BIGINT: how often a leader let it wait for a copy of it under way
+-- duplicates BIGINT: how often a leader knew it from its log
+-- gaps BIGINT: how often a leader missed a batch before it
+WITH sent AS (
+  SELECT run_id, variant, client, partition, op, COUNT(*) AS attempts, MIN(t_us) AS first_us,
+    MAX(t_us) AS last_us, MAX(eid) AS last_eid
+  FROM ev
+  WHERE kind = 'send'
+  GROUP BY run_id, variant, client, partition, op
+),
+finished AS (
+  SELECT e.run_id, e.op, e.kind, e.code, e.node, e.t_us
+  FROM ev e
+  JOIN (
+    SELECT run_id, op, MIN(eid) AS eid
+    FROM ev
+    WHERE kind IN ('ok', 'fail', 'info')
+    GROUP BY run_id, op
+  ) f ON f.run_id = e.run_id AND f.eid = e.eid
+),
+sizes AS (
+  SELECT p.run_id, p.client, p.first_op AS op, COUNT(*) AS records
+  FROM places p
+  LEFT JOIN finished f ON f.run_id = p.run_id AND f.op = p.op
+  LEFT JOIN finished b ON b.run_id = p.run_id AND b.op = p.first_op
+  WHERE COALESCE(f.kind, 'open') = COALESCE(b.kind, 'open')
+    AND COALESCE(f.t_us, -1) = COALESCE(b.t_us, -1)
+  GROUP BY p.run_id, p.client, p.first_op
+),
+decided AS (
+  SELECT n.run_id, n.client, n.op,
+    SUM(CASE WHEN d.code = 'park' THEN 1 ELSE 0 END) AS parked,
+    SUM(CASE WHEN d.code = 'duplicate' THEN 1 ELSE 0 END) AS duplicates,
+    SUM(CASE WHEN d.code = 'gap' THEN 1 ELSE 0 END) AS gaps
+  FROM (
+    SELECT DISTINCT run_id, client, partition, op, pid, epoch, seq
+    FROM ev
+    WHERE kind = 'send' AND pid >= 0
+  ) n
+  JOIN ev d ON d.run_id = n.run_id AND d.kind = 'decide' AND d.node > 0
+    AND d.partition = n.partition AND d.pid = n.pid AND d.epoch = n.epoch AND d.seq = n.seq
+  GROUP BY n.run_id, n.client, n.op
+)
+SELECT b.run_id, b.variant, b.client, b.partition, b.op, s.pid, s.epoch, s.seq, s.seq_last,
+  CASE
+    WHEN s.seq IS NULL THEN z.records
+    ELSE (s.seq_last - s.seq + 2147483648) % 2147483648 + 1
+  END AS records,
+  i.acks, b.attempts, b.first_us, b.last_us, f.t_us AS done_us,
+  COALESCE(f.kind, 'open') AS outcome, f.code, COALESCE(f.node, s.node) AS node,
+  CASE WHEN f.kind = 'ok' AND i.acks <> 0 THEN f.t_us - b.first_us END AS latency_us,
+  COALESCE(d.parked, 0) AS parked, COALESCE(d.duplicates, 0) AS duplicates,
+  COALESCE(d.gaps, 0) AS gaps
+FROM sent b
+JOIN ev s ON s.run_id = b.run_id AND s.eid = b.last_eid
+LEFT JOIN ev i ON i.run_id = b.run_id AND i.kind = 'inv' AND i.op = b.op
+LEFT JOIN finished f ON f.run_id = b.run_id AND f.op = b.op
+LEFT JOIN sizes z ON z.run_id = b.run_id AND z.client = b.client AND z.op = b.op
+LEFT JOIN decided d ON d.run_id = b.run_id AND d.client = b.client AND d.op = b.op;
+
+-- failovers: one row per leadership of a partition but its first, of those in a term higher than
+-- any led before. A phase is NULL where the partition was idle, or where it was never ended
+-- run_id BIGINT: number of the run
+-- variant BIGINT: number of the variant
+-- partition BIGINT: which partition
+-- term BIGINT: the new leader's term
+-- old_node BIGINT: who led before
+-- new_node BIGINT: who leads now
+-- cause VARCHAR: what ended the old leadership before anybody stood for a new one: crash, pause,
+-- stepdown, or silent, when nothing did but the others heard no more of it
+-- lost_us BIGINT: when the old leader stopped serving. Its crash or pause; else from when a client
+-- waited in vain: it had sent to it, and heard of no acknowledgement since. With stepdown and
+-- nobody waiting, the stepdown; with silent and nobody waiting NULL, for nobody can tell
+-- candidate_us BIGINT: when a higher term was first written, wherever
+-- leader_us BIGINT: when the new leader had won
+-- synced_us BIGINT: when it had committed an entry of its own term, so that it could serve
+-- ok_us BIGINT: when a client heard the first acknowledgement from it, with acks 1 or all, of a
+-- record that had been handed over before synced_us; NULL when none waited (idle)
+-- detection_us BIGINT: candidate_us - lost_us, with the round of PreVote
+-- election_us BIGINT: leader_us - candidate_us, with split votes
+-- sync_us BIGINT: synced_us - leader_us
+-- retry_us BIGINT: ok_us - synced_us, until clients had found the new leader
+-- total_us BIGINT: ok_us - lost_us
+SELECT h.run_id, h.variant, h.partition, h.term, h.old_node, h.node AS new_node,
+  COALESCE(h.cause, 'silent') AS cause, h.lost_us, h.candidate_us, h.t_us AS leader_us,
+  h.synced_us, a.ok_us, h.candidate_us - h.lost_us AS detection_us,
+  h.t_us - h.candidate_us AS election_us, h.synced_us - h.t_us AS sync_us,
+  a.ok_us - h.synced_us AS retry_us, a.ok_us - h.lost_us AS total_us
+FROM (
+  SELECT h.run_id, h.eid, h.variant, h.partition, h.term, h.node, h.old_node, h.t_us,
+    e.candidate_us, w.kind AS cause,
+    CASE
+      WHEN w.kind IN ('crash', 'pause') THEN w.t_us ELSE COALESCE(v.waiting_us, w.t_us)
+    END AS lost_us,
+    MIN(c.t_us) AS synced_us
+  FROM handovers h
+  JOIN ends e ON e.run_id = h.run_id AND e.eid = h.eid
+  LEFT JOIN ev w ON w.run_id = e.run_id AND w.eid = e.end_eid
+  LEFT JOIN (
+    SELECT x.run_id, x.eid, MIN(GREATEST(f.t_us, COALESCE(o.t_us, x.old_us))) AS waiting_us
+    FROM ends x
+    LEFT JOIN ev o ON o.run_id = x.run_id AND o.eid = x.served_eid
+    JOIN flights f ON f.run_id = x.run_id AND f.partition = x.partition AND f.node = x.old_node
+      AND f.eid < COALESCE(x.end_eid, x.candidate_eid)
+      AND (f.ended_eid IS NULL OR f.ended_eid > COALESCE(x.served_eid, x.old_eid))
+    GROUP BY x.run_id, x.eid
+  ) v ON v.run_id = h.run_id AND v.eid = h.eid
+  LEFT JOIN ev c ON c.run_id = h.run_id AND c.kind = 'commit' AND c.aux = 1 AND c.inc = h.inc
+    AND c.partition = h.partition AND c.node = h.node AND c.term = h.term
+    AND c.log_index >= h.log_index AND c.eid > h.eid
+  GROUP BY h.run_id, h.eid, h.variant, h.partition, h.term, h.node, h.old_node, h.t_us,
+    e.candidate_us, w.kind, w.t_us, v.waiting_us
+) h
+LEFT JOIN (
+  SELECT g.run_id, g.eid, MIN(k.ok_us) AS ok_us
+  FROM (
+    SELECT h.run_id, h.eid, h.partition, h.node, h.next_eid, MIN(c.eid) AS synced_eid
+    FROM handovers h
+    JOIN ev c ON c.run_id = h.run_id AND c.kind = 'commit' AND c.aux = 1 AND c.inc = h.inc
+      AND c.partition = h.partition AND c.node = h.node AND c.term = h.term
+      AND c.log_index >= h.log_index AND c.eid > h.eid
+    GROUP BY h.run_id, h.eid, h.partition, h.node, h.next_eid
+  ) g
+  JOIN acks k ON k.run_id = g.run_id AND k.partition = g.partition AND k.node = g.node
+    AND k.acks <> 0 AND k.eid > g.synced_eid AND k.inv_eid < g.synced_eid
+    AND (g.next_eid IS NULL OR k.eid < g.next_eid)
+  GROUP BY g.run_id, g.eid
+) a ON a.run_id = h.run_id AND a.eid = h.eid;
+
+-- acked: one row per acknowledgement of a record
+-- run_id BIGINT: number of the run
+-- variant BIGINT: number of the variant
+-- partition BIGINT: where to
+-- op BIGINT: number of the record
+-- off BIGINT: where its client was told it lies; -1 with acks 0, when nobody says
+-- acks BIGINT: what had been asked for: 0, 1, or -1 for all
+-- inv_us BIGINT: when it was handed over
+-- ok_us BIGINT: when its client took it for acknowledged
+-- latency_us BIGINT: ok_us - inv_us
+-- lost BIGINT: 1: it is not in the canonical log, nor below the log start
+-- took VARCHAR: what took it: truncate or crash (of a node that had it), refused (with acks 0,
+-- nobody hears), never arrived, undecided (in a log, not committed when the run ended), unknown;
+-- NULL when it is not lost
+-- took_eid BIGINT: the row that cut the log below it: the first since it was written; else NULL
+-- took_code VARCHAR: how it was refused; else NULL
+SELECT a.run_id, a.variant, a.partition, a.op, a.off, a.acks, a.inv_us, a.ok_us,
+  a.ok_us - a.inv_us AS latency_us, a.lost,
+  CASE
+    WHEN a.lost = 0 THEN NULL
+    WHEN h.value IS NOT NULL THEN 'undecided'
+    WHEN g.told IS NULL THEN 'never arrived'
+    WHEN g.refused = 1 THEN 'refused'
+    ELSE COALESCE(c.kind, 'unknown')
+  END AS took,
+  CASE WHEN h.value IS NULL THEN c.eid END AS took_eid,
+  CASE WHEN h.value IS NULL AND g.refused = 1 THEN g.code END AS took_code
+FROM acks a
+LEFT JOIN gone g ON g.run_id = a.run_id AND g.eid = a.eid
+LEFT JOIN cuts c ON c.run_id = a.run_id AND c.record = a.eid
+LEFT JOIN (SELECT DISTINCT run_id, partition, value FROM ev WHERE kind = 'final') h
+  ON h.run_id = a.run_id AND h.partition = a.partition AND h.value = a.value;
+
+-- producers: one row per producer id, epoch and partition, of what was sent, decided or stored
+-- run_id BIGINT: number of the run
+-- variant BIGINT: number of the variant
+-- partition BIGINT: where to
+-- pid BIGINT: the producer id
+-- epoch BIGINT: its epoch
+-- batches BIGINT: batches that were sent with these numbers, each counted once
+-- records BIGINT: how many records are in them
+-- accepted BIGINT: how often a leader began to store a batch
+-- duplicates BIGINT: how often it knew one from its log
+-- parked BIGINT: how often it let one wait for a copy under way
+-- gaps BIGINT: how often it missed a batch before one
+-- refused BIGINT: how often it refused one for another reason
+-- stored BIGINT: records in the canonical log
+-- copies BIGINT: of these, second and further copies
+SELECT run_id, MAX(variant) AS variant, partition, pid, epoch, SUM(batches) AS batches,
+  SUM(records) AS records, SUM(accepted) AS accepted, SUM(duplicates) AS duplicates,
+  SUM(parked) AS parked, SUM(gaps) AS gaps, SUM(refused) AS refused, SUM(stored) AS stored,
+  SUM(copies) AS copies
+FROM (
+  SELECT run_id, variant, partition, pid, epoch, COUNT(DISTINCT seq) AS batches,
+    SUM(records) AS records, 0 AS accepted, 0 AS duplicates, 0 AS parked, 0 AS gaps, 0 AS refused,
+    0 AS stored, 0 AS copies
+  FROM (
+    SELECT run_id, variant, partition, pid, epoch, seq,
+      MAX((seq_last - seq + 2147483648) % 2147483648 + 1) AS records
+    FROM ev
+    WHERE kind = 'send' AND pid >= 0
+    GROUP BY run_id, variant, partition, pid, epoch, seq
+  ) sent
+  GROUP BY run_id, variant, partition, pid, epoch
+  UNION ALL
+  SELECT run_id, variant, partition, pid, epoch, 0, 0,
+    SUM(CASE WHEN code = 'accept' THEN 1 ELSE 0 END),
+    SUM(CASE WHEN code = 'duplicate' THEN 1 ELSE 0 END),
+    SUM(CASE WHEN code = 'park' THEN 1 ELSE 0 END), SUM(CASE WHEN code = 'gap' THEN 1 ELSE 0 END),
+    SUM(CASE WHEN code IN ('accept', 'duplicate', 'park', 'gap') THEN 0 ELSE 1 END), 0, 0
+  FROM ev
+  WHERE kind = 'decide' AND node > 0 AND pid >= 0
+  GROUP BY run_id, variant, partition, pid, epoch
+  UNION ALL
+  SELECT c.run_id, h.variant, c.partition, c.pid, c.epoch, 0, 0, 0, 0, 0, 0, 0, COUNT(*),
+    COUNT(*) - COUNT(DISTINCT c.value)
+  FROM canon c
+  JOIN (SELECT run_id, MAX(variant) AS variant FROM ev GROUP BY run_id) h ON h.run_id = c.run_id
+  WHERE c.pid >= 0 AND c.epoch >= 0
+  GROUP BY c.run_id, h.variant, c.partition, c.pid, c.epoch
+) w
+GROUP BY run_id, partition, pid, epoch;
+
+-- answers: one row per answer of a broker to a batch of an idempotent producer
+-- run_id BIGINT: number of the run
+-- variant BIGINT: number of the variant
+-- seed BIGINT: what the run was drawn from
+-- client BIGINT: number of the producer
+-- partition BIGINT: where to
+-- op BIGINT: the batch's first record
+-- nth BIGINT: which answer to that batch it is, from 1
+-- node BIGINT: whose answer
+-- t_us BIGINT: when it was made; a client may never hear it
+-- code VARCHAR: Kafka's name of the error, or NONE
+-- decided VARCHAR: what this leader had last decided about the batch: accept, duplicate, park, or
+-- why it is refused; NULL when it came to no decision
+SELECT a.run_id, a.variant, a.seed, s.client, s.partition, s.op,
+  ROW_NUMBER() OVER (PARTITION BY a.run_id, s.client, s.partition, s.op ORDER BY a.eid) AS nth,
+  a.node, a.t_us, a.code, d.code AS decided
+FROM (
+  SELECT run_id, variant, seed, eid, kind, node, t_us, code,
+    MAX(CASE WHEN kind = 'send' THEN eid END) OVER (
+      PARTITION BY run_id, partition, client, pid, epoch, seq ORDER BY eid
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS sent,
+    MAX(CASE WHEN kind = 'decide' THEN eid END) OVER (
+      PARTITION BY run_id, partition, node, inc, pid, epoch, seq ORDER BY eid
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS decided
+  FROM ev
+  WHERE kind IN ('send', 'decide', 'answer') AND pid >= 0 AND node > 0
+) a
+JOIN ev s ON s.run_id = a.run_id AND s.eid = a.sent
+LEFT JOIN ev d ON d.run_id = a.run_id AND d.eid = a.decided
+WHERE a.kind = 'answer';
+
+-- python_verdicts: one row per judged run and invariant that the simulator's own judge finds broken
+-- run_id BIGINT: number of the run
+-- variant BIGINT: number of the variant
+-- invariant VARCHAR: its id
 SELECT run_id, variant, code AS invariant
 FROM bronze
 WHERE kind = 'verdict';
+
+-- reached: one row per point of coverage and variant, of the runs of one wave
+-- run_id BIGINT: number of the first run that reached it
+-- variant BIGINT: number of the variant
+-- seed BIGINT: what that run was drawn from
+-- point VARCHAR: a predicate, or an abstract state
+-- runs BIGINT: how many runs reached it
+SELECT MIN(run_id) AS run_id, variant, MIN(seed) AS seed, code AS point,
+  COUNT(DISTINCT run_id) AS runs
+FROM bronze
+WHERE kind = 'reached'
+GROUP BY variant, code;

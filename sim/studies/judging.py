@@ -1,0 +1,106 @@
+"""Judging: the SQL of the invariants over the histories of many runs, against Python's verdicts.
+
+Two implementations of every invariant read the same rows. Where they differ one of them is wrong,
+and no figure of the study can be trusted: each difference names the run, the invariant and the
+command that does the run again.
+
+The statements share views, which are made once for all of them, and are asked one by one: as one
+query, a UNION ALL, they took Spark a third more work (planning grows faster than the text). What
+they find is little, a row for each run and invariant that is broken, so it is kept from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ottla.sim.invariants import statements
+from ottla.sim.invariants.registry import INVARIANTS
+from ottla.sim.studies.engine import Engine
+from ottla.sim.studies.events import define_events
+from ottla.sim.studies.lake import making
+from ottla.sim.studies.names import EVENTS, VERDICTS
+from ottla.sim.studies.sheets import JUDGING, sheet
+from ottla.sim.studies.study import Study
+from ottla.sim.studies.worst import command
+
+
+class Difference(NamedTuple):
+    """SQL and Python do not agree about an invariant in a run."""
+
+    run_id: int
+    seed: int
+    variant: int
+    invariant: str
+    finder: str
+    """Who finds it broken, *SQL* or *Python*; the other does not."""
+
+    def told(self, study: Study) -> str:
+        """In one line, with what does the run again."""
+        other = "Python" if self.finder == "SQL" else "SQL"
+        again = command(study.variants[self.variant], self.seed, swarm=study.swarm)
+        return (
+            f"{self.finder} finds {self.invariant} broken in run {self.run_id} (variant "
+            f"{self.variant}), {other} does not: {again}"
+        )
+
+
+def judge_waves(engine: Engine, folders: Sequence[Path], into: Path) -> int:
+    """Keep table `verdicts` of the judged runs in these folders of bronze; how many rows it has.
+    Table `ev` and the views of the invariants are made anew and dropped."""
+    define_events(engine, folders, judged=True)
+    made = [EVENTS]
+    try:
+        for name, text in statements.views():
+            engine.make(name, text)
+            made.append(name)
+        rows = [row for each in judged() for row in engine.rows(verdict(each))]
+    finally:
+        engine.drop(reversed(made))
+    _keep(rows, into)
+    return len(rows)
+
+
+def verdict(invariant: str) -> str:
+    """The query for the rows of table `verdicts` about one invariant."""
+    query = statements.queries()[invariant]
+    rows = f"SELECT run_id, '{invariant}' AS invariant, n FROM (\n{query}\n) q"
+    return f"WITH found AS (\n{rows}\n)\n{sheet(JUDGING, VERDICTS).text}"
+
+
+def _keep(rows: Sequence[dict[str, Any]], into: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    kinds = {"BIGINT": pa.int64(), "VARCHAR": pa.string()}
+    types = sheet(JUDGING, VERDICTS).types
+    schema = pa.schema([(name, kinds[kind]) for name, kind in types.items()])
+    with making(into) as folder:
+        parquet.write_table(pa.Table.from_pylist(rows, schema), folder / "part-0.parquet")
+
+
+def judged() -> tuple[str, ...]:
+    """Ids of the invariants that runs are judged by; the others are figures."""
+    return tuple(each.id for each in INVARIANTS if each.judge is not None)
+
+
+DIFFERENCES = """\
+SELECT d.run_id, r.seed, r.variant, d.invariant, d.finder
+FROM (
+  SELECT run_id, invariant, CASE WHEN MAX(python) = 1 THEN 'Python' ELSE 'SQL' END AS finder
+  FROM (
+    SELECT run_id, invariant, 1 AS python FROM python_verdicts
+    UNION ALL
+    SELECT run_id, invariant, 0 AS python FROM verdicts
+  ) both_sides
+  GROUP BY run_id, invariant
+  HAVING COUNT(DISTINCT python) = 1
+) d
+JOIN runs r ON r.run_id = d.run_id
+ORDER BY d.run_id, d.invariant"""
+
+
+def differences(engine: Engine, limit: int = 20) -> list[Difference]:
+    """Where tables `verdicts` and `python_verdicts` differ, the first so many."""
+    return [Difference(**row) for row in engine.rows(f"{DIFFERENCES}\nLIMIT {limit}")]

@@ -1,0 +1,193 @@
+"""Hand-made studies: text files under tests/studies/cases, and what they say in full.
+
+A history is written as in `sim_histories`; a table as people write them, with a line for the names
+of the columns. `-` is NULL.
+
+    == a leader that crashes
+    leader term=1 log_index=2
+    crash node=1 log_index=3 off=1
+
+    failovers
+    | old_node | cause |
+    | 1        | crash |
+
+What is expected of a table is all its rows of that run, in any order, with just these columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ottla.sim.history import Event
+from ottla.sim.invariants.judge import judge
+from ottla.sim.studies import bronze
+from ottla.sim.studies.engine import Engine
+from ottla.sim.studies.events import define_events
+from ottla.sim.studies.sheets import GOLD, SILVER, Sheet, sheet, sheets
+from sim_histories import read
+
+FOLDER = Path(__file__).parents[1] / "studies" / "cases"
+Row: TypeAlias = dict[str, Any]
+NOTHING = "-"
+
+
+@dataclass
+class Case:
+    """One history, and what is to come of it."""
+
+    name: str
+    events: list[Event]
+    expected: dict[str, list[Row]] = field(default_factory=dict)
+    """Rows by the name of the table."""
+
+
+def cases(file: str) -> list[Case]:
+    """The hand-made histories of one file."""
+    found = []
+    for block in (FOLDER / file).read_text(encoding="utf-8").split("== ")[1:]:
+        name, _, text = block.partition("\n")
+        told, tables = _split(text)
+        (history,) = read(f"== {name}\n{told}", file)
+        found.append(Case(name, history.events, tables))
+    return found
+
+
+def tables(file: str) -> dict[str, list[Row]]:
+    """The hand-made tables of one file, by the words before them."""
+    return _split((FOLDER / file).read_text(encoding="utf-8"))[1]
+
+
+def _split(text: str) -> tuple[str, dict[str, list[Row]]]:
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    plain, found = [], {}
+    place = 0
+    while place < len(lines):
+        end = place + 1
+        while end < len(lines) and lines[end].startswith("|"):
+            end += 1
+        if end > place + 1:
+            found[lines[place].strip()] = table(lines[place + 1 : end])
+        else:
+            plain.append(lines[place])
+        place = end
+    return "\n".join(plain), found
+
+
+def table(lines: Sequence[str]) -> list[Row]:
+    """The rows of a table that a person wrote."""
+    names, *rows = ([cell.strip() for cell in line.strip("| ").split("|")] for line in lines)
+    return [dict(zip(names, map(_value, row), strict=True)) for row in rows]
+
+
+def _value(cell: str) -> Any:
+    if cell == NOTHING:
+        return None
+    for kind in (int, float):
+        try:
+            return kind(cell)
+        except ValueError:
+            continue
+    return {"true": True, "false": False}.get(cell, cell)
+
+
+def projected(rows: Iterable[Row], columns: Iterable[str]) -> list[Row]:
+    """Some columns of rows, in an order that has nothing to do with them; figures as one reads
+    them."""
+    names = list(columns)
+    kept = [{name: _rounded(row[name]) for name in names} for row in rows]
+    return sorted(kept, key=repr)
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 4) if isinstance(value, float) else value
+
+
+# --- into an engine -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a hand-made study."""
+
+    events: Sequence[Event]
+    variant: int = 0
+    seed: int = 0
+    verdict: str | None = None
+    """What Python says; what the history shows, if nothing is said."""
+    reached: tuple[str, ...] = ()
+
+
+def write(runs: Sequence[Run], folder: Path) -> Path:
+    """Bronze of these runs, all of them judged; their places are their numbers."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    folder.mkdir(parents=True)
+    rows = [row for number, run in enumerate(runs) for row in _rows(number, run)]
+    names = bronze.schema().names
+    columns = [[row[place] for row in rows] for place in range(len(names))]
+    arrays = [
+        pa.array(each, kind) for each, kind in zip(columns, bronze.schema().types, strict=True)
+    ]
+    parquet.write_table(pa.table(arrays, schema=bronze.schema()), folder / "part-0.parquet")
+    return folder
+
+
+def _rows(number: int, run: Run) -> list[tuple[Any, ...]]:
+    broken = sorted(judge(run.events).broken)
+    verdict = run.verdict or ("failed" if broken else "ok")
+    told = [("reached", each) for each in run.reached] + [("verdict", each) for each in broken]
+    last = run.events[-1].t_us if run.events else 0
+    events = [*run.events]
+    for kind, code in told:
+        events.append(Event(len(events), last, kind, code=code))
+    events.append(
+        Event(len(events), last, "run", code=verdict, off=len(run.events), aux=1, chain=number)
+    )
+    head = (number, run.seed, run.variant, True)
+    return [(*head, *event, None) for event in events]
+
+
+def make(engine: Engine, layer: str) -> None:
+    """All tables of a layer, by the names that SQL has for them."""
+    for each in sheets(layer):
+        engine.make(_known(each, layer), each.text)
+
+
+def _known(each: Sheet, layer: str) -> str:
+    return f"gold_{each.name}" if layer == GOLD and not each.shared else each.name
+
+
+def make_silver(engine: Engine, folder: Path) -> None:
+    """All silver tables of the bronze in a folder."""
+    define_events(engine, [folder])
+    make(engine, SILVER)
+
+
+def put(engine: Engine, layer: str, name: str, rows: Sequence[Row]) -> None:
+    """A table with these rows, as if its statement had made it; what they do not say is NULL."""
+    put_typed(engine, name, sheet(layer, name).types, rows)
+
+
+def put_typed(engine: Engine, name: str, types: dict[str, str], rows: Sequence[Row]) -> None:
+    """A table with these rows."""
+    columns = ", ".join(
+        column if kind == "VARCHAR" else f"CAST({column} AS {kind}) AS {column}"
+        for column, kind in types.items()
+    )
+    values = ",\n".join(
+        f"({', '.join(_literal(row.get(column)) for column in types)}, {number})"
+        for number, row in enumerate(rows or [{}])
+    )
+    names = ", ".join(types)
+    only = "" if rows else "WHERE put_as < 0"
+    engine.make(name, f"SELECT {columns}\nFROM (VALUES\n{values}\n) AS t({names}, put_as)\n{only}")
+
+
+def _literal(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    return f"'{value}'" if isinstance(value, str) else str(value).lower()

@@ -1,0 +1,90 @@
+"""Gold tables of hand-made silver tables, with known answers; no rows give none, and no error."""
+
+from statistics import NormalDist
+
+import pytest
+
+from ottla.sim.studies.names import GOLD_PREFIX, VERDICTS
+from ottla.sim.studies.pairs import PAIRS, pairs, pairs_query
+from ottla.sim.studies.sheets import GOLD, JUDGING, SILVER, sheets
+from ottla.sim.studies.study import parse
+from studies_cases import make, projected, put, put_typed, tables
+
+TABLES = tables("gold.txt")
+EXPECTED = {name: rows for name, rows in TABLES.items() if name.startswith("=> ")}
+MADE = [each.name for each in sheets(GOLD) if not each.shared]
+STUDY = """
+name = "pairs"
+title = "Pairs"
+question = "Which?"
+seeds = 1
+[grid]
+profile = ["reference", "reference-strict", "redpanda-5157"]
+acks = [1, -1]
+[answer]
+sql = "SELECT COUNT(*) AS n FROM runs"
+text = "{n}"
+"""
+
+
+def put_silver(engine, given):
+    for each in sheets(SILVER):
+        if not each.shared:
+            put(engine, SILVER, each.name, given.get(f"silver {each.name}", []))
+    put(engine, JUDGING, VERDICTS, given.get("silver verdicts", []))
+
+
+@pytest.fixture(scope="module")
+def gold(engine):
+    given = {name: list(rows) for name, rows in TABLES.items()}
+    given["silver failovers"] += [{"variant": 1, "total_us": us} for us in range(101, 0, -1)]
+    put_silver(engine, given)
+    put_typed(engine, PAIRS, {"variant": "BIGINT", "other": "BIGINT"}, [{"variant": 0, "other": 1}])
+    make(engine, GOLD)
+    return {each: engine.rows(f"SELECT * FROM {GOLD_PREFIX}{each}") for each in MADE}
+
+
+@pytest.mark.parametrize("told", EXPECTED)
+def test_a_gold_table_is_what_its_case_says(gold, told):
+    expected = EXPECTED[told]
+    found = gold[told.removeprefix("=> ").partition(",")[0]]
+    assert projected(found, expected[0]) == projected(expected, expected[0])
+
+
+def test_each_gold_table_has_a_case():
+    assert {told.removeprefix("=> ").partition(",")[0] for told in EXPECTED} == set(MADE)
+
+
+def test_an_interval_is_wilsons(gold):
+    (row,) = (row for row in gold["kills"] if row["variant"] == 0)
+    z, n, k = NormalDist().inv_cdf(0.975), row["runs"], row["failed"]
+    middle, half = (
+        (k + z * z / 2) / (n + z * z),
+        z * (k * (n - k) / n + z * z / 4) ** 0.5 / (n + z * z),
+    )
+    assert (row["low"], row["high"]) == pytest.approx((middle - half, middle + half), rel=1e-6)
+
+
+def test_no_runs_no_rows(duck):
+    put_silver(duck, {})
+    duck.make(PAIRS, pairs_query(()))
+    make(duck, GOLD)
+    assert {each: duck.rows(f"SELECT * FROM {GOLD_PREFIX}{each}") for each in MADE} == {
+        each: [] for each in MADE
+    }
+
+
+def test_pairs_differ_in_their_profile_alone(engine):
+    variants = parse(STUDY).variants
+    acks = [each.cells["acks"] for each in variants]
+    profile = [each.cells["profile"] for each in variants]
+    expected = [
+        (one, other)
+        for one in range(6)
+        for other in range(one + 1, 6)
+        if acks[one] == acks[other] and profile[one] != profile[other]
+    ]
+    assert sorted(pairs(variants)) == expected
+    engine.make(PAIRS, pairs_query(variants))
+    found = engine.rows(f"SELECT * FROM {PAIRS}")
+    assert sorted((row["variant"], row["other"]) for row in found) == expected
