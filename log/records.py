@@ -38,48 +38,85 @@ class Record(NamedTuple):
     headers: tuple[tuple[str, bytes | None], ...]
 
 
-class _Reader:
-    """Varints and fields of one decompressed run of records."""
+def _number(data: bytes, at: int, most: int = INT_SHIFT) -> tuple[int, int]:
+    """A zigzag number, and what lies behind it; its last byte is shifted by `most` at most.
 
-    __slots__ = ("data", "position")
+    Raises `IndexError` where the data ends inside it. Small ones are read where they stand: a call
+    costs more than they do.
+    """
+    number = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (number >> 1) ^ -(number & 1), at
+        shift += 7
+        if shift > most:
+            raise RecordsError("a number of too many bytes")
 
-    def __init__(self, data: memoryview) -> None:
-        self.data = data
-        self.position = 0
 
-    def varint(self, most: int = INT_SHIFT) -> int:
-        """A zigzag number; its last byte is shifted by `most` at most."""
-        number = shift = 0
-        while True:
-            if self.position >= len(self.data):
-                raise RecordsError("records end inside a number")
-            byte = self.data[self.position]
-            self.position += 1
-            number |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                break
-            shift += 7
-            if shift > most:
-                raise RecordsError("a number of too many bytes")
-        return (number >> 1) ^ -(number & 1)
+def _field(data: bytes, at: int) -> tuple[bytes | None, int]:
+    """A field behind its length, and what lies behind it; Kafka takes any negative length for
+    null."""
+    length = data[at]
+    if length < 0x80:
+        length = (length >> 1) ^ -(length & 1)
+        at += 1
+    else:
+        length, at = _number(data, at)
+    if length < 0:
+        return None, at
+    end = at + length
+    if end > len(data):
+        raise RecordsError(f"a field of {length} of {len(data) - at} bytes")
+    return data[at:end], end
 
-    def take(self, length: int) -> bytes:
-        """The next `length` bytes."""
-        end = self.position + length
-        if length < 0 or end > len(self.data):
-            raise RecordsError(f"a field of {length} of {len(self.data) - self.position} bytes")
-        start, self.position = self.position, end
-        return bytes(self.data[start:end])
 
-    def nullable(self) -> bytes | None:
-        """A field behind its length; Kafka takes any negative one for null."""
-        length = self.varint()
-        return None if length < 0 else self.take(length)
+def _headers(data: bytes, at: int, count: int) -> tuple[tuple[tuple[str, bytes | None], ...], int]:
+    """So many record headers, and what lies behind them."""
+    found = []
+    for _ in range(count):
+        size, begin = _number(data, at)
+        at = begin + size
+        if size < 0 or at > len(data):
+            raise RecordsError(f"a field of {size} of {len(data) - begin} bytes")
+        name = data[begin:at].decode(errors="replace")
+        value, at = _field(data, at)
+        found.append((name, value))
+    return tuple(found), at
 
-    def header(self) -> tuple[str, bytes | None]:
-        """One record header."""
-        name = self.take(self.varint())
-        return name.decode(errors="replace"), self.nullable()
+
+def _record(data: bytes, start: int, batch: RecordBatch) -> tuple[Record, int]:
+    """The record that starts there, and where the next one does. Raises `IndexError` too, where
+    the data ends inside a number."""
+    length, at = _number(data, start)
+    end = at + length
+    time = data[at + 1]
+    if time < 0x80:
+        time = (time >> 1) ^ -(time & 1)
+        at += 2
+    else:
+        time, at = _number(data, at + 1, LONG_SHIFT)
+    delta, at = _number(data, at)
+    key, at = _field(data, at)
+    value, at = _field(data, at)
+    count = data[at]
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    if count:
+        count, at = _number(data, at)
+        if not 0 <= count <= len(data):
+            raise RecordsError(f"{count} headers")
+        headers, at = _headers(data, at, count)
+    else:
+        at += 1
+    if at != end:
+        raise RecordsError(f"a record of {length} bytes ends {at - end} behind")
+    if batch.attributes & LOG_APPEND_TIME_BIT:
+        timestamp = batch.max_timestamp
+    else:
+        timestamp = batch.base_timestamp + time
+    return Record(batch.base_offset + delta, timestamp, key, value, headers), at
 
 
 def records_of(batch: RecordBatch, max_bytes: int = MAX_RECORDS_BYTES) -> Iterator[Record]:
@@ -89,26 +126,15 @@ def records_of(batch: RecordBatch, max_bytes: int = MAX_RECORDS_BYTES) -> Iterat
     Source: Kafka protocol guide, "Record".
     """
     payload = memoryview(batch.data)[BATCH_HEADER_BYTES:]
-    reader = _Reader(inflate(batch.codec, payload, max_bytes))
-    log_append_time = batch.attributes & LOG_APPEND_TIME_BIT
+    data, at = bytes(inflate(batch.codec, payload, max_bytes)), 0
     for _ in range(batch.record_count):
-        length = reader.varint()
-        end = reader.position + length
-        reader.take(1)
-        timestamp = batch.base_timestamp + reader.varint(LONG_SHIFT)
-        offset = batch.base_offset + reader.varint()
-        key, value = reader.nullable(), reader.nullable()
-        count = reader.varint()
-        if not 0 <= count <= len(reader.data):
-            raise RecordsError(f"{count} headers")
-        headers = tuple([reader.header() for _ in range(count)])
-        if reader.position != end:
-            raise RecordsError(f"a record of {length} bytes ends {reader.position - end} behind")
-        if log_append_time:
-            timestamp = batch.max_timestamp
-        yield Record(offset, timestamp, key, value, headers)
-    if reader.position != len(reader.data):
-        raise RecordsError(f"{len(reader.data) - reader.position} bytes behind the last record")
+        try:
+            record, at = _record(data, at, batch)
+        except IndexError:
+            raise RecordsError("records end inside a number") from None
+        yield record
+    if at != len(data):
+        raise RecordsError(f"{len(data) - at} bytes behind the last record")
 
 
 def iter_records(data: bytes, max_bytes: int = MAX_RECORDS_BYTES) -> Iterator[Record]:

@@ -53,6 +53,7 @@ def test_a_topic_is_a_table(session, cluster):
         ]
 
 
+@pytest.mark.slow
 def test_batches_are_a_table_too_and_headers_are_there_when_asked_for(session, cluster):
     _, where, _ = cluster
     rows = read(session, rows="batches", **where).orderBy("partition", "base_offset").collect()
@@ -100,6 +101,7 @@ def stream(session, cluster, checkpoint, rows, **options):
     return seen
 
 
+@pytest.mark.slow
 def test_a_stream_is_bounded_and_goes_on_from_its_checkpoint(session, tmp_path):
     with Cluster(nodes=1, topics=[Topic("t", partitions=2)]) as running:
         write(running, "t", [batch(0, 1, 0, 10), batch(1, 1, 0, 4)])

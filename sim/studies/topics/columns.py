@@ -111,9 +111,13 @@ def tables(
 
 def _arrow(values: dict[str, list[Any]], wanted: Range, rows: int, layout: Any) -> pa.RecordBatch:
     """Arrow columns of so many rows; what is the same in all of them is made here."""
-    values["topic"] = [wanted.topic] * rows
-    values["partition"] = [wanted.partition] * rows
-    arrays = [_array(values[name], of_arrow) for name, (_, of_arrow) in layout.items()]
+    same = {"topic": wanted.topic, "partition": wanted.partition}
+    arrays = [
+        pa.repeat(pa.scalar(same[name], of_arrow), rows)
+        if name in same
+        else _array(values[name], of_arrow)
+        for name, (_, of_arrow) in layout.items()
+    ]
     return pa.RecordBatch.from_arrays(arrays, names=list(layout))
 
 
