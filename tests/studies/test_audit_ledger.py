@@ -107,7 +107,7 @@ def test_rows_come_in_the_order_of_the_log():
     assert list(in_order(rows)) == [
         (0, Seen(0, 4, -1, -1, -1, 5)),
         (0, Seen(5, 6, 9, 0, 2, 2)),
-        (0, Seen(7, 7, -1, -1, -1, 1)),  # the mark of a transaction
+        (0, Seen(7, 7, -1, -1, -1, 0)),  # the mark of a transaction
         (1, Seen(0, 3, 9, 1, 4, 4)),
     ]
 

@@ -176,8 +176,10 @@ def in_order(rows: Any) -> Iterator[tuple[int, Seen]]:
     ordered = rows.sort_by([("partition", "ascending"), ("base_offset", "ascending")])
     columns = [ordered.column(name).to_pylist() for name in _COLUMNS]
     for partition, base, last, producer, epoch, first in zip(*columns, strict=True):
-        if producer is None or first is None:
+        if producer is None:
             yield partition, Seen(base, last, -1, -1, -1, last - base + 1)
+        elif first is None:  # the mark of a transaction: an offset, and no record
+            yield partition, Seen(base, last, -1, -1, -1, 0)
         else:
             yield partition, Seen(base, last, producer, epoch, first, last - base + 1)
 

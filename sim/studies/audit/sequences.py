@@ -45,7 +45,8 @@ class Kind(StrEnum):
 
 
 class Seen(NamedTuple):
-    """A batch as it lies in the log; without a producer, `producer_id` is -1."""
+    """A batch as it lies in the log; without a producer, `producer_id` is -1. The mark of a
+    transaction is one without a producer, of no size."""
 
     base_offset: Offset
     last_offset: Offset

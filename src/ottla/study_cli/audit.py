@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from contextlib import ExitStack
@@ -95,7 +96,8 @@ def _run(job: Job, line: Line, *, once: bool, seconds: float | None, master: str
 
     def stopped() -> bool:
         nonlocal shown
-        if time.monotonic() - shown > SHOWN_EVERY_S:
+        # Only on a terminal: whoever reads the output wants findings, and the summary last.
+        if sys.stderr.isatty() and time.monotonic() - shown > SHOWN_EVERY_S:
             shown = time.monotonic()
             line.show(job.said)
         return told.is_set()
