@@ -126,7 +126,7 @@ class Study:
     tables: tuple[TableAsked, ...]
     charts: tuple[ChartAsked, ...]
     worst: Answer | None
-    """Which runs are worst; None: those that broke, failed or left records without an answer."""
+    """Which runs are worst; None: those that broke, failed, lost or stood still for longest."""
     text: str
     """The file, word for word: the plan keeps it, and workers read it."""
 

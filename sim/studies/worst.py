@@ -1,8 +1,8 @@
 """Which runs are worst to who asked, each with the command that does it again.
 
-A study may say what worst is; otherwise it is what broke, then what failed, then where the fewest
-records were acknowledged. Of each variant one run is named at most, so that three
-runs are three stories.
+A study may say what worst is; otherwise it is what broke, then what failed, then what lost
+acknowledged records, then what stood still for longest. Of each variant one run is named at most:
+three runs are three stories.
 """
 
 from __future__ import annotations
@@ -21,12 +21,23 @@ from ottla.sim.studies.study import Answer, Study, StudyError, Variant
 MOST = 3
 DEFAULT = Answer(
     """
-SELECT run_id, verdict, handed, acknowledged
-FROM runs
-ORDER BY broke DESC, CASE WHEN verdict = 'failed' THEN 0 ELSE 1 END, handed - acknowledged DESC,
-  run_id
+SELECT r.run_id, r.verdict, r.lost, COALESCE(f.longest_us, 0) / 1E3 AS longest_ms, f.at_us
+FROM runs r
+LEFT JOIN (
+  SELECT w.run_id, w.total_us AS longest_us, w.lost_us AS at_us
+  FROM (
+    SELECT run_id, total_us, lost_us,
+      ROW_NUMBER() OVER (PARTITION BY run_id ORDER BY total_us DESC, term) AS place
+    FROM failovers
+    WHERE total_us IS NOT NULL
+  ) w
+  WHERE w.place = 1
+) f ON f.run_id = r.run_id
+ORDER BY r.broke DESC, CASE WHEN r.verdict = 'failed' THEN 0 ELSE 1 END, r.lost DESC,
+  COALESCE(f.longest_us, 0) DESC, r.run_id
 """,
-    "verdict {verdict}; {acknowledged:,} of {handed:,} records acknowledged",
+    "verdict {verdict}; {lost} acknowledged records lost; longest without a leader that serves: "
+    "{longest_ms:,.0f} ms",
 )
 _LIMITED = re.compile(r"\blimit\s+\d+\s*$", re.IGNORECASE)
 _LOOKED_AT = 200
