@@ -14,6 +14,7 @@ from typing import Any
 
 from ottla.sim.studies.bronze import Work
 from ottla.sim.studies.lake import making
+from ottla.sim.studies.marks import marks_of
 from ottla.sim.studies.pool import COMPRESSION, Pool
 from ottla.sim.studies.study import StudyError
 
@@ -38,8 +39,8 @@ class Duck:
 
     def simulate(self, work: Work, runs: range, into: Path, told: Callable[[int], None]) -> None:
         """Events of these runs as the folder `into`."""
-        with making(into) as folder:
-            self._pool.simulate(work, runs, folder, told)
+        with making(into) as folder, marks_of(into, told) as marks:
+            self._pool.simulate(work, runs, folder, marks)
 
     def define(
         self, name: str, folders: Sequence[Path], columns: Mapping[str, str] | None = None

@@ -4,10 +4,6 @@
 25 runs: small, so that an executor that dies costs little, and no wave waits long for its last one.
 Which task wrote what is settled by Spark's own commit of tasks, so one that ran twice counts once.
 
-**Progress.** A task adds a byte for each run that is over to a file named by its first run, in a
-folder beside the wave; a task that is run again begins its file anew. The driver adds up sizes.
-Driver and executors see one folder anyway: that is where results go.
-
 **What is set and what is not.** No master, unless one is asked for: `spark-submit --master` and
 SPARK_REMOTE stand. The interpreter of workers is this one, unless PYSPARK_PYTHON says otherwise.
 The package travels as a zip (`ship.py`).
@@ -17,7 +13,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -27,8 +22,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ottla.sim.studies.bronze import SCHEMA, Batch, Work, counted
+from ottla.sim.studies.bronze import SCHEMA, Batch, Work
 from ottla.sim.studies.lake import made, making
+from ottla.sim.studies.marks import marked, marks_of
 from ottla.sim.studies.ship import packed
 from ottla.sim.studies.study import StudyError
 
@@ -86,22 +82,18 @@ class Spark:
 
     def simulate(self, work: Work, runs: range, into: Path, told: Callable[[int], None]) -> None:
         """Events of these runs as the folder `into`."""
-        marks = into.with_name(f"_running-{into.name}")
-        shutil.rmtree(marks, ignore_errors=True)
-        with making(into) as folder, ThreadPoolExecutor(1) as thread:
-            marks.mkdir()
+        with making(into) as folder, marks_of(into, told) as marks, ThreadPoolExecutor(1) as thread:
             asked = self.session.range(runs.start, runs.stop, 1, -(-len(runs) // TASK))
-            events = asked.mapInArrow(partial(_simulated, work, str(marks)), _ddl(SCHEMA))
+            events = asked.mapInArrow(partial(_simulated, work, str(marks.folder)), _ddl(SCHEMA))
             writing = thread.submit(self._write, events, folder)
-            seen = 0
-            while not writing.done():
-                wait([writing], _LOOK_S)
-                over = sum(each.stat().st_size for each in marks.iterdir())
-                told(over - seen)
-                seen = over
+            try:
+                while not writing.done():
+                    wait([writing], _LOOK_S)
+                    marks.look()
+            except BaseException:
+                self.session.interruptAll()  # or the thread goes on to the end of the wave
+                raise
             writing.result()
-            told(len(runs) - seen)
-        shutil.rmtree(marks, ignore_errors=True)
 
     def define(
         self, name: str, folders: Sequence[Path], columns: Mapping[str, str] | None = None
@@ -177,12 +169,4 @@ def _ddl(columns: Mapping[str, str]) -> str:
 def _simulated(work: Work, marks: str, asked: Iterator[Batch]) -> Iterator[Batch]:
     """One task: the events of the runs that it is asked for."""
     for batch in asked:
-        runs = batch.column(0).to_pylist()
-        # Unbuffered: who looks sees every run.
-        with (Path(marks) / str(runs[0])).open("wb", buffering=0) as mark:
-            before = 0
-            for rows, over in counted(work, runs):
-                mark.write(b"." * (over - before))
-                before = over
-                if rows is not None:
-                    yield rows
+        yield from marked(work, batch.column(0).to_pylist(), marks)
