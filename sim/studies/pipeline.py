@@ -25,7 +25,7 @@ from ottla.sim.studies.judging import differences, judge_waves
 from ottla.sim.studies.lake import Lake, made, making
 from ottla.sim.studies.pairs import PAIRS, pairs_query
 from ottla.sim.studies.sheets import JUDGING, sheet, sheets
-from ottla.sim.studies.study import StudyError
+from ottla.sim.studies.study import DisagreementError
 
 STAGES = ("sweep", "silver", "judge", "gold")
 BATCH_ROWS = 3_000_000
@@ -112,25 +112,24 @@ class Pipeline:
     def _batches(self) -> list[list[int]]:
         """Numbers of the waves that are judged at once: the same whenever it is asked."""
         batches: list[list[int]] = [[]]
-        rows = 0.0
+        rows = 0
         for wave, _ in self._waves:
-            cost = made(self.lake.bronze(wave))
-            more = 0.0 if cost is None else cost.rows * self.plan.share
+            more = _judged_rows(self.lake.silver("runs", wave))
             if batches[-1] and rows + more > BATCH_ROWS:
                 batches.append([])
-                rows = 0.0
+                rows = 0
             batches[-1].append(wave)
             rows += more
         return batches
 
     def _agree(self) -> None:
-        """SQL and Python have judged alike. Raises `StudyError` where they have not."""
+        """SQL and Python have judged alike. Raises `DisagreementError` where they have not."""
         self._define_silver()
         found = differences(self.engine)
         if found:
             told = "; ".join(each.told(self.study) for each in found[:_TOLD])
             more = f"; and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
-            raise StudyError(f"SQL and Python do not judge alike: {told}{more}")
+            raise DisagreementError(f"SQL and Python do not judge alike: {told}{more}")
 
     def _gold(self) -> None:
         tables = [each.name for each in sheets("gold") if not each.shared]
@@ -198,6 +197,14 @@ class _Stage:
         """A folder was there already, and what it stands for."""
         self._done += count
         self.wrote(folder)
+
+
+def _judged_rows(runs: Path) -> int:
+    """How many rows the histories of judged runs have, by their silver table."""
+    from pyarrow import compute, parquet
+
+    judged = parquet.read_table(runs, columns=["events"], filters=[("judged", "=", True)])
+    return compute.sum(judged["events"]).as_py() or 0
 
 
 def keep_variants(lake: Lake) -> None:

@@ -64,6 +64,10 @@ class StudyError(Exception):
     """The study cannot be done as it was asked for; the text is one line that says why."""
 
 
+class DisagreementError(StudyError):
+    """SQL and Python judge a run differently: one of them is wrong, no figure can be trusted."""
+
+
 @dataclass(frozen=True, slots=True)
 class Variant:
     """One configuration that is run with every seed."""

@@ -34,3 +34,14 @@ def test_gold_has_a_line_for_each_variant(tiny):
     kills = contents(tiny, "gold_kills")
     assert [(row["variant"], row["runs"], row["failed"]) for row in kills] == [(0, 4, 0), (1, 4, 0)]
     assert all(row["low"] < 1e-8 and 0.48 < row["high"] < 0.5 for row in kills)
+
+
+def test_no_batch_that_is_judged_has_more_rows_than_allowed_but_for_one_wave(tmp_path, monkeypatch):
+    """A run has some 270 rows, a wave three runs; all are judged."""
+    monkeypatch.setattr("ottla.sim.studies.pipeline.BATCH_ROWS", 1700)
+    pipeline = study(tmp_path)
+    try:
+        folders = sorted((tmp_path / "silver" / "verdicts").iterdir())
+        assert [each.name for each in folders] == ["batch=00000", "batch=00001"]
+    finally:
+        pipeline.engine.close()

@@ -8,7 +8,9 @@ status 2, and nothing on standard output.
 import json
 import os
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from cli_process import ottla
 from studies_tiny import TINY
@@ -64,6 +66,21 @@ def test_a_study_is_run_and_gone_on_with(tiny, tmp_path):
     assert refused("run", tiny, "--seeds", "3", "--out", out).startswith(
         f"{out} holds another study: seeds differs"
     )
+
+
+def test_a_verdict_that_sql_does_not_share_ends_the_study(tiny, tmp_path):
+    """Python is made to have found something broken in run 1: a row in silver says so."""
+    command = ["study", "run", tiny, "--seeds", "2", "--out", tmp_path / "out"]
+    command += ["--engine", "duckdb"]
+    assert ottla(*command).returncode == 0
+    verdicts = tmp_path / "out" / "silver" / "python_verdicts" / "wave=00000"
+    (part,) = verdicts.glob("*.parquet")
+    planted = {"run_id": [1], "variant": [1], "invariant": ["sim-I01"]}
+    parquet.write_table(pa.table(planted, schema=parquet.read_schema(part)), part)
+    done = ottla(*command)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert "Python finds sim-I01 broken in run 1 (variant 1), SQL does not: ottla sim run" in line
 
 
 @pytest.mark.usefixtures("no_java")

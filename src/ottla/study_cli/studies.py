@@ -7,6 +7,7 @@ user's, told in one line; 1 means that the study itself found something wrong wi
 from __future__ import annotations
 
 import shlex
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -45,7 +46,7 @@ def run(
     from ottla.sim.studies.pipeline import Pipeline
     from ottla.sim.studies.plan import plan_of
     from ottla.sim.studies.reporting import findings_of
-    from ottla.sim.studies.study import StudyError, read
+    from ottla.sim.studies.study import DisagreementError, StudyError, read
     from ottla.study.report import write
 
     try:
@@ -59,6 +60,9 @@ def run(
                 display.doing("report")
                 findings = findings_of(lake, opened, _command(name, plan, out), jobs)
             size = write(findings, study, lake.report, display.doing)
+    except DisagreementError as error:
+        sys.stderr.write(f"ottla: {error}\n")
+        raise typer.Exit(1) from None
     except StudyError as error:
         raise StudyUsageError(str(error)) from None
     except NotTheSameError as error:
