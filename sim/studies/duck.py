@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ottla.sim.studies.bronze import Work
-from ottla.sim.studies.lake import making
+from ottla.sim.studies.lake import SCRATCH, making
 from ottla.sim.studies.marks import marks_of
 from ottla.sim.studies.pool import COMPRESSION, Pool
 from ottla.sim.studies.study import StudyError
@@ -24,12 +24,12 @@ class Duck:
 
     name = "duckdb"
 
-    def __init__(self, jobs: int):
+    def __init__(self, jobs: int, scratch: Path | None = None):
         try:
             import duckdb
         except ImportError:
             raise StudyError("engine duckdb: DuckDB is missing: pip install 'ottla[sim]'") from None
-        self._spill = TemporaryDirectory()
+        self._spill = TemporaryDirectory(prefix=SCRATCH, dir=scratch)
         self._connection = duckdb.connect(
             config={"threads": jobs, "temp_directory": self._spill.name}
         )
@@ -89,6 +89,10 @@ class Duck:
             {name: _plain(value) for name, value in zip(columns, row, strict=True)}
             for row in found.fetchall()
         ]
+
+    def each(self, queries: Sequence[str]) -> list[list[dict[str, Any]]]:
+        """What each query gives, one after the other: DuckDB has all cores work on one."""
+        return [self.rows(each) for each in queries]
 
     def close(self) -> None:
         """Let everything go."""

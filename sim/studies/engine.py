@@ -53,6 +53,9 @@ class Engine(Protocol):
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """What a query gives, where that is little."""
 
+    def each(self, queries: Sequence[str]) -> list[list[dict[str, Any]]]:
+        """What each of these queries gives, in their order, where that is little."""
+
     def close(self) -> None:
         """Let everything go."""
 
@@ -62,31 +65,33 @@ def open_engine(
     *,
     master: str | None = None,
     jobs: int,
+    scratch: Path | None = None,
     told: Callable[[str], None] = lambda _: None,
 ) -> Engine:
     """The engine of that name; with *auto* `told` hears in one line why it is not Spark. `jobs` is
-    how many processes simulate where that is ours to say. Raises `StudyError`."""
+    how many processes simulate where that is ours to say. `scratch`: a folder that driver and
+    executors see, for what lasts no longer than the engine. Raises `StudyError`."""
     if name not in ENGINES:
         raise StudyError(f"no such engine: {name}; one of {', '.join(ENGINES)}")
     if name == DUCKDB:
         if master is not None:
             raise StudyError(f"--master {master}: is for Spark; DuckDB has none")
-        return _duck(jobs)
+        return _duck(jobs, scratch)
     lacking = spark_lacks(master)
     if lacking is None:
         from ottla.sim.studies.spark import QUIET, Spark, spark_session
 
-        return Spark(spark_session(master, QUIET))
+        return Spark(spark_session(master, QUIET), scratch)
     if name == SPARK or master is not None:
         raise StudyError(f"engine spark: {lacking}")
     told(f"engine duckdb, not Spark: {lacking}")
-    return _duck(jobs)
+    return _duck(jobs, scratch)
 
 
-def _duck(jobs: int) -> Engine:
+def _duck(jobs: int, scratch: Path | None) -> Engine:
     from ottla.sim.studies.duck import Duck
 
-    return Duck(jobs)
+    return Duck(jobs, scratch)
 
 
 def spark_lacks(master: str | None = None) -> str | None:

@@ -44,6 +44,8 @@ REPORT = "report.html"
 _OWN = "study."
 _PLAN, _LOCK = "study.json", "study.lock"
 _MAKING = "_making-"
+SCRATCH = "_scratch-"
+"""What folders begin with that last no longer than an engine."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,8 @@ class Lake:
             try:
                 _lock(self._lock, root)
                 self._check()
+                for each in root.glob(f"{SCRATCH}*"):  # of who was killed
+                    shutil.rmtree(each)
             except BaseException:
                 self._lock.close()  # or it is held for as long as anybody holds the error
                 raise

@@ -4,6 +4,10 @@
 25 runs: small, so that an executor that dies costs little, and no wave waits long for its last one.
 Which task wrote what is settled by Spark's own commit of tasks, so one that ran twice counts once.
 
+**Tables that are made** are Parquet files beside the results, not cached views: the plan of a view
+over a dozen other views is planned again with every query, and what is cached is gone with the
+executor that has it. Half the time of the verdicts, over a million rows.
+
 **What is set and what is not.** No master, unless one is asked for: `spark-submit --master` and
 SPARK_REMOTE stand. The interpreter of workers is this one, unless PYSPARK_PYTHON says otherwise.
 The package travels as a zip (`ship.py`).
@@ -13,17 +17,19 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from importlib.resources import as_file, files
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from ottla.sim.studies.bronze import SCHEMA, Batch, Work
-from ottla.sim.studies.lake import made, making
+from ottla.sim.studies.lake import SCRATCH, made, making
 from ottla.sim.studies.marks import marked, marks_of
 from ottla.sim.studies.ship import packed
 from ottla.sim.studies.study import StudyError
@@ -32,6 +38,8 @@ TASK = 25
 """Runs of a task."""
 COMPRESSION = "zstd"
 _LOOK_S = 0.5
+_AT_ONCE = 4
+"""Queries under way together."""
 _LOCAL_SHUFFLE = 8
 _STARTED_BY_OTHERS = frozenset({"SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"})
 """Set for a client of Spark Connect, and by spark-submit."""
@@ -71,9 +79,12 @@ class Spark:
 
     name = "spark"
 
-    def __init__(self, session: Any):
+    def __init__(self, session: Any, scratch: Path | None = None):
         self.session = session
         """The Spark session: for what else is asked of it."""
+        self._made = TemporaryDirectory(prefix=SCRATCH, dir=scratch)
+        self._folders: dict[str, Path] = {}
+        self._numbers = count()
         if session.conf.get("spark.master", "").startswith("local"):
             # 200 of them, the default, are 200 files a task where everything is on one machine.
             _set_unless_set(session, "spark.sql.shuffle.partitions", str(_LOCAL_SHUFFLE))
@@ -85,7 +96,7 @@ class Spark:
         with making(into) as folder, marks_of(into, told) as marks, ThreadPoolExecutor(1) as thread:
             asked = self.session.range(runs.start, runs.stop, 1, -(-len(runs) // TASK))
             events = asked.mapInArrow(partial(_simulated, work, str(marks.folder)), _ddl(SCHEMA))
-            writing = thread.submit(self._write, events, folder)
+            writing = thread.submit(self._write, events, folder, COMPRESSION)
             try:
                 while not writing.done():
                     wait([writing], _LOOK_S)
@@ -105,21 +116,26 @@ class Spark:
         reader.parquet(*map(str, folders)).createOrReplaceTempView(name)
 
     def make(self, name: str, sql: str) -> None:
-        """A cached view."""
+        """A view over Parquet files of its own."""
         self.drop([name])
-        self.session.sql(f"CACHE TABLE {name} AS\n{sql}")
+        folder = Path(self._made.name) / f"{name}-{next(self._numbers)}"
+        frame = self._asked(sql)
+        self._write(frame, folder, "lz4")
+        self.session.read.schema(frame.schema).parquet(str(folder)).createOrReplaceTempView(name)
+        self._folders[name] = folder
 
     def drop(self, names: Iterable[str]) -> None:
         """Let tables and views go."""
         for each in names:
-            if self.session.catalog.tableExists(each):
-                self.session.catalog.uncacheTable(each)
-                self.session.catalog.dropTempView(each)
+            self.session.catalog.dropTempView(each)
+            folder = self._folders.pop(each, None)
+            if folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def keep(self, sql: str, into: Path) -> int:
         """What a query gives, as the folder `into`; how many rows that is."""
         with making(into) as folder:
-            self._write(self._asked(sql), folder)
+            self._write(self._asked(sql), folder, COMPRESSION)
         found = made(into)
         return 0 if found is None else found.rows
 
@@ -127,10 +143,17 @@ class Spark:
         """What a query gives, where that is little."""
         return [row.asDict() for row in self._asked(sql).collect()]
 
+    def each(self, queries: Sequence[str]) -> list[list[dict[str, Any]]]:
+        """What each query gives. Several are asked at once: small ones are mostly planning, which
+        one of them leaves a core for."""
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            return list(threads.map(self.rows, queries))
+
     def close(self) -> None:
         """End the session."""
         self.session.stop()
         self._shipped.cleanup()
+        self._made.cleanup()
 
     def _asked(self, sql: str) -> Any:
         """What a query gives, in the types that both engines agree on."""
@@ -139,10 +162,10 @@ class Spark:
             *(f"CAST(`{name}` AS {_agreed(kind)}) AS `{name}`" for name, kind in frame.dtypes)
         )
 
-    def _write(self, frame: Any, folder: Path) -> None:
+    def _write(self, frame: Any, folder: Path, compression: str) -> None:
         (
             frame.write.mode("append")
-            .option("compression", COMPRESSION)
+            .option("compression", compression)
             .option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
             .parquet(str(folder))
         )
@@ -155,7 +178,7 @@ def _set_unless_set(session: Any, name: str, value: str) -> None:
 
 
 def _agreed(kind: str) -> str:
-    if kind in {"tinyint", "smallint", "int"}:
+    if kind in {"tinyint", "smallint", "int", "void"}:  # void: nothing but NULL
         return "bigint"
     return "double" if kind == "float" or kind.startswith("decimal") else kind
 

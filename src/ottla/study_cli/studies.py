@@ -55,7 +55,8 @@ def run(
         lake = Lake(out, plan)
         with closing(lake), Display() as display:
             display.doing("engine")
-            with closing(open_engine(engine, master=master, jobs=jobs, told=display.say)) as opened:
+            opened = open_engine(engine, master=master, jobs=jobs, scratch=out, told=display.say)
+            with closing(opened):
                 Pipeline(lake, opened, display.told).run()
                 display.doing("report")
                 findings = findings_of(lake, opened, _command(name, plan, out), jobs)
