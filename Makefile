@@ -36,8 +36,10 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet -e '.[dev]'
 	@touch $@
 
-demo: install  ## show Ottla at work
+demo: install  ## show Ottla at work: real clients while leaders die, then a small study of what acks lose
 	$(BIN)/ottla demo $(ARGS)
+	@rm -rf out/study-acks
+	$(BIN)/ottla study run acks --seeds 3 --jobs 2 --out out/study-acks
 
 test: install  ## run the quick test suite (ARGS="-k name" to choose)
 	$(BIN)/python -m pytest -q -m "not slow" $(ARGS)

@@ -40,7 +40,7 @@ def script(text, folder):
 
 def test_every_command_is_of_a_kind_that_is_tried_here():
     assert {line.split()[0] for line in COMMANDS} == {"make", "ottla"}
-    assert {arguments[0] for arguments in commands("ottla")} == {"up", "demo", "sim"}
+    assert {arguments[0] for arguments in commands("ottla")} == {"up", "demo", "sim", "study"}
     assert [arguments[1] for arguments in commands("ottla") if arguments[0] == "sim"] == SIMULATED
 
 
@@ -104,6 +104,15 @@ def test_the_sweep_finds_nothing(tmp_path):
 
 
 @pytest.mark.slow
+def test_the_study_says_what_came_of_it(tmp_path):
+    ((*arguments, _, out),) = [each for each in commands("ottla") if each[0] == "study"]
+    done = ottla(*arguments, "--out", tmp_path / out, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "Of 6 pairs of profiles" in done.stdout
+    assert (tmp_path / out / "report.html").stat().st_size > 50_000
+
+
+@pytest.mark.slow
 def test_the_demo_runs_as_told(tmp_path):
     for arguments in (each for each in commands("ottla") if each[0] == "demo"):
         done = ottla(*arguments, "--records", 3000, "--seconds", 2, "--out", tmp_path)
@@ -111,7 +120,7 @@ def test_the_demo_runs_as_told(tmp_path):
 
 
 def test_every_option_it_mentions_exists():
-    names = (["up"], ["demo"], *(["sim", each] for each in SIMULATED))
+    names = (["up"], ["demo"], *(["sim", each] for each in SIMULATED), ["study", "run"])
     told = "".join(ottla(*name, "--help").stdout for name in names)
     assert set(re.findall(r"--[a-z][a-z-]+", README)) - set(re.findall(r"--[a-z-]+", told)) == set()
 
