@@ -5,14 +5,25 @@ import pytest
 import docs_programs
 from docs_programs import ROOT, blocks
 
-SPARK_PAGES = ("audit-a-topic.md", "read-with-spark.md")
-"""They need a JVM: test_spark_pages.py runs them."""
+ELSEWHERE = {
+    "add-a-study.md": "tests/docs/test_add_a_study.py",
+    "audit-a-topic.md": "tests/docs/test_spark_pages.py",
+    "read-with-spark.md": "tests/docs/test_spark_pages.py",
+    "run-a-study-on-a-cluster.md": "tests/studies/test_clusters.py",
+}
+"""Pages of files and clusters, and what plays them."""
 PAGES = sorted(
     f"how-to/{path.name}"
     for path in (ROOT / "docs" / "how-to").glob("*.md")
-    if path.name not in SPARK_PAGES
+    if path.name not in ELSEWHERE
 )
 WITH_PROGRAMS = [*PAGES, "explanation/deterministic-asyncio.md"]
+
+
+def test_pages_that_are_played_elsewhere_are_there_as_is_what_plays_them():
+    for page, test in ELSEWHERE.items():
+        assert (ROOT / "docs" / "how-to" / page).exists()
+        assert (ROOT / test).exists()
 
 
 @pytest.mark.parametrize("page", WITH_PROGRAMS)
