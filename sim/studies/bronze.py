@@ -115,7 +115,7 @@ class _Page:
         self._told.append(told)
 
     def batch(self) -> Batch:
-        """What there is, and start anew."""
+        """What there is."""
         import pyarrow as pa
 
         heads: list[list[Any]] = [[], [], [], []]
@@ -127,7 +127,6 @@ class _Page:
             pa.array(column, type=field.type)
             for column, field in zip(columns, schema(), strict=True)
         ]
-        self.__init__()  # type: ignore[misc] # as new
         return pa.RecordBatch.from_arrays(arrays, schema=schema())
 
 
@@ -144,7 +143,11 @@ def counted(work: Work, runs: Iterable[int]) -> Iterator[tuple[Batch | None, int
     study, page, over = parse(work.study), _Page(), 0
     for over, run_id in enumerate(runs, 1):
         page.add(*_told(work, study, run_id))
-        yield (page.batch() if len(page) >= FLUSH_ROWS else None), over
+        if len(page) >= FLUSH_ROWS:
+            yield page.batch(), over
+            page = _Page()
+        else:
+            yield None, over
     if len(page):
         yield page.batch(), over
 

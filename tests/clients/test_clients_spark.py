@@ -20,6 +20,7 @@ from ottla import Cluster, Topic
 from studies_spark import need_spark
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow]
+ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent / "spark"
 NEEDED = ("spark-sql-kafka", "spark-token-provider-kafka", "kafka-clients", "commons-pool2")
 """Of what Maven brings, the jars that PySpark has not got itself."""
@@ -47,10 +48,11 @@ def jars(tmp_path_factory):
 
 
 class Program:
-    """One of the programs in `spark/`, run against a cluster."""
+    """One of the programs `tests/lib/spark_kafka_*.py`, run against a cluster."""
 
     def __init__(self, name, jars, cluster, folder):
-        command = [sys.executable, str(HERE / name), cluster.bootstrap_servers, str(folder)]
+        script = ROOT / "tests" / "lib" / f"spark_kafka_{name}.py"
+        command = [sys.executable, str(script), cluster.bootstrap_servers, str(folder)]
         self._errors = folder / "errors.txt"
         with self._errors.open("w", encoding="utf-8") as errors:
             self.process = subprocess.Popen(
@@ -92,7 +94,7 @@ def program(jars, tmp_path):
 
 def test_batches_are_written_and_read(program):
     with Cluster(nodes=3, topics=[Topic("t", partitions=3)]) as cluster:
-        batch = program("batch.py", cluster)
+        batch = program("batch", cluster)
         assert batch.says() == {"written": RECORDS}
         assert batch.says() == {"read": RECORDS, "values": RECORDS, "partitions": 3}
         assert batch.says() == {"headers": [{"key": "h", "value": "1"}]}
@@ -107,7 +109,7 @@ def test_batches_are_written_and_read(program):
 def test_a_stream_copies_a_topic_through_leader_kills_and_from_its_checkpoint(program):
     topics = [Topic("t", partitions=3), Topic("copy", partitions=3)]
     with Cluster(nodes=3, topics=topics) as cluster:
-        stream = program("stream.py", cluster)
+        stream = program("stream", cluster)
         assert stream.says() == {"written": RECORDS}
         for partition, moment in enumerate(("first", "second")):
             assert stream.says() == {"copying": moment}
