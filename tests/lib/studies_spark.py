@@ -30,6 +30,7 @@ def local_spark(folder: Path, cores: int = 2) -> Spark:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.extraJavaOptions": JVM,
         "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "2g",  # one session for the queries of all tests
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(folder),
     }
