@@ -29,8 +29,9 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from time import monotonic
-from typing import IO, Any
+from typing import Any
 
+from ottla.sim.files import lock, write_whole
 from ottla.sim.studies import names
 from ottla.sim.studies.study import Study, StudyError, parse
 
@@ -105,9 +106,11 @@ class Lake:
         try:
             root.mkdir(parents=True, exist_ok=True)
             self._check_empty()
-            self._lock = (root / _LOCK).open("w")
+            held = lock(root / _LOCK)
+            if held is None:
+                raise StudyError(f"{root}: somebody else is at this study; wait, or end it")
+            self._lock = held
             try:
-                _lock(self._lock, root)
                 self._check()
                 for each in root.glob(f"{SCRATCH}*"):  # of who was killed
                     shutil.rmtree(each)
@@ -129,7 +132,7 @@ class Lake:
     def _check(self) -> None:
         told, path = asdict(self.plan), self.root / _PLAN
         if not path.exists():
-            _write_whole(path, json.dumps(told, indent=1))
+            write_whole(path, json.dumps(told, indent=1).encode())
             return
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
@@ -201,21 +204,3 @@ def _rows(part: Path) -> int:
 
     rows: int = parquet.read_metadata(part).num_rows
     return rows
-
-
-def _lock(file: IO[str], root: Path) -> None:
-    """Held until it is closed, or its process ends, however it does."""
-    try:
-        import fcntl
-    except ImportError:  # Windows: whoever runs a study twice at once is not told
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise StudyError(f"{root}: somebody else is at this study; wait, or end it") from None
-
-
-def _write_whole(path: Path, text: str) -> None:
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    unfinished.write_text(text, encoding="utf-8")
-    unfinished.rename(path)

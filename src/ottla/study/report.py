@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from ottla.sim.files import write_whole
 from ottla.sim.studies.findings import Findings
 from ottla.sim.studies.study import Study
 from ottla.study.page import page
@@ -25,7 +26,5 @@ def write(
         if each.digest:
             pictures[each.run_id] = picture_of(study, each, path.parent)
     text = page(findings, pictures).encode()
-    unfinished = path.with_name(f"{path.name}.unfinished")
-    unfinished.write_bytes(text)
-    unfinished.replace(path)
+    write_whole(path, text)
     return len(text)
