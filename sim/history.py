@@ -28,7 +28,7 @@ the last one meant (inclusive), `off` counts records from 0, `seq` is a producer
 | commit | node | in `term`, up to `log_index`; `hw` (exclusive), `quorum`; `aux` 1 on leaders |
 | apply | node | entry applied: `term log_index off pid epoch seq seq_last chain` |
 | state | node | `state_hash` of the producer table after applying up to `log_index` (1) |
-| expire | node | producer `pid` is forgotten by the decision at `log_index`, applied here |
+| expire | node | producer `pid` is forgotten by the decision at `log_index`, applied here (8) |
 | snapshot | node | ends in `log_index`: `code` (2), `off` the log start, `state_hash aux` |
 | answer | node | a produce ticket is done: `client pid epoch seq seq_last off acks code`, op (6) |
 | decide | node | what to do with batch `pid epoch seq seq_last`: `code term log_index off` (7) |
@@ -48,7 +48,8 @@ connected from here on; *excused*: `partition` need not come back, the run says 
 requests its producer table still holds of an earlier leadership: none. (6) With acks=0 only: `op`
 of the batch's first record. (7) `code`: accept, duplicate (`off` of the original), park, or why
 it is refused; `log_index`: what was applied by then. One of node 0 behind it is what the reference
-model would have decided instead.
+model would have decided instead. (8) Records from `off` on lie behind that decision; whoever wrote
+it had applied the log up to `aux`.
 
 `chain` and `state_hash` fit a signed 64-bit column. `chain` is over the log up to and including
 that entry, so equal chains mean equal prefixes. A consumer that starts anew is another `client`.

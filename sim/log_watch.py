@@ -91,9 +91,10 @@ class LogWatch:
         if role is Role.LEADER and seat is not None and seat.replica.core.term > view.led:
             self._leads(view, write.group, seat)
         leads = int(role is Role.LEADER)
+        applied = 0 if seat is None else seat.replica.applied
         for entry in write.entries:
             seen = view.extend(entry)
-            self._observer.remember(write.group, entry.index, seen)
+            self._observer.remember(write.group, entry.index, seen, applied)
             self._observer.entry_row("append", self._life, write.group, entry.index, leads)
         if write.compact_to and not write.reset:
             view.compact(write.compact_to)

@@ -54,6 +54,8 @@ class Observer:
         self._replays: dict[GroupId, Replay] = {}
         """What the reference model makes of each committed log."""
         self._chains: dict[tuple[GroupId, LogIndex, Term], Seen] = {}
+        self._applied: dict[tuple[GroupId, LogIndex, Term], LogIndex] = {}
+        """What had been applied by whoever first wrote a decision to forget producers."""
 
     def view(self, node: NodeId, group: GroupId) -> LogView:
         """What stands in that log."""
@@ -70,9 +72,11 @@ class Observer:
         """The entry that anybody wrote there in that term."""
         return self._chains[group, index, term]
 
-    def remember(self, group: GroupId, index: LogIndex, seen: Seen) -> None:
-        """Keep what `seen_at` is asked for."""
+    def remember(self, group: GroupId, index: LogIndex, seen: Seen, applied: LogIndex) -> None:
+        """Keep what `seen_at` is asked for; whoever writes it has `applied` so much by now."""
         self._chains.setdefault((group, index, seen.term), seen)
+        if seen.expires:
+            self._applied.setdefault((group, index, seen.term), applied)
 
     def knows(self, life: Life, group: GroupId) -> bool:
         """Whether the group is one of the topic's partitions, or the controller's."""
@@ -172,8 +176,9 @@ class Observer:
             )
         for index in range(max(view.applied, view.first - 1) + 1, replica.applied + 1):
             self.entry_row("apply", life, group, index, None)
-            for pid in view.at(index).expires:
-                add("expire", node=node, inc=inc, partition=number, log_index=index, pid=pid)
+            seen = view.at(index)
+            if seen.expires:
+                self._expire_rows(life, group, index, seen)
         view.applied = replica.applied
         if partition is None or partition.table.applied_index > replica.applied:
             return
@@ -183,6 +188,19 @@ class Observer:
             view.stated = stated
             index, told = stated[0], digest_of(stated[1]) >> 1
             add("state", node=node, inc=inc, partition=number, log_index=index, state_hash=told)
+
+    def _expire_rows(self, life: Life, group: GroupId, index: LogIndex, seen: Seen) -> None:
+        for pid in seen.expires:
+            self.history.add(
+                "expire",
+                node=life.node_id,
+                inc=life.inc,
+                partition=self.partitions[group],
+                log_index=index,
+                off=seen.next_off,
+                pid=pid,
+                aux=self._applied[group, index, seen.term],
+            )
 
     def decided(
         self,

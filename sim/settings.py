@@ -20,7 +20,7 @@ from ottla.broker.errors import ConfigError
 from ottla.idempotency.errors import UnknownProfileError
 from ottla.idempotency.profiles import profile_named
 from ottla.raft.types import Mutant
-from ottla.sim.link_times import round_trips
+from ottla.sim.link_times import CLIENTS, round_trips
 
 MAX_NODES = 7
 MAX_SPAN = 10**12
@@ -207,10 +207,18 @@ class RunConfig:
         )
 
     @property
+    def nearest_us(self) -> int:
+        """Round trip between clients and the node that is nearest to them, at best."""
+        trips = round_trips(self.links, self.nodes)
+        nodes = range(1, self.nodes + 1)
+        return min(trips.get((CLIENTS, each), self.client_rtt_us) for each in nodes)
+
+    @property
     def patience_ms(self) -> int:
         """What a client has to wait for an answer at the least, so that most come in time: four
         times what a request takes on average."""
-        trip = self.client_rtt_us + 2 * self.client_jitter_us + 2 * self.turn_us
+        trip = max(self.client_rtt_us, self.nearest_us)
+        trip += 2 * self.client_jitter_us + 2 * self.turn_us
         return 4 * trip // 1_000
 
     @property

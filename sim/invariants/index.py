@@ -6,10 +6,15 @@ which snapshots tell, may be gone: nobody promised to keep them.
 
 Records are looked up by their value, which is unique however often and under whatever producer id
 they were sent; what a client was told of an `op` is joined with the log that way.
+
+What is promised to a producer is promised until the log forgets it (docs/decisions/0012): its
+records lie in *spells*, between two such decisions. One that was made while a batch of the producer
+was in flight ends no spell: who is in flight must not be forgotten (sim-S20).
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from ottla.sim.history import KINDS, Event
@@ -47,6 +52,7 @@ class Index:
             for row in log:
                 self.places.setdefault((partition, row.value), []).append(row.off)
                 self._cells[self._cell(partition, row.off)] = row
+        self._forgets = self._forgotten()
         self.acked: list[tuple[Row, Row]] = [
             (row, self.invoked[row.op])
             for row in self.rows["ok"]
@@ -67,6 +73,28 @@ class Index:
         """The records of idempotent producers in all canonical logs, in the order of offsets."""
         for partition in sorted(self.canon):
             yield from (row for row in self.canon[partition] if idempotent(row))
+
+    def spell(self, row: Row) -> int:
+        """How often the log had forgotten the producer of a record when it was written."""
+        offs = self._forgets.get((row.partition, row.pid))
+        return bisect_right(offs, row.off) if offs else 0
+
+    def _forgotten(self) -> dict[tuple[int, int], list[int]]:
+        """Offsets behind which a producer is unknown, by partition and producer id."""
+        told = sorted(
+            (row.partition, row.pid, row.off, row.log_index, row.aux)
+            for row in self.rows["expire"]
+            if row.off is not None and row.aux is not None
+        )
+        places: dict[tuple[int, int], set[int]] = {each[:2]: set() for each in told}
+        for row in self.rows["apply"] if told else ():
+            if (row.partition, row.pid) in places:
+                places[row.partition, row.pid].add(row.log_index)
+        found: dict[tuple[int, int], list[int]] = {}
+        for partition, pid, off, log_index, applied in dict.fromkeys(told):
+            if not any(applied < each < log_index for each in places[partition, pid]):
+                found.setdefault((partition, pid), []).append(off)
+        return found
 
     def _cell(self, partition: int, off: int) -> tuple[int, int]:
         return (0 if self._one_partition else partition, off)

@@ -16,8 +16,6 @@ from ottla.sim.invariants.index import Index
 
 _LEADING = ("leader", "stepdown", "crash")
 _ENDINGS = ("ok", "fail", "info")
-_NOTHING = (-1, None)
-"""Where the log of a node ends that holds no record."""
 
 
 def stuck(index: Index) -> Iterator[Anomaly]:
@@ -71,20 +69,35 @@ def _fruitless(index: Index, excused: dict[int, Row], healed: int) -> Iterator[s
 
 def _apart(index: Index, core: dict[int, Row], excused: dict[int, Row]) -> Iterator[str]:
     ends: dict[int, dict[int, tuple[int, int | None]]] = {}
-    for kind in ("start", "append"):
-        for row in index.rows[kind]:
-            if row.node in core and row.partition >= 0:
-                ends.setdefault(row.partition, {})[row.node] = _NOTHING
-    for row in index.rows["final"]:
-        node = row.node
-        if row.aux == 1 and node in core:
-            nodes = ends.setdefault(row.partition, {})
-            if row.off > nodes.get(node, _NOTHING)[0]:
-                nodes[node] = (row.off, row.chain)
+    for (partition, node), end in _ends(index).items():
+        if node in core:
+            ends.setdefault(partition, {})[node] = end
     for partition, nodes in sorted(ends.items()):
-        if partition not in excused and len(set(nodes.values())) > 1:
+        offs = {off for off, _ in nodes.values()}
+        chains = {chain for _, chain in nodes.values()} - {None}
+        if partition not in excused and (len(offs) > 1 or len(chains) > 1):
             told = ", ".join(f"{node}: {off}" for node, (off, _) in sorted(nodes.items()))
             yield f"committed logs of partition {partition} end differently, node: offset {told}"
+
+
+def _ends(index: Index) -> dict[tuple[int, int], tuple[int, int | None]]:
+    """Of each partition and node the last offset that is committed, and the chain up to there: that
+    of its last record. Where all records were deleted it ends before its log start; who has not cut
+    its log by now still holds them."""
+    ends: dict[tuple[int, int], tuple[int, int | None]] = {}
+    for kind in ("start", "append"):
+        for row in index.rows[kind]:
+            if row.partition >= 0:
+                ends[row.partition, row.node] = (-1, None)
+    for row in index.rows["snapshot"]:
+        if row.off and row.off > ends.get((row.partition, row.node), (0,))[0]:
+            ends[row.partition, row.node] = (row.off - 1, None)
+    held: dict[tuple[int, int], tuple[int, int | None]] = {}
+    for row in index.rows["final"]:
+        place = (row.partition, row.node)
+        if row.aux == 1 and (place not in held or row.off > held[place][0]):
+            held[place] = (row.off, row.chain)
+    return ends | held
 
 
 def _ordered(rows: Iterable[Row]) -> list[Row]:

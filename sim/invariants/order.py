@@ -2,7 +2,7 @@
 
 Records without a producer id, or with epoch -1, are left out: who sends so is promised nothing.
 Sequences are compared on a circle: 0 follows 2147483647, and of two numbers the one within half a
-circle ahead is the later one (facts/kafka.md 2).
+circle ahead is the later one (facts/kafka.md 2). Who was forgotten begins anew (`Index.spell`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from ottla.sim.invariants.index import SEQUENCES, Index
 
 def duplicates(index: Index) -> Iterator[Anomaly]:
     """sim-I02: within one epoch of a producer; what its client sent anew is sim-I34's."""
-    sequences: dict[tuple[int, int, int, int], int] = {}
-    values: dict[tuple[int, int, int, int], int] = {}
+    sequences: dict[tuple[int, ...], int] = {}
+    values: dict[tuple[int, ...], int] = {}
     for row in index.producers():
-        who = (row.partition, row.pid, row.epoch)
+        who = (row.partition, row.pid, row.epoch, index.spell(row))
         first = sequences.setdefault((*who, row.seq), row.off)
         if first != row.off:
             yield Anomaly("sim-I02", row.eid, f"sequence {row.seq} {_twice(row, first)}")
@@ -28,15 +28,18 @@ def duplicates(index: Index) -> Iterator[Anomaly]:
 
 
 def reordered(index: Index) -> Iterator[Anomaly]:
-    """sim-I03: first copies only, in the order in which their client was handed them."""
-    newest: dict[tuple[int, int, int], int] = {}
+    """sim-I03: first copies only, in the order in which their client was handed them. Who was
+    forgotten goes on anywhere; what it left out by that may follow."""
+    newest: dict[tuple[int, ...], int] = {}
+    oldest: dict[tuple[int, ...], int] = {}
     for row in index.producers():
         given = index.op_of.get(row.value)
         if given is None or index.places[row.partition, row.value][0] != row.off:
             continue
-        who = (row.partition, given.client, row.pid)
+        who = (row.partition, given.client, row.pid, index.spell(row))
         before = newest.get(who, -1)
-        if given.op < before:
+        begun = oldest.setdefault(who, given.op)
+        if given.op < before and (given.op > begun or not index.spell(row)):
             text = f"op {given.op} of producer {row.pid} is at offset {row.off} of partition "
             text += f"{row.partition}, behind the later op {before}"
             yield Anomaly("sim-I03", row.eid, text)
@@ -45,9 +48,9 @@ def reordered(index: Index) -> Iterator[Anomaly]:
 
 def gaps(index: Index) -> Iterator[Anomaly]:
     """sim-I04: places count on where sequences wrap, so that *next* is one more."""
-    known: dict[tuple[int, int, int], tuple[int, int, int]] = {}
+    known: dict[tuple[int, ...], tuple[int, int, int]] = {}
     for row in index.producers():
-        who = (row.partition, row.pid, row.epoch)
+        who = (row.partition, row.pid, row.epoch, index.spell(row))
         seq, place, furthest = known.get(who, (row.seq - 1, -1, -1))
         place += _ahead(row.seq, seq)
         if place > furthest + 1:
@@ -59,9 +62,9 @@ def gaps(index: Index) -> Iterator[Anomaly]:
 
 def epochs(index: Index) -> Iterator[Anomaly]:
     """sim-I05."""
-    newest: dict[tuple[int, int], int] = {}
+    newest: dict[tuple[int, ...], int] = {}
     for row in index.producers():
-        who = (row.partition, row.pid)
+        who = (row.partition, row.pid, index.spell(row))
         before = newest.get(who)
         if before is not None and row.epoch < before:
             text = f"producer {row.pid} writes with epoch {row.epoch} {_where(row)}, after {before}"

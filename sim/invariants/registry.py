@@ -74,7 +74,8 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "sim-I02",
         "duplicate",
-        "within one epoch of one producer no sequence and no value is stored twice",
+        "within one epoch of one producer no sequence and no value is stored twice, unless the log "
+        "forgot the producer in between",
         _END,
         order.duplicates,
     ),
@@ -82,7 +83,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         "sim-I03",
         "reorder",
         "first copies of the records of one producer lie in the order in which its client was "
-        "handed them",
+        "handed them, but for what it left out when it was forgotten",
         _END,
         order.reordered,
     ),
@@ -90,14 +91,15 @@ INVARIANTS: tuple[Invariant, ...] = (
         "sim-I04",
         "gap accepted",
         "in one epoch of one producer each sequence follows the one before, 2147483647 being "
-        "followed by 0",
+        "followed by 0, unless the log forgot the producer in between",
         _END,
         order.gaps,
     ),
     Invariant(
         "sim-I05",
         "stale epoch, or a new one that does not begin with 0",
-        "epochs of one producer never go back in the log, and a newer one begins with sequence 0",
+        "epochs of one producer never go back in the log, and a newer one begins with sequence 0, "
+        "unless the log forgot the producer in between",
         _END,
         order.epochs,
     ),

@@ -104,7 +104,8 @@ class _Clients:
         if not (idempotent(old) and idempotent(new)):
             return Cause.NO_PROMISE
         if (old.pid, old.epoch) == (new.pid, new.epoch):
-            return Cause.STORED_TWICE
+            forgotten = self._index.spell(old) != self._index.spell(new)
+            return Cause.EXPIRED if forgotten else Cause.STORED_TWICE
         if (old.partition, old.pid) in self._expired:
             return Cause.EXPIRED
         given = self._index.op_of.get(new.value)

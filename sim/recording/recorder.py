@@ -19,6 +19,7 @@ from ottla.idempotency.decisions import Decision
 from ottla.log.types import BatchIdentity
 from ottla.raft.types import Micros, NodeId, Term
 from ottla.sim.history import CONTROLLER_PARTITION, KINDS, Event
+from ottla.sim.nemesis.strays import STRANGER
 from ottla.sim.recording.states import Change, Sampler
 from ottla.sim.recording.wires import watch_wires
 from ottla.sim.world import World
@@ -66,7 +67,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
-        self.names: dict[int, str] = {}
+        self.names: dict[int, str] = {STRANGER: "stray"}
         """Clients that have a name, by number."""
         self._rows = 0
         self._under_way: dict[tuple[int, Place], Wire] = {}

@@ -10,12 +10,16 @@ import errno
 import gc
 import json
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 
+import msgpack
 import pytest
+from typer.testing import CliRunner
 
 from ottla.broker.errors import ConfigError
 from ottla.sim.choices import Drawn, Forked, Replayed, Tape
+from ottla.sim.code_hash import code
 from ottla.sim.compare import parting
 from ottla.sim.meta import MetaError, check, variants
 from ottla.sim.meta import Plan as MetaPlan
@@ -23,8 +27,9 @@ from ottla.sim.run import Verdict, replay, run, run_choices
 from ottla.sim.settings import RunConfig, from_toml
 from ottla.sim.shrink import Attempt, Shrinker
 from ottla.sim.sweep import Plan, SweepError, sweep
-from ottla.sim.tape_file import Case, TapeError, decode, encode, read, write
+from ottla.sim.tape_file import Case, TapeError, code_of, decode, encode, read, write
 from ottla.sim.world import World
+from ottla.sim_cli.app import app
 
 SHORT = RunConfig(profile="reference-strict", load_ms=2_000, records=40)
 
@@ -168,6 +173,46 @@ def test_a_tape_with_a_flipped_bit_does_not_replay_as_another_run():
             bad[place] ^= 1 << bit
             with pytest.raises(TapeError):
                 decode(bytes(bad))
+
+
+def test_a_tape_says_what_code_wrote_it_and_one_without_is_read():
+    case = Case(SHORT, Tape({"nemesis": {3: 7}}))
+    assert code_of(encode(case)) == code()
+    config, taken = SHORT.values(), {"nemesis": [[3, 7]]}
+    check = blake2b(msgpack.packb([config, taken]), digest_size=16).digest()
+    older = {"ottla-tape": 2, "config": config, "taken": taken, "check": check}
+    assert decode(msgpack.packb(older)) == case
+    assert code_of(msgpack.packb(older)) == ""
+    with pytest.raises(TapeError, match="damaged"):
+        decode(encode(case).replace(code().encode(), b"0123456789abcdef"))
+
+
+def test_a_tape_of_other_code_is_replayed_with_a_warning(tmp_path, monkeypatch):
+    path = tmp_path / "a.tape"
+    write(path, Case(SHORT.with_(load_ms=200, records=4), Tape({})))
+    same = CliRunner().invoke(app, ["replay", str(path)])
+    assert (same.exit_code, same.stderr) == (0, "")
+    monkeypatch.setattr("ottla.sim.tape_file.code", lambda: "feed")
+    write(path, Case(SHORT.with_(load_ms=200, records=4), Tape({})))
+    other = CliRunner().invoke(app, ["replay", str(path)])
+    assert (other.exit_code, other.stdout) == (0, same.stdout)
+    (line,) = other.stderr.splitlines()
+    assert line == f"{path}: kept by code feed; this is {code()}, the run may be another"
+
+
+def test_a_sweep_does_not_go_on_with_what_other_code_made(tmp_path):
+    plan = Plan(0, 1, SHORT.with_(load_ms=200, records=4).told())
+    assert len(list(sweep(plan, 1, tmp_path))) == 1
+    manifest = tmp_path / "sweep.json"
+    kept = json.loads(manifest.read_text())
+    assert kept["code"] == code()
+    manifest.write_text(json.dumps(kept | {"code": "feed"}))
+    with pytest.raises(SweepError, match=f"by other code: feed at commit .*, this is {code()}; "):
+        list(sweep(plan, 1, tmp_path))
+    del kept["code"]
+    manifest.write_text(json.dumps(kept))
+    with pytest.raises(SweepError, match="by other code: an older one"):
+        list(sweep(plan, 1, tmp_path))
 
 
 def test_a_tape_that_does_not_fit_leaves_the_one_before(tmp_path, monkeypatch):

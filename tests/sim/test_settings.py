@@ -60,6 +60,14 @@ def test_a_node_that_is_far_from_all_clients():
     assert slow[0] - plain[0] == about(30_000 - QUIET.client_rtt_us)
 
 
+def test_clients_have_the_patience_that_the_nearest_node_needs():
+    far = "c-1:2000000 c-2:1600000 c-3:2000000"
+    assert RunConfig(links=far).nearest_us == 1_600_000
+    assert RunConfig(links=far).patience_ms > 4 * 1_600
+    assert RunConfig(links="c-1:2000000").patience_ms == RunConfig().patience_ms
+    assert draw(Drawn(1), RunConfig(links=far)).request_timeout_ms > 4 * 1_600
+
+
 @pytest.mark.parametrize(
     "given",
     [

@@ -27,6 +27,39 @@ JOIN (
 LEFT JOIN ev i ON i.run_id = f.run_id AND i.kind = 'inv' AND i.value = f.value
 WHERE f.kind = 'final' AND f.aux = 1;
 
+-- view forgets: where the log forgets a producer of which nothing is in flight: all that it wrote
+-- before was applied by whoever decided that
+SELECT x.run_id, x.partition, x.pid, x.off
+FROM (
+  SELECT DISTINCT run_id, partition, pid, off, log_index, aux
+  FROM ev
+  WHERE kind = 'expire' AND off IS NOT NULL AND aux IS NOT NULL
+) x
+LEFT JOIN ev a ON a.run_id = x.run_id AND a.partition = x.partition AND a.pid = x.pid
+  AND a.kind = 'apply' AND a.log_index > x.aux
+GROUP BY x.run_id, x.partition, x.pid, x.off, x.log_index, x.aux
+HAVING SUM(CASE WHEN a.log_index < x.log_index THEN 1 ELSE 0 END) = 0;
+
+-- view promised: the canonical records of idempotent producers; spell: how often the log had
+-- forgotten their producer before (docs/decisions/0012), place: which copy of its value
+SELECT run_id, partition, off, pid, epoch, seq, value, op, client, place, spell
+FROM (
+  SELECT run_id, partition, off, pid, epoch, seq, value, op, client, place, forgot,
+    SUM(forgot) OVER (
+      PARTITION BY run_id, partition, pid ORDER BY off, forgot DESC
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS spell
+  FROM (
+    SELECT run_id, partition, off, pid, epoch, seq, value, op, client, 0 AS forgot,
+      ROW_NUMBER() OVER (PARTITION BY run_id, partition, value ORDER BY off) AS place
+    FROM canon
+    UNION ALL
+    SELECT run_id, partition, off, pid, 0, 0, 0, 0, 0, 1, 0
+    FROM forgets
+  ) joined
+) spells
+WHERE forgot = 0 AND pid >= 0 AND epoch >= 0;
+
 -- view acked: acknowledgements that promise something
 SELECT o.run_id, o.partition, o.eid, o.op, o.off, i.value
 FROM ev o

@@ -4,31 +4,31 @@
 SELECT run_id, COUNT(*) AS n
 FROM (
   SELECT run_id
-  FROM canon WHERE pid >= 0 AND epoch >= 0
-  GROUP BY run_id, partition, pid, epoch, seq HAVING COUNT(*) > 1
+  FROM promised
+  GROUP BY run_id, partition, pid, epoch, spell, seq HAVING COUNT(*) > 1
   UNION ALL
   SELECT run_id
-  FROM canon WHERE pid >= 0 AND epoch >= 0
-  GROUP BY run_id, partition, pid, epoch, value HAVING COUNT(*) > 1
+  FROM promised
+  GROUP BY run_id, partition, pid, epoch, spell, value HAVING COUNT(*) > 1
 ) d
 GROUP BY run_id;
 
 -- sim-I03
 SELECT run_id, COUNT(*) AS n
 FROM (
-  SELECT run_id, op,
+  SELECT run_id, op, spell,
     MAX(op) OVER (
-      PARTITION BY run_id, partition, client, pid ORDER BY off
+      PARTITION BY run_id, partition, client, pid, spell ORDER BY off
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    ) AS newest
-  FROM (
-    SELECT run_id, partition, client, pid, epoch, op, off,
-      ROW_NUMBER() OVER (PARTITION BY run_id, partition, value ORDER BY off) AS place
-    FROM canon
-  ) k
-  WHERE place = 1 AND op IS NOT NULL AND pid >= 0 AND epoch >= 0
+    ) AS newest,
+    FIRST_VALUE(op) OVER (
+      PARTITION BY run_id, partition, client, pid, spell ORDER BY off
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS begun
+  FROM promised
+  WHERE place = 1 AND op IS NOT NULL
 ) w
-WHERE op < newest
+WHERE op < newest AND (op > begun OR spell = 0)
 GROUP BY run_id;
 
 -- sim-I04
@@ -36,22 +36,21 @@ SELECT run_id, COUNT(*) AS n
 FROM (
   SELECT run_id, place,
     MAX(place) OVER (
-      PARTITION BY run_id, partition, pid, epoch ORDER BY off
+      PARTITION BY run_id, partition, pid, epoch, spell ORDER BY off
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS furthest
   FROM (
-    SELECT run_id, partition, pid, epoch, off,
+    SELECT run_id, partition, pid, epoch, spell, off,
       SUM(CASE WHEN ahead < 1073741824 THEN ahead ELSE ahead - 2147483648 END) OVER (
-        PARTITION BY run_id, partition, pid, epoch ORDER BY off
+        PARTITION BY run_id, partition, pid, epoch, spell ORDER BY off
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
       ) AS place
     FROM (
-      SELECT run_id, partition, pid, epoch, off,
+      SELECT run_id, partition, pid, epoch, spell, off,
         (seq - LAG(seq, 1, seq - 1) OVER (
-          PARTITION BY run_id, partition, pid, epoch ORDER BY off
+          PARTITION BY run_id, partition, pid, epoch, spell ORDER BY off
         ) + 2147483648) % 2147483648 AS ahead
-      FROM canon
-      WHERE pid >= 0 AND epoch >= 0
+      FROM promised
     ) steps
   ) places
 ) w
@@ -63,11 +62,10 @@ SELECT run_id, COUNT(*) AS n
 FROM (
   SELECT run_id, epoch, seq,
     MAX(epoch) OVER (
-      PARTITION BY run_id, partition, pid ORDER BY off
+      PARTITION BY run_id, partition, pid, spell ORDER BY off
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS newest
-  FROM canon
-  WHERE pid >= 0 AND epoch >= 0
+  FROM promised
 ) w
 WHERE epoch < newest OR (epoch > newest AND seq <> 0)
 GROUP BY run_id;

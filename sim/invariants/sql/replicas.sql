@@ -82,7 +82,7 @@ faults AS (
   UNION ALL
   SELECT run_id, partition
   FROM (
-    SELECT m.run_id, m.partition, m.node, COALESCE(f.off, -1) AS off, COALESCE(f.chain, -1) AS chain
+    SELECT m.run_id, m.partition, m.node, COALESCE(f.off, s.start_off - 1, -1) AS off, f.chain
     FROM (
       SELECT DISTINCT e.run_id, e.partition, e.node
       FROM ev e
@@ -96,6 +96,12 @@ faults AS (
       FROM ev
       WHERE kind = 'final' AND aux = 1
     ) f ON f.run_id = m.run_id AND f.partition = m.partition AND f.node = m.node AND f.place = 1
+    LEFT JOIN (
+      SELECT run_id, partition, node, MAX(off) AS start_off
+      FROM ev
+      WHERE kind = 'snapshot' AND off > 0
+      GROUP BY run_id, partition, node
+    ) s ON s.run_id = m.run_id AND s.partition = m.partition AND s.node = m.node
   ) tails
   GROUP BY run_id, partition
   HAVING MIN(off) <> MAX(off) OR MIN(chain) <> MAX(chain)
