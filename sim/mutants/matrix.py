@@ -30,14 +30,12 @@ class Kills:
     """What a sweep found of one mutant."""
 
     row: Row
+    start: int
+    """The first seed that was run."""
     seeds: int
     killed: int
     invariants: tuple[tuple[str, int], ...]
     """Which noticed, in how many of the killed seeds, the most frequent first."""
-    first: int | None
-    """The first seed that caught it."""
-    reason: str
-    """What was seen there."""
 
     @property
     def share(self) -> tuple[float, float, float]:
@@ -102,14 +100,12 @@ def _joined(parts: Sequence[Kills]) -> Kills:
     noticed: Counter[str] = Counter()
     for part in parts:
         noticed.update(dict(part.invariants))
-    first = next((part for part in parts if part.first is not None), parts[0])
     return Kills(
         parts[0].row,
+        parts[0].start,
         sum(part.seeds for part in parts),
         sum(part.killed for part in parts),
         tuple(noticed.most_common()),
-        first.first,
-        first.reason,
     )
 
 
@@ -117,8 +113,6 @@ def kills(row: Row, seeds: range, *, once: bool = False) -> Kills:
     """Sweep one mutant; with `once` until the first seed that catches it."""
     config = settings_of(row)
     found: Counter[str] = Counter()
-    first: int | None = None
-    reason = ""
     tried = killed = 0
     for seed in seeds:
         go_on()
@@ -127,8 +121,6 @@ def kills(row: Row, seeds: range, *, once: bool = False) -> Kills:
         if outcome.anomalies:
             killed += 1
             found.update(dict.fromkeys((each.invariant for each in outcome.anomalies), 1))
-            if first is None:
-                first, reason = seed, outcome.reason
             if once:
                 break
-    return Kills(row, tried, killed, tuple(found.most_common()), first, reason)
+    return Kills(row, seeds.start, tried, killed, tuple(found.most_common()))

@@ -1,16 +1,20 @@
 """The kill matrix in words: a line a mutant, its figure over all, and the page that keeps both.
 
-`docs/reference/mutants.md` is what `ottla sim mutants --page` wrote last; figures come from that
-run, so a test holds the page's shape and the scenarios in it, not its figures.
+`docs/reference/mutants.md` is what `ottla sim mutants --page` wrote. Hours of a core stand in it,
+so it is made in parts: a page that is there keeps the rows of mutants that were not asked for.
+Figures come from those runs, so a test holds the page's shape and the scenarios in it, not its
+figures.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from math import ceil, inf
 from statistics import median
 
-from ottla.sim.mutants.matrix import PROFILE, Kills
+from ottla.sim.mutants.catalogue import BY_ID
+from ottla.sim.mutants.matrix import Kills
 from ottla.sim.scenarios.page import files, opening_of
 
 MEDIAN_TARGET, P95_TARGET = 50, 2_000
@@ -25,11 +29,18 @@ average until one fails, estimated from the share that did; behind it the ends o
 (Wilson), and which invariants noticed, in how many seeds. How the checkers themselves are tested is
 in [invariants](invariants.md).
 
+Written by `ottla sim mutants ID... --seeds N --first SEED --page docs/reference/mutants.md`; a row
+says from which seed on it was swept, under profile `reference-strict`.
+
 """
 _COLUMNS = """
-| id | without | killed in | seeds that fail | seeds to kill | noticed by |
-|---|---|---|---|---|---|
+| id | without | killed in | first seed | seeds that fail | seeds to kill | noticed by |
+|---|---|---|---|---|---|---|
 """
+_ROW = re.compile(
+    r"\| sim-(M\d+) \|[^|]*\|[^|]*\| (\d+) \| (\d+) of (\d+) \|[^|]*\| ([^|]*) \|", re.ASCII
+)
+_NOBODY = "nobody"
 
 
 def scenarios() -> dict[str, list[str]]:
@@ -52,7 +63,7 @@ def span(kills: Kills) -> str:
 
 def noticed(kills: Kills) -> str:
     """Invariants with the number of seeds in which they noticed."""
-    return ", ".join(f"{name} {count}" for name, count in kills.invariants) or "nobody"
+    return ", ".join(f"{name} {count}" for name, count in kills.invariants) or _NOBODY
 
 
 def over_all(found: Sequence[Kills]) -> str:
@@ -67,13 +78,32 @@ def over_all(found: Sequence[Kills]) -> str:
     )
 
 
-def page(found: Sequence[Kills], command: str) -> str:
+def page(found: Sequence[Kills]) -> str:
     """The whole page, in Markdown."""
     by = scenarios()
     rows = [
         f"| sim-{each.row.id} | {each.row.lacks} | {', '.join(by.get(each.row.id, ['none']))} "
-        f"| {each.killed} of {each.seeds} | {span(each)} | {noticed(each)} |\n"
+        f"| {each.start} | {each.killed} of {each.seeds} | {span(each)} | {noticed(each)} |\n"
         for each in found
     ]
-    said = f"Profile `{PROFILE}`, as `{command}` found it: {over_all(found)}.\n"
-    return "".join((_HEAD, said, _COLUMNS, *rows))
+    return "".join((_HEAD, f"{over_all(found)}.\n", _COLUMNS, *rows))
+
+
+def kept(text: str) -> list[Kills]:
+    """What a page was written from, less mutants that are no longer in the catalogue."""
+    found = []
+    for id_, start, killed, seeds, invariants in _ROW.findall(text):
+        if id_ in BY_ID:
+            told = [] if invariants == _NOBODY else invariants.split(", ")
+            pairs = [
+                (name, int(count)) for name, _, count in (each.rpartition(" ") for each in told)
+            ]
+            found.append(Kills(BY_ID[id_], int(start), int(seeds), int(killed), tuple(pairs)))
+    return found
+
+
+def merged(found: Sequence[Kills], text: str) -> list[Kills]:
+    """What was found, with the rows of a page for mutants that were not asked for, by id."""
+    fresh = {each.row.id for each in found}
+    old = [each for each in kept(text) if each.row.id not in fresh]
+    return sorted([*old, *found], key=lambda each: each.row.id)
