@@ -3,25 +3,46 @@
 A pipe says so: its other end is closed when the work is over, when it is interrupted, and by the
 system when the parent is killed. A process at work on several runs looks at `over()` between two of
 them; one whose parent is gone ends at once. Ctrl-C goes to every process of a terminal: here the
-parent alone minds it, for a pool whose processes die on their own tells of that, not of Ctrl-C.
+parent alone minds it, for a pool whose processes die on their own tells of that, not of Ctrl-C. So
+that one which comes while a process is still starting is not met by the interpreter's own handler,
+processes are born with it blocked, and take it up when they have said to ignore it.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import connection, get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from threading import Event, Thread
+from typing import ParamSpec, TypeVar
 
 _over = Event()
+_CAN_BLOCK = hasattr(signal, "pthread_sigmask")  # Windows cannot
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
 
 
 class NobodyWaitsError(Exception):
     """What a process was at is wanted by nobody any more."""
+
+
+class _Pool(ProcessPoolExecutor):
+    """Starts a process when there is work for one more: in `submit`, and nowhere else."""
+
+    def submit(
+        self, fn: Callable[_Given, _Result], /, *args: _Given.args, **kwargs: _Given.kwargs
+    ) -> Future[_Result]:
+        if not _CAN_BLOCK:
+            return super().submit(fn, *args, **kwargs)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            return super().submit(fn, *args, **kwargs)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
@@ -29,7 +50,9 @@ def processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
     """So many fresh processes. Behind the block they are gone, within a run or so."""
     context = get_context("spawn")
     theirs, ours = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(jobs, context, _begin, (theirs,))
+    if _CAN_BLOCK:
+        resource_tracker.ensure_running()  # unblocks Ctrl-C when it starts: not while we block it
+    pool = _Pool(jobs, context, _begin, (theirs,))
     try:
         yield pool
     finally:
@@ -46,6 +69,8 @@ def go_on() -> None:
 
 def _begin(theirs: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if _CAN_BLOCK:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     parent = parent_process()
     assert parent is not None, "a process of a pool has a parent"
     Thread(target=_watch, args=(theirs, parent.sentinel), daemon=True).start()

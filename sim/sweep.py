@@ -3,7 +3,8 @@
 Seeds are dealt out in chunks; a chunk that is done is one file, written whole or not at all. So a
 sweep that was killed goes on where it stopped, with nothing lost and nothing counted twice:
 
-    OUT/sweep.json          what is swept: first seed, count, settings; a resumed sweep must match
+    OUT/sweep.json          what is swept: first seed, count, settings; and by what code: a resumed
+                            sweep must match
     OUT/part-00000000.parquet   one row per seed of a chunk, named by its first seed
     OUT/failed/SEED.tape    what replays each seed that failed
     OUT/canary.parquet      one row: was the canary noticed? Is it not, the sweep is void
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ottla.sim.canary import Canary, canary
+from ottla.sim.code_hash import code, commit
 from ottla.sim.files import lock, write_whole
 from ottla.sim.processes import go_on, processes
 from ottla.sim.run import Outcome, Verdict, run
@@ -204,7 +206,12 @@ class Folder:
             raise SweepError(
                 f"{path}: results hold seeds below 2**63 alone; sweep without a folder"
             )
-        told = {"first": plan.first, "seeds": plan.seeds, "settings": plan.settings}
+        told = {
+            "first": plan.first,
+            "seeds": plan.seeds,
+            "settings": plan.settings,
+            "code": code(),
+        }
         manifest = path / "sweep.json"
         try:
             (path / "failed").mkdir(parents=True, exist_ok=True)
@@ -214,10 +221,9 @@ class Folder:
             self._lock = held
             if manifest.exists():
                 found = json.loads(manifest.read_text())
-                if found != told:
-                    raise SweepError(f"{path} holds another sweep: {found}; choose another folder")
+                _same(path, found, told)
             else:
-                write_whole(manifest, json.dumps(told).encode())
+                write_whole(manifest, json.dumps(told | {"commit": commit()}).encode())
         except OSError as error:
             raise SweepError(f"{path}: {error.strerror}") from None
         except ValueError as error:
@@ -266,6 +272,19 @@ class Folder:
             raise SweepError(
                 f"{path}: {error.strerror}; what is there stays, the same command goes on with it"
             ) from None
+
+
+def _same(path: Path, found: dict[str, Any], told: dict[str, Any]) -> None:
+    """Whether a sweep goes on with what is in its folder. The commit is for people: code that was
+    changed and not committed has none. Raises `SweepError`."""
+    wanted = {name: told[name] for name in told if name != "code"}
+    if {name: found.get(name) for name in wanted} != wanted:
+        raise SweepError(f"{path} holds another sweep: {found}; choose another folder")
+    if found.get("code") != told["code"]:
+        raise SweepError(
+            f"{path} was swept by other code: {found.get('code', 'an older one')} at commit "
+            f"{found.get('commit')}, this is {told['code']}; choose another folder"
+        )
 
 
 def _pyarrow() -> tuple[Any, Any]:

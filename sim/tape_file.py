@@ -1,9 +1,9 @@
 """A run on disk: its configuration and its tape, so that it can be replayed, cut down and sent.
 
-One msgpack map: `{"ottla-tape": 2, "config": {name: value}, "taken": {stream: [[place, value]]},
-"check": hash of the two}`. A flipped bit of a choice would make another run, which replays just as
-well; the hash tells. What is read back was written by anybody: whatever is wrong with it is a
-`TapeError` in one line.
+One msgpack map: `{"ottla-tape": 3, "config": {name: value}, "taken": {stream: [[place, value]]},
+"code": the code that wrote it, "check": hash of the three}`; version 2 has no code. A flipped bit
+of a choice would make another run, which replays just as well; the hash tells. What is read back
+was written by anybody: whatever is wrong with it is a `TapeError` in one line.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ import msgpack
 
 from ottla.broker.errors import ConfigError
 from ottla.sim.choices import Tape
+from ottla.sim.code_hash import code
 from ottla.sim.files import write_whole
 from ottla.sim.settings import RunConfig
 
-VERSION = 2
+VERSION = 3
+_WITHOUT_CODE = 2
 _KEY = "ottla-tape"
 
 
@@ -35,15 +37,15 @@ class Case(NamedTuple):
 
 
 def encode(case: Case) -> bytes:
-    """The bytes for `decode`; equal cases give equal bytes."""
+    """The bytes for `decode`; equal cases give equal bytes, of the same code."""
     taken = {
         name: [list(each) for each in sorted(places.items())]
         for name, places in sorted(case.tape.taken.items())
         if places
     }
     config = case.config.values()
-    body = {_KEY: VERSION, "config": config, "taken": taken, "check": _check(config, taken)}
-    packed: bytes = msgpack.packb(body)
+    body = {_KEY: VERSION, "config": config, "taken": taken, "code": code()}
+    packed: bytes = msgpack.packb(body | {"check": _check(body)})
     return packed
 
 
@@ -55,10 +57,10 @@ def decode(data: bytes) -> Case:
         raise TapeError(f"not a tape, or a damaged one: {error}") from None
     if not isinstance(body, dict) or _KEY not in body:
         raise TapeError("not a tape: it does not say that it is one")
-    if body[_KEY] != VERSION:
+    if body[_KEY] not in (_WITHOUT_CODE, VERSION):
         raise TapeError(f"a tape of version {body[_KEY]}; this Ottla reads version {VERSION}")
     try:
-        if body["check"] != _check(body["config"], body["taken"]):
+        if body["check"] != _check(body):
             raise TapeError("a damaged tape: it is not what was written")
         config = RunConfig().with_(**body["config"])
         taken = {name: _places(pairs) for name, pairs in body["taken"].items()}
@@ -69,9 +71,18 @@ def decode(data: bytes) -> Case:
     return Case(config, Tape(taken))
 
 
-def _check(config: Any, taken: Any) -> bytes:
-    """Sixteen bytes over what replays a run."""
-    return blake2b(msgpack.packb([config, taken]), digest_size=16).digest()
+def code_of(data: bytes) -> str:
+    """The code that wrote a tape that `decode` reads; empty: it does not say."""
+    told = msgpack.unpackb(data).get("code", "")
+    return told if isinstance(told, str) else ""
+
+
+def _check(body: dict[str, Any]) -> bytes:
+    """Sixteen bytes over what replays a run, and who wrote it."""
+    told = [body["config"], body["taken"]]
+    if body[_KEY] != _WITHOUT_CODE:
+        told.append(body["code"])
+    return blake2b(msgpack.packb(told), digest_size=16).digest()
 
 
 def _places(pairs: Any) -> dict[int, int]:

@@ -13,6 +13,8 @@ import pytest
 
 from cli_process import ottla
 
+FAR = "c-1:2000000 c-2:1600000 c-3:2000000"
+
 
 def refused(*arguments):
     """The one line, after the checks that hold for every refusal."""
@@ -63,6 +65,16 @@ def refused(*arguments):
         (["sim", "explain", "7", "--act", "2"], "7 is no scenario"),
         (["sim", "cover", "/dev/null"], "/dev/null holds no sweep"),
         (["sim", "cover", "/dev/null", "--set", "nodes=3"], "a sweep has its own settings"),
+        (
+            ["sim", "run", "--seed", "7", "--whole", "--set", "client_rtt_us=2000000"],
+            "request_timeout_ms is 1500, but the nearest node is 2000 ms away",
+        ),
+        (
+            ["sim", "explain", "7", "--whole", "--set", "nodes=3", "--set", f"links={FAR}"],
+            "request_timeout_ms is 1500, but the nearest node is 1600 ms away",
+        ),
+        (["sim", "cover", "/dev/null", "--seeds", "5"], "a sweep has its own seeds"),
+        (["sim", "cover", "/dev/null", "--first", "0"], "a sweep has its own seeds"),
         (["sim", "explain", "s07", "--act", "9"], "s07_a_c_b has 2 acts"),
         (["sim", "explain", "s07", "--mutant", "M99"], "no such mutant: M99"),
         (["sim", "explain", "s07", "--set", "nodes=5"], "a scenario has its own settings"),

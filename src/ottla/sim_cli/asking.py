@@ -98,7 +98,7 @@ def outcome_of(what: str, config: Path | None = None, settings: list[str] | None
     from ottla.sim.choices import Replayed
     from ottla.sim.run import replay as replay_tape
     from ottla.sim.run import run as run_seed
-    from ottla.sim.tape_file import TapeError, read
+    from ottla.sim.tape_file import TapeError, decode
 
     path = Path(what)
     if not path.exists():
@@ -110,13 +110,27 @@ def outcome_of(what: str, config: Path | None = None, settings: list[str] | None
     if config is not None or settings:
         raise SimUsageError(f"{what}: a tape has its own settings; leave out --config and --set")
     try:
-        case = read(path)
+        data = path.read_bytes()
+        case = decode(data)
         _check_faults(case.config)
     except OSError as error:
         raise SimUsageError(f"{what}: {error.strerror}") from None
     except (TapeError, ConfigError) as error:
         raise SimUsageError(f"{what}: {error}") from None
+    _warn_of_other_code(what, data)
     return replay_tape(case.tape, case.config, Replayed)
+
+
+def _warn_of_other_code(what: str, data: bytes) -> None:
+    from ottla.sim.code_hash import code
+    from ottla.sim.tape_file import code_of
+
+    made_by, here = code_of(data), code()
+    if made_by != here:
+        told = (
+            f"by code {made_by}" if made_by else "by an older Ottla, it does not say by what code"
+        )
+        typer.echo(f"{what}: kept {told}; this is {here}, the run may be another", err=True)
 
 
 def whole_of(
@@ -130,6 +144,13 @@ def whole_of(
     if failure and failure not in PLANS:
         raise SimUsageError(f"--failure {failure}: there is none; there are {', '.join(PLANS)}")
     given = config_of(config, settings)
+    nearest_ms = given.nearest_us // 1_000
+    if given.request_timeout_ms <= nearest_ms:
+        raise SimUsageError(
+            f"request_timeout_ms is {given.request_timeout_ms}, but the nearest node is "
+            f"{nearest_ms} ms away from clients, there and back: no answer could come in time; "
+            "with --whole nothing is drawn to fit, so set it higher"
+        )
 
     def again(choices: Choices, watching: Sequence[Callable[[World], None]]) -> Outcome:
         return run_whole(choices, given, failure or None, watching)[0]

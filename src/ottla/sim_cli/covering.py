@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 MARKS = 10
 """Lines of the growth that are printed."""
 BAR = 40
+SEEDS = 200
 
 
 def cover(
@@ -41,8 +42,8 @@ def cover(
         Path | None, typer.Argument(help="What `ottla sim sweep --out` wrote: the same seeds.")
     ] = None,
     *,
-    seeds: Annotated[int, typer.Option(min=1, help="How many.")] = 200,
-    first: Annotated[str, typer.Option(help="The first seed.")] = "0",
+    seeds: Annotated[int | None, typer.Option(min=1, help="How many; 200 if not said.")] = None,
+    first: Annotated[str | None, typer.Option(help="The first seed; 0 if not said.")] = None,
     jobs: Jobs = 1,
     config: ConfigFile = None,
     settings: Settings = None,
@@ -66,7 +67,8 @@ def cover(
     if out is not None:
         from ottla.explain.coverage import cover_page
 
-        where = ["--first", first, "--seeds", str(seeds)] if folder is None else [str(folder)]
+        drawn = ["--first", first or str(plan.first), "--seeds", str(plan.seeds)]
+        where = drawn if folder is None else [str(folder)]
         command = ["ottla", "sim", "cover", *where, *given(config, settings)]
         text = cover_page(found, shlex.join(command))
         write(out, text)
@@ -74,12 +76,19 @@ def cover(
 
 
 def _plan(
-    folder: Path | None, first: str, seeds: int, config: Path | None, settings: list[str] | None
+    folder: Path | None,
+    first: str | None,
+    seeds: int | None,
+    config: Path | None,
+    settings: list[str] | None,
 ) -> Plan:
     from ottla.sim.sweep import Plan, SweepError, plan_of
 
     if folder is None:
-        return Plan(seed_of(first), seeds, config_of(config, settings).told())
+        begin = 0 if first is None else seed_of(first)
+        return Plan(begin, seeds or SEEDS, config_of(config, settings).told())
+    if first is not None or seeds is not None:
+        raise SimUsageError(f"{folder}: a sweep has its own seeds; leave out --first and --seeds")
     if config is not None or settings:
         raise SimUsageError(f"{folder}: a sweep has its own settings; leave out --config and --set")
     try:

@@ -143,7 +143,12 @@ def mutants(
     seeds: Annotated[int, typer.Option(min=1, help="For each mutant.")] = 500,
     first: Annotated[str, typer.Option(help="The first seed.")] = "0",
     jobs: Jobs = 1,
-    page: Annotated[Path | None, typer.Option(help="Keep the matrix here, as Markdown.")] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep the matrix here, as Markdown; rows there of mutants not asked for stay."
+        ),
+    ] = None,
 ) -> None:
     """Which switched-off safety mechanism is missed: in which scenario, and how soon by chance.
 
@@ -178,10 +183,9 @@ def mutants(
     line.end()
     say(report.over_all(all_found))
     if page is not None:
-        command = f"ottla sim mutants {' '.join(only or [])}".rstrip()
-        command += f" --seeds {seeds} --first {start}"
         try:
-            page.write_text(report.page(all_found, command), encoding="utf-8")
+            old = page.read_text(encoding="utf-8") if page.exists() else ""
+            page.write_text(report.page(report.merged(all_found, old)), encoding="utf-8")
         except OSError as error:
             raise SimUsageError(f"--page {page}: {error.strerror}") from None
     survived = any(not each.killed or each.row.id not in by for each in all_found)

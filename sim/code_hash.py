@@ -1,0 +1,54 @@
+"""Which code this is: what is kept of runs names it, for other code may make other runs."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from hashlib import blake2b
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from shutil import which
+
+PACKAGES = ("broker", "idempotency", "log", "raft", "sim")
+"""What a run is made of."""
+_DATA = (".sql", ".toml", ".txt")
+
+
+def sources() -> Iterator[tuple[str, bytes]]:
+    """Every module and data file that has a part in a run, by its place in `ottla`, in order."""
+    for package in PACKAGES:
+        yield from _below(files(f"ottla.{package}"), package)
+
+
+def _below(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
+    for each in sorted(folder.iterdir(), key=lambda each: each.name):
+        name = f"{path}/{each.name}"
+        if each.is_dir():
+            yield from _below(each, name)
+        elif name.endswith((".py", *_DATA)):
+            yield name, each.read_bytes()
+
+
+@cache
+def code() -> str:
+    """Sixteen letters over every module and every statement that has a part in a run."""
+    told = blake2b(digest_size=8)
+    for name, data in sources():
+        told.update(name.encode() + b"\0" + data + b"\0")
+    return told.hexdigest()
+
+
+def commit() -> str | None:
+    """The commit of the checkout that this code lies in; None where it lies in none."""
+    git, place = which("git"), Path(str(files("ottla.sim")))
+    if git is None or not place.is_dir():
+        return None
+    told = subprocess.run(  # noqa: S603 - git itself, asked about our own folder
+        [git, "-C", str(place.resolve()), "rev-parse", "HEAD"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return told.stdout.strip() or None
