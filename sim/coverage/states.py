@@ -9,11 +9,11 @@ more seeds of the same kind are worth their time (facts/simulation.md 6, G10).
 |---|---|
 | live | nodes that are up and not paused |
 | leads | 0 nobody, 1 one, 2 several believe that they lead |
-| terms | 0 all in one term, 1 in two, 2 in more |
+| terms | in how many terms the live nodes are, 0 to 3 |
 | tails | nodes that hold entries which nobody knows committed, 0 to 3 |
-| apart | 0 logs end alike, 1 one differs in its end, 2 more do |
-| behind | 0 high watermarks are equal, 1 one is behind, 2 more are |
-| flight | batches that a client waits for: 0, 1, 2 to 4, 5 or more |
+| apart | at how many places logs end, 0 to 3 |
+| behind | 0 high watermarks of live nodes are equal, 1 one is behind, 2 more are |
+| flight | batches that a client waits for: 0 none, 1 one, 2 two to four, 3 more |
 | newest | what happened last, of what moves a cluster |
 """
 

@@ -102,6 +102,15 @@ def test_the_picture_tells_of_leaders_faults_acks_and_watermarks():
     assert "demo-2: high watermark, 8 at the end" in told
 
 
+def test_time_after_a_leader_stepped_down_by_itself_is_nobodys():
+    made = result()
+    reigns = [Reign(1, 3, 1, 0, SECOND), Reign(1, 2, 2, 2 * SECOND, 4 * SECOND)]
+    change = Change(1, "hand-over", 3, 2, 2, SECOND, 2 * SECOND)
+    made.timelines[1] = Timeline(reigns, [change])
+    told = titles(page(made))
+    assert "no leader for 1,000 ms after the stepping down of node 3; then node 2, term 2" in told
+
+
 def test_the_picture_has_room_for_everything():
     tree = picture(page(result()))
     width, height = map(float, tree.get("viewBox").split()[2:])

@@ -3,7 +3,9 @@
 import re
 from xml.etree import ElementTree as ET
 
-from ottla.explain.coverage import cover_page
+import pytest
+
+from ottla.explain.coverage import cover_page, growth
 from ottla.explain.curve import curve_section, summary
 from ottla.sim.coverage.cover import Cover, Reached
 from ottla.sim.history import Event
@@ -44,6 +46,21 @@ def test_the_curve_is_drawn_point_by_point():
     (picture,) = pictures(text)
     assert len([each for each in picture.iter("circle") if each.get("class") == "dot"]) == 4
     assert text.count("of 20</td>") == 4
+
+
+@pytest.mark.parametrize(
+    ("states", "told"),
+    [
+        ([4], ["seed 1"]),
+        ([4, 5], ["seed 1", "seed 2"]),
+        ([4, 5, 6], ["seed 1", "seed 2", "seed 3"]),
+        ([4] * 100, ["seed 1", "seed 50", "seed 100"]),
+    ],
+)
+def test_an_axis_names_a_seed_once(states, told):
+    (picture,) = pictures(growth(states))
+    said = [each.text for each in picture.iter("text") if str(each.text).startswith("seed")]
+    assert said == told
 
 
 def test_what_was_never_reached_is_said():

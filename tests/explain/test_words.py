@@ -5,7 +5,9 @@ import pytest
 from ottla.explain.words import batch, joined, sentence
 from ottla.raft.messages import AppendEntries, RequestVote, VoteReply
 from ottla.sim.history import Event
+from ottla.sim.nemesis.strays import STRANGER
 from ottla.sim.recording.recorder import Step, Wire
+from ottla.sim.requests import Produce, Produced
 
 
 def step(kind, node=1, **columns):
@@ -55,3 +57,18 @@ def test_a_batch_is_named_by_its_sequences():
     assert batch(7, 0, 3, 3) == "7/0:3"
     assert batch(7, 0, 3, 5) == "7/0:3-5"
     assert batch(None, None, None, None) == "a batch without sequences"
+    assert batch(-1, -1, -1, 83) == "a batch without sequences"
+
+
+@pytest.mark.parametrize(
+    ("what", "message", "says"),
+    [
+        ("asked", Produce(1, -1, 0, ()), "sends a request to 2"),
+        ("arrived", Produce(1, -1, 0, ()), "a request of the stray arrives"),
+        ("answered", Produced(1, ()), "its answer to client 2 leaves"),
+        ("heard", Produced(1, ()), "hears "),
+    ],
+)
+def test_an_end_of_a_wire_that_is_drawn_is_never_without_words(what, message, says):
+    wire = Wire(message, ("client", STRANGER), ("node", 2), 0, 1, 0)
+    assert joined([Step(0, 0, what, ("node", 1), 0, None, wire)]).startswith(says)

@@ -109,7 +109,7 @@ def _clients(settings: DemoSettings, ledgers: Sequence[Ledger]) -> Verdict:
 def earned(figures: Sequence[Figure]) -> Verdict:
     """Every column of the table stands for something that happened."""
     names = [figure.name for figure in figures if figure.value <= 0]
-    return verdict("Every column is earned", f"{len(figures)} columns above 0", names)
+    return verdict("Every figure is earned", f"{len(figures)} figures above 0", names)
 
 
 def about_losses(losses: Sequence[Loss]) -> list[Verdict]:

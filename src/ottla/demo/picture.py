@@ -110,10 +110,11 @@ class Picture:
 
     def _band(self, line: Timeline, top: float) -> Iterable[str]:
         for change in line.changes:
-            if change.failover:
+            if change.micros:
                 x, end = self.x(change.start), self.x(change.end)
+                why = f"{change.cause} of" if change.failover else "the stepping down of"
                 title = (
-                    f"no leader for {change.micros / 1000:,.0f} ms after {change.cause} of node "
+                    f"no leader for {change.micros / 1000:,.0f} ms after {why} node "
                     f"{change.old}; then node {change.new}, term {change.term}"
                 )
                 yield box("gap", (x, top), (end - x, BAND), title)

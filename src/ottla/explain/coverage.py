@@ -67,8 +67,9 @@ def growth(states: Sequence[int]) -> str:
         y = TOP + PLOT * (1 - share)
         parts.append(line("grid", (LEFT, y), (WIDTH - RIGHT, y)))
         parts.append(text("tick", LEFT - 8, y + 4, f"{most * share:,.0f}", "end"))
-        x = LEFT + wide * share
-        parts.append(text("tick", x, TOP + PLOT + 18, f"seed {round(count * share) + 1}", "middle"))
+    for number in dict.fromkeys((0, (len(states) - 1) // 2, max(len(states) - 1, 0))):
+        x, _ = place(number, 0)
+        parts.append(text("tick", x, TOP + PLOT + 18, f"seed {number + 1}", "middle"))
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*each) for each in enumerate(states)))
     parts.append(f'<polyline class="curve" points="{points}"/>')
     label = "Abstract states known after each seed"

@@ -18,7 +18,8 @@ from html import escape
 
 from ottla.explain.lanes import Lanes, Look
 from ottla.explain.scenes import Moment, Scene
-from ottla.explain.words import family, place_name, wire_label
+from ottla.explain.wires import family, wire_label
+from ottla.explain.words import place_name
 from ottla.page.svg import box, line, text
 from ottla.raft.types import NodeId
 from ottla.sim.recording.recorder import Place, Wire
@@ -30,8 +31,8 @@ CLIENT, NODE = 66, 92
 WORDS = 600
 """Width of the column of sentences."""
 LONGEST = 82
-STRIP = 26
-"""Rows in a strip."""
+STRIP = 12
+"""Rows in a strip: paper breaks between strips, so what is low leaves no page half empty."""
 COLOURS = 7
 _WIDTHS = {"leader": 22.0, "candidate": 13.0, "precandidate": 13.0, "follower": 6.0}
 

@@ -23,7 +23,8 @@ from ottla.explain.lanes import Lanes
 from ottla.explain.scenes import Scene, scenes_of
 from ottla.explain.story import NOWHERE, Story, partition_of, tell
 from ottla.explain.tables import as_json, data, states
-from ottla.explain.words import FAMILIES, group_name
+from ottla.explain.wires import FAMILIES
+from ottla.explain.words import group_name
 from ottla.page.document import document, header, section
 from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.recording.record import Recording
@@ -79,7 +80,7 @@ def page(recording: Recording, extra: str = "") -> str:
 
 
 def _header(recording: Recording, anomaly: Anomaly | None) -> str:
-    badge = ("good", "nothing to say against it")
+    badge = ("good", "passed")
     if anomaly is not None or recording.weakened:
         badge = ("bad", "weakened" if anomaly is None else anomaly.invariant)
     config = " &middot; ".join(escape(line) for line in recording.config.told().splitlines())
@@ -122,10 +123,11 @@ def _glance(recording: Recording, drawn: list[_Drawn], anomaly: Anomaly | None) 
     bad = None if anomaly is None else recording.rows[anomaly.eid].t_us
     scenes = [scene for each in drawn for scene in each.scenes]
     picture = Glance(recording).draw(scenes, bad)
-    return f'<div class="scroll">{picture}</div><p class="legend">{"".join(_legend())}</p>'
+    return f'<div class="scroll">{picture}</div><p class="legend">{"".join(glance_legend())}</p>'
 
 
-def _legend() -> Iterator[str]:
+def glance_legend() -> Iterator[str]:
+    """What the colours of the picture of a whole run mean."""
     terms = "".join(f'<i class="key {colour(term)}"></i>' for term in (1, 2, 3, 4, 5, 6, 7))
     yield f"<span>{terms} colour of a term</span>"
     yield '<span><i class="key gap"></i>nobody leads</span>'

@@ -16,7 +16,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ottla.explain.story import Story, concerns
-from ottla.explain.words import REPLY, family, joined, place_name, sentence
+from ottla.explain.wires import REPLY, family
+from ottla.explain.words import joined, place_name, sentence
 from ottla.raft.types import Micros
 from ottla.sim.recording.record import Recording
 from ottla.sim.recording.recorder import Place, Step, Wire

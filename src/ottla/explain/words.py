@@ -12,46 +12,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
+from ottla.explain.wires import client_name, entries, family, quiet
 from ottla.idempotency.decisions import Accept, Duplicate, Park, Reject
 from ottla.raft.messages import (
     AppendEntries,
     AppendReply,
-    Heartbeat,
-    HeartbeatReply,
     InstallSnapshot,
     RequestVote,
-    SnapshotReply,
     TimeoutNow,
     VoteReply,
 )
 from ottla.sim.history import Event
-from ottla.sim.recording.recorder import Place, Step, Wire
-from ottla.sim.requests import Fetched, InitProducerId, Produce, Produced, ProducerIdAnswer
-
-APPEND, REPLY, VOTE, SNAPSHOT, PRODUCE, READ, BARRIER = (
-    "append",
-    "reply",
-    "vote",
-    "snapshot",
-    "produce",
-    "read",
-    "barrier",
-)
-FAMILIES = {
-    PRODUCE: "requests and answers of producers",
-    READ: "records given to consumers",
-    APPEND: "entries sent to followers",
-    REPLY: "their answers",
-    VOTE: "votes",
-    SNAPSHOT: "snapshots",
-    BARRIER: "leadership barriers",
-}
-"""Kinds of wires that are drawn, and what they are called."""
+from ottla.sim.recording.recorder import Place, Step
+from ottla.sim.requests import Produced
 
 
 def batch(pid: int | None, epoch: int | None, seq: int | None, last: int | None) -> str:
     """A batch by its sequences."""
-    if pid is None or seq is None:
+    if pid is None or seq is None or pid < 0:
         return "a batch without sequences"
     end = f"-{last}" if last is not None and last != seq else ""
     return f"{pid}/{epoch}:{seq}{end}"
@@ -60,48 +38,6 @@ def batch(pid: int | None, epoch: int | None, seq: int | None, last: int | None)
 def batch_of(row: Event) -> str:
     """The batch that a row is about."""
     return batch(row.pid, row.epoch, row.seq, row.seq_last)
-
-
-# ---- wires
-
-
-def family(wire: Wire) -> str | None:
-    """What kind of wire it is; None for one that is not drawn."""
-    message = wire.message
-    if isinstance(message, AppendEntries):
-        return APPEND if message.last_index > message.prev_index else None
-    if isinstance(message, AppendReply):
-        return REPLY
-    if isinstance(message, Heartbeat | HeartbeatReply):
-        return BARRIER if message.context else None
-    if isinstance(message, Fetched):
-        return READ if message.batches else None
-    return next((name for name, kinds in _FAMILIES.items() if isinstance(message, kinds)), None)
-
-
-_FAMILIES: dict[str, tuple[type, ...]] = {
-    VOTE: (RequestVote, VoteReply, TimeoutNow),
-    SNAPSHOT: (InstallSnapshot, SnapshotReply),
-    PRODUCE: (Produce, Produced, InitProducerId, ProducerIdAnswer),
-}
-
-
-def wire_label(wire: Wire) -> str:
-    """What is on a wire, for its title."""
-    message = wire.message
-    name = type(message).__name__
-    if isinstance(message, AppendEntries):
-        return f"{name}, term {message.term}, {_entries(message)}"
-    if isinstance(message, AppendReply):
-        outcome = f"holds up to {message.match}" if message.success else "refuses"
-        return f"{name}, term {message.term}, {outcome}"
-    if isinstance(message, VoteReply):
-        return f"{name}, term {message.term}, {'granted' if message.granted else 'refused'}"
-    if isinstance(message, Produced):
-        told = ", ".join(f"{each.error.name} at {each.base_offset}" for each in message.parts)
-        return f"{name}: {told}"
-    term = getattr(message, "term", None)
-    return name if term is None else f"{name}, term {term}"
 
 
 _VOTES = {
@@ -120,7 +56,7 @@ def _sent(step: Step) -> str | None:
     if isinstance(message, AppendEntries):
         if family(wire) is None:
             return None
-        return f"sends {_entries(message)} to {to}{lost}"
+        return f"sends {entries(message)} to {to}{lost}"
     if isinstance(message, RequestVote):
         asks = "would ask" if message.pre else "asks"
         return f"{asks} {to} for its vote in term {message.term}{lost}"
@@ -136,49 +72,11 @@ def _sent(step: Step) -> str | None:
     return None
 
 
-def _entries(message: AppendEntries) -> str:
-    first, last = message.prev_index + 1, message.last_index
-    return f"entry {first}" if first == last else f"entries {first}-{last}"
-
-
-def quiet(step: Step) -> str | None:
-    """What arrives, in words, where nothing else is said."""
-    wire = step.wire
-    if wire is None or family(wire) is None or step.what == "answered":
-        return None
-    message, who = wire.message, wire.origin[1]
-    if step.what == "sent":
-        if isinstance(message, AppendReply) and message.success:
-            return f"tells {wire.goal[1]} that it holds {message.match}"
-        return f"sends {type(message).__name__} to {wire.goal[1]}"
-    if isinstance(message, AppendEntries):
-        return f"hears {_entries(message)} from {who}"
-    if isinstance(message, AppendReply):
-        return f"hears that {who} {'holds' if message.success else 'refuses'} {message.match}"
-    if isinstance(message, RequestVote):
-        return f"is asked by {who} for {'a pre-vote' if message.pre else 'its vote'}"
-    if isinstance(message, VoteReply):
-        pre = "pre-vote" if message.pre else "vote"
-        return f"{'has' if message.granted else 'is refused'} the {pre} of {who}"
-    return _quiet_client(step, message, wire)
-
-
-def _quiet_client(step: Step, message: Any, wire: Wire) -> str | None:
-    who = wire.origin[1]
-    if isinstance(message, Produce):
-        return f"a request of client {who} arrives" if step.what == "arrived" else None
-    if isinstance(message, InitProducerId) and step.what == "asked":
-        return f"asks {wire.goal[1]} for a producer id"
-    if isinstance(message, ProducerIdAnswer) and step.what == "heard":
-        return f"has producer id {message.producer_id} from {who}"
-    return f"hears {type(message).__name__} from {who}" if step.what == "received" else None
-
-
 def _answered(step: Step) -> str | None:
     wire = step.wire
     assert wire is not None, "something was answered"
     if isinstance(wire.message, Produced) and wire.end is None:
-        return f"its answer never reaches client {wire.goal[1]}"
+        return f"its answer never reaches {client_name(wire.goal[1])}"
     return None
 
 

@@ -2,14 +2,16 @@
 
 Published figures are rings that nothing joins; what was measured is a line with dots, or a bar.
 Where a figure is uncertain a whisker goes from end to end of its 95 % interval; along a line with
-many points it is a band. Bars stand, and lie where their names need the room. Colours come from the
-page's classes, by the place of a series; a mark's title says its numbers.
+many points it is a band. A line that others lie upon is wider, so that it is seen. Bars stand, and
+lie where their names need the room. Colours come from the page's classes, by the place of a series;
+a mark's title says its numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
+from math import inf
 from pathlib import Path
 
 from ottla.page import svg
@@ -32,6 +34,10 @@ _BAR = 15
 """Height of a bar that lies."""
 _MANY = 10
 """Points from which a line has a band, not whiskers."""
+_WIDER = 3.0
+"""By which a line is wider for each that lies upon it."""
+_UPON = 3.0
+"""Points nearer than that hide each other."""
 COLOURS = 8
 """Series beyond so many repeat the colours."""
 
@@ -92,7 +98,8 @@ def _title(series: Series, at: str, value: float, span: Span | None) -> str:
 
 def _svg(chart: Chart, height: float, marks: Iterator[str]) -> str:
     size, label = f"0 0 {WIDTH} {height:g}", escape(chart.title)
-    begin = f'<svg viewBox="{size}" role="img" class="chart" aria-label="{label}">'
+    kind = "chart wide" if height <= HEIGHT else "chart"
+    begin = f'<svg viewBox="{size}" role="img" class="{kind}" aria-label="{label}">'
     return "\n".join((begin, *marks, "</svg>"))
 
 
@@ -125,7 +132,7 @@ class _Upright:
         if span is not None:
             low, high = map(self.y, span)
             yield (
-                f'<path class="whisker {colour}" '
+                f'<path class="whisker {colour}{" bars" if self.chart.names else ""}" '
                 f'd="M{x - 4:.1f} {low:.1f}h8M{x:.1f} {low:.1f}V{high:.1f}m-4 0h8"/>'
             )
 
@@ -154,21 +161,33 @@ class _Lines(_Upright):
             yield from self._series(_colour(place), series)
 
     def _series(self, colour: str, series: Series) -> Iterator[str]:
-        at = [(self._x(x), self.y(y)) for x, y in series.points]
+        at, under = self._places(series), self._under(series)
         if self._many:
             yield from self._band(colour, series)
         if not series.published:
             points = " ".join(f"{x:.1f},{y:.1f}" for x, y in at)
-            yield f'<polyline class="series {colour}" points="{points}"/>'
-        kind, radius = ("ring", 7) if series.published else ("dot", 2 if self._many else 4)
+            style = f' style="stroke-width: {2 + _WIDER * under:g}"' if under else ""
+            yield f'<polyline class="series {colour}" points="{points}"{style}/>'
+        kind, radius = ("ring", 7.0) if series.published else ("dot", 2.0 if self._many else 4.0)
+        radius += _WIDER / 2 * under
         for (x, y), (a, b), span in zip(at, series.points, _spans(series), strict=True):
             if not self._many:
                 yield from self.whisker(colour, x, span)
             title = escape(_title(series, f"{a:g}", b, span))
             yield (
                 f'<circle class="{kind} {colour}" cx="{x:.1f}" cy="{y:.1f}" '
-                f'r="{radius}"><title>{title}</title></circle>'
+                f'r="{radius:g}"><title>{title}</title></circle>'
             )
+
+    def _places(self, series: Series) -> list[tuple[float, float]]:
+        return [(self._x(x), self.y(y)) for x, y in series.points]
+
+    def _under(self, series: Series) -> int:
+        """How many of the lines that are drawn later hide this one: it is drawn so much wider."""
+        mine = self._places(series)
+        later = self.chart.series[self.chart.series.index(series) + 1 :]
+        hiding = [each for each in later if _alike(mine, self._places(each))]
+        return 0 if series.published else len([each for each in hiding if not each.published])
 
     def _band(self, colour: str, series: Series) -> Iterator[str]:
         sure = [
@@ -181,6 +200,12 @@ class _Lines(_Upright):
         if edge:
             points = " ".join(f"{x:.1f},{y:.1f}" for x, y in edge)
             yield f'<polygon class="uncertain {colour}" points="{points}"/>'
+
+
+def _alike(one: list[tuple[float, float]], other: list[tuple[float, float]]) -> bool:
+    """Do most points of one line lie upon those of the other?"""
+    there = dict(other)
+    return 2 * sum(abs(there.get(x, inf) - y) < _UPON for x, y in one) > len(one)
 
 
 class _Standing(_Upright):
@@ -268,7 +293,7 @@ class _Lying:
         if span is not None:
             low, high = map(self._x, span)
             yield (
-                f'<path class="whisker {colour}" '
+                f'<path class="whisker {colour} bars" '
                 f'd="M{low:.1f} {middle - 3:.1f}v6m0 -3H{high:.1f}m0 -3v6"/>'
             )
             end = high

@@ -20,6 +20,7 @@ from html import escape
 from pathlib import Path
 
 from ottla.explain.report import STYLE as EXPLAIN_STYLE
+from ottla.explain.report import glance_legend
 from ottla.page.chart import STYLE as CHART_STYLE
 from ottla.page.chart import draw, legend
 from ottla.page.document import document, facts, header, section
@@ -27,6 +28,8 @@ from ottla.sim.experiments.model import Chart, Column
 from ottla.sim.studies.findings import Findings, Stage, Table, Worst, number, percent
 
 STYLE = Path(__file__).with_name("study.css")
+_WORD = 22
+"""Letters of a cell that stay on one line."""
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
@@ -52,7 +55,8 @@ def page(findings: Findings, pictures: Mapping[int, Picture]) -> str:
     ]
     if findings.worst:
         told = "".join(_worst(each, pictures.get(each.run_id)) for each in findings.worst)
-        sections.append(section("Worst runs", told, "worst"))
+        said = reading() if pictures else ""
+        sections.append(section("Worst runs", said + told, "worst"))
     sections.append(section("What was judged", _judged(findings), "judged"))
     sections.append(section("What it took", _bill(findings), "bill"))
     sections.append(section("The study", _study(findings), "study"))
@@ -82,7 +86,7 @@ def _picture(chart: Chart) -> str:
 def _table(table: Table) -> str:
     note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
     if not table.rows:
-        return f'{note}<p class="fine">No rows.</p>'
+        return f'{note}<p class="fine">None in these runs.</p>'
     return note + _grid(table.columns, table.rows)
 
 
@@ -98,10 +102,21 @@ def _grid(columns: Iterable[Column], rows: Iterable[Iterable[str]]) -> str:
 
 def _cells(kinds: Iterable[tuple[str, str]], row: Iterable[str]) -> Iterator[str]:
     for (kind, _), cell in zip(kinds, row, strict=True):
-        yield f'<td class="{kind}">{escape(cell)}</td>'
+        shape = kind or ("word" if len(cell) <= _WORD else "")
+        yield f'<td class="{shape}">{escape(cell)}</td>'
 
 
 # ---- runs
+
+
+def reading() -> str:
+    """How the pictures of runs are read."""
+    return (
+        f'<p class="legend">{"".join(glance_legend())}</p>'
+        '<p class="note">Each run twice: all of it on one line of time, and below it, message by '
+        "message, what is on grey ground there, time downwards. A wide lane leads, a narrow one "
+        "follows. A batch is called <code>producer/epoch:first-last</code>, by its sequences.</p>"
+    )
 
 
 def _worst(worst: Worst, picture: Picture | None) -> str:

@@ -1,0 +1,142 @@
+"""What wires say to people: which are drawn, what is on them, and what goes and comes over them.
+
+A message is worth a word of its own (*quiet*) only where no row of the history says more: the end
+of a wire that is drawn is never without words.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ottla.raft.messages import (
+    AppendEntries,
+    AppendReply,
+    Heartbeat,
+    HeartbeatReply,
+    InstallSnapshot,
+    RequestVote,
+    SnapshotReply,
+    TimeoutNow,
+    VoteReply,
+)
+from ottla.sim.nemesis.strays import STRANGER
+from ottla.sim.recording.recorder import Step, Wire
+from ottla.sim.requests import Fetched, InitProducerId, Produce, Produced, ProducerIdAnswer
+
+APPEND, REPLY, VOTE, SNAPSHOT, PRODUCE, READ, BARRIER = (
+    "append",
+    "reply",
+    "vote",
+    "snapshot",
+    "produce",
+    "read",
+    "barrier",
+)
+FAMILIES = {
+    PRODUCE: "requests and answers of producers",
+    READ: "records given to consumers",
+    APPEND: "entries sent to followers",
+    REPLY: "their answers",
+    VOTE: "votes",
+    SNAPSHOT: "snapshots",
+    BARRIER: "leadership barriers",
+}
+"""Kinds of wires that are drawn, and what they are called."""
+
+
+def family(wire: Wire) -> str | None:
+    """What kind of wire it is; None for one that is not drawn."""
+    message = wire.message
+    if isinstance(message, AppendEntries):
+        return APPEND if message.last_index > message.prev_index else None
+    if isinstance(message, AppendReply):
+        return REPLY
+    if isinstance(message, Heartbeat | HeartbeatReply):
+        return BARRIER if message.context else None
+    if isinstance(message, Fetched):
+        return READ if message.batches else None
+    return next((name for name, kinds in _FAMILIES.items() if isinstance(message, kinds)), None)
+
+
+_FAMILIES: dict[str, tuple[type, ...]] = {
+    VOTE: (RequestVote, VoteReply, TimeoutNow),
+    SNAPSHOT: (InstallSnapshot, SnapshotReply),
+    PRODUCE: (Produce, Produced, InitProducerId, ProducerIdAnswer),
+}
+
+
+def wire_label(wire: Wire) -> str:
+    """What is on a wire, for its title."""
+    message = wire.message
+    name = type(message).__name__
+    if isinstance(message, AppendEntries):
+        return f"{name}, term {message.term}, {entries(message)}"
+    if isinstance(message, AppendReply):
+        outcome = f"holds up to {message.match}" if message.success else "refuses"
+        return f"{name}, term {message.term}, {outcome}"
+    if isinstance(message, VoteReply):
+        return f"{name}, term {message.term}, {'granted' if message.granted else 'refused'}"
+    if isinstance(message, Produced):
+        told = ", ".join(f"{each.error.name} at {each.base_offset}" for each in message.parts)
+        return f"{name}: {told}"
+    term = getattr(message, "term", None)
+    return name if term is None else f"{name}, term {term}"
+
+
+def entries(message: AppendEntries) -> str:
+    """Which entries an append carries."""
+    first, last = message.prev_index + 1, message.last_index
+    return f"entry {first}" if first == last else f"entries {first}-{last}"
+
+
+def quiet(step: Step) -> str | None:
+    """What goes and comes, in words, where nothing else is said."""
+    wire = step.wire
+    if wire is None or family(wire) is None:
+        return None
+    message, who = wire.message, wire.origin[1]
+    if step.what == "sent":
+        if isinstance(message, AppendReply) and message.success:
+            return f"tells {wire.goal[1]} that it holds {message.match}"
+        return f"sends {type(message).__name__} to {wire.goal[1]}"
+    if isinstance(message, AppendEntries):
+        return f"hears {entries(message)} from {who}"
+    if isinstance(message, AppendReply):
+        return f"hears that {who} {'holds' if message.success else 'refuses'} {message.match}"
+    if isinstance(message, RequestVote):
+        return f"is asked by {who} for {'a pre-vote' if message.pre else 'its vote'}"
+    if isinstance(message, VoteReply):
+        pre = "pre-vote" if message.pre else "vote"
+        return f"{'has' if message.granted else 'is refused'} the {pre} of {who}"
+    return _quiet_client(step, message, wire)
+
+
+def _quiet_client(step: Step, message: Any, wire: Wire) -> str | None:
+    who, to = wire.origin[1], wire.goal[1]
+    if isinstance(message, InitProducerId) and step.what == "asked":
+        return f"asks {to} for a producer id"
+    if isinstance(message, ProducerIdAnswer) and step.what == "heard":
+        return f"has producer id {message.producer_id} from {who}"
+    if isinstance(message, Produced) and step.what == "heard":
+        return f"hears {', '.join(each.error.name for each in message.parts)} from {who}"
+    if step.what == "received":
+        return f"hears {type(message).__name__} from {who}"
+    told = _QUIET.get(step.what)
+    return (
+        None
+        if told is None
+        else told.format(who=who, to=to, asks=client_name(who), told=client_name(to))
+    )
+
+
+def client_name(number: int) -> str:
+    """What a client is called; the stray is none of the run's own."""
+    return "the stray" if number == STRANGER else f"client {number}"
+
+
+_QUIET = {
+    "asked": "sends a request to {to}",
+    "arrived": "a request of {asks} arrives",
+    "answered": "its answer to {told} leaves",
+    "heard": "hears from {who}",
+}
