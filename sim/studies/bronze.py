@@ -31,6 +31,7 @@ from itertools import repeat
 from typing import Any, NamedTuple, TypeAlias
 
 from ottla.sim.coverage.facts import Facts
+from ottla.sim.coverage.points import name_of
 from ottla.sim.coverage.predicates import PREDICATES
 from ottla.sim.coverage.states import states_of
 from ottla.sim.history import COLUMNS, Event
@@ -194,4 +195,4 @@ def _reached(done: Trial) -> Iterator[str]:
         if each.holds(facts):
             yield each.id
     for state in states_of(done.rows, done.partitions):
-        yield "/".join(map(str, state))
+        yield name_of(state)

@@ -23,6 +23,7 @@ class Duck:
     """See `ottla.sim.studies.engine.Engine`. Raises `StudyError` without DuckDB."""
 
     name = "duckdb"
+    at_once = 1  # all cores work on one query
 
     def __init__(self, jobs: int, scratch: Path | None = None):
         try:
@@ -90,9 +91,9 @@ class Duck:
             for row in found.fetchall()
         ]
 
-    def each(self, queries: Sequence[str]) -> list[list[dict[str, Any]]]:
-        """What each query gives, one after the other: DuckDB has all cores work on one."""
-        return [self.rows(each) for each in queries]
+    def interrupt(self) -> None:
+        """End the query that is under way."""
+        self._connection.interrupt()
 
     def close(self) -> None:
         """Let everything go."""

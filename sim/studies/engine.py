@@ -15,9 +15,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from ottla.sim.studies.bronze import Work
+from ottla.sim.studies.lake import SCRATCH
 from ottla.sim.studies.study import StudyError
 
 AUTO, DUCKDB, SPARK = "auto", "duckdb", "spark"
@@ -31,6 +33,8 @@ class Engine(Protocol):
     """Runs and SQL. Folders it makes are whole or absent (`lake.making`)."""
 
     name: str
+    at_once: int
+    """How many statements it is given at once."""
 
     def simulate(self, work: Work, runs: range, into: Path, told: Callable[[int], None]) -> None:
         """Events of these runs as the folder `into`. `told` hears how many more runs are over."""
@@ -53,8 +57,8 @@ class Engine(Protocol):
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """What a query gives, where that is little."""
 
-    def each(self, queries: Sequence[str]) -> list[list[dict[str, Any]]]:
-        """What each of these queries gives, in their order, where that is little."""
+    def interrupt(self) -> None:
+        """End what other threads have it do; they hear of it as an error."""
 
     def close(self) -> None:
         """Let everything go."""
@@ -79,9 +83,10 @@ def open_engine(
         return _duck(jobs, scratch)
     lacking = spark_lacks(master)
     if lacking is None:
-        from ottla.sim.studies.spark import QUIET, Spark, spark_session
+        from ottla.sim.studies.spark import SETTINGS, WAREHOUSE, Spark, spark_session
 
-        return Spark(spark_session(master, QUIET), scratch)
+        made = TemporaryDirectory(prefix=SCRATCH, dir=scratch)
+        return Spark(spark_session(master, {**SETTINGS, WAREHOUSE: made.name}), made)
     if name == SPARK or master is not None:
         raise StudyError(f"engine spark: {lacking}")
     told(f"engine duckdb, not Spark: {lacking}")
@@ -99,6 +104,8 @@ def spark_lacks(master: str | None = None) -> str | None:
     session elsewhere (Spark Connect) asks for no Java here."""
     if find_spec("pyspark") is None:
         return "PySpark is missing: pip install 'ottla[spark]'"
+    if find_spec("pandas") is None:  # PySpark comes without, and notices when a sweep begins
+        return "pandas is missing, which PySpark asks for: pip install 'ottla[spark]'"
     if (master or os.environ.get("SPARK_REMOTE", "")).startswith("sc://"):
         return None
     return java_lacks()

@@ -7,8 +7,10 @@ other. A table's columns are named by its SQL, and the names say how they are sh
 |---|---|
 | `share`, or ending in `_share` | percent |
 | ending in `_us` | milliseconds |
+| ending in `_ms` or `_kb` | with its unit above the column |
+| `point` | a point of coverage, in words |
 | `x_low` and `x_high`, beside a column `x` | the 95 % interval of x, in the same cell |
-| anything else | a number with three digits that count, whole numbers whole, words as they are |
+| anything else | three digits that count, whole numbers whole; words; an invariant's id and name |
 
 A chart's rows are `series`, `x`, `y`, `low`, `high` (the 95 % interval of y, or NULL for both), and
 maybe `published` (true: somebody else's figure, drawn as a ring).
@@ -21,12 +23,17 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ottla.raft.types import Micros
+from ottla.sim.coverage.points import told
 from ottla.sim.experiments.model import Chart, Column, Series, Span
+from ottla.sim.invariants.registry import INVARIANTS
 
 Rows: TypeAlias = Sequence[Mapping[str, Any]]
 """What a query gave: a mapping per row, columns in the order of the query."""
 KINDS = ("lines", "bars")
 """What a chart may be."""
+_UNITS = {"us": "ms", "ms": "ms", "kb": "kB"}
+"""Of columns that end so; microseconds are shown as milliseconds."""
+_INVARIANTS = {each.id: f"{each.id}, {each.name}" for each in INVARIANTS}
 NOTHING = "\u2013"
 """Stands for NULL."""
 
@@ -114,7 +121,8 @@ def table_of(title: str, rows: Rows, note: str = "") -> Table:
     """A table of what a query gave. See the module's text for what names of columns mean."""
     names = [each for each in (rows[0] if rows else ()) if not _is_end(each, rows[0])]
     columns = tuple(Column(head(each), number=_is_number(each, rows)) for each in names)
-    cells = tuple(tuple(_cell(row, name) for name in names) for row in rows)
+    full = {name: any(_needs_three(row, name) for row in rows) for name in names}
+    cells = tuple(tuple(_cell(row, name, full=full[name]) for name in names) for row in rows)
     return Table(title, columns, cells, note)
 
 
@@ -149,9 +157,9 @@ def _span(row: Mapping[str, Any]) -> Span | None:
 
 def head(name: str) -> str:
     """What a column is called above the table."""
-    if name.endswith("_us"):
-        return f"{name.removesuffix('_us').replace('_', ' ')}, ms"
-    return name.replace("_", " ")
+    stem, _, unit = name.rpartition("_")
+    said = stem if stem and unit in _UNITS else name
+    return said.replace("_", " ") + (f", {_UNITS[unit]}" if said is stem else "")
 
 
 def _is_end(name: str, row: Mapping[str, Any]) -> bool:
@@ -164,38 +172,47 @@ def _is_number(name: str, rows: Rows) -> bool:
     return not any(isinstance(row[name], str | bool) for row in rows)
 
 
-def _cell(row: Mapping[str, Any], name: str) -> str:
+def _needs_three(row: Mapping[str, Any], name: str) -> bool:
+    """Does a number of this column need its third digit? Then all of them show it."""
+    told = (shown(name, row.get(each)) for each in (name, f"{name}_low", f"{name}_high"))
+    return any("." in each and len(each.replace(".", "").lstrip("-0")) > 2 for each in told)
+
+
+def _cell(row: Mapping[str, Any], name: str, *, full: bool) -> str:
     value, low, high = row[name], row.get(f"{name}_low"), row.get(f"{name}_high")
     if low is None or high is None or value is None:
-        return shown(name, value)
-    low, high = (shown(name, each).removesuffix("\u00a0%") for each in (low, high))
-    return f"{shown(name, value)} ({low} to {high})"
+        return shown(name, value, full=full)
+    low, high = (shown(name, each, full=full).removesuffix("\u00a0%") for each in (low, high))
+    return f"{shown(name, value, full=full)} ({low} to {high})"
 
 
-def shown(name: str, value: Any) -> str:
-    """A value as a person reads it, `name` being its column."""
+def shown(name: str, value: Any, *, full: bool = False) -> str:
+    """A value as a person reads it, `name` being its column; `full`: with all of its digits."""
     if value is None:
         return NOTHING
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
-        return value
+        return told(value) if name == "point" else _INVARIANTS.get(value, value)
     if name == "share" or name.endswith("_share"):
         return f"{percent(float(value))}\u00a0%"
     if name.endswith("_us"):
-        return number(float(value) / 1_000)
-    return f"{value:,}" if isinstance(value, int) else number(float(value))
+        return number(float(value) / 1_000, full=full)
+    return f"{value:,}" if isinstance(value, int) else number(float(value), full=full)
 
 
-def number(value: float) -> str:
-    """Three digits that count; all those in front of the point.
+def number(value: float, *, full: bool = False) -> str:
+    """Three digits that count; all those in front of the point. `full`: a zero at the end too, as
+    its neighbours in a column have a digit there.
 
-    >>> number(0.012345), number(12.345), number(1234.5), number(2.0)
-    ('0.0123', '12.3', '1,234', '2')
+    >>> number(0.012345), number(12.345), number(1234.5), number(2.0), number(2.8)
+    ('0.0123', '12.3', '1,234', '2', '2.8')
+    >>> number(2.8, full=True), number(0.99996, full=True), number(99.96, full=True)
+    ('2.80', '1.00', '100')
     """
     if abs(value) >= 100 or value == int(value):
         return f"{value:,.0f}"
-    return f"{value:.3g}"
+    return f"{value:#.3g}".removesuffix(".") if full else f"{value:.3g}"
 
 
 def percent(share: float) -> str:

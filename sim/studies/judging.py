@@ -21,6 +21,7 @@ from ottla.sim.studies.engine import Engine
 from ottla.sim.studies.events import define_events
 from ottla.sim.studies.lake import making
 from ottla.sim.studies.names import EVENTS, VERDICTS
+from ottla.sim.studies.order import in_order
 from ottla.sim.studies.sheets import JUDGING, sheet
 from ottla.sim.studies.study import Study
 from ottla.sim.studies.worst import command
@@ -50,15 +51,21 @@ def judge_waves(engine: Engine, folders: Sequence[Path], into: Path) -> int:
     """Keep table `verdicts` of the judged runs in these folders of bronze; how many rows it has.
     Table `ev` and the views of the invariants are made anew and dropped."""
     define_events(engine, folders, judged=True)
-    made = [EVENTS]
+    views = dict(statements.views())
+    found: dict[str, list[dict[str, Any]]] = {}
+
+    def do(name: str) -> None:
+        if name in views:
+            engine.make(name, views[name])
+        else:
+            found[name] = engine.rows(verdict(name))
+
     try:
-        for name, text in statements.views():
-            engine.make(name, text)
-            made.append(name)
-        found = engine.each([verdict(each) for each in judged()])
+        for _ in in_order(engine, views | {each: verdict(each) for each in judged()}, do):
+            pass
     finally:
-        engine.drop(reversed(made))
-    rows = [row for each in found for row in each]
+        engine.drop([EVENTS, *views])
+    rows = [row for each in judged() for row in found[each]]
     _keep(rows, into)
     return len(rows)
 

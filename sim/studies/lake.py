@@ -2,8 +2,8 @@
 
     OUT/study.json                       the plan
     OUT/bronze/wave=00000/               events of one wave of runs
-    OUT/silver/TABLE/wave=00000/         a silver table of one wave
-    OUT/silver/verdicts/batch=00000/     SQL verdicts of several waves
+    OUT/silver/TABLE/batch=00000/        a silver table of several waves
+    OUT/silver/verdicts/batch=00000/     SQL verdicts of the judged runs of several waves
     OUT/gold/TABLE/                      over everything
     OUT/report.html
 
@@ -38,6 +38,8 @@ from ottla.sim.studies.study import Study, StudyError, parse
 WAVE, SMALL_WAVE = 1_000, 250
 """Runs of a wave, at most and at least. A kill costs one wave; each has its share of files and
 queries to plan."""
+BATCH_ROWS = 3_000_000
+"""Of a batch: fewer cost Spark its plans again and again, more do not fit into a small heap."""
 _WAVES = 4
 """What is neither large nor small has about so many."""
 SUCCESS = "_SUCCESS"
@@ -60,6 +62,9 @@ class Plan:
     share: float
     """Of runs that are judged in SQL though nothing is wrong with them."""
     wave: int
+    """Runs of a wave."""
+    batch_rows: int
+    """Rows of history that are made into silver, or judged, at once; one wave may have more."""
     schema: int
     versions: dict[str, str]
     commit: str | None
@@ -149,13 +154,13 @@ class Lake:
         """Where events of a wave lie."""
         return self.root / "bronze" / f"wave={wave:05d}"
 
-    def silver(self, table: str, wave: int) -> Path:
-        """Where a silver table of a wave lies."""
-        return self.root / "silver" / table / f"wave={wave:05d}"
+    def silver(self, table: str, batch: int) -> Path:
+        """Where a silver table of a batch of waves lies."""
+        return self.root / "silver" / table / f"batch={batch:05d}"
 
     def verdicts(self, batch: int) -> Path:
-        """Where SQL verdicts of a batch of waves lie."""
-        return self.root / "silver" / names.VERDICTS / f"batch={batch:05d}"
+        """Where SQL verdicts of a batch of waves lie: batches of their own."""
+        return self.silver(names.VERDICTS, batch)
 
     def gold(self, table: str) -> Path:
         """Where a gold table lies."""

@@ -1,9 +1,9 @@
 """The pipeline: sweep, silver, judge, gold, report; each stage goes on where it was stopped.
 
     sweep    runs -> bronze, wave by wave
-    silver   bronze -> silver, wave by wave
+    silver   bronze -> silver, in batches of waves
     judge    bronze of judged runs -> SQL verdicts, in batches of waves
-    gold     silver of all waves -> gold
+    gold     silver of all batches -> gold
 
 What is there is not made again, so a study that is whole costs nothing to run again. Nothing is
 collected here but what gold and the report need: memory does not grow with the number of runs.
@@ -11,7 +11,7 @@ collected here but what gold and the report need: memory does not grow with the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -23,14 +23,12 @@ from ottla.sim.studies.engine import Engine
 from ottla.sim.studies.events import define_events
 from ottla.sim.studies.judging import differences, judge_waves
 from ottla.sim.studies.lake import Lake, made, making
+from ottla.sim.studies.order import in_order
 from ottla.sim.studies.pairs import PAIRS, pairs_query
 from ottla.sim.studies.sheets import JUDGING, sheet, sheets
 from ottla.sim.studies.study import DisagreementError
 
 STAGES = ("sweep", "silver", "judge", "gold")
-BATCH_ROWS = 3_000_000
-"""About so many rows of judged runs are judged at once: fewer cost Spark its start again and again,
-more do not fit into a small heap."""
 _TOLD = 3
 """Differences between SQL and Python that are told; the first is enough to begin with."""
 
@@ -84,21 +82,29 @@ class Pipeline:
 
     def _silver(self) -> None:
         tables = [each.name for each in sheets("silver") if not each.shared]
-        stage = _Stage("silver", len(tables) * len(self._waves), self._told)
-        for number, _ in self._waves:
+        batches = self._silver_batches()
+        stage = _Stage("silver", len(tables) * len(batches), self._told)
+        for number, waves in enumerate(batches):
             folders = {each: self.lake.silver(each, number) for each in tables}
             todo = [each for each in tables if made(folders[each]) is None]
             for each in tables:
                 if each not in todo:
                     stage.found(folders[each], 1)
             if todo:
-                define_events(self.engine, [self.lake.bronze(number)])
+                define_events(self.engine, [self.lake.bronze(wave) for wave in waves])
                 for folder in self._keep("silver", folders, todo):
                     stage.wrote(folder)
                     stage.step(1)
 
+    def _silver_batches(self) -> list[list[int]]:
+        """Numbers of the waves that are made into silver at once."""
+        costs = [made(self.lake.bronze(wave)) for wave, _ in self._waves]
+        return in_batches(
+            [0 if cost is None else cost.rows for cost in costs], self.plan.batch_rows
+        )
+
     def _judge(self) -> None:
-        batches = self._batches()
+        batches = self._judged_batches()
         stage = _Stage("judge", len(batches), self._told)
         for number, waves in enumerate(batches):
             folder = self.lake.verdicts(number)
@@ -109,18 +115,13 @@ class Pipeline:
             else:
                 stage.found(folder, 1)
 
-    def _batches(self) -> list[list[int]]:
-        """Numbers of the waves that are judged at once: the same whenever it is asked."""
-        batches: list[list[int]] = [[]]
-        rows = 0
-        for wave, _ in self._waves:
-            more = _judged_rows(self.lake.silver("runs", wave))
-            if batches[-1] and rows + more > BATCH_ROWS:
-                batches.append([])
-                rows = 0
-            batches[-1].append(wave)
-            rows += more
-        return batches
+    def _judged_batches(self) -> list[list[int]]:
+        """Numbers of the waves that are judged at once."""
+        rows = [0] * len(self._waves)
+        for number, _ in enumerate(self._silver_batches()):
+            for run, events in _judged(self.lake.silver("runs", number)):
+                rows[run // self.plan.wave] += events
+        return in_batches(rows, self.plan.batch_rows)
 
     def _agree(self) -> None:
         """SQL and Python have judged alike. Raises `DisagreementError` where they have not."""
@@ -146,27 +147,34 @@ class Pipeline:
             self.engine.define(names.GOLD_PREFIX + each, [folders[each]])
 
     def _define_silver(self) -> None:
+        silver = len(self._silver_batches())
         for each in sheets("silver"):
             if not each.shared:
-                waves = [self.lake.silver(each.name, number) for number, _ in self._waves]
-                self.engine.define(each.name, waves, each.types)
-        batches = [self.lake.verdicts(number) for number, _ in enumerate(self._batches())]
-        self.engine.define(names.VERDICTS, batches, sheet(JUDGING, names.VERDICTS).types)
+                kept = [self.lake.silver(each.name, number) for number in range(silver)]
+                self.engine.define(each.name, kept, each.types)
+        verdicts = [self.lake.verdicts(number) for number in range(len(self._judged_batches()))]
+        self.engine.define(names.VERDICTS, verdicts, sheet(JUDGING, names.VERDICTS).types)
         self.engine.make(PAIRS, pairs_query(self.study.variants))
         keep_variants(self.lake)
         self.engine.define(names.VARIANTS, [self.lake.gold(names.VARIANTS)])
 
-    def _keep(self, layer: str, folders: dict[str, Path], todo: Iterable[str]) -> Iterator[Path]:
+    def _keep(self, layer: str, folders: dict[str, Path], todo: Container[str]) -> Iterator[Path]:
         """Make the tables of a layer that are wanted, and what they share."""
-        shared = []
-        for each in sheets(layer):
-            if each.shared:
-                shared.append(each.name)
-                self.engine.make(each.name, each.text)
-            elif each.name in todo:
-                self.engine.keep(each.text, folders[each.name])
-                yield folders[each.name]
-        self.engine.drop(shared)
+        shared = {each.name: each.text for each in sheets(layer) if each.shared}
+        wanted = {each.name: each.text for each in sheets(layer) if each.name in todo}
+
+        def do(name: str) -> None:
+            if name in shared:
+                self.engine.make(name, shared[name])
+            else:
+                self.engine.keep(wanted[name], folders[name])
+
+        try:
+            for name in in_order(self.engine, shared | wanted, do):
+                if name in wanted:
+                    yield folders[name]
+        finally:
+            self.engine.drop(shared)
 
 
 class _Stage:
@@ -199,12 +207,27 @@ class _Stage:
         self.wrote(folder)
 
 
-def _judged_rows(runs: Path) -> int:
-    """How many rows the histories of judged runs have, by their silver table."""
-    from pyarrow import compute, parquet
+def in_batches(rows: Sequence[int], most: int) -> list[list[int]]:
+    """Numbers of waves that have so many rows, in batches of at most so many; a wave that has more
+    is a batch of its own. The same whenever it is asked, so that a study can be gone on with."""
+    batches: list[list[int]] = [[]]
+    held = 0
+    for wave, more in enumerate(rows):
+        if batches[-1] and held + more > most:
+            batches.append([])
+            held = 0
+        batches[-1].append(wave)
+        held += more
+    return batches
 
-    judged = parquet.read_table(runs, columns=["events"], filters=[("judged", "=", True)])
-    return compute.sum(judged["events"]).as_py() or 0
+
+def _judged(runs: Path) -> Iterator[tuple[int, int]]:
+    """The judged runs of a batch, by their silver table: number, and how many rows of history."""
+    from pyarrow import parquet
+
+    judged = parquet.read_table(runs, columns=["run_id", "events"], filters=[("judged", "=", True)])
+    for run, events in zip(judged["run_id"], judged["events"], strict=True):
+        yield run.as_py(), events.as_py() or 0
 
 
 def keep_variants(lake: Lake) -> None:

@@ -6,16 +6,11 @@ version: a hash over every module that has a part in a run.
 
 from __future__ import annotations
 
-import subprocess
-from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
-from importlib.resources import files
-from pathlib import Path
-from shutil import which
 
+from ottla.sim.code_hash import code, commit
 from ottla.sim.studies.bronze import SCHEMA_VERSION
-from ottla.sim.studies.lake import Plan, wave_of
-from ottla.sim.studies.ship import sources
+from ottla.sim.studies.lake import BATCH_ROWS, Plan, wave_of
 from ottla.sim.studies.study import Study
 
 JUDGED_WHOLLY = 2_000
@@ -28,7 +23,9 @@ def plan_of(
     seeds: int,
     first: int,
     share: float | None = None,
+    *,
     wave: int | None = None,
+    batch_rows: int = BATCH_ROWS,
 ) -> Plan:
     """The plan of a study by the code that is here."""
     runs = seeds * len(study.variants)
@@ -36,7 +33,15 @@ def plan_of(
         share = 1.0 if runs <= JUDGED_WHOLLY else SHARE
     versions = {"ottla": _version(), "code": code()}
     return Plan(
-        study.text, seeds, first, share, wave or wave_of(runs), SCHEMA_VERSION, versions, commit()
+        study=study.text,
+        seeds=seeds,
+        first=first,
+        share=share,
+        wave=wave or wave_of(runs),
+        batch_rows=batch_rows,
+        schema=SCHEMA_VERSION,
+        versions=versions,
+        commit=commit(),
     )
 
 
@@ -45,25 +50,3 @@ def _version() -> str:
         return version("ottla")
     except PackageNotFoundError:  # a zip on the path
         return "unknown"
-
-
-def code() -> str:
-    """Sixteen letters over every module and every statement that has a part in a run."""
-    told = blake2b(digest_size=8)
-    for name, data in sources():
-        told.update(name.encode() + b"\0" + data + b"\0")
-    return told.hexdigest()
-
-
-def commit() -> str | None:
-    """The commit of the checkout that this code lies in; None where it lies in none."""
-    git, place = which("git"), Path(str(files("ottla.sim")))
-    if git is None or not place.is_dir():
-        return None
-    told = subprocess.run(  # noqa: S603 - git itself, asked about our own folder
-        [git, "-C", str(place.resolve()), "rev-parse", "HEAD"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return told.stdout.strip() or None

@@ -1,6 +1,7 @@
 """Sentences of a report: a text of the study's, its {names} filled from a row of its SQL.
 
-A name may have a format as Python's `str.format` knows it, such as {lost:,}; NULL is a dash.
+A name may have a format as Python's `str.format` knows it, such as {lost:,}; NULL is a dash, and
+percent have a space that does not break.
 """
 
 from __future__ import annotations
@@ -31,8 +32,11 @@ def filled(text: str, row: Mapping[str, Any], where: str) -> str:
 
 
 class _Told(Formatter):
-    """`str.format` that has a word for NULL."""
+    """`str.format` as the rest of a report has it."""
 
     def format_field(self, value: Any, spec: str) -> str:
         """As `Formatter.format_field`."""
-        return NOTHING if value is None else str(super().format_field(value, spec))
+        if value is None:
+            return NOTHING
+        told = str(super().format_field(value, spec))
+        return f"{told[:-1]}\u00a0%" if spec.endswith("%") else told

@@ -9,31 +9,12 @@ another zip. Paths and times in it are fixed: the same code gives the same bytes
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
-PACKAGES = ("broker", "idempotency", "log", "raft", "sim")
-"""What a run is made of."""
-_DATA = (".sql", ".toml", ".txt")
+from ottla.sim.code_hash import sources
+
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 _ROOT = '"""Ottla, as it is shipped to executors."""\n'
-
-
-def sources() -> Iterator[tuple[str, bytes]]:
-    """Every module and data file that has a part in a run, by its place in `ottla`, in order."""
-    for package in PACKAGES:
-        yield from _below(files(f"ottla.{package}"), package)
-
-
-def _below(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
-    for each in sorted(folder.iterdir(), key=lambda each: each.name):
-        name = f"{path}/{each.name}"
-        if each.is_dir():
-            yield from _below(each, name)
-        elif name.endswith((".py", *_DATA)):
-            yield name, each.read_bytes()
 
 
 def packed(folder: Path) -> Path:

@@ -6,7 +6,8 @@ Which task wrote what is settled by Spark's own commit of tasks, so one that ran
 
 **Tables that are made** are Parquet files beside the results, not cached views: the plan of a view
 over a dozen other views is planned again with every query, and what is cached is gone with the
-executor that has it. Half the time of the verdicts, over a million rows.
+executor that has it. They are bucketed by run, and nearly every join, window and aggregate of
+silver and of the invariants has the run among its keys: so most queries move no row between tasks.
 
 **What is set and what is not.** No master, unless one is asked for: `spark-submit --master` and
 SPARK_REMOTE stand. The interpreter of workers is this one, unless PYSPARK_PYTHON says otherwise.
@@ -17,19 +18,23 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shutil
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from functools import partial
+from functools import partial, wraps
 from importlib.resources import as_file, files
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
+from uuid import uuid4
 
+from ottla.sim.studies.apart import apart
 from ottla.sim.studies.bronze import SCHEMA, Batch, Work
-from ottla.sim.studies.lake import SCRATCH, made, making
+from ottla.sim.studies.lake import made, making
 from ottla.sim.studies.marks import marked, marks_of
 from ottla.sim.studies.ship import packed
 from ottla.sim.studies.study import StudyError
@@ -38,10 +43,22 @@ TASK = 25
 """Runs of a task."""
 COMPRESSION = "zstd"
 _LOOK_S = 0.5
-_LOCAL_SHUFFLE = 8
+_KEY = "run_id"
+_MOST_BUCKETS = 64
+_EVERYWHERE = {
+    # What is bucketed by run is in its place for a join on run and something else, too.
+    "spark.sql.requireAllClusterKeysForCoPartition": "false",
+    # Variants are broadcast; what belongs to runs is in its place already.
+    "spark.sql.autoBroadcastJoinThreshold": "65536",
+}
+_LOCAL = {
+    # Plans made anew after every stage: more work than they save on tables of a few million rows.
+    "spark.sql.adaptive.enabled": "false",
+}
+_CORES = re.compile(r"local\[(\d+)")
 _STARTED_BY_OTHERS = frozenset({"SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"})
 """Set for a client of Spark Connect, and by spark-submit."""
-QUIET = {
+SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
@@ -50,7 +67,13 @@ QUIET = {
     "spark.sql.ui.retainedExecutions": "10",
     "spark.ui.retainedJobs": "20",
     "spark.ui.retainedStages": "20",
+    # A hundred programs are kept by default, fewer than the stages of one batch: the next one would
+    # have all of them compiled again.
+    "spark.sql.codegen.cache.maxEntries": "2000",
 }
+"""What a JVM that is started here is started with."""
+WAREHOUSE = "spark.sql.warehouse.dir"
+"""A folder that Spark makes with its first table, and would make where it was started."""
 
 
 def spark_session(master: str | None, settings: Mapping[str, str]) -> Any:
@@ -63,6 +86,8 @@ def spark_session(master: str | None, settings: Mapping[str, str]) -> Any:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # A line of 7 kB of JSON for each query that is refused; what is wrong with it is raised anyway.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    # From 4.3 on PySpark says so of version 3 of pandas, which does nothing here but be there.
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     builder = SparkSession.builder.appName("ottla study")
     remote = master is not None and master.startswith("sc://")
     if master is not None:
@@ -74,26 +99,50 @@ def spark_session(master: str | None, settings: Mapping[str, str]) -> Any:
     with as_file(files("ottla.sim.studies") / "quiet.properties") as path:
         # Have a JVM that is started from here say nothing but errors, unless somebody wants more.
         os.environ.setdefault("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile=file:{path}")
-        return builder.getOrCreate()
+        try:
+            # Where the main thread opens it, PySpark takes Ctrl-C for itself.
+            return apart(builder.getOrCreate, lambda: None)
+        except ImportError as error:  # PySpark has no part of Connect's client with it
+            told = str(error).partition("\n")[0].rstrip(".")
+            raise StudyError(f"engine spark: {told}: pip install 'pyspark[connect]'") from None
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _apart(method: Callable[Concatenate[Spark, P], T]) -> Callable[Concatenate[Spark, P], T]:
+    @wraps(method)
+    def called(self: Spark, /, *given: P.args, **named: P.kwargs) -> T:
+        return apart(partial(method, self, *given, **named), self.interrupt)
+
+    return called
 
 
 class Spark:
     """See `ottla.sim.studies.engine.Engine`. Raises `StudyError` without PySpark."""
 
     name = "spark"
+    at_once = 2  # one is planned while another works; four took a driver of 1 GB down
 
-    def __init__(self, session: Any, scratch: Path | None = None):
+    def __init__(self, session: Any, scratch: TemporaryDirectory[str] | None = None):
         self.session = session
         """The Spark session: for what else is asked of it."""
-        self._made = TemporaryDirectory(prefix=SCRATCH, dir=scratch)
-        self._folders: dict[str, Path] = {}
-        self._numbers = count()
-        if session.conf.get("spark.master", "").startswith("local"):
-            # 200 of them, the default, are 200 files a task where everything is on one machine.
-            _set_unless_set(session, "spark.sql.shuffle.partitions", str(_LOCAL_SHUFFLE))
+        self._made = TemporaryDirectory() if scratch is None else scratch
+        self._tables: dict[str, str] = {}
+        self._names = (f"ottla_{uuid4().hex}_{number}" for number in count())
+        _set_unless_set(session, _EVERYWHERE)
+        master = session.conf.get("spark.master", "")
+        if master.startswith("local"):
+            # 200 partitions, the default, are 200 files a task where all is on one machine.
+            shuffled = {"spark.sql.shuffle.partitions": str(_cores(master))}
+            _set_unless_set(session, _LOCAL | shuffled)
+        partitions = int(session.conf.get("spark.sql.shuffle.partitions"))
+        self._buckets = min(partitions, _MOST_BUCKETS)
         self._shipped = TemporaryDirectory()  # executors fetch it when they begin: it stays
         session.addArtifacts(str(packed(Path(self._shipped.name))), pyfile=True)
 
+    @_apart
     def simulate(self, work: Work, runs: range, into: Path, told: Callable[[int], None]) -> None:
         """Events of these runs as the folder `into`."""
         with making(into) as folder, marks_of(into, told) as marks, ThreadPoolExecutor(1) as thread:
@@ -105,10 +154,11 @@ class Spark:
                     wait([writing], _LOOK_S)
                     marks.look()
             except BaseException:
-                self.session.interruptAll()  # or the thread goes on to the end of the wave
+                self.interrupt()  # or the thread goes on to the end of the wave
                 raise
             writing.result()
 
+    @_apart
     def define(
         self, name: str, folders: Sequence[Path], columns: Mapping[str, str] | None = None
     ) -> None:
@@ -118,23 +168,31 @@ class Spark:
             reader = reader.schema(_ddl(columns))
         reader.parquet(*map(str, folders)).createOrReplaceTempView(name)
 
+    @_apart
     def make(self, name: str, sql: str) -> None:
-        """A view over Parquet files of its own."""
+        """A view over a table of its own, Parquet files in buckets."""
         self.drop([name])
-        folder = Path(self._made.name) / f"{name}-{next(self._numbers)}"
+        table = next(self._names)
         frame = self._asked(sql)
-        self._write(frame, folder, "lz4")
-        self.session.read.schema(frame.schema).parquet(str(folder)).createOrReplaceTempView(name)
-        self._folders[name] = folder
+        writer = frame.write.format("parquet").option("compression", "lz4")
+        writer = writer.option("path", str(Path(self._made.name) / table))
+        if _KEY in frame.columns:
+            writer = writer.bucketBy(self._buckets, _KEY)
+        writer.saveAsTable(table)
+        self._tables[name] = table
+        self.session.table(table).createOrReplaceTempView(name)
 
+    @_apart
     def drop(self, names: Iterable[str]) -> None:
         """Let tables and views go."""
         for each in names:
             self.session.catalog.dropTempView(each)
-            folder = self._folders.pop(each, None)
-            if folder is not None:
-                shutil.rmtree(folder, ignore_errors=True)
+            table = self._tables.pop(each, None)
+            if table is not None:
+                self.session.sql(f"DROP TABLE {table}")
+                shutil.rmtree(Path(self._made.name) / table, ignore_errors=True)
 
+    @_apart
     def keep(self, sql: str, into: Path) -> int:
         """What a query gives, as the folder `into`; how many rows that is."""
         with making(into) as folder:
@@ -142,13 +200,14 @@ class Spark:
         found = made(into)
         return 0 if found is None else found.rows
 
+    @_apart
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """What a query gives, where that is little."""
         return [row.asDict() for row in self._asked(sql).collect()]
 
-    def each(self, queries: Sequence[str]) -> list[list[dict[str, Any]]]:
-        """What each query gives, one after the other: four at once took a driver of 1 GB down."""
-        return [self.rows(each) for each in queries]
+    def interrupt(self) -> None:
+        """End all queries that are under way."""
+        self.session.interruptAll()
 
     def close(self) -> None:
         """End the session."""
@@ -172,10 +231,19 @@ class Spark:
         )
 
 
-def _set_unless_set(session: Any, name: str, value: str) -> None:
+def _set_unless_set(session: Any, settings: Mapping[str, str]) -> None:
     said = {row["key"] for row in session.sql("SET").collect()}
-    if name not in said:
-        session.conf.set(name, value)
+    for name, value in settings.items():
+        if name not in said:
+            session.conf.set(name, value)
+
+
+def _cores(master: str) -> int:
+    """How many cores a local master has."""
+    told = _CORES.match(master)
+    if told is not None:
+        return int(told[1])
+    return 1 if master == "local" else os.cpu_count() or 1
 
 
 def _agreed(kind: str) -> str:

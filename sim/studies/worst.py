@@ -1,8 +1,8 @@
 """Which runs are worst to who asked, each with the command that does it again.
 
 A study may say what worst is; otherwise it is what broke, then what failed, then what lost
-acknowledged records, then what stood still for longest. Of each variant one run is named at most:
-three runs are three stories.
+acknowledged records, then what stood still for longest. Of each variant one run is named at most,
+and none whose history is that of one named already: three runs are three stories.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from ottla.sim.studies.study import Answer, Study, StudyError, Variant
 MOST = 3
 DEFAULT = Answer(
     """
-SELECT r.run_id, r.verdict, r.lost, COALESCE(f.longest_us, 0) / 1E3 AS longest_ms, f.at_us
+SELECT r.run_id, r.verdict, r.lost, COALESCE(f.longest_us, 0) / 1E3 AS longest_ms, f.at_us,
+  f.partition
 FROM runs r
 LEFT JOIN (
-  SELECT w.run_id, w.total_us AS longest_us, w.lost_us AS at_us
+  SELECT w.run_id, w.total_us AS longest_us, w.lost_us AS at_us, w.partition
   FROM (
-    SELECT run_id, total_us, lost_us,
+    SELECT run_id, total_us, lost_us, partition,
       ROW_NUMBER() OVER (PARTITION BY run_id ORDER BY total_us DESC, term) AS place
     FROM failovers
     WHERE total_us IS NOT NULL
@@ -55,17 +56,22 @@ def worst_runs(study: Study, engine: Engine) -> tuple[Worst, ...]:
         if "run_id" not in row:
             raise StudyError("worst.sql: it gives no run_id")
         chosen.setdefault(int(row["run_id"]) % len(study.variants), row)
-    found = list(chosen.values())[:MOST]
-    if not found:
+    if not chosen:
         return ()
-    numbers = ", ".join(str(int(row["run_id"])) for row in found)
+    numbers = ", ".join(str(int(row["run_id"])) for row in chosen.values())
     runs = {
         int(row["run_id"]): row
         for row in engine.rows(
             f"SELECT run_id, seed, variant, digest FROM runs WHERE run_id IN ({numbers})"
         )
     }
-    return tuple(_worst(study, row, runs[int(row["run_id"])], asked.text) for row in found)
+    told: dict[Any, Worst] = {}
+    for each in chosen.values():
+        run = runs[int(each["run_id"])]
+        story = run["run_id"] if run["digest"] is None else run["digest"]
+        if len(told) < MOST and story not in told:
+            told[story] = _worst(study, each, run, asked.text)
+    return tuple(told.values())
 
 
 def _first_rows(sql: str) -> str:

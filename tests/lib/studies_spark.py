@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ottla.sim.studies.engine import spark_lacks
-from ottla.sim.studies.spark import QUIET, Spark, spark_session
+from ottla.sim.studies.spark import SETTINGS, WAREHOUSE, Spark, spark_session
 
 JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Half the CPU of a start; long jobs would be slower for it."""
@@ -26,12 +26,12 @@ def local_spark(folder: Path, cores: int = 2) -> Spark:
     need_spark()
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     settings = {
-        **QUIET,
+        **SETTINGS,
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.extraJavaOptions": JVM,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "2g",  # one session for the queries of all tests
         "spark.sql.shuffle.partitions": "2",
-        "spark.sql.warehouse.dir": str(folder),
+        WAREHOUSE: str(folder),
     }
     return Spark(spark_session(f"local[{cores}]", settings))

@@ -12,6 +12,8 @@ from ottla.sim.studies.pipeline import Pipeline, Progress
 from ottla.sim.studies.plan import plan_of
 from ottla.sim.studies.study import parse
 
+SEEDS, WAVE, BATCH_ROWS = 4, 3, 1_000
+"""Three waves of some 700 rows, the last one shorter; each a batch of its own."""
 TINY = """
 name = "tiny"
 title = "A tiny study"
@@ -32,13 +34,14 @@ def study(
     out: Path,
     text: str = TINY,
     *,
-    seeds: int = 4,
-    wave: int | None = 3,
+    seeds: int = SEEDS,
+    wave: int | None = WAVE,
     engine: Engine | None = None,
     told: Callable[[Progress], None] = lambda _: None,
+    batch_rows: int = BATCH_ROWS,
 ) -> Pipeline:
     """A study that has been run, its engine still open; DuckDB and one process, if not said."""
-    plan = plan_of(parse(text), seeds, 0, wave=wave)
+    plan = plan_of(parse(text), seeds, 0, wave=wave, batch_rows=batch_rows)
     lake = Lake(out, plan)
     try:
         pipeline = Pipeline(lake, engine or open_engine("duckdb", jobs=1), told)

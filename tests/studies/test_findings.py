@@ -1,9 +1,17 @@
-"""Rows of SQL as tables and charts, on rows made by hand."""
+"""Rows of SQL as tables and charts, on rows made by hand.
+
+Names of columns say how their values are shown. Points of coverage are told in words, each state of
+a real run in words of its own.
+"""
 
 from decimal import Decimal
 
 import pytest
 
+from ottla.sim.coverage.points import name_of, told
+from ottla.sim.coverage.states import states_of
+from ottla.sim.run import run
+from ottla.sim.settings import RunConfig
 from ottla.sim.studies.findings import chart_of, head, percent, shown, table_of
 
 
@@ -41,6 +49,34 @@ def test_names_of_columns_say_how_they_are_shown():
         ("\u2013", "7", "\u2013", "100\u00a0%", "1,234"),
     )
     assert table.note == "a note"
+
+
+def test_a_column_has_as_many_digits_in_every_row():
+    rows = [{"mean_us": us, "set_ms": ms} for us, ms in ((2_664, 0.4), (2_800, 20), (3_000, 0.3))]
+    table = table_of("t", rows)
+    assert [each.head for each in table.columns] == ["mean, ms", "set, ms"]
+    assert table.rows == (("2.66", "0.4"), ("2.80", "20"), ("3", "0.3"))
+
+
+def test_ids_that_nobody_knows_by_heart_are_told_in_words():
+    rows = [{"point": "0/0/0/1/2/0/1/error", "invariant": "sim-I02"}, {"point": "sim-S06"}]
+    cells = [row[0] for each in rows for row in table_of("t", [each]).rows]
+    assert cells[0] == (
+        "a client is told to try again: no node is up, nobody leads, "
+        "one holds entries that may be cut, logs end at two places, a batch is waited for"
+    )
+    assert cells[1] == "sim-S06, appended, cut, appended again"
+    assert table_of("t", [rows[0]]).rows[0][1] == "sim-I02, duplicate"
+
+
+def test_every_state_that_a_run_comes_through_has_words():
+    outcome = run(3, RunConfig(records=30, load_ms=2_000, fault_every_ms=300))
+    states = states_of(outcome.rows, outcome.config.partitions)
+    assert len(states) > 5
+    words = {told(name_of(state)) for state in states}
+    assert len(words) == len(states)
+    assert not any("/" in each for each in words)
+    assert told("a/b") == "a/b"
 
 
 def test_an_interval_stands_in_the_cell_of_what_it_is_of():

@@ -150,3 +150,27 @@ def test_a_chart_without_rows_says_so():
         draw(chart_of("t", "bars", ("x", "y"), []))
         == '<p class="fine">There is nothing to draw.</p>'
     )
+
+
+def test_a_line_that_others_lie_upon_is_wider_than_they_are():
+    def rows(name, factor):
+        return [{"series": name, "x": x, "y": x * factor} for x in (1, 2, 3)]
+
+    told = [*rows("below", 1.0), *rows("apart", 2.0), *rows("above", 1.001)]
+    (picture,) = pictures(draw(chart_of("t", "lines", ("x", "y"), told)))
+    below, apart, above = marks(picture, "polyline", "series")
+    assert float(below.get("style").removeprefix("stroke-width: ")) > 2
+    assert apart.get("style") is above.get("style") is None
+
+
+def test_a_table_without_rows_says_so_and_short_words_stay_on_one_line():
+    text = page(made_up.findings(), {})
+    assert text.count("None in these runs.") == 1
+    assert '<td class="word">all, minimum 3</td>' in text
+    assert '<td class="">a follower lags, the leader loses power</td>' in text
+
+
+def test_pictures_of_runs_come_with_how_they_are_read():
+    drawn = page(made_up.findings(), {17: Picture("<svg></svg>", "", "")})
+    assert "nobody leads" in drawn
+    assert "nobody leads" not in page(made_up.findings(), {})

@@ -5,6 +5,7 @@ import pytest
 from ottla.sim.choices import Drawn
 from ottla.sim.run import run_choices
 from ottla.sim.settings import RunConfig
+from ottla.sim.studies.pipeline import in_batches
 from studies_tiny import contents, study
 
 
@@ -36,12 +37,27 @@ def test_gold_has_a_line_for_each_variant(tiny):
     assert all(row["low"] < 1e-8 and 0.48 < row["high"] < 0.5 for row in kills)
 
 
-def test_no_batch_that_is_judged_has_more_rows_than_allowed_but_for_one_wave(tmp_path, monkeypatch):
+def test_no_batch_has_more_rows_than_allowed_but_for_one_wave(tmp_path):
     """A run has some 270 rows, a wave three runs; all are judged."""
-    monkeypatch.setattr("ottla.sim.studies.pipeline.BATCH_ROWS", 1700)
-    pipeline = study(tmp_path)
+    pipeline = study(tmp_path, batch_rows=1_700)
     try:
-        folders = sorted((tmp_path / "silver" / "verdicts").iterdir())
-        assert [each.name for each in folders] == ["batch=00000", "batch=00001"]
+        for table in ("runs", "verdicts"):
+            folders = sorted((tmp_path / "silver" / table).iterdir())
+            assert [each.name for each in folders] == ["batch=00000", "batch=00001"]
+        assert len(contents(pipeline, "runs")) == 8
     finally:
         pipeline.engine.close()
+
+
+@pytest.mark.parametrize(
+    ("rows", "batches"),
+    [
+        ([], [[]]),
+        ([9], [[0]]),
+        ([5, 5, 1], [[0, 1], [2]]),
+        ([4, 7, 3, 0, 0], [[0], [1, 2, 3, 4]]),
+        ([30, 1, 30], [[0], [1], [2]]),
+    ],
+)
+def test_waves_are_put_in_batches_in_their_order(rows, batches):
+    assert in_batches(rows, 10) == batches

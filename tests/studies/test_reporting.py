@@ -61,7 +61,7 @@ def findings(pipeline):
 def test_the_answer_is_a_sentence_made_of_one_row():
     asked = Answer("", "{lost:,} of {all} lost, {share:.1%}; {more}")
     told = answer(asked, [{"lost": 12_345, "all": 7, "share": 0.5, "more": None}])
-    assert told == "12,345 of 7 lost, 50.0%; \u2013"
+    assert told == "12,345 of 7 lost, 50.0\u00a0%; \u2013"
     with pytest.raises(StudyError, match="gives 2 rows; one is expected"):
         answer(asked, [{}, {}])
     with pytest.raises(StudyError, match=r"answer\.text: no column 'lots'; there are lost"):
@@ -105,12 +105,23 @@ def test_without_a_say_the_worst_runs_are_those_that_broke_failed_lost_or_stood_
     assert worst[0].at is not None
 
 
+def test_a_run_whose_history_is_another_ones_is_not_told_twice(pipeline, monkeypatch):
+    rows = pipeline.engine.rows
+
+    def alike(sql):
+        found = [dict(each) for each in rows(sql)]
+        return [{**each, "digest": 7} if "digest" in each else each for each in found]
+
+    monkeypatch.setattr(pipeline.engine, "rows", alike)
+    assert [each.run_id for each in worst_runs(parse(KILLED), pipeline.engine)] == [6]
+
+
 def test_the_report_is_one_file_with_a_page_beside_it_for_each_of_them(findings, tmp_path):
     report = tmp_path / "report.html"
     size = write(findings, parse(KILLED), report)
     text = report.read_text(encoding="utf-8")
     assert size == len(text.encode()) < 1_000_000
-    assert text.count('<svg class="glance"') == text.count('<svg class="strip"') / 3 == 2
+    assert text.count('<svg class="glance"') == text.count('<svg class="strip"') / 4 == 2
     for each in findings.worst:
         beside = (tmp_path / "worst" / f"run{each.run_id}.html").read_text(encoding="utf-8")
         assert each.digest in beside

@@ -5,10 +5,6 @@ the processes of its pool at work, between two folders. What it comes to when it
 compared row by row with a study that nobody disturbed.
 """
 
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,22 +13,10 @@ from ottla.sim.studies.lake import Lake, made, making
 from ottla.sim.studies.pipeline import Progress
 from ottla.sim.studies.plan import plan_of
 from ottla.sim.studies.study import StudyError, parse
+from studies_killed import killed, left_over
 from studies_tiny import TINY, contents, study
 
 TABLES = ("runs", "python_verdicts", "gold_kills", "variants")
-PROGRAM = """
-import os, signal, sys
-from pathlib import Path
-
-from studies_tiny import study
-
-def told(progress):
-    if progress.stage == sys.argv[2] and progress.done >= int(sys.argv[3]):
-        os.kill(os.getpid(), signal.SIGKILL)
-
-if __name__ == "__main__":
-    study(Path(sys.argv[1]), told=told)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -41,25 +25,15 @@ def undisturbed(tmp_path_factory, duck):
     return {table: contents(pipeline, table) for table in TABLES}
 
 
-def killed(out: Path, stage: str, done: int) -> None:
-    """Run the study in a process of its own that is killed when a stage has got so far."""
-    lib = str(Path(__file__).parents[1] / "lib")
-    program = out.with_suffix(".py")
-    program.write_text(PROGRAM)
-    command = [sys.executable, str(program), str(out), stage, str(done)]
-    environment = {**os.environ, "PYTHONPATH": lib}
-    died = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
-    assert died.returncode == -signal.SIGKILL, died.stderr
-
-
 @pytest.mark.parametrize(
     ("stage", "done"),
     [("sweep", 0), ("sweep", 1), ("sweep", 4), ("silver", 1), ("silver", 3), ("gold", 0)],
 )
 def test_a_killed_study_goes_on(tmp_path, undisturbed, duck, stage, done):
-    killed(tmp_path / "study", stage, done)
+    killed(tmp_path / "study", "stage", stage, done)
     gone_on = study(tmp_path / "study", engine=duck)
     assert {table: contents(gone_on, table) for table in TABLES} == undisturbed
+    assert left_over(tmp_path / "study") == []
 
 
 def test_what_is_whole_is_not_made_again(tmp_path, duck):

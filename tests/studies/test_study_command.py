@@ -7,12 +7,15 @@ status 2, and nothing on standard output.
 
 import json
 import os
+import subprocess
+import sys
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 from cli_process import ottla
+from studies_spark import need_spark
 from studies_tiny import TINY
 
 
@@ -73,7 +76,7 @@ def test_a_verdict_that_sql_does_not_share_ends_the_study(tiny, tmp_path):
     command = ["study", "run", tiny, "--seeds", "2", "--out", tmp_path / "out"]
     command += ["--engine", "duckdb"]
     assert ottla(*command).returncode == 0
-    verdicts = tmp_path / "out" / "silver" / "python_verdicts" / "wave=00000"
+    verdicts = tmp_path / "out" / "silver" / "python_verdicts" / "batch=00000"
     (part,) = verdicts.glob("*.parquet")
     planted = {"run_id": [1], "variant": [1], "invariant": ["sim-I01"]}
     parquet.write_table(pa.table(planted, schema=parquet.read_schema(part)), part)
@@ -90,6 +93,40 @@ def test_spark_without_java_says_what_to_install(tiny, tmp_path):
         "engine spark: there is no Java: install a Java runtime of version 17 or newer (Debian: "
         "openjdk-17-jre-headless)"
     )
+
+
+@pytest.mark.parametrize(
+    ("missing", "options", "told"),
+    [
+        ("pandas", [], "pandas is missing, which PySpark asks for: pip install 'ottla[spark]'"),
+        ("grpc", ["--master", "sc://127.0.0.1:1"], "not found: pip install 'pyspark[connect]'"),
+    ],
+)
+def test_what_pyspark_asks_for_and_does_not_bring_is_named(tiny, tmp_path, missing, options, told):
+    """Both are there where Ottla is developed, so they are taken away."""
+    need_spark()
+    program = f"""
+import importlib.util, sys
+
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *more: None if name == "{missing}" else find(name, *more)
+sys.modules["{missing}"] = None
+
+from ottla.cli import main
+
+main()
+"""
+    asked = ["study", "run", str(tiny), "--engine", "spark", "--out", str(tmp_path / "out")]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *asked, *options],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    (line,) = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert line.startswith("ottla: engine spark: ")
+    assert line.endswith(told)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ import time
 import pytest
 
 from cli_groups import await_nobody, begun, end
+from cli_process import ottla
+from studies_spark import need_spark
 from studies_tiny import TINY
 
 
@@ -28,3 +30,35 @@ def test_an_interrupt_ends_all_quietly(tmp_path, to_all):
         await_nobody(process)
     finally:
         end(process)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "under_way", ["bronze/_running-*/*", "silver/requests/_making*/_temporary"]
+)
+def test_an_interrupt_ends_spark_quietly_too_and_the_study_is_gone_on_with(tmp_path, under_way):
+    """Once in a sweep and once in the middle of SQL: there PySpark, which took Ctrl-C for itself,
+    called the JVM over a connection that was waiting, and ended in five tracebacks."""
+    need_spark()
+    file = tmp_path / "long.toml"
+    file.write_text(TINY)
+    out = tmp_path / "out"
+    study = ["study", "run", str(file), "--seeds", "60", "--out", str(out)]
+    process = begun(*study, "--engine", "spark", "--master", "local[2]")
+    try:
+        until = time.monotonic() + 300
+        while not list(out.glob(under_way)):
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < until, "nobody works"
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == 130, said
+        assert not any(word in said for word in ("Traceback", "Exception", "\tat ")), said
+        await_nobody(process)
+    finally:
+        end(process)
+    done = ottla(*study, "--engine", "duckdb", within=300)
+    assert done.returncode == 0, done.stderr
+    assert "120 runs." in done.stdout
+    assert not list(out.rglob("_making-*")) + list(out.glob("_scratch-*"))

@@ -1,4 +1,4 @@
--- Silver: what happened in the runs of one wave. Table `ev` has the rows of their histories,
+-- Silver: what happened in the runs of a batch of waves. Table `ev` has the rows of their histories,
 -- `bronze` those that are no event too (`sim/studies/bronze.py`); `canon` and `log_start` are the
 -- views of the invariants. The head of a statement says what a row is, and of each column its type
 -- and meaning: docs/reference/study-tables.md is written from it. Times are microseconds of the
@@ -480,7 +480,7 @@ SELECT run_id, variant, code AS invariant
 FROM bronze
 WHERE kind = 'verdict';
 
--- reached: one row per point of coverage and variant, of the runs of one wave
+-- reached: one row per point of coverage and variant, of the runs of one batch of waves
 -- run_id BIGINT: number of the first run that reached it
 -- variant BIGINT: number of the variant
 -- seed BIGINT: what that run was drawn from

@@ -84,14 +84,14 @@ def _check_spark(master: str | None) -> None:
 
 def _run(job: Job, line: Line, *, once: bool, seconds: float | None, master: str | None) -> None:
     """The query, until its time is up or a signal comes."""
-    from ottla.sim.studies.spark import QUIET, Spark, spark_session
+    from ottla.sim.studies.spark import SETTINGS, Spark, spark_session
 
     if master is None or master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # else a warning, and a guess
     told = threading.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, lambda *_: told.set())
-    spark = Spark(spark_session(master, {**QUIET, "spark.driver.extraJavaOptions": DEEP}))
+    spark = Spark(spark_session(master, {**SETTINGS, "spark.driver.extraJavaOptions": DEEP}))
     shown = 0.0
 
     def stopped() -> bool:

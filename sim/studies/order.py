@@ -1,0 +1,63 @@
+"""Statements in the order in which they need each other, several at once where an engine can.
+
+Spark plans a query in one thread and carries it out in others: with one query at a time, cores are
+idle for as long as it plans, which with small tables is most of the time. DuckDB has all cores work
+on one query and is given one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from graphlib import TopologicalSorter
+from typing import Protocol
+
+_READ = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")
+
+
+class Worker(Protocol):
+    """What an engine is here: `ottla.sim.studies.engine.Engine`."""
+
+    at_once: int
+
+    def interrupt(self) -> None:
+        """End what other threads have it do."""
+
+
+def needs(statements: Mapping[str, str]) -> dict[str, set[str]]:
+    """Which others of these statements, by name, each of them reads."""
+    return {
+        name: {each for each in _READ.findall(text) if each in statements and each != name}
+        for name, text in statements.items()
+    }
+
+
+def in_order(
+    engine: Worker, statements: Mapping[str, str], do: Callable[[str], object]
+) -> Iterator[str]:
+    """`do` each statement, by its name, once all that it reads is done; names as they are done. The
+    first error ends it: what the engine is at is interrupted, what was not begun never is."""
+    order = TopologicalSorter(needs(statements))
+    if engine.at_once == 1:
+        for name in order.static_order():
+            do(name)
+            yield name
+        return
+    order.prepare()
+    running: dict[Future[object], str] = {}
+    with ThreadPoolExecutor(engine.at_once) as threads:
+        try:
+            while order.is_active():
+                for name in order.get_ready():
+                    running[threads.submit(do, name)] = name
+                over, _ = wait(running, return_when=FIRST_COMPLETED)
+                for each in over:
+                    name = running.pop(each)
+                    each.result()
+                    order.done(name)
+                    yield name
+        except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)
+            engine.interrupt()  # or the threads go on to the end of what they are at
+            raise
