@@ -2,9 +2,10 @@
 
 import pytest
 
-from bench import idempotent, loops, simulator, throughput
+from bench import idempotent, loops, simulator, studies, throughput
 from bench.host import TOPIC
 from bench.null_server import answer_tail
+from studies_spark import need_spark
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +63,11 @@ def test_every_figure_of_the_simulator_is_measured():
     report = simulator.run(simulator.QUICK)
     assert len(report.outcomes) == 8
     assert all(each.measured > 0 for each in report.outcomes[:-1])
+
+
+@pytest.mark.slow
+def test_sweeps_and_judges_of_studies_are_measured_on_both_engines():
+    need_spark()
+    report = studies.run(studies.QUICK)
+    assert len(report.outcomes) == 5
+    assert all(each.measured > 0 for each in report.outcomes)
