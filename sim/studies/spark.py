@@ -69,7 +69,7 @@ SETTINGS = {
     "spark.ui.retainedStages": "20",
     # A hundred programs are kept by default, fewer than the stages of one batch: the next one would
     # have all of them compiled again.
-    "spark.sql.codegen.cache.maxEntries": "2000",
+    "spark.sql.codegen.cache.maxEntries": "500",
 }
 """What a JVM that is started here is started with."""
 WAREHOUSE = "spark.sql.warehouse.dir"
