@@ -7,18 +7,17 @@ thread is ever there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Collection
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from threading import current_thread, main_thread
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 _AGAIN_S = 0.5
 
 
 def apart(work: Callable[[], T], stop: Callable[[], object]) -> T:
-    """What `work` gives. When that is interrupted, `stop` is called until it has ended: work may
-    be between two steps, with nothing to stop."""
+    """What `work` gives. When that is interrupted, it is ended by `stop`."""
     if current_thread() is not main_thread():
         return work()
     with ThreadPoolExecutor(1) as thread:
@@ -26,8 +25,14 @@ def apart(work: Callable[[], T], stop: Callable[[], object]) -> T:
         try:
             wait([doing])
         except BaseException:
-            while not doing.done():
-                stop()
-                wait([doing], _AGAIN_S)
+            end([doing], stop)
             raise
     return doing.result()
+
+
+def end(doing: Collection[Future[Any]], stop: Callable[[], object]) -> None:
+    """Call `stop` until all of these have ended: work may be between two steps, with nothing to
+    stop."""
+    while not all(each.done() for each in doing):
+        stop()
+        wait(doing, _AGAIN_S)

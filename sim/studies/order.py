@@ -13,6 +13,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from graphlib import TopologicalSorter
 from typing import Protocol
 
+from ottla.sim.studies.apart import end
+
 _READ = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")
 
 
@@ -39,11 +41,6 @@ def in_order(
     """`do` each statement, by its name, once all that it reads is done; names as they are done. The
     first error ends it: what the engine is at is interrupted, what was not begun never is."""
     order = TopologicalSorter(needs(statements))
-    if engine.at_once == 1:
-        for name in order.static_order():
-            do(name)
-            yield name
-        return
     order.prepare()
     running: dict[Future[object], str] = {}
     with ThreadPoolExecutor(engine.at_once) as threads:
@@ -59,5 +56,5 @@ def in_order(
                     yield name
         except BaseException:
             threads.shutdown(wait=False, cancel_futures=True)
-            engine.interrupt()  # or the threads go on to the end of what they are at
+            end(running, engine.interrupt)  # or the threads go on to the end of what they are at
             raise
