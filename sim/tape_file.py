@@ -36,6 +36,14 @@ class Case(NamedTuple):
     tape: Tape
 
 
+class Kept(NamedTuple):
+    """What was written, and by whom."""
+
+    case: Case
+    code: str
+    """The code that wrote it; empty: it does not say."""
+
+
 def encode(case: Case) -> bytes:
     """The bytes for `decode`; equal cases give equal bytes, of the same code."""
     taken = {
@@ -49,8 +57,8 @@ def encode(case: Case) -> bytes:
     return packed
 
 
-def decode(data: bytes) -> Case:
-    """The case that `encode` was given. Raises `TapeError`."""
+def decode(data: bytes) -> Kept:
+    """The case that `encode` was given, and what code that was. Raises `TapeError`."""
     try:
         body = msgpack.unpackb(data)
     except (ValueError, msgpack.UnpackException) as error:
@@ -64,17 +72,12 @@ def decode(data: bytes) -> Case:
             raise TapeError("a damaged tape: it is not what was written")
         config = RunConfig().with_(**body["config"])
         taken = {name: _places(pairs) for name, pairs in body["taken"].items()}
+        made_by = "" if body[_KEY] == _WITHOUT_CODE else str(body["code"])
     except ConfigError as error:
         raise TapeError(f"its configuration: {error}") from None
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise TapeError(f"a tape with something missing: {error!r}") from None
-    return Case(config, Tape(taken))
-
-
-def code_of(data: bytes) -> str:
-    """The code that wrote a tape that `decode` reads; empty: it does not say."""
-    told = msgpack.unpackb(data).get("code", "")
-    return told if isinstance(told, str) else ""
+    return Kept(Case(config, Tape(taken)), made_by)
 
 
 def _check(body: dict[str, Any]) -> bytes:
@@ -93,7 +96,7 @@ def _places(pairs: Any) -> dict[int, int]:
     return places
 
 
-def read(path: Path) -> Case:
+def read(path: Path) -> Kept:
     """A tape from a file. Raises `TapeError` and `OSError`."""
     return decode(path.read_bytes())
 

@@ -161,7 +161,7 @@ def _middle(points: dict[int, Point]) -> int | None:
 
 def fails(told: bytes, invariant: str, eid: int, seed: int) -> bool:
     """Whether the run of a tape fails alike when all that follows event `eid` is drawn anew."""
-    case = decode(told)
+    case = decode(told).case
     worlds: list[World] = []
 
     def past() -> bool:

@@ -98,7 +98,7 @@ def outcome_of(what: str, config: Path | None = None, settings: list[str] | None
     from ottla.sim.choices import Replayed
     from ottla.sim.run import replay as replay_tape
     from ottla.sim.run import run as run_seed
-    from ottla.sim.tape_file import TapeError, decode
+    from ottla.sim.tape_file import TapeError, read
 
     path = Path(what)
     if not path.exists():
@@ -110,22 +110,20 @@ def outcome_of(what: str, config: Path | None = None, settings: list[str] | None
     if config is not None or settings:
         raise SimUsageError(f"{what}: a tape has its own settings; leave out --config and --set")
     try:
-        data = path.read_bytes()
-        case = decode(data)
-        _check_faults(case.config)
+        kept = read(path)
+        _check_faults(kept.case.config)
     except OSError as error:
         raise SimUsageError(f"{what}: {error.strerror}") from None
     except (TapeError, ConfigError) as error:
         raise SimUsageError(f"{what}: {error}") from None
-    _warn_of_other_code(what, data)
-    return replay_tape(case.tape, case.config, Replayed)
+    _warn_of_other_code(what, kept.code)
+    return replay_tape(kept.case.tape, kept.case.config, Replayed)
 
 
-def _warn_of_other_code(what: str, data: bytes) -> None:
+def _warn_of_other_code(what: str, made_by: str) -> None:
     from ottla.sim.code_hash import code
-    from ottla.sim.tape_file import code_of
 
-    made_by, here = code_of(data), code()
+    here = code()
     if made_by != here:
         told = (
             f"by code {made_by}" if made_by else "by an older Ottla, it does not say by what code"
