@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 
+from awaiting import await_that
+
 
 def begun(*arguments: str) -> subprocess.Popen[str]:
     """A command that is at work, in a group of processes of its own."""
@@ -32,19 +34,13 @@ def group_of(leader: int) -> list[str]:
 
 def await_workers(process: subprocess.Popen[str], count: int) -> None:
     """Wait until so many processes of it are at work."""
-    until = time.monotonic() + 60
-    while len(group_of(process.pid)) < count:
-        assert time.monotonic() < until, "no processes"
-        time.sleep(0.1)
+    await_that(lambda: len(group_of(process.pid)) >= count, 60, "no processes")
     time.sleep(2)  # they import, and are at it
 
 
 def await_nobody(process: subprocess.Popen[str]) -> None:
     """Wait until its group is empty."""
-    until = time.monotonic() + 30
-    while group_of(process.pid):
-        assert time.monotonic() < until, "processes are left"
-        time.sleep(0.1)
+    await_that(lambda: not group_of(process.pid), 30, "processes are left")
 
 
 def end(process: subprocess.Popen[str]) -> None:

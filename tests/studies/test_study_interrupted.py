@@ -2,10 +2,10 @@
 
 import os
 import signal
-import time
 
 import pytest
 
+from awaiting import await_that
 from cli_groups import await_nobody, begun, end
 from cli_process import ottla
 from studies_spark import need_spark
@@ -20,10 +20,8 @@ def test_an_interrupt_ends_all_quietly(tmp_path, to_all):
     options = ["--seeds", "100000", "--engine", "duckdb", "--jobs", "2", "--out", str(out)]
     process = begun("study", "run", str(file), *options)
     try:
-        until = time.monotonic() + 60
-        while len(list(out.glob("bronze/_running-*/*"))) < 2:  # both are at work
-            assert time.monotonic() < until, "nobody works"
-            time.sleep(0.1)
+        at_work = out / "bronze"
+        await_that(lambda: len(list(at_work.glob("_running-*/*"))) == 2, 60, "nobody works")
         (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
         _, said = process.communicate(timeout=30)
         assert (process.returncode, said) == (130, "")
@@ -46,11 +44,10 @@ def test_an_interrupt_ends_spark_quietly_too_and_the_study_is_gone_on_with(tmp_p
     study = ["study", "run", str(file), "--seeds", "60", "--out", str(out)]
     process = begun(*study, "--engine", "spark", "--master", "local[2]")
     try:
-        until = time.monotonic() + 300
-        while not list(out.glob(under_way)):
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < until, "nobody works"
-            time.sleep(0.1)
+        await_that(
+            lambda: list(out.glob(under_way)) or process.poll() is not None, 300, "nobody works"
+        )
+        assert process.poll() is None, process.communicate()
         os.killpg(process.pid, signal.SIGINT)
         _, said = process.communicate(timeout=120)
         assert process.returncode == 130, said
