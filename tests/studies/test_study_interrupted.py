@@ -2,12 +2,14 @@
 
 import os
 import signal
+from contextlib import contextmanager
 
 import pytest
 
 from awaiting import await_that
 from cli_groups import await_nobody, begun, end
 from cli_process import ottla
+from ottla.sim.studies.sheets import sheets
 from studies_spark import need_spark
 from studies_tiny import TINY
 
@@ -30,6 +32,10 @@ def test_an_interrupt_ends_all_quietly(tmp_path, to_all):
         end(process)
 
 
+SILVER = "silver/*/batch=*/_SUCCESS"
+TABLES = len([each for each in sheets("silver") if not each.shared])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "under_way", ["bronze/_running-*/*", "silver/requests/_making*/_temporary"]
@@ -37,25 +43,50 @@ def test_an_interrupt_ends_all_quietly(tmp_path, to_all):
 def test_an_interrupt_ends_spark_quietly_too_and_the_study_is_gone_on_with(tmp_path, under_way):
     """Once in a sweep and once in the middle of SQL: there PySpark, which took Ctrl-C for itself,
     called the JVM over a connection that was waiting, and ended in five tracebacks."""
-    need_spark()
-    file = tmp_path / "long.toml"
-    file.write_text(TINY)
-    out = tmp_path / "out"
-    study = ["study", "run", str(file), "--seeds", "60", "--out", str(out)]
-    process = begun(*study, "--engine", "spark", "--master", "local[2]")
-    try:
-        await_that(
-            lambda: list(out.glob(under_way)) or process.poll() is not None, 300, "nobody works"
-        )
+    with on_spark(tmp_path) as process:
+        await_that(lambda: any(tmp_path.glob(under_way)) or process.poll(), 300, "nobody works")
         assert process.poll() is None, process.communicate()
         os.killpg(process.pid, signal.SIGINT)
         _, said = process.communicate(timeout=120)
         assert process.returncode == 130, said
         assert not any(word in said for word in ("Traceback", "Exception", "\tat ")), said
         await_nobody(process)
+    gone_on_with(tmp_path)
+
+
+@pytest.mark.slow
+def test_a_driver_that_is_killed_while_spark_judges_takes_its_jvm_along(tmp_path):
+    """What the JVM had made on the way is left, and gone when the study is gone on with."""
+    with on_spark(tmp_path) as process:
+        await_that(lambda: len(list(tmp_path.glob(SILVER))) == TABLES, 300, "nobody works")
+        await_that(lambda: any(tmp_path.glob("_scratch-*/ottla_*")), 60, "nobody judges")
+        assert not list(tmp_path.glob("silver/verdicts/*"))
+        process.kill()
+        await_nobody(process)
+    assert list(tmp_path.glob("_scratch-*/ottla_*"))
+    gone_on_with(tmp_path)
+
+
+def study(out):
+    file = out.with_suffix(".toml")
+    file.write_text(TINY)
+    return ["study", "run", str(file), "--seeds", "60", "--out", str(out)]
+
+
+@contextmanager
+def on_spark(out):
+    """A study, until it is left."""
+    need_spark()
+    process = begun(*study(out), "--engine", "spark", "--master", "local[2]")
+    try:
+        yield process
     finally:
         end(process)
-    done = ottla(*study, "--engine", "duckdb", within=300)
+
+
+def gone_on_with(out):
+    """By the other engine; nothing is left that should not last."""
+    done = ottla(*study(out), "--engine", "duckdb", within=300)
     assert done.returncode == 0, done.stderr
     assert "120 runs." in done.stdout
     assert not list(out.rglob("_making-*")) + list(out.glob("_scratch-*"))
