@@ -1,6 +1,7 @@
 """The folder of a study: its plan, and tables as Parquet in folders that are whole or absent.
 
     OUT/study.json                       the plan
+    OUT/study.bill.json                  seconds that each stage has taken so far
     OUT/bronze/wave=00000/               events of one wave of runs
     OUT/silver/TABLE/batch=00000/        a silver table of several waves
     OUT/silver/verdicts/batch=00000/     SQL verdicts of the judged runs of several waves
@@ -28,7 +29,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 from ottla.sim.files import lock, write_whole
@@ -45,7 +45,7 @@ _WAVES = 4
 SUCCESS = "_SUCCESS"
 REPORT = "report.html"
 _OWN = "study."
-_PLAN, _LOCK = "study.json", "study.lock"
+_PLAN, _LOCK, _BILL = "study.json", "study.lock", "study.bill.json"
 _MAKING = "_making-"
 SCRATCH = "_scratch-"
 """What folders begin with that last no longer than an engine."""
@@ -98,7 +98,6 @@ class Made:
 
     rows: int
     bytes: int
-    seconds: float
 
 
 class Lake:
@@ -166,6 +165,20 @@ class Lake:
         """Where a gold table lies."""
         return self.root / "gold" / table
 
+    def spend(self, stage: str, seconds: float) -> None:
+        """Put it on the bill."""
+        bill = self.spent()
+        bill[stage] = bill.get(stage, 0.0) + seconds
+        write_whole(self.root / _BILL, json.dumps(bill).encode())
+
+    def spent(self) -> dict[str, float]:
+        """Seconds that each stage has taken, in all that was whole when a process ended."""
+        try:
+            bill: dict[str, float] = json.loads((self.root / _BILL).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        return bill
+
     @property
     def report(self) -> Path:
         """Where the page lies."""
@@ -178,7 +191,7 @@ def made(folder: Path) -> Made | None:
         told: dict[str, Any] = json.loads((folder / SUCCESS).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    return Made(int(told["rows"]), int(told["bytes"]), float(told["seconds"]))
+    return Made(int(told["rows"]), int(told["bytes"]))
 
 
 @contextmanager
@@ -188,11 +201,10 @@ def making(folder: Path) -> Iterator[Path]:
     _sweep(folder)
     making = folder.with_name(f"{_MAKING}{folder.name}-{os.getpid()}")
     making.mkdir()
-    begun = monotonic()
     yield making
     parts = sorted(making.glob("*.parquet"))
     size = sum(part.stat().st_size for part in parts)
-    told = {"rows": sum(map(_rows, parts)), "bytes": size, "seconds": monotonic() - begun}
+    told = {"rows": sum(map(_rows, parts)), "bytes": size}
     (making / SUCCESS).write_text(json.dumps(told), encoding="utf-8")
     making.rename(folder)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -68,10 +69,13 @@ class Pipeline:
         self._agree()
         self._gold()
 
+    def _stage(self, name: str, of: int) -> _Stage:
+        return _Stage(name, of, self._told, partial(self.lake.spend, name))
+
     def _sweep(self) -> None:
         plan = self.plan
         work = Work(plan.study, plan.first, plan.share)
-        stage = _Stage("sweep", plan.runs, self._told)
+        stage = self._stage("sweep", plan.runs)
         for number, runs in self._waves:
             folder = self.lake.bronze(number)
             if made(folder) is None:
@@ -83,7 +87,7 @@ class Pipeline:
     def _silver(self) -> None:
         tables = [each.name for each in sheets("silver") if not each.shared]
         batches = self._silver_batches()
-        stage = _Stage("silver", len(tables) * len(batches), self._told)
+        stage = self._stage("silver", len(tables) * len(batches))
         for number, waves in enumerate(batches):
             folders = {each: self.lake.silver(each, number) for each in tables}
             todo = [each for each in tables if made(folders[each]) is None]
@@ -105,7 +109,7 @@ class Pipeline:
 
     def _judge(self) -> None:
         batches = self._judged_batches()
-        stage = _Stage("judge", len(batches), self._told)
+        stage = self._stage("judge", len(batches))
         for number, waves in enumerate(batches):
             folder = self.lake.verdicts(number)
             if made(folder) is None:
@@ -134,7 +138,7 @@ class Pipeline:
 
     def _gold(self) -> None:
         tables = [each.name for each in sheets("gold") if not each.shared]
-        stage = _Stage("gold", len(tables), self._told)
+        stage = self._stage("gold", len(tables))
         folders = {each: self.lake.gold(each) for each in tables}
         todo = [each for each in tables if made(folders[each]) is None]
         for each in tables:
@@ -178,14 +182,21 @@ class Pipeline:
 
 
 class _Stage:
-    """Tells how far a stage is."""
+    """Tells how far a stage is, and what time it took to where a folder is whole."""
 
-    def __init__(self, name: str, of: int, told: Callable[[Progress], None]):
+    def __init__(
+        self,
+        name: str,
+        of: int,
+        told: Callable[[Progress], None],
+        spend: Callable[[float], None],
+    ):
         self._name = name
         self._of = of
         self._tell = told
+        self._spend = spend
         self._done = self._fresh = self._rows = 0
-        self._begun = monotonic()
+        self._begun = self._paid = monotonic()
         self.step(0)
 
     def step(self, count: int) -> None:
@@ -197,14 +208,20 @@ class _Stage:
 
     def wrote(self, folder: Path) -> None:
         """A folder is whole."""
-        cost = made(folder)
-        self._rows += 0 if cost is None else cost.rows
-        self.step(0)
+        paid, self._paid = self._paid, monotonic()
+        self._spend(self._paid - paid)
+        self._is_there(folder)
 
     def found(self, folder: Path, count: int) -> None:
         """A folder was there already, and what it stands for."""
         self._done += count
-        self.wrote(folder)
+        self._paid = monotonic()
+        self._is_there(folder)
+
+    def _is_there(self, folder: Path) -> None:
+        cost = made(folder)
+        self._rows += 0 if cost is None else cost.rows
+        self.step(0)
 
 
 def in_batches(rows: Sequence[int], most: int) -> list[list[int]]:

@@ -80,25 +80,21 @@ def _drawn(rows: Rows) -> Rows:
 
 def stages(lake: Lake) -> tuple[Stage, ...]:
     """What each stage took."""
-    root = lake.root
+    root, spent = lake.root, lake.spent()
     judged = root / "silver" / names.VERDICTS
     silver = [each for each in (root / "silver").glob("*") if each != judged]
-    return (
-        _stage("sweep", (root / "bronze").glob("wave=*")),
-        _stage("silver", (wave for each in silver for wave in each.glob("wave=*"))),
-        _stage("judge", judged.glob("batch=*")),
-        _stage("gold", (root / "gold").glob("*")),
-    )
+    folders: dict[str, Iterable[Path]] = {
+        "sweep": (root / "bronze").glob("wave=*"),
+        "silver": (batch for each in silver for batch in each.glob("batch=*")),
+        "judge": judged.glob("batch=*"),
+        "gold": (root / "gold").glob("*"),
+    }
+    return tuple(_stage(name, spent.get(name, 0.0), each) for name, each in folders.items())
 
 
-def _stage(name: str, folders: Iterable[Path]) -> Stage:
-    costs = [cost for cost in map(made, sorted(folders)) if cost is not None]
-    return Stage(
-        name,
-        sum(each.seconds for each in costs),
-        sum(each.rows for each in costs),
-        sum(each.bytes for each in costs),
-    )
+def _stage(name: str, seconds: float, folders: Iterable[Path]) -> Stage:
+    costs = [cost for cost in map(made, folders) if cost is not None]
+    return Stage(name, seconds, sum(each.rows for each in costs), sum(each.bytes for each in costs))
 
 
 def _versions(plan: Plan, engine: str) -> tuple[tuple[str, str], ...]:

@@ -5,13 +5,15 @@ Its command is run as a user would run it, and must print the digest that the re
 """
 
 import shlex
+import shutil
 
 import pytest
 
 from cli_process import ottla
 from ottla.sim.recording.record import NotTheSameError
 from ottla.sim.studies.findings import Worst
-from ottla.sim.studies.lake import made
+from ottla.sim.studies.lake import SUCCESS, made
+from ottla.sim.studies.pipeline import STAGES
 from ottla.sim.studies.reporting import findings_of
 from ottla.sim.studies.sentences import answer, filled
 from ottla.sim.studies.study import Answer, StudyError, parse
@@ -70,16 +72,38 @@ def test_the_answer_is_a_sentence_made_of_one_row():
         filled("{lost:,}", {"lost": "many"}, "worst")
 
 
-def test_findings_are_what_the_tables_say(pipeline, findings):
+def test_findings_are_what_the_tables_say(findings):
     assert findings.answer == "8 runs."
     assert (findings.runs, findings.judged, findings.broke, findings.variants) == (8, 8, 0, 2)
     (table,) = findings.tables
     assert table.rows == (("0", "4"), ("1", "4"))
     (chart,) = findings.charts
     assert chart.names == ("0", "1")
-    costs = [made(each) for each in (pipeline.lake.root / "bronze").iterdir()]
-    assert findings.stages[0].rows == sum(each.rows for each in costs if each)
     assert dict(findings.versions)["bronze"].startswith("version ")
+
+
+def test_the_bill_has_what_every_stage_wrote_and_how_long_it_took(pipeline, findings):
+    folders = [made(each.parent) for each in pipeline.lake.root.rglob(SUCCESS)]
+    written = [each for each in folders if each is not None]
+    assert sum(each.rows for each in findings.stages) == sum(each.rows for each in written)
+    assert sum(each.bytes for each in findings.stages) == sum(each.bytes for each in written)
+    assert [each.name for each in findings.stages] == list(STAGES)
+    for each in findings.stages:
+        assert each.seconds > 0
+        assert each.bytes > 0
+
+
+def test_what_is_gone_on_with_costs_no_more_than_what_is_done(tmp_path):
+    first = study(tmp_path)
+    first.engine.close()
+    bill = first.lake.spent()
+    study(tmp_path).engine.close()
+    assert first.lake.spent() == bill
+    shutil.rmtree(tmp_path / "gold" / "losses")
+    study(tmp_path).engine.close()
+    again = first.lake.spent()
+    assert again.pop("gold") > bill.pop("gold")
+    assert again == bill
 
 
 def test_of_each_variant_one_run_is_named(findings):
