@@ -16,8 +16,8 @@ _ENDINGS = ("ok", "fail", "info")
 
 
 def lost(index: Index) -> Iterator[Anomaly]:
-    """sim-I01."""
-    for row, given in index.acked:
+    """sim-I01: nobody knows of a run whose logs nobody looked at."""
+    for row, given in () if index.cut_short else index.acked:
         key = (row.partition, given.value)
         if key not in index.places and not index.deleted(row.partition, row.off):
             text = f"op {row.op} with value {given.value} was acknowledged at offset {row.off} of "

@@ -52,6 +52,10 @@ class Index:
             for row in log:
                 self.places.setdefault((partition, row.value), []).append(row.off)
                 self._cells[self._cell(partition, row.off)] = row
+        phases = {row.code for row in self.rows["phase"]}
+        self.cut_short = bool(phases) and "done" not in phases
+        """Whether the run ended before anybody looked at its logs; a history without phases is
+        taken as whole."""
         self._forgets = self._forgotten()
         self.acked: list[tuple[Row, Row]] = [
             (row, self.invoked[row.op])

@@ -11,6 +11,7 @@ person reads. Behind the history of a run come rows of other kinds; `eid` goes o
 | kind | what |
 |---|---|
 | run | one per run: `code` its verdict, `told` why, `t_us` simulated, `off` rows it has (1) |
+| noticed | of runs that failed: `code` the invariant that was seen to be broken first |
 | verdict | of judged runs: `code` an invariant that `judge` finds broken; one row each |
 | breakdown | the run broke: `code` which exception, `told` its text; it has no other row |
 | reached | with coverage: `code` a predicate, or an abstract state, that the run came through |
@@ -51,7 +52,7 @@ SCHEMA: dict[str, str] = {
     "told": "VARCHAR",
 }
 """Columns of bronze, with their SQL types."""
-KINDS = ("run", "verdict", "breakdown", "reached")
+KINDS = ("run", "noticed", "verdict", "breakdown", "reached")
 """Kinds of rows that are no event of a history."""
 Batch: TypeAlias = Any
 """A `pyarrow.RecordBatch`."""
@@ -167,7 +168,8 @@ def _told(work: Work, study: Study, run_id: int) -> tuple[Head, list[Event], str
 
 def _rows(study: Study, done: Trial, *, judged: bool) -> list[Event]:
     """Those of a run, the one of kind *run* last."""
-    rows, told = done.rows, []
+    rows = done.rows
+    told = [] if done.noticed is None else [("noticed", done.noticed)]
     if study.coverage:
         told += [("reached", each) for each in _reached(done)]
     if judged:

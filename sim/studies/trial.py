@@ -23,6 +23,8 @@ class Trial(NamedTuple):
 
     verdict: str
     """ok, failed or weakened: see `ottla.sim.run`."""
+    noticed: str | None
+    """The invariant that was seen to be broken first, if the verdict is failed."""
     told: str | None
     """Why, in one line; None where there is nothing to say."""
     rows: list[Event]
@@ -48,6 +50,7 @@ def _trial(outcome: Outcome, broken: frozenset[str] | None) -> Trial:
     plain = not (outcome.anomalies or outcome.weakened or outcome.unavoidable)
     return Trial(
         outcome.verdict.value,
+        outcome.anomalies[0].invariant if outcome.anomalies else None,
         None if plain else outcome.reason,
         outcome.rows,
         outcome.config.partitions,

@@ -37,6 +37,40 @@ def test_gold_has_a_line_for_each_variant(tiny):
     assert all(row["low"] < 1e-8 and 0.48 < row["high"] < 0.5 for row in kills)
 
 
+MUTANT = """
+name = "early"
+title = "Runs that end early"
+question = "Is anything lost that nobody looked for?"
+seeds = 3
+swarm = true
+[settings]
+profile = "reference-strict"
+load_ms = 2000
+records = 60
+mutants = "M06"
+[answer]
+sql = "SELECT COUNT(*) AS runs FROM runs"
+text = "{runs} runs."
+"""
+
+
+def test_a_run_that_an_anomaly_ends_has_lost_nothing_that_nobody_looked_for(tmp_path):
+    """Its history ends before its logs were told: every acknowledged record counted as lost, and
+    sim-I01 and I11 as broken, in Python as in SQL."""
+    pipeline = study(tmp_path, MUTANT, seeds=3)
+    try:
+        runs = contents(pipeline, "runs")
+        broken = {(row["run_id"], row["invariant"]) for row in contents(pipeline, "verdicts")}
+    finally:
+        pipeline.engine.close()
+    failed = [row for row in runs if row["verdict"] == "failed"]
+    assert any(row["acknowledged"] for row in failed)
+    assert {row["noticed"] for row in failed} == {"sim-I09"}
+    assert all(row["reason"].startswith("sim-I09 at event ") for row in failed)
+    assert [row["lost"] for row in runs] == [0] * 3
+    assert broken == {(row["run_id"], "sim-I09") for row in failed}
+
+
 def test_no_batch_has_more_rows_than_allowed_but_for_one_wave(tmp_path):
     """A run has some 270 rows, a wave three runs; all are judged."""
     pipeline = study(tmp_path, batch_rows=1_700)

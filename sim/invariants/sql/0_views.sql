@@ -27,6 +27,13 @@ JOIN (
 LEFT JOIN ev i ON i.run_id = f.run_id AND i.kind = 'inv' AND i.value = f.value
 WHERE f.kind = 'final' AND f.aux = 1;
 
+-- view cut_short: runs that ended before anybody looked at their logs: an anomaly ended them, or
+-- they came to no rest. A history without phases is taken as whole
+SELECT run_id
+FROM ev
+WHERE kind = 'phase'
+GROUP BY run_id HAVING MAX(CASE WHEN code = 'done' THEN 1 ELSE 0 END) = 0;
+
 -- view forgets: where the log forgets a producer of which nothing is in flight: all that it wrote
 -- before was applied by whoever decided that
 SELECT x.run_id, x.partition, x.pid, x.off

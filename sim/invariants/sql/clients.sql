@@ -5,7 +5,9 @@ SELECT a.run_id, COUNT(*) AS n
 FROM acked a
 LEFT JOIN canon c ON c.run_id = a.run_id AND c.partition = a.partition AND c.value = a.value
 LEFT JOIN log_start s ON s.run_id = a.run_id AND s.partition = a.partition
-WHERE c.off IS NULL AND (s.start_off IS NULL OR COALESCE(a.off, -1) >= s.start_off)
+LEFT JOIN cut_short x ON x.run_id = a.run_id
+WHERE x.run_id IS NULL AND c.off IS NULL
+  AND (s.start_off IS NULL OR COALESCE(a.off, -1) >= s.start_off)
 GROUP BY a.run_id;
 
 -- sim-I06
@@ -80,7 +82,8 @@ SELECT p.run_id, COUNT(*) AS n
 FROM ev p
 LEFT JOIN canon c ON c.run_id = p.run_id AND c.partition = p.partition AND c.off = p.off
 LEFT JOIN log_start s ON s.run_id = p.run_id AND s.partition = p.partition
-WHERE p.kind = 'poll' AND (s.start_off IS NULL OR p.off >= s.start_off)
+LEFT JOIN cut_short x ON x.run_id = p.run_id
+WHERE p.kind = 'poll' AND x.run_id IS NULL AND (s.start_off IS NULL OR p.off >= s.start_off)
   AND (c.off IS NULL OR c.value <> p.value)
 GROUP BY p.run_id;
 

@@ -8,7 +8,8 @@
 SELECT o.run_id, o.variant, o.partition, o.client, o.node, o.eid, o.op, o.off, o.acks,
   o.t_us AS ok_us, i.t_us AS inv_us, i.eid AS inv_eid, i.value,
   CASE
-    WHEN c.value IS NULL AND (s.start_off IS NULL OR COALESCE(o.off, -1) >= s.start_off)
+    WHEN c.value IS NULL AND x.run_id IS NULL
+      AND (s.start_off IS NULL OR COALESCE(o.off, -1) >= s.start_off)
     THEN 1 ELSE 0
   END AS lost
 FROM ev o
@@ -16,6 +17,7 @@ JOIN ev i ON i.run_id = o.run_id AND i.kind = 'inv' AND i.op = o.op
 LEFT JOIN (SELECT DISTINCT run_id, partition, value FROM canon) c
   ON c.run_id = o.run_id AND c.partition = o.partition AND c.value = i.value
 LEFT JOIN log_start s ON s.run_id = o.run_id AND s.partition = o.partition
+LEFT JOIN cut_short x ON x.run_id = o.run_id
 WHERE o.kind = 'ok';
 
 -- view places: records that producers were handed, by the batch they were put in: its first op
@@ -160,6 +162,7 @@ GROUP BY s.run_id, s.eid, s.candidate_eid, s.candidate_us, s.old_eid, s.old_us, 
 -- broke BIGINT: 1 where an exception that is no verdict ended it: then nothing is known of it
 -- verdict VARCHAR: ok, failed or weakened; broke
 -- reason VARCHAR: why, in one line; NULL where there is nothing to say
+-- noticed VARCHAR: the invariant that was seen to be broken first; NULL where none was
 -- steps BIGINT: events of the simulator's kernel; NULL when it broke, as the next four
 -- events BIGINT: rows of its history
 -- choices BIGINT: choices that were drawn, the length of its tape
@@ -167,7 +170,8 @@ GROUP BY s.run_id, s.eid, s.candidate_eid, s.candidate_us, s.old_eid, s.old_us, 
 -- simulated_us BIGINT: how long it was, on the simulator's clock
 -- handed BIGINT: records handed to producers
 -- acknowledged BIGINT: records that were acknowledged, whatever had been asked for
--- lost BIGINT: of these, how many no consumer can ever read (mission-K4)
+-- lost BIGINT: of these, how many no consumer can ever read (mission-K4); 0 where the run ended
+-- before anybody looked
 -- copies BIGINT: second and further copies of a record in the canonical logs
 -- faults BIGINT: things done to it on purpose
 -- elections BIGINT: leaderships of partitions that began, the first ones too
@@ -176,12 +180,13 @@ GROUP BY s.run_id, s.eid, s.candidate_eid, s.candidate_us, s.old_eid, s.old_us, 
 SELECT b.run_id, b.variant, b.seed, b.judged,
   CASE WHEN b.kind = 'breakdown' THEN 1 ELSE 0 END AS broke,
   CASE WHEN b.kind = 'breakdown' THEN 'broke' ELSE b.code END AS verdict,
-  b.told AS reason, b.aux AS steps, b.off AS events, b.log_index AS choices, b.chain AS digest,
+  b.told AS reason, n.code AS noticed, b.aux AS steps, b.off AS events, b.log_index AS choices, b.chain AS digest,
   CASE WHEN b.kind = 'run' THEN b.t_us END AS simulated_us,
   COALESCE(e.handed, 0) AS handed, COALESCE(a.acknowledged, 0) AS acknowledged,
   COALESCE(a.lost, 0) AS lost, COALESCE(c.copies, 0) AS copies, COALESCE(e.faults, 0) AS faults,
   COALESCE(e.elections, 0) AS elections, e.first_us, a.last_us
 FROM bronze b
+LEFT JOIN (SELECT run_id, code FROM bronze WHERE kind = 'noticed') n ON n.run_id = b.run_id
 LEFT JOIN (
   SELECT run_id,
     SUM(CASE WHEN kind = 'inv' THEN 1 ELSE 0 END) AS handed,
@@ -366,7 +371,8 @@ LEFT JOIN (
 -- inv_us BIGINT: when it was handed over
 -- ok_us BIGINT: when its client took it for acknowledged
 -- latency_us BIGINT: ok_us - inv_us
--- lost BIGINT: 1: it is not in the canonical log, nor below the log start
+-- lost BIGINT: 1: it is not in the canonical log, nor below the log start; 0 where the run ended
+-- before anybody looked
 -- took VARCHAR: what took it: truncate or crash (of a node that had it), refused (with acks 0,
 -- nobody hears), never arrived, undecided (in a log, not committed when the run ended), unknown;
 -- NULL when it is not lost
