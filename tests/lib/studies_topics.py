@@ -78,6 +78,6 @@ FOUND = (
 )
 """What an audit says of it, beside the summary."""
 SUMMARY = (
-    "t: 22 records of 2 producers in 2 partitions: 3 missing, 5 duplicated, 2 out of order; "
+    "t: 22 records of 2 producers in 2 partitions: 1 missing, 5 duplicated, 2 out of order; "
     "6 records without a producer id not audited"
 )

@@ -13,7 +13,7 @@ from ottla.sim.studies.audit.job import in_order, reason
 from ottla.sim.studies.audit.ledger import Audit, keep, opened, told
 from ottla.sim.studies.audit.sequences import Seen
 from ottla.sim.studies.topics.asked import SourceError
-from studies_topics import ANOMALIES, FOUND, SUMMARY
+from studies_topics import ANOMALIES, FOUND, SUMMARY, batch
 
 
 def audited(batches=ANOMALIES):
@@ -40,6 +40,14 @@ def test_findings_and_summary_are_lines_that_say_where():
     assert audit.told() == SUMMARY
     assert not audit.clean
     assert audited(ANOMALIES[:1])[0].clean
+
+
+def test_what_only_came_late_is_not_missing():
+    """Sequences 0, 2, 1."""
+    audit, lines = audited([batch(0, 1, 0, 1), batch(0, 1, 2, 1), batch(0, 1, 1, 1)])
+    assert [line.partition(" ")[0] for line in lines] == ["gap", "reorder"]
+    assert audit.told().endswith(": 0 missing, 0 duplicated, 1 out of order")
+    assert not audit.clean
 
 
 def test_an_audit_comes_back_as_it_was(tmp_path):
@@ -81,7 +89,7 @@ def test_what_is_not_this_audit_is_refused_in_one_line(tmp_path):
         (folder / "ledger.msgpack").write_bytes(damage)
         with pytest.raises(SourceError, match="is damaged"):
             opened(folder, "t")
-    (folder / "ledger.msgpack").write_bytes(b"\x96\x02" + data[2:])
+    (folder / "ledger.msgpack").write_bytes(b"\x96\x01" + data[2:])
     with pytest.raises(SourceError, match="of another version"):
         opened(folder, "t")
     other = tmp_path / "other"

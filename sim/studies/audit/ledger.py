@@ -20,7 +20,8 @@ import msgpack
 from ottla.sim.studies.audit.sequences import Finding, Kind, Ledger, Seen, Tail
 from ottla.sim.studies.topics.asked import SourceError
 
-VERSION = 1
+VERSION = 2
+"""Version 1 did not know what of a gap was filled."""
 FILE = "ledger.msgpack"
 STREAM = "stream"
 """Below the checkpoint: Spark's own."""
@@ -59,11 +60,13 @@ class Audit:
         return not any(self.counts.values())
 
     def told(self) -> str:
-        """Everything counted, in one line."""
+        """Everything counted, in one line: missing is what is so still."""
         ledgers = self.partitions.values()
         producers = {each for ledger in ledgers for each in ledger.tails}
         sequenced = sum(each.sequenced for each in ledgers)
-        counted = ", ".join(_counted(self.counts[kind], kind) for kind in Kind)
+        missing = max(0, self.counts[Kind.GAP] - sum(each.filled for each in ledgers))
+        counts = {**self.counts, Kind.GAP: missing}
+        counted = ", ".join(_counted(counts[kind], kind) for kind in Kind)
         notes = [
             f"{number:,} {text}"
             for number, text in (
@@ -150,7 +153,8 @@ def keep(folder: Path, audit: Audit) -> None:
 def _encoded(audit: Audit) -> bytes:
     partitions = {
         number: (
-            *(ledger.next, ledger.absent, ledger.batches, ledger.plain, ledger.sequenced),
+            *(ledger.next, ledger.absent, ledger.batches, ledger.plain),
+            *(ledger.sequenced, ledger.filled),
             {
                 producer: (tail.epoch, tail.due, tail.absent, tail.missing)
                 for producer, tail in ledger.tails.items()
@@ -179,9 +183,9 @@ def _decoded(data: bytes) -> Audit | None:
 
 
 def _ledger(*fields: Any) -> Ledger:
-    following, absent, batches, plain, sequenced, tails = fields
+    following, absent, batches, plain, sequenced, filled, tails = fields
     known = {producer: _tail(*each) for producer, each in tails.items()}
-    return Ledger(following, absent, batches, plain, sequenced, known)
+    return Ledger(following, absent, batches, plain, sequenced, filled, known)
 
 
 def _tail(epoch: int, due: int, absent: int, missing: Iterable[Any]) -> Tail:

@@ -96,6 +96,8 @@ class Ledger:
     plain: int = 0
     """Records of producers without an id, which cannot be audited."""
     sequenced: int = 0
+    filled: int = 0
+    """Records that were missing and came late: so many are not missing any more."""
     tails: dict[ProducerId, Tail] = field(default_factory=dict)
 
     def observe(self, batch: Seen) -> list[Finding]:
@@ -128,7 +130,9 @@ class Ledger:
             if lost > 0:
                 yield _finding(Kind.GAP, batch, (tail.due, skipped), lost)
         elif first < tail.due:
-            yield from _again(batch, tail, first, min(end, tail.due))
+            for each in _again(batch, tail, first, min(end, tail.due)):
+                self.filled += each.records if each.kind is Kind.REORDER else 0
+                yield each
         tail.due = max(tail.due, end)
         tail.absent = self.absent
 
