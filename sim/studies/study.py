@@ -32,6 +32,7 @@ from typing import Any, TypeAlias
 
 from ottla.broker.errors import ConfigError
 from ottla.sim.experiments.failures import FAILURES
+from ottla.sim.nemesis.nemesis import named
 from ottla.sim.settings import RunConfig, from_toml
 from ottla.sim.studies import names
 
@@ -39,6 +40,8 @@ MAX_VARIANTS = 10_000
 NO_FAILURE = "none"
 Cell: TypeAlias = int | str | bool
 _FAILURE, _LABEL = "failure", "label"
+_NEMESIS = ("fault_every_ms", "faults")
+"""Settings of the nemesis, which has no part in a run without swarm."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _TABLE_NAMED = re.compile(r"\b(?:from|join)\s+(\w+)", re.IGNORECASE)
 _WITH = re.compile(r"\b(\w+)\s+as\s*\(", re.IGNORECASE)
@@ -217,10 +220,12 @@ def _variants(told: Mapping[str, Any]) -> Iterator[Variant]:
         cells = {**left_out, **line, **dict(zip(grid, values, strict=True))}
         given = {**settings, **line, **dict(zip(grid, values, strict=True))}
         given.pop(_LABEL, None)
-        failure = _failure(given.pop(_FAILURE, NO_FAILURE), swarm=told.get("swarm", False))
+        swarm = told.get("swarm", False)
+        failure = _failure(given.pop(_FAILURE, NO_FAILURE), swarm=swarm)
         label = str(line.get(_LABEL, ""))
         varies = {**({} if label else line), **dict(zip(grid, values, strict=True))}
-        yield Variant(number, cells, _config(given), failure, label, _label(label, varies))
+        config = _config(given, swarm=swarm)
+        yield Variant(number, cells, config, failure, label, _label(label, varies))
 
 
 def _label(line: str, cells: Mapping[str, Cell]) -> str:
@@ -269,11 +274,26 @@ def _failure(name: Any, *, swarm: bool) -> str | None:
     return str(name)
 
 
-def _config(given: Mapping[str, Any]) -> RunConfig:
+def _config(given: Mapping[str, Any], *, swarm: bool) -> RunConfig:
     try:
-        return from_toml("", given)
+        config = from_toml("", given)
     except ConfigError as error:
         raise StudyError(f"settings: {error}") from None
+    _check_faults(config, swarm=swarm)
+    return config
+
+
+def _check_faults(config: RunConfig, *, swarm: bool) -> None:
+    for name in () if swarm else _NEMESIS:
+        if value := getattr(config, name):
+            raise StudyError(
+                f"settings: {name} is {value!r}; without swarm there is no nemesis, name a failure"
+            )
+    for each in config.faults.split():
+        try:
+            named(each)
+        except ConfigError as error:
+            raise StudyError(f"settings: faults: {error}") from None
 
 
 # --- what is asked --------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Lines of variants in a study's file, and what is worst: each as it is read."""
+"""Lines of variants in a study's file, its faults, and what is worst: each as it is read."""
 
 import pytest
 
@@ -59,3 +59,24 @@ def test_what_is_worst_may_be_said():
     assert asked.text == "{lost} lost"
     with pytest.raises(StudyError, match=r"worst\.text is missing"):
         parse(HEAD + '[worst]\nsql = "SELECT 1 FROM runs"\n')
+
+
+SWARM = HEAD.replace("seeds = 1", "seeds = 1\nswarm = true")
+
+
+@pytest.mark.parametrize(
+    "faults", ['faults = "kill pover"\n', '[grid]\nfaults = ["kill", "pover"]\n']
+)
+def test_a_fault_that_there_is_not_is_refused_when_the_file_is_read(faults):
+    with pytest.raises(StudyError) as refused:
+        parse(SWARM + faults)
+    assert str(refused.value).startswith("settings: faults: no such fault: 'pover'; there are ")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("setting", ['faults = "kill"', "fault_every_ms = 500"])
+def test_faults_that_no_nemesis_would_bring_are_refused(setting):
+    assert len(parse(f"{SWARM}{setting}\n").variants) == 1
+    name = setting.partition(" ")[0]
+    with pytest.raises(StudyError, match=f"^settings: {name} is .*; without swarm there is no nem"):
+        parse(f"{HEAD}{setting}\n")
