@@ -14,6 +14,7 @@ from shutil import which
 PACKAGES = ("broker", "idempotency", "log", "raft", "sim")
 """What a run is made of."""
 _DATA = (".sql", ".toml", ".txt")
+_OWN = "code_hash.py"
 
 
 def sources() -> Iterator[tuple[str, bytes]]:
@@ -41,14 +42,20 @@ def code() -> str:
 
 
 def commit() -> str | None:
-    """The commit of the checkout that this code lies in; None where it lies in none."""
-    git, place = which("git"), Path(str(files("ottla.sim")))
-    if git is None or not place.is_dir():
+    """The commit of the checkout that this code lies in; None where it lies in none. For people:
+    another commit may have the same code, and this one may have been changed since."""
+    place = Path(str(files("ottla.sim")))
+    if not place.is_dir() or _git(place, "ls-files", "--error-unmatch", _OWN) is None:
+        return None  # or it would be the commit of whoever has installed Ottla below a project
+    return _git(place, "rev-parse", "HEAD")
+
+
+def _git(place: Path, *asked: str) -> str | None:
+    """What git says there; None where it refuses, or is missing."""
+    git = which("git")
+    if git is None:
         return None
     told = subprocess.run(  # noqa: S603 - git itself, asked about our own folder
-        [git, "-C", str(place.resolve()), "rev-parse", "HEAD"],
-        capture_output=True,
-        text=True,
-        check=False,
+        [git, "-C", str(place.resolve()), *asked], capture_output=True, text=True, check=False
     )
-    return told.stdout.strip() or None
+    return told.stdout.strip() if told.returncode == 0 else None

@@ -283,7 +283,7 @@ def _same(path: Path, found: dict[str, Any], told: dict[str, Any]) -> None:
     if found.get("code") != told["code"]:
         raise SweepError(
             f"{path} was swept by other code: {found.get('code', 'an older one')} at commit "
-            f"{found.get('commit')}, this is {told['code']}; choose another folder"
+            f"{found.get('commit') or 'not known'}, this is {told['code']}; choose another folder"
         )
 
 

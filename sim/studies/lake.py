@@ -42,6 +42,7 @@ BATCH_ROWS = 3_000_000
 """Of a batch: fewer cost Spark its plans again and again, more do not fit into a small heap."""
 _WAVES = 4
 """What is neither large nor small has about so many."""
+_FOR_PEOPLE = "commit"
 SUCCESS = "_SUCCESS"
 REPORT = "report.html"
 _OWN = "study."
@@ -53,7 +54,8 @@ SCRATCH = "_scratch-"
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run, down to the last byte: a study is gone on with only if it is the same."""
+    """What is run, down to the last byte: a study is gone on with only if it is the same, the
+    commit left aside."""
 
     study: str
     """The text of its file."""
@@ -68,6 +70,7 @@ class Plan:
     schema: int
     versions: dict[str, str]
     commit: str | None
+    """For people: a commit of documentation is another, and its code the same."""
 
     @cached_property
     def parsed(self) -> Study:
@@ -142,7 +145,7 @@ class Lake:
             found = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise StudyError(f"{path}: {error}") from None
-        other = [key for key, value in told.items() if found.get(key) != value]
+        other = [key for key in told if key != _FOR_PEOPLE and found.get(key) != told[key]]
         if other:
             raise StudyError(
                 f"{self.root} holds another study: {', '.join(other)} "

@@ -5,6 +5,7 @@ the processes of its pool at work, between two folders. What it comes to when it
 compared row by row with a study that nobody disturbed.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,15 @@ def test_another_study_is_refused(tmp_path):
     told = f"{tmp_path} holds another study:"
     assert refused(tmp_path, seeds=5) == f"{told} seeds differs; name another folder"
     assert refused(tmp_path, seeds=5, first=7) == f"{told} seeds, first differ; name another folder"
+
+
+def test_a_study_is_gone_on_with_after_a_commit_that_changes_no_code(tmp_path):
+    plan = plan_of(parse(TINY), 4, 0)
+    Lake(tmp_path, replace(plan, commit="one")).close()
+    Lake(tmp_path, replace(plan, commit="another")).close()
+    other = replace(plan, versions=plan.versions | {"code": "other"})
+    with pytest.raises(StudyError, match="holds another study: versions differs"):
+        Lake(tmp_path, other)
 
 
 def test_who_is_refused_holds_no_lock(tmp_path):
