@@ -27,7 +27,7 @@ from ottla.sim.studies.lake import Lake, made, making
 from ottla.sim.studies.order import in_order
 from ottla.sim.studies.pairs import PAIRS, pairs_query
 from ottla.sim.studies.sheets import JUDGING, sheet, sheets
-from ottla.sim.studies.study import DisagreementError
+from ottla.sim.studies.study import NO_FAILURE, DisagreementError
 
 STAGES = ("sweep", "silver", "judge", "gold")
 _TOLD = 3
@@ -248,8 +248,8 @@ def _judged(runs: Path) -> Iterator[tuple[int, int]]:
 
 
 def keep_variants(lake: Lake) -> None:
-    """The table `variants`: number, label, line (the label of its line in the file), failure, and a
-    column for whatever else varies."""
+    """The table `variants`: number, label, line (the label of its line in the file), failure
+    ("none" where there is none), and a column for whatever else varies."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -258,15 +258,12 @@ def keep_variants(lake: Lake) -> None:
         "variant": [each.number for each in variants],
         "label": [each.label for each in variants],
         "line": [each.line for each in variants],
-        "failure": [each.failure for each in variants],
+        "failure": [each.failure or NO_FAILURE for each in variants],
     }
     for name in lake.plan.parsed.varying:
         if name not in columns:
             columns[name] = [each.cells[name] for each in variants]
-    table = pa.table(columns)
-    failure = table.schema.get_field_index("failure")
-    table = table.set_column(failure, "failure", table["failure"].cast(pa.string()))
     folder = lake.gold(names.VARIANTS)
     if made(folder) is None:
         with making(folder) as part:
-            parquet.write_table(table, part / "part-0.parquet")
+            parquet.write_table(pa.table(columns), part / "part-0.parquet")

@@ -110,7 +110,8 @@ may ask any of them; the same text runs on DuckDB and on Spark. Times are micros
 simulator's clock; a column that ends in _us is a time or a span.
 
 The table variants has a row per variant: variant is its number, label what it is called, failure
-the plan of what goes wrong, and there is a column for whatever else varies in the study.
+the plan of what goes wrong ('none' where there is none, as always with swarm), and there is a
+column for whatever else varies in the study.
 """
 _GOLD_SAYS = (
     "A few rows per variant. Intervals are Wilson's, of 95 %; percentiles are nearest ranks: the "

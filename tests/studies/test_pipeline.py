@@ -1,4 +1,8 @@
-"""The pipeline from seeds to gold on the engine of one machine."""
+"""The pipeline from seeds to gold on the engine of one machine.
+
+Studies here are a few runs each; what is asked is which rows there are, and that they are those of
+the runs that the simulator makes of the same seeds.
+"""
 
 import pytest
 
@@ -6,7 +10,7 @@ from ottla.sim.choices import Drawn
 from ottla.sim.run import run_choices
 from ottla.sim.settings import RunConfig
 from ottla.sim.studies.pipeline import in_batches
-from studies_tiny import contents, study
+from studies_tiny import TINY, contents, study
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +73,16 @@ def test_a_run_that_an_anomaly_ends_has_lost_nothing_that_nobody_looked_for(tmp_
     assert all(row["reason"].startswith("sim-I09 at event ") for row in failed)
     assert [row["lost"] for row in runs] == [0] * 3
     assert broken == {(row["run_id"], "sim-I09") for row in failed}
+
+
+def test_that_nothing_goes_wrong_is_a_word_in_the_table_of_variants(tmp_path, duck):
+    """NULL there: a bar over `failure` was left out, and asking for 'none' found nothing."""
+    plans = ["none", "all lose power"]
+    text = TINY.replace("acks = [1, -1]", f"failure = {plans}")
+    told = study(tmp_path / "grid", text, seeds=1, engine=duck)
+    assert [row["failure"] for row in told.engine.rows("SELECT failure FROM variants")] == plans
+    silent = study(tmp_path / "plain", seeds=1, engine=duck)
+    assert {row["failure"] for row in contents(silent, "variants")} == {"none"}
 
 
 def test_no_batch_has_more_rows_than_allowed_but_for_one_wave(tmp_path):
