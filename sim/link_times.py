@@ -7,10 +7,12 @@ node 3 and every client 0.4 ms. What is not named takes what `rtt_us` and `clien
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
 from ottla.broker.errors import ConfigError
+from ottla.broker.placement import Loads
+from ottla.raft.quorum import majority
 from ottla.raft.types import Micros, NodeId
 
 CLIENTS: NodeId = 0
@@ -36,3 +38,22 @@ def round_trips(links: str, nodes: int) -> RoundTrips:
             raise ConfigError(f"links: {each!r}; this link is named twice")
         found[a, b] = found[b, a] = span
     return found
+
+
+def groups_of(nodes: int, partitions: int, replicas: int) -> list[tuple[NodeId, ...]]:
+    """Who has to agree with whom: all nodes about the controller's log, and the replicas of each
+    partition of a new topic."""
+    everybody = tuple(range(1, nodes + 1))
+    placed = Loads().place(everybody, partitions, replicas) if replicas < nodes else ()
+    return [everybody, *dict.fromkeys(tuple(sorted(each)) for each in placed)]
+
+
+def majority_us(group: Collection[NodeId], trips: RoundTrips, rtt_us: Micros) -> Micros:
+    """How far the node that is placed best is from a majority, itself included, there and back, at
+    best; `rtt_us` where no link is named."""
+    others = majority(len(group)) - 1
+    if not others:
+        return 0
+    return min(
+        sorted(trips.get((a, b), rtt_us) for b in group if b != a)[others - 1] for a in group
+    )

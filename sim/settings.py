@@ -19,8 +19,8 @@ from ottla.broker.config import ClusterConfig, FlushPolicy
 from ottla.broker.errors import ConfigError
 from ottla.idempotency.errors import UnknownProfileError
 from ottla.idempotency.profiles import profile_named
-from ottla.raft.types import Mutant
-from ottla.sim.link_times import CLIENTS, round_trips
+from ottla.raft.types import Micros, Mutant, NodeId
+from ottla.sim.link_times import CLIENTS, groups_of, majority_us, round_trips
 
 MAX_NODES = 7
 MAX_SPAN = 10**12
@@ -222,6 +222,36 @@ class RunConfig:
         return 4 * trip // 1_000
 
     @property
+    def farthest(self) -> tuple[Micros, tuple[NodeId, ...]]:
+        """The group of nodes whose nearest majority is farthest apart, and how far, there and back,
+        at best; 0 where no group has a second node."""
+        trips = round_trips(self.links, self.nodes)
+        partitions = self.partitions if trips else 1  # without links all are equally far apart
+        groups = groups_of(self.nodes, partitions, self.replicas)
+        return max((majority_us(each, trips, self.rtt_us), each) for each in groups)
+
+    def check_elections(self) -> None:
+        """Whether a leader could be elected and stay. One is deposed that has not heard of a
+        majority for an election timeout, and one is only elected if both ends have synced the vote
+        before a candidate has waited for the longest of its timeouts, which is twice that. Raises
+        `ConfigError`."""
+        trip_us, group = self.farthest
+        timeout_us = 1_000 * self.election_timeout_ms
+        voting_us = trip_us if self.flush == FlushPolicy.OFF.value else trip_us + 2 * self.sync_us
+        told = f"election_timeout_ms is {self.election_timeout_ms}, but"
+        named = f"nodes {', '.join(map(str, group))}"
+        if trip_us >= timeout_us:
+            raise ConfigError(
+                f"{told} the nearest majority of {named} is {trip_us // 1_000} ms apart, there and "
+                "back: no leader could stay"
+            )
+        if trip_us and voting_us >= 2 * timeout_us:
+            raise ConfigError(
+                f"{told} a vote among {named} takes {voting_us // 1_000} ms, with a sync at both "
+                "ends: nobody could be elected"
+            )
+
+    @property
     def bound_ms(self) -> int:
         """How long the end of a run may take: `settle_ms`, and where nothing else was said at least
         what twenty elections need, or two round trips for each record."""
@@ -272,6 +302,8 @@ def from_toml(text: str, more: Mapping[str, int | str | bool] | None = None) -> 
             f"request_timeout_ms is {given.request_timeout_ms}; with these round trips of clients "
             f"it must be at least {given.patience_ms}"
         )
+    if "election_timeout_ms" in told:
+        given.check_elections()
     return given
 
 

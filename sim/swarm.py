@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ottla.raft.types import Micros
 from ottla.sim.choices import Choices
 from ottla.sim.settings import SETTINGS, RunConfig
 
@@ -77,6 +78,7 @@ def _fit(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
     election = "election_timeout_ms"
     if election in drawn:
         slowest = max((getattr(base, name) for name in spans if name not in drawn), default=0)
+        slowest = max(slowest, _linked(base, drawn))
         beats = 0 if _free(base, "heartbeat_ms") else 2 * base.heartbeat_ms
         drawn[election] = max(int(drawn[election]), slowest // 100, beats)
     timeout_ms = int(drawn.get(election, base.election_timeout_ms))
@@ -85,6 +87,16 @@ def _fit(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
             drawn[name] = min(int(drawn[name]), timeout_ms * 100)
     if _free(base, "heartbeat_ms"):
         drawn["heartbeat_ms"] = max(1, timeout_ms // 10)
+
+
+def _linked(base: RunConfig, drawn: Mapping[str, int | str | bool]) -> Micros:
+    """How far apart the links that were told keep a majority of any group, whatever the others
+    take."""
+    if not base.links:
+        return 0
+    told = {name: drawn[name] for name in ("nodes", "partitions") if name in drawn}
+    plain = {"rtt_us": 0} if "rtt_us" in drawn else {}
+    return base.with_(**told, **plain).farthest[0]
 
 
 def _fit_clients(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:

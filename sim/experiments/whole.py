@@ -33,7 +33,8 @@ def run_whole(
 ) -> tuple[Outcome, frozenset[str]]:
     """The run, and the ids of the invariants that its history breaks. `failure` names a plan, and
     raises `KeyError` if there is none of that name; `watching` is called with the world before it
-    boots."""
+    boots. Raises `ConfigError` where no leader could be elected: nothing is drawn to fit."""
+    config.check_elections()
     plan = None if failure is None else PLANS[failure]
     with undisturbed():
         world = World(config, choices)

@@ -13,6 +13,7 @@ import pytest
 
 from cli_process import ottla
 
+TIMEOUT = ("--set", "election_timeout_ms=500")
 FAR = "c-1:2000000 c-2:1600000 c-3:2000000"
 
 
@@ -72,6 +73,14 @@ def refused(*arguments):
         (
             ["sim", "explain", "7", "--whole", "--set", "nodes=3", "--set", f"links={FAR}"],
             "request_timeout_ms is 1500, but the nearest node is 1600 ms away",
+        ),
+        (
+            ["sim", "explain", "1", "--whole", "--set", "rtt_us=2000000"],
+            "of nodes 1, 2, 3 is 2000 ms apart, there and back: no leader could stay; with --whole",
+        ),
+        (
+            ["sim", "run", "--seed", "7", *TIMEOUT, "--set", "rtt_us=500000"],
+            "election_timeout_ms is 500, but the nearest majority of nodes 1, 2, 3 is 500 ms",
         ),
         (["sim", "cover", "/dev/null", "--seeds", "5"], "a sweep has its own seeds"),
         (["sim", "cover", "/dev/null", "--first", "0"], "a sweep has its own seeds"),

@@ -10,7 +10,9 @@ from itertools import pairwise
 
 import pytest
 
+from ottla.broker.errors import ConfigError
 from ottla.sim.choices import Drawn, Replayed, Tape
+from ottla.sim.experiments.whole import run_whole
 from ottla.sim.run import Verdict, run_choices
 from ottla.sim.settings import RunConfig, from_toml
 from ottla.sim.swarm import draw
@@ -66,6 +68,56 @@ def test_clients_have_the_patience_that_the_nearest_node_needs():
     assert RunConfig(links=far).patience_ms > 4 * 1_600
     assert RunConfig(links="c-1:2000000").patience_ms == RunConfig().patience_ms
     assert draw(Drawn(1), RunConfig(links=far)).request_timeout_ms > 4 * 1_600
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"rtt_us": 500_000}, "nodes 1, 2, 3 is 500 ms apart, there and back: no leader could"),
+        ({"links": "1-2:900000 1-3:900000 2-3:600000"}, "is 600 ms apart"),
+        ({"nodes": 5, "links": "1-2:2000000 1-3:2000000 2-3:2000000"}, "of nodes 1, 2, 3 is 2000"),
+        ({"sync_us": 499_800}, "a vote among nodes 1, 2, 3 takes 1000 ms, with a sync at both"),
+        ({"sync_us": 499_800, "flush": "interval"}, "nobody could be elected"),
+    ],
+    ids=str,
+)
+def test_nodes_that_could_elect_no_leader_are_refused(given, told):
+    """In a run that draws nothing, and where the election timeout was told."""
+    with pytest.raises(ConfigError, match=told):
+        run_whole(Drawn(1), QUIET.with_(**given))
+    with pytest.raises(ConfigError, match=told):
+        from_toml("election_timeout_ms = 500", given)
+    assert from_toml("", given).said == set(given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"rtt_us": 499_000},
+        {"links": "1-2:900000 1-3:900000"},
+        {"nodes": 5, "replicas": 5, "links": "1-2:2000000 1-3:2000000 2-3:2000000"},
+        {"nodes": 1, "replicas": 1, "sync_us": 1_100_000},
+        {"nodes": 3, "replicas": 1, "links": "1-2:2000000"},
+        {"sync_us": 499_800, "flush": "off"},
+    ],
+    ids=str,
+)
+def test_one_that_can_is_not_refused(given):
+    assert from_toml("election_timeout_ms = 500", given).said == {"election_timeout_ms", *given}
+    outcome, _ = run_whole(Drawn(1), QUIET.with_(load_ms=100, records=2, **given))
+    assert "sim-I00" not in {each.invariant for each in outcome.anomalies}, outcome.reason
+
+
+def test_what_is_drawn_fits_to_links_that_were_told():
+    """Three nodes of five may be far from each other; no three replicas of a partition may."""
+    far = RunConfig(links="1-2:2000000 1-3:2000000 2-3:2000000")
+    drawn = [draw(Drawn(seed), far) for seed in range(50)]
+    assert {each.nodes for each in drawn} == {3, 5}
+    for each in drawn:
+        each.check_elections()
+        assert each.election_timeout_ms == 20_000
+    near = RunConfig(links="1-2:9000")
+    assert {draw(Drawn(seed), near).election_timeout_ms for seed in range(50)} == {200, 500, 1000}
 
 
 @pytest.mark.parametrize(

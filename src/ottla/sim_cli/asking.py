@@ -35,6 +35,8 @@ Failure = Annotated[
 ]
 Jobs = Annotated[int, typer.Option(min=1, max=1024, help="Processes.")]
 
+_NOTHING_DRAWN = "with --whole nothing is drawn to fit"
+
 
 class SimUsageError(typer.TyperException):
     """The user can do something about it; the text is one line that says what."""
@@ -136,6 +138,7 @@ def whole_of(
 ) -> tuple[Outcome, Again]:
     """The run of a seed under just these settings, to its end, as experiments and studies do it;
     and what does it again. Raises `SimUsageError`."""
+    from ottla.broker.errors import ConfigError
     from ottla.sim.choices import Drawn
     from ottla.sim.experiments.whole import PLANS, run_whole
 
@@ -147,13 +150,16 @@ def whole_of(
         raise SimUsageError(
             f"request_timeout_ms is {given.request_timeout_ms}, but the nearest node is "
             f"{nearest_ms} ms away from clients, there and back: no answer could come in time; "
-            "with --whole nothing is drawn to fit, so set it higher"
+            f"{_NOTHING_DRAWN}, so set it higher"
         )
 
     def again(choices: Choices, watching: Sequence[Callable[[World], None]]) -> Outcome:
         return run_whole(choices, given, failure or None, watching)[0]
 
-    return again(Drawn(seed_of(seed)), ()), again
+    try:
+        return again(Drawn(seed_of(seed)), ()), again
+    except ConfigError as error:
+        raise SimUsageError(f"{error}; {_NOTHING_DRAWN}, so set it higher") from None
 
 
 def check_out(path: Path | None) -> None:
