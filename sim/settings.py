@@ -46,6 +46,7 @@ _RANGES = {
     "consumers": (0, 1000),
     "heartbeat_ms": (1, MAX_SPAN),
     "leader_queue_bytes": (1, MAX_SPAN),
+    "sync_stall_ms": (1, MAX_SPAN),
     "loss_ppm": (0, MILLION),
     "twice_ppm": (0, MILLION),
     "late_ppm": (0, MILLION),
@@ -172,6 +173,11 @@ class RunConfig:
         except UnknownProfileError as error:
             raise ConfigError(f"profile: {error}") from None
         self.cluster_config()
+        if self.flush != FlushPolicy.OFF.value and self.sync_us > 1_000 * self.sync_stall_ms:
+            raise ConfigError(
+                f"sync_us is {self.sync_us}, longer than sync_stall_ms ({self.sync_stall_ms}): "
+                "every leader would resign at every sync"
+            )
         round_trips(self.links, self.nodes)
         for each in self.mutants.split():
             if each not in MUTANT_IDS:

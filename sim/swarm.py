@@ -85,6 +85,8 @@ def _fit(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
     for name in spans:
         if name in drawn:
             drawn[name] = min(int(drawn[name]), timeout_ms * 100)
+    if "sync_us" in drawn:  # leaders resign at a sync that takes longer
+        drawn["sync_us"] = min(int(drawn["sync_us"]), base.sync_stall_ms * 1_000)
     if _free(base, "heartbeat_ms"):
         drawn["heartbeat_ms"] = max(1, timeout_ms // 10)
 

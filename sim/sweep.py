@@ -24,6 +24,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any, NamedTuple
 
 from ottla.sim.canary import Canary, canary
@@ -55,8 +56,9 @@ class SeedResult(NamedTuple):
     seed: int
     verdict: str
     invariant: str
-    """Of the first anomaly; empty when there is none."""
+    """Of the first anomaly; empty when there is none, and when the run itself broke."""
     reason: str
+    """Empty when the verdict is ok."""
     digest: str
     config: str
     """Name of the settings that the seed drew."""
@@ -98,7 +100,7 @@ def result_of(seed: int, outcome: Outcome) -> SeedResult:
         seed,
         outcome.verdict.value,
         anomalies[0].invariant if anomalies else "",
-        outcome.reason if anomalies else "",
+        "" if outcome.verdict is Verdict.OK else outcome.reason,
         outcome.digest,
         outcome.config.name,
         outcome.steps,
@@ -183,17 +185,31 @@ def _run_chunks(chunks: Iterable[range], plan: Plan, jobs: int) -> Iterator[_Don
 
 
 def run_chunk(seeds: range, settings: str) -> _Done:
-    """Run seeds one after the other; with the tapes of those that failed."""
+    """Run seeds one after the other; with the tapes of those that failed. A run that breaks, which
+    is a bug of the simulator, is a failed seed as others are, and has no tape."""
     config = from_toml(settings)
     results: list[SeedResult] = []
     tapes: dict[int, bytes] = {}
     for seed in seeds:
         go_on()
-        outcome = run(seed, config)
+        try:
+            outcome = run(seed, config)
+        except Exception as error:  # noqa: BLE001 - one broken run must not cost the others
+            results.append(_broke(seed, error))
+            continue
         results.append(result_of(seed, outcome))
-        if outcome.verdict is not Verdict.OK:
+        if outcome.verdict is Verdict.FAILED:
             tapes[seed] = encode(Case(outcome.config, outcome.tape))
     return seeds, results, tapes
+
+
+def _broke(seed: int, error: Exception) -> SeedResult:
+    """The row of a seed whose run ended with an exception that is no verdict."""
+    where = extract_tb(error.__traceback__)[-1]
+    place = f"{Path(where.filename).name}:{where.lineno}"
+    text = " ".join(str(error).split())
+    told = f"the run itself broke: {type(error).__name__}: {text}, at {place}"
+    return SeedResult(seed, Verdict.FAILED.value, "", told, "", "", 0, 0, 0, 0)
 
 
 class Folder:

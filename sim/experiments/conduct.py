@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ottla.sim.choices import Drawn
+from ottla.sim.clients.link import ProtocolViolation
 from ottla.sim.clients.workload import make_clients
 from ottla.sim.ending import MS, Ending, NotLive
 from ottla.sim.experiments.model import Experiment, Figures, Key, Measured, Variant
@@ -44,7 +45,7 @@ def conduct(
     for number, (seed, variant) in enumerate(_all(experiment, seeds), 1):
         try:
             rows = play(variant, seed)
-        except (BrokerBug, NotLive) as error:
+        except (BrokerBug, NotLive, ProtocolViolation) as error:
             raise NoEndError(
                 f"seed {seed} of {', '.join(map(str, variant.key))}: {error}"
             ) from error
@@ -60,8 +61,8 @@ def _all(experiment: Experiment, seeds: range) -> Iterator[tuple[int, Variant]]:
 
 
 def play(variant: Variant, seed: int) -> list[Event]:
-    """The history of one run, to its end. Raises `NotLive` when it has none, `BrokerBug` when the
-    broker broke."""
+    """The history of one run, to its end. Raises `NotLive` when it has none, `BrokerBug` and
+    `ProtocolViolation` when the broker broke."""
     with undisturbed():
         world = World(variant.config, Drawn(seed))
         carry_out(world, variant.plan)

@@ -13,6 +13,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from ottla.explain.report import page
+from ottla.sim.choices import Drawn
+from ottla.sim.experiments.whole import run_whole
 from ottla.sim.recording.record import record
 from ottla.sim.run import run
 from ottla.sim.settings import RunConfig
@@ -124,3 +126,19 @@ def test_what_the_script_is_given_adds_up_to_the_table(failed):
         assert f"<td>{known['role']}</td>" in row
         for line in known["log"][-10:]:
             assert f">{line[3]}" in row
+
+
+def test_a_run_that_ended_before_its_topic_had_leaders_is_drawn_too():
+    """There is the controller alone, which tries and tries."""
+    config = RunConfig(sync_us=490_000, sync_jitter_us=0)
+
+    def again(choices, watching):
+        return run_whole(choices, config, None, watching)[0]
+
+    recording = record(again(Drawn(1), ()), "Seed 1", "", again)
+    assert list(recording.placement) == [-1]
+    assert recording.anomalies[0].invariant == "sim-I00"
+    text = page(recording)
+    assert "Step by step: controller" in text
+    assert recording.anomalies[0].text in text
+    assert all(each.get("role") == "img" for each in pictures(text))

@@ -10,6 +10,7 @@ from itertools import product
 import pytest
 
 from ottla.broker.errors import ConfigError
+from ottla.sim.clients.link import ProtocolViolation
 from ottla.sim.experiments import acks, idempotence, pipelining
 from ottla.sim.experiments.acks import Promise
 from ottla.sim.experiments.conduct import Done, NoEndError, conduct, play
@@ -172,6 +173,16 @@ def test_a_run_that_comes_to_no_end_is_named():
     (first, *_) = acks.EXPERIMENT.variants
     variant = replace(first, config=first.config.with_(settle_ms=1, records=20, load_ms=2_000))
     with pytest.raises(NoEndError, match="seed 5 of 0, 1, a follower is killed, each-turn: "):
+        conduct(replace(acks.EXPERIMENT, variants=(variant,)), range(5, 6))
+
+
+def test_a_node_that_breaks_the_protocol_is_no_end_either():
+    def plan(_):
+        raise ProtocolViolation("answered what nobody asked")
+
+    (first, *_) = acks.EXPERIMENT.variants
+    variant = replace(first, plan=plan)
+    with pytest.raises(NoEndError, match="each-turn: answered what nobody asked"):
         conduct(replace(acks.EXPERIMENT, variants=(variant,)), range(5, 6))
 
 

@@ -108,6 +108,16 @@ def test_one_that_can_is_not_refused(given):
     assert "sim-I00" not in {each.invariant for each in outcome.anomalies}, outcome.reason
 
 
+def test_a_disk_on_which_every_sync_stalls_is_refused_and_never_drawn():
+    with pytest.raises(ConfigError, match="sync_stall_ms is 0; 1 to"):
+        RunConfig(sync_stall_ms=0)
+    with pytest.raises(ConfigError, match="every leader would resign at every sync"):
+        RunConfig(sync_us=3_000_000)
+    assert RunConfig(sync_us=3_000_000, flush="off").sync_us == 3_000_000
+    quick = RunConfig(sync_stall_ms=1)
+    assert {draw(Drawn(seed), quick).sync_us for seed in range(50)} == {0, 300, 1_000}
+
+
 def test_what_is_drawn_fits_to_links_that_were_told():
     """Three nodes of five may be far from each other; no three replicas of a partition may."""
     far = RunConfig(links="1-2:2000000 1-3:2000000 2-3:2000000")

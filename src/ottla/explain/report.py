@@ -56,7 +56,10 @@ def page(recording: Recording, extra: str = "") -> str:
     """The whole page. `extra`: HTML of a further section, in front of the diagram."""
     anomaly = recording.anomalies[0] if recording.anomalies else None
     if anomaly is None or anomaly.invariant in NOWHERE:
-        partitions = sorted(each for each in recording.placement if each >= 0)
+        known = sorted(
+            recording.placement
+        )  # a run that ended early may have the controller's alone
+        partitions = [each for each in known if each >= 0] or known
     else:
         partitions = [partition_of(recording, anomaly)]
     drawn = []

@@ -50,14 +50,19 @@ def cover(
     out: Annotated[Path | None, typer.Option(help="A page with the same, and a curve.")] = None,
 ) -> None:
     """Which scenarios, rules and abstract states seeds reach; the seeds are run for that."""
+    from ottla.broker.errors import ConfigError
     from ottla.sim.coverage.cover import Cover
     from ottla.sim.coverage.cover import cover as reach
     from ottla.sim.settings import from_toml
 
     check_out(out)
     plan = _plan(folder, first, seeds, config, settings)
+    try:
+        shared = from_toml(plan.settings)
+    except ConfigError as error:
+        raise SimUsageError(f"{folder}: its settings are not this Ottla's: {error}") from None
     numbers = range(plan.first, plan.first + plan.seeds)
-    found, line, begun = Cover.of(from_toml(plan.settings)), Line(), monotonic()
+    found, line, begun = Cover.of(shared), Line(), monotonic()
     for done, reached in enumerate(reach(numbers, plan.settings, jobs), 1):
         found.add(reached)
         rate = done / max(monotonic() - begun, 1e-9)

@@ -6,6 +6,7 @@ there is to tell is told as it comes; status 1 means that something was found.
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import count
 from pathlib import Path
 from time import monotonic
@@ -43,21 +44,22 @@ def sweep(
 ) -> None:
     """Many seeds; those that fail are listed as they come. Ends with status 1 if any does.
 
-    A mutant is run first, the canary. Is it not noticed, the sweep is void and ends there.
+    So are those that a fault beyond the budget weakened, which is no failure. A mutant is run
+    first, the canary. Is it not noticed, the sweep is void and ends there.
     """
     from ottla.sim.sweep import Plan, SweepError, VoidSweepError
     from ottla.sim.sweep import sweep as run_sweep
 
     plan = Plan(seed_of(first), seeds, config_of(config, settings).told())
-    line, failed, begun = Line(), 0, monotonic()
+    line, found, begun = Line(), Counter[str](), monotonic()
     try:
         results = run_sweep(plan, jobs, out, lambda canary: line.over(str(canary)))
         for done, result in enumerate(results, 1):
+            found[result.verdict] += 1
             if result.verdict != "ok":
-                failed += 1
-                line.over(_failure(result))
+                line.over(_not_ok(result))
             rate = done / max(monotonic() - begun, 1e-9)
-            line.show(f"{done} of {seeds} seeds, {failed} failed, {rate:.1f} seeds/s")
+            line.show(f"{done} of {seeds} seeds, {_in_short(found)}, {rate:.1f} seeds/s")
     except KeyboardInterrupt:
         line.end()
         raise
@@ -66,7 +68,16 @@ def sweep(
     except SweepError as error:
         raise SimUsageError(str(error)) from None
     line.end()
-    raise typer.Exit(1 if failed else 0)
+    raise typer.Exit(1 if found["failed"] else 0)
+
+
+def _in_short(found: Counter[str]) -> str:
+    weakened = f", {found['weakened']} weakened" if found["weakened"] else ""
+    return f"{found['failed']} failed{weakened}"
+
+
+def _not_ok(result: SeedResult) -> str:
+    return f"seed {result.seed} {result.verdict}: {result.reason}"
 
 
 def meta(
@@ -190,7 +201,3 @@ def mutants(
             raise SimUsageError(f"--page {page}: {error.strerror}") from None
     survived = any(not each.killed or each.row.id not in by for each in all_found)
     raise typer.Exit(1 if survived else 0)
-
-
-def _failure(result: SeedResult) -> str:
-    return f"seed {result.seed} {result.verdict}: {result.reason}"

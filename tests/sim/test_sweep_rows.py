@@ -1,0 +1,84 @@
+"""What a sweep says of each seed: failed, weakened, or broken in itself, each with its reason."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from ottla.sim import world as world_module
+from ottla.sim.run import run
+from ottla.sim.settings import from_toml
+from ottla.sim.sweep import Plan, sweep
+from ottla.sim_cli.app import app
+from ottla.sim_cli.asking import SimUsageError
+
+SHORT = "load_ms = 1000\nrecords = 20\n"
+BEYOND = 'faults = "lost-sync"\nfault_every_ms = 300\nload_ms = 3000\nrecords = 60\n'
+
+
+def weakened_seed():
+    for seed in range(40):
+        outcome = run(seed, from_toml(BEYOND))
+        if outcome.verdict.value == "weakened":
+            return seed, outcome.reason
+    raise AssertionError("no seed is weakened")
+
+
+def swept(*words):
+    return CliRunner().invoke(app, ["sweep", *map(str, words)])
+
+
+def test_a_weakened_seed_keeps_its_reason_and_is_no_failure(tmp_path):
+    seed, reason = weakened_seed()
+    (result,) = sweep(Plan(seed, 1, BEYOND), 1, tmp_path / "out")
+    assert (result.verdict, result.invariant, result.reason) == ("weakened", "", reason)
+    assert not list((tmp_path / "out" / "failed").iterdir())
+    settings = tmp_path / "beyond.toml"
+    settings.write_text(BEYOND)
+    told = swept("--first", seed, "--seeds", 1, "--config", settings)
+    assert told.exit_code == 0, told.output
+    assert f"seed {seed} weakened: {reason}" in told.stdout
+    assert "1 of 1 seeds, 0 failed, 1 weakened" in told.stdout
+
+
+@pytest.fixture
+def breaks_once(monkeypatch):
+    """The simulator itself has a bug, which the third seed of a process meets."""
+    boot, calls = world_module.World.boot, []
+
+    def bad(self):
+        calls.append(self)
+        if len(calls) == 3:
+            raise ZeroDivisionError("a bug\nof its own")
+        boot(self)
+
+    monkeypatch.setattr(world_module.World, "boot", bad)
+
+
+@pytest.mark.usefixtures("breaks_once")
+def test_a_run_that_breaks_is_a_failed_seed_and_not_the_end_of_the_sweep(tmp_path):
+    plan = Plan(7, 4, SHORT)
+    results = list(sweep(plan, 1, tmp_path))  # the canary is run first
+    assert [each.verdict for each in results] == ["ok", "failed", "ok", "ok"]
+    broken = results[1]
+    assert (broken.seed, broken.invariant) == (8, "")
+    assert broken.reason.startswith("the run itself broke: ZeroDivisionError: a bug of its own, at")
+    assert "test_sweep_rows.py:" in broken.reason
+    assert list(sweep(plan, 1, tmp_path)) == results
+
+
+@pytest.mark.usefixtures("breaks_once")
+def test_the_command_names_the_seed_that_broke():
+    told = swept("--first", 7, "--seeds", 4, "--set", "load_ms=1000", "--set", "records=20")
+    assert told.exit_code == 1
+    assert "seed 8 failed: the run itself broke: ZeroDivisionError" in told.stdout
+    assert "4 of 4 seeds, 1 failed," in told.stdout
+
+
+def test_a_folder_with_a_setting_that_is_gone_is_one_line(tmp_path):
+    plan = {"first": 0, "seeds": 1, "settings": "no_such_setting = 3", "code": "x"}
+    (tmp_path / "sweep.json").write_text(json.dumps(plan))
+    told = CliRunner().invoke(app, ["cover", str(tmp_path)], standalone_mode=False)
+    assert isinstance(told.exception, SimUsageError)
+    assert f"{tmp_path}: its settings" in str(told.exception)
+    assert "no such setting: no_such_setting" in str(told.exception)
