@@ -33,8 +33,3 @@ VARIANTS = "variants"
 EVENTS = "ev"
 """Events of the runs under way, while silver tables and verdicts are made."""
 GOLD_PREFIX = "gold_"
-
-
-def known() -> frozenset[str]:
-    """Every table that a study's own SQL may name."""
-    return frozenset({*SILVER, VERDICTS, VARIANTS, *(GOLD_PREFIX + each for each in GOLD)})

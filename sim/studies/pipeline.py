@@ -27,7 +27,8 @@ from ottla.sim.studies.lake import Lake, made, making
 from ottla.sim.studies.order import in_order
 from ottla.sim.studies.pairs import PAIRS, pairs_query
 from ottla.sim.studies.sheets import JUDGING, sheet, sheets
-from ottla.sim.studies.study import NO_FAILURE, DisagreementError
+from ottla.sim.studies.study import DisagreementError
+from ottla.sim.studies.variants import variants_columns
 
 STAGES = ("sweep", "silver", "judge", "gold")
 _TOLD = 3
@@ -248,22 +249,12 @@ def _judged(runs: Path) -> Iterator[tuple[int, int]]:
 
 
 def keep_variants(lake: Lake) -> None:
-    """The table `variants`: number, label, line (the label of its line in the file), failure
-    ("none" where there is none), and a column for whatever else varies."""
+    """Table `variants` (`ottla.sim.studies.variants`)."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    variants = lake.plan.parsed.variants
-    columns: dict[str, list[Any]] = {
-        "variant": [each.number for each in variants],
-        "label": [each.label for each in variants],
-        "line": [each.line for each in variants],
-        "failure": [each.failure or NO_FAILURE for each in variants],
-    }
-    for name in lake.plan.parsed.varying:
-        if name not in columns:
-            columns[name] = [each.cells[name] for each in variants]
     folder = lake.gold(names.VARIANTS)
     if made(folder) is None:
+        columns: dict[str, Any] = {**variants_columns(lake.plan.parsed.variants)}
         with making(folder) as part:
             parquet.write_table(pa.table(columns), part / "part-0.parquet")

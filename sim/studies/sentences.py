@@ -27,7 +27,7 @@ def filled(text: str, row: Mapping[str, Any], where: str) -> str:
         return _Told().vformat(text, (), row)
     except KeyError as error:
         raise StudyError(f"{where}.text: no column {error}; there are {', '.join(row)}") from None
-    except (IndexError, ValueError, TypeError) as error:
+    except (AttributeError, IndexError, ValueError, TypeError) as error:
         raise StudyError(f"{where}.text: {error}") from None
 
 

@@ -14,7 +14,7 @@
                                     their columns fill
 
 Among settings `failure` names a plan of `sim/experiments/failures.py`, or "none". Whatever is wrong
-with a file is said in one line that names the key.
+with a file is said in one line that names the key, and what is wrong with its SQL by `binding.py`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from ottla.broker.errors import ConfigError
 from ottla.sim.experiments.failures import FAILURES
 from ottla.sim.nemesis.nemesis import named
 from ottla.sim.settings import RunConfig, from_toml
-from ottla.sim.studies import names
 
 MAX_VARIANTS = 10_000
 NO_FAILURE = "none"
@@ -43,8 +42,6 @@ _FAILURE, _LABEL = "failure", "label"
 _NEMESIS = ("fault_every_ms", "faults")
 """Settings of the nemesis, which has no part in a run without swarm."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
-_TABLE_NAMED = re.compile(r"\b(?:from|join)\s+(\w+)", re.IGNORECASE)
-_WITH = re.compile(r"\b(\w+)\s+as\s*\(", re.IGNORECASE)
 _TOP: Mapping[str, type] = {
     "name": str,
     "title": str,
@@ -321,7 +318,7 @@ def _charts(told: Sequence[Any]) -> Iterator[ChartAsked]:
 def _texts(
     told: Any, where: str, needed: Sequence[str], more: Sequence[str] = ()
 ) -> Mapping[str, str]:
-    """A block of texts; the one called sql names tables that there are."""
+    """A block of texts."""
     if not isinstance(told, dict):
         raise StudyError(f"{where}: {told!r}; keys {', '.join(needed)} are expected")
     for key, value in told.items():
@@ -332,14 +329,4 @@ def _texts(
     for key in needed:
         if key not in told:
             raise StudyError(f"{where}.{key} is missing")
-    _check_sql(told["sql"], where)
     return told
-
-
-def _check_sql(text: str, where: str) -> None:
-    named = {each.lower() for each in _TABLE_NAMED.findall(text)}
-    made = {each.lower() for each in _WITH.findall(text)}
-    strange = sorted(named - made - names.known())
-    if strange or not named:
-        said = f"there is no table {strange[0]}" if strange else "it names no table"
-        raise StudyError(f"{where}.sql: {said}; there are {', '.join(sorted(names.known()))}")

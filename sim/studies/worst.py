@@ -50,7 +50,7 @@ def worst_runs(study: Study, engine: Engine) -> tuple[Worst, ...]:
     `StudyError` when the study's own SQL does not name runs, or its text asks for another column.
     """
     asked = study.worst or DEFAULT
-    rows = engine.rows(_first_rows(asked.sql))
+    rows = engine.rows(first_rows(asked.sql))
     chosen: dict[int, Mapping[str, Any]] = {}
     for row in rows:
         if "run_id" not in row:
@@ -74,7 +74,7 @@ def worst_runs(study: Study, engine: Engine) -> tuple[Worst, ...]:
     return tuple(told.values())
 
 
-def _first_rows(sql: str) -> str:
+def first_rows(sql: str) -> str:
     """At most so many: an order within a subquery is nobody's promise, so the limit goes behind."""
     return sql if _LIMITED.search(sql) else f"{sql}\nLIMIT {_LOOKED_AT}"
 

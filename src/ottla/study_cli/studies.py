@@ -41,6 +41,7 @@ def run(
 ) -> None:
     """Simulate, keep, judge, aggregate, report: a study from its file to its page."""
     from ottla.sim.recording.record import NotTheSameError
+    from ottla.sim.studies.binding import check_queries
     from ottla.sim.studies.engine import open_engine
     from ottla.sim.studies.lake import Lake
     from ottla.sim.studies.pipeline import Pipeline
@@ -51,6 +52,7 @@ def run(
 
     try:
         study = read(name)
+        check_queries(study)
         plan = plan_of(study, seeds or study.seeds, seed_of(first), share)
         lake = Lake(out, plan)
         with closing(lake), Display() as display:

@@ -1,0 +1,143 @@
+"""Whether what a study asks fits the tables that there will be, told before anything is run.
+
+Every query of the file is bound, as DuckDB calls it, against empty tables with the columns that
+`sheets.py` says: names, types and functions are looked up, nothing is computed. The columns that it
+would give are then held against what the chart, the sentence or the list of worst runs needs.
+
+The SQL is the same on both engines, so this serves a study on Spark too, wherever DuckDB can be
+imported. Where it cannot, mistakes are told when the query is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any, TypeAlias
+
+from ottla.sim.studies import names
+from ottla.sim.studies.pairs import PAIRS, pairs_query
+from ottla.sim.studies.sentences import filled
+from ottla.sim.studies.sheets import GOLD, JUDGING, SILVER, sheets
+from ottla.sim.studies.study import ChartAsked, Study, StudyError
+from ottla.sim.studies.variants import variants_columns
+from ottla.sim.studies.worst import first_rows
+
+Columns: TypeAlias = Mapping[str, str]
+"""Those that a query gives, with their types in SQL."""
+_PREFIXES = {SILVER: "", JUDGING: "", GOLD: names.GOLD_PREFIX}
+_SHUT: Mapping[str, str] = {
+    "enable_external_access": "false",
+    "python_enable_replacements": "false",
+}
+"""A study asks its tables: no files, and no variables of this program."""
+_KINDS = {bool: "BOOLEAN", int: "BIGINT", str: "VARCHAR"}
+_NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*|\"NULL\"")
+_LINE = re.compile(r"^LINE (\d+):", re.MULTILINE)
+
+
+def check_queries(study: Study) -> None:
+    """Raises `StudyError`, one line that names the key, for a query that no engine could answer, or
+    whose columns are not those that are needed."""
+    try:
+        import duckdb
+    except ImportError:  # Spark alone
+        return
+    with closing(duckdb.connect(config={**_SHUT})) as connection:
+        _make_tables(connection, study)
+        _check(connection, study)
+
+
+def _make_tables(connection: Any, study: Study) -> None:
+    tables = {
+        f"{prefix}{each.name}": each.types
+        for layer, prefix in _PREFIXES.items()
+        for each in sheets(layer)
+        if not each.shared
+    }
+    tables[names.VARIANTS] = {
+        name: _KINDS[type(values[0])] for name, values in variants_columns(study.variants).items()
+    }
+    for table, types in tables.items():
+        columns = ", ".join(f'"{name}" {kind}' for name, kind in types.items())
+        connection.execute(f"CREATE TABLE {table} ({columns})")
+    connection.execute(f"CREATE TABLE {PAIRS} AS {pairs_query(study.variants)} LIMIT 0")
+
+
+def _check(connection: Any, study: Study) -> None:
+    columns = _bound(connection, study.answer.sql, "answer.sql")
+    filled(study.answer.text, _made_up(columns), "answer")
+    for table in study.tables:
+        _bound(connection, table.sql, f'table.sql ("{table.title}")')
+    for chart in study.charts:
+        where = f'chart.sql ("{chart.title}")'
+        _check_chart(chart, _bound(connection, chart.sql, where), where)
+    if study.worst is not None:
+        columns = _bound(connection, first_rows(study.worst.sql), "worst.sql")
+        _check_numbers(columns, ("run_id",), ("at_us", "partition"), "worst.sql")
+        filled(study.worst.text, _made_up(columns), "worst")
+
+
+def _check_chart(chart: ChartAsked, columns: Columns, where: str) -> None:
+    for name in ("series", "x"):
+        if name not in columns:
+            raise StudyError(f"{where}: there is no column {name}; {_given(columns)}")
+    numbers = ("x", "y") if chart.kind == "lines" else ("y",)
+    _check_numbers(columns, numbers, ("low", "high"), where)
+
+
+def _check_numbers(
+    columns: Columns, needed: tuple[str, ...], more: tuple[str, ...], where: str
+) -> None:
+    for name in needed:
+        if name not in columns:
+            raise StudyError(f"{where}: there is no column {name}; {_given(columns)}")
+    for name in (*needed, *more):
+        if name in columns and not _NUMBER.fullmatch(columns[name]):
+            raise StudyError(f"{where}: {name} is {columns[name]}; a number is expected")
+
+
+def _given(columns: Columns) -> str:
+    return f"there are {', '.join(columns)}"
+
+
+def _bound(connection: Any, sql: str, where: str) -> Columns:
+    """The columns that a query would give."""
+    import duckdb
+
+    try:
+        asked = connection.extract_statements(sql)
+        if [each.type for each in asked] != [duckdb.StatementType.SELECT]:
+            raise StudyError(f"{where}: one query is expected, one that begins with SELECT or WITH")
+        found = [row[:2] for row in connection.execute(f"DESCRIBE {sql}").fetchall()]
+    except duckdb.Error as error:
+        raise StudyError(f"{where}: {_told(error)}") from None
+    name, count = Counter(name for name, _ in found).most_common(1)[0]
+    if count > 1:
+        raise StudyError(f"{where}: two columns are called {name}")
+    return dict(found)
+
+
+def _told(error: Exception) -> str:
+    """The first line of what DuckDB says, the second where it names what there is instead, and the
+    line of the query."""
+    text = str(error)
+    first, _, rest = text.partition("\n")
+    second = rest.partition("\n")[0]
+    more = f" {second}" if second.startswith("Candidate bindings") else ""
+    line = _LINE.search(text)
+    return f"{first}{more}" + (f" (line {line[1]})" if line and line[1] != "1" else "")
+
+
+def _made_up(columns: Columns) -> dict[str, Any]:
+    """A row that the query could give: a sentence that cannot be filled from it never can be."""
+    return {name: _value(kind) for name, kind in columns.items()}
+
+
+def _value(kind: str) -> Any:
+    if kind in {"VARCHAR", "BOOLEAN"}:
+        return "word" if kind == "VARCHAR" else True
+    if not _NUMBER.fullmatch(kind):
+        return None
+    return 1 if "INT" in kind else 1.0
