@@ -28,6 +28,8 @@ MAX_SPAN = 10**12
 SETTLE_MS = 60_000
 MILLION = 1_000_000
 MUTANT_IDS = tuple(each.value for each in Mutant)
+FATES = ("loss_ppm", "late_ppm", "twice_ppm")
+"""What may become of a message between nodes, no two at once."""
 CLIENT_MODELS = ("java", "librdkafka")
 _WORDS = {
     "client_model": (*CLIENT_MODELS, "both"),
@@ -47,6 +49,10 @@ _RANGES = {
     "heartbeat_ms": (1, MAX_SPAN),
     "leader_queue_bytes": (1, MAX_SPAN),
     "sync_stall_ms": (1, MAX_SPAN),
+    # At 0 clients without any way to go would ask again and again at one moment, for ever.
+    "request_timeout_ms": (1, MAX_SPAN),
+    "retry_backoff_ms": (1, MAX_SPAN),
+    "metadata_max_age_ms": (1, MAX_SPAN),
     "loss_ppm": (0, MILLION),
     "twice_ppm": (0, MILLION),
     "late_ppm": (0, MILLION),
@@ -177,6 +183,11 @@ class RunConfig:
             raise ConfigError(
                 f"sync_us is {self.sync_us}, longer than sync_stall_ms ({self.sync_stall_ms}): "
                 "every leader would resign at every sync"
+            )
+        fates = sum(getattr(self, name) for name in FATES)
+        if fates > MILLION:
+            raise ConfigError(
+                f"{' + '.join(FATES)} is {fates}; a message has one fate of a million"
             )
         round_trips(self.links, self.nodes)
         for each in self.mutants.split():

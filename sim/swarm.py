@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from ottla.raft.types import Micros
 from ottla.sim.choices import Choices
-from ottla.sim.settings import SETTINGS, RunConfig
+from ottla.sim.settings import FATES, MILLION, SETTINGS, RunConfig
 
 TABLE: Mapping[str, Sequence[int | str | bool]] = {
     "nodes": (3, 3, 3, 5),
@@ -63,6 +63,7 @@ def draw(choices: Choices, base: RunConfig) -> RunConfig:
             if _free(base, name):
                 drawn[name] = value
     _fit(base, drawn)
+    _fit_fates(base, drawn)
     _fit_clients(base, drawn)
     return replace(base.with_(**drawn), said=frozenset())
 
@@ -89,6 +90,15 @@ def _fit(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
         drawn["sync_us"] = min(int(drawn["sync_us"]), base.sync_stall_ms * 1_000)
     if _free(base, "heartbeat_ms"):
         drawn["heartbeat_ms"] = max(1, timeout_ms // 10)
+
+
+def _fit_fates(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
+    """A message has one fate: what is drawn takes what those that were told leave."""
+    left = MILLION - sum(getattr(base, name) for name in FATES if name not in drawn)
+    for name in FATES:
+        if name in drawn:
+            drawn[name] = min(int(drawn[name]), left)
+            left -= drawn[name]
 
 
 def _linked(base: RunConfig, drawn: Mapping[str, int | str | bool]) -> Micros:

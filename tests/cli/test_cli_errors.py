@@ -82,6 +82,16 @@ def refused(*arguments):
             ["sim", "run", "--seed", "7", *TIMEOUT, "--set", "rtt_us=500000"],
             "election_timeout_ms is 500, but the nearest majority of nodes 1, 2, 3 is 500 ms",
         ),
+        (
+            ["sim", "run", "--seed", "1", "--whole", "--set", "faults=kill"],
+            "faults: with --whole nothing is drawn; name a --failure",
+        ),
+        (
+            ["sim", "explain", "1", "--whole", "--set", "fault_every_ms=100"],
+            "fault_every_ms: with --whole nothing is drawn; name a --failure",
+        ),
+        (["sim", "run", "--seed", "1", "--set", "flush=off"], "flush=off promises nothing"),
+        (["sim", "sweep", "--set", "flush=off"], "is counted with --whole, and --failure"),
         (["sim", "cover", "/dev/null", "--seeds", "5"], "a sweep has its own seeds"),
         (["sim", "cover", "/dev/null", "--first", "0"], "a sweep has its own seeds"),
         (["sim", "explain", "s07", "--act", "9"], "s07_a_c_b has 2 acts"),

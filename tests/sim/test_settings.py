@@ -118,6 +118,37 @@ def test_a_disk_on_which_every_sync_stalls_is_refused_and_never_drawn():
     assert {draw(Drawn(seed), quick).sync_us for seed in range(50)} == {0, 300, 1_000}
 
 
+def test_a_message_has_one_fate():
+    with pytest.raises(
+        ConfigError, match=r"loss_ppm \+ late_ppm \+ twice_ppm is 1000001; a message"
+    ):
+        RunConfig(loss_ppm=500_000, late_ppm=300_000, twice_ppm=200_001)
+    lossy = RunConfig(loss_ppm=950_000)
+    drawn = [draw(Drawn(seed), lossy) for seed in range(50)]
+    assert {each.late_ppm for each in drawn} == {0, 10_000, 50_000}
+    assert max(each.late_ppm + each.twice_ppm for each in drawn) == 50_000
+
+
+@pytest.mark.parametrize("name", ["retry_backoff_ms", "metadata_max_age_ms", "request_timeout_ms"])
+def test_clients_wait_at_least_a_moment(name):
+    with pytest.raises(ConfigError, match=f"{name} is 0; 1 to"):
+        RunConfig().with_(**{name: 0})
+
+
+def test_no_run_stands_still_in_virtual_time():
+    """At the shortest spans there are, with a failure: time goes on."""
+    spans = {
+        **dict.fromkeys(("client_rtt_us", "client_jitter_us", "rtt_us", "jitter_us"), 0),
+        **dict.fromkeys(("sync_us", "sync_jitter_us", "turn_us", "delivery_timeout_ms"), 0),
+        **dict.fromkeys(("retry_backoff_ms", "metadata_max_age_ms", "request_timeout_ms"), 1),
+    }
+    config = QUIET.with_(load_ms=3_000, records=20, **spans)
+    outcome, _ = run_whole(Drawn(1), config, "all lose power")
+    assert "crash" in {row.kind for row in outcome.rows}
+    assert outcome.simulated > 3_000_000
+    assert outcome.steps < 1_000_000
+
+
 def test_what_is_drawn_fits_to_links_that_were_told():
     """Three nodes of five may be far from each other; no three replicas of a partition may."""
     far = RunConfig(links="1-2:2000000 1-3:2000000 2-3:2000000")

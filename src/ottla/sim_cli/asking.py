@@ -35,7 +35,7 @@ Failure = Annotated[
 ]
 Jobs = Annotated[int, typer.Option(min=1, max=1024, help="Processes.")]
 
-_NOTHING_DRAWN = "with --whole nothing is drawn to fit"
+_NOTHING_DRAWN = "with --whole nothing is drawn"
 
 
 class SimUsageError(typer.TyperException):
@@ -53,8 +53,9 @@ def seed_of(text: str) -> int:
     return seed
 
 
-def config_of(path: Path | None, settings: list[str] | None) -> RunConfig:
-    """Settings of a file and of the command line. Raises `SimUsageError`."""
+def config_of(path: Path | None, settings: list[str] | None, *, whole: bool = False) -> RunConfig:
+    """Settings of a file and of the command line; `whole`: for a run to which nothing is drawn.
+    Raises `SimUsageError`."""
     from ottla.broker.errors import ConfigError
     from ottla.sim.settings import from_toml
 
@@ -73,7 +74,20 @@ def config_of(path: Path | None, settings: list[str] | None) -> RunConfig:
         raise SimUsageError(f"--config {path}: not TOML: no text in UTF-8") from None
     except ConfigError as error:
         raise SimUsageError(str(error)) from None
+    _check_meant(given, whole=whole)
     return given
+
+
+def _check_meant(given: RunConfig, *, whole: bool) -> None:
+    """Whether the kind of run knows what to do with a setting. Raises `SimUsageError`."""
+    if not whole and given.flush == "off":
+        raise SimUsageError(
+            "flush=off promises nothing that a seed could be judged by: what it loses is counted "
+            "with --whole, and --failure says what goes wrong"
+        )
+    for name in ("faults", "fault_every_ms"):
+        if whole and getattr(given, name):
+            raise SimUsageError(f"{name}: {_NOTHING_DRAWN}; name a --failure")
 
 
 def _check_faults(config: RunConfig) -> None:
@@ -144,13 +158,13 @@ def whole_of(
 
     if failure and failure not in PLANS:
         raise SimUsageError(f"--failure {failure}: there is none; there are {', '.join(PLANS)}")
-    given = config_of(config, settings)
+    given = config_of(config, settings, whole=True)
     nearest_ms = given.nearest_us // 1_000
     if given.request_timeout_ms <= nearest_ms:
         raise SimUsageError(
             f"request_timeout_ms is {given.request_timeout_ms}, but the nearest node is "
             f"{nearest_ms} ms away from clients, there and back: no answer could come in time; "
-            f"{_NOTHING_DRAWN}, so set it higher"
+            f"{_NOTHING_DRAWN} to fit, so set it higher"
         )
 
     def again(choices: Choices, watching: Sequence[Callable[[World], None]]) -> Outcome:
@@ -159,7 +173,7 @@ def whole_of(
     try:
         return again(Drawn(seed_of(seed)), ()), again
     except ConfigError as error:
-        raise SimUsageError(f"{error}; {_NOTHING_DRAWN}, so set it higher") from None
+        raise SimUsageError(f"{error}; {_NOTHING_DRAWN} to fit, so set it higher") from None
 
 
 def check_out(path: Path | None) -> None:
