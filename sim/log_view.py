@@ -18,7 +18,8 @@ from ottla.raft.types import NO_NODE, Entry, EntryKind, LogIndex, NodeId, Term
 _PRIME = 0x9E3779B97F4A7C15
 _MASK = (1 << 63) - 1
 """Chains fit a signed 64-bit column."""
-_NOBODY: tuple[int | None, int | None, int | None, int | None] = (None, None, None, None)
+NOBODY: tuple[int | None, int | None, int | None, int | None] = (None, None, None, None)
+"""Whose a batch without a producer id is: no id, epoch, first or last sequence."""
 
 
 class Seen(NamedTuple):
@@ -73,11 +74,11 @@ class LogView:
             who = identity(payload)
             mark, off = payload.crc, payload.base_offset
             next_off = payload.last_offset + 1
-            pid, epoch, seq, seq_last = _NOBODY if who is None else who
+            pid, epoch, seq, seq_last = NOBODY if who is None else who
             expires: tuple[int, ...] = ()
         else:
             mark, off, next_off = crc32c(cast(bytes, payload)), None, before.next_off
-            pid, epoch, seq, seq_last = _NOBODY
+            pid, epoch, seq, seq_last = NOBODY
             expires = _expires(entry)
         chain = (before.chain * _PRIME ^ entry.term << 40 ^ mark << 3 ^ entry.kind) & _MASK
         seen = Seen(entry.term, off, pid, epoch, seq, seq_last, chain, next_off, expires)

@@ -16,7 +16,7 @@ from ottla.broker.partition import Partition
 from ottla.broker.seat import Seat
 from ottla.idempotency.decisions import Decision
 from ottla.idempotency.snapshot import digest_of
-from ottla.log.record_batch import SEQUENCE_MASK
+from ottla.log.record_batch import SEQUENCE_MASK, identity
 from ottla.log.types import BatchIdentity, RecordBatch
 from ottla.raft.messages import RequestVote, VoteReply
 from ottla.raft.quorum import majority
@@ -24,7 +24,7 @@ from ottla.raft.roles import Role
 from ottla.raft.types import Entry, GroupId, LogIndex, NodeId, Term
 from ottla.sim.history import CONTROLLER_PARTITION
 from ottla.sim.invariants.decisions import MODEL_NODE
-from ottla.sim.log_view import LogView, Seen
+from ottla.sim.log_view import NOBODY, LogView, Seen
 from ottla.sim.log_watch import LogWatch
 from ottla.sim.reference_model import MODELLED, Opinion, Replay
 from ottla.sim.witness import opinion_of
@@ -277,10 +277,12 @@ class Observer:
                     self._final_entry(node, group, entry, world.decoder)
 
     def _final_entry(self, node: NodeId, group: GroupId, entry: Entry, decoder: Decoder) -> None:
+        """As the store gives it back, but for the chain: that is of what was written."""
         batch, view = entry.payload, self.views[node, group]
         if not isinstance(batch, RecordBatch):
             return
-        seen = view.at(entry.index)
+        seen, who = view.at(entry.index), identity(batch)
+        pid, epoch, first, _ = NOBODY if who is None else who
         for place, value in enumerate(decoder.values(batch)):
             self.history.add(
                 "final",
@@ -288,9 +290,9 @@ class Observer:
                 partition=self.partitions[group],
                 term=entry.term,
                 off=batch.base_offset + place,
-                pid=seen.pid,
-                epoch=seen.epoch,
-                seq=None if seen.seq is None else (seen.seq + place) & SEQUENCE_MASK,
+                pid=pid,
+                epoch=epoch,
+                seq=None if first is None else (first + place) & SEQUENCE_MASK,
                 value=value,
                 chain=seen.chain,
                 aux=int(entry.index <= view.commit),

@@ -52,6 +52,7 @@ _OF_DISKS = frozenset(
         28,
         31,
         36,
+        37,
     )
 )
 """What may follow when something committed is gone; a loss itself is looked at by record."""

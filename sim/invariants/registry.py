@@ -1,8 +1,8 @@
 """The table of invariants: what must hold of every run, one row each.
 
-The ids are those of facts/simulation.md 3.2 with their source before them; sim-I35, 36: ours. A row
-says what the invariant is, where it is judged and by what; the statement of the same id in `sql/`
-says it again for a sweep, and the two agree on every labelled history. The page
+The ids are those of facts/simulation.md 3.2 with their source before them; from sim-I35 on: ours. A
+row says what the invariant is, where it is judged and by what; the statement of the same id in
+`sql/` says it again for a sweep, and the two agree on every labelled history. The page
 `docs/reference/invariants.md` is written from this table.
 
 Judged online: the run can end at the first hit, close to the cause. Judged at the end: what needs
@@ -16,7 +16,17 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, TypeAlias
 
-from ottla.sim.invariants import acks, decisions, live, order, reads, refusals, resent, states
+from ottla.sim.invariants import (
+    acks,
+    decisions,
+    live,
+    order,
+    reads,
+    refusals,
+    replicas,
+    resent,
+    states,
+)
 from ottla.sim.invariants.durability import Durability
 from ottla.sim.invariants.entries import Entries
 from ottla.sim.invariants.findings import Anomaly, Findings, Rows
@@ -310,6 +320,14 @@ INVARIANTS: tuple[Invariant, ...] = (
         "who tells a client of a gap had not seen it first when what fills it was committed",
         _END,
         refusals.untrue_gaps,
+    ),
+    Invariant(
+        "sim-I37",
+        "replicas hold different records",
+        "in the end all logs hold the same record at an offset up to which they are committed, "
+        "with the same producer, epoch and sequence",
+        _END,
+        replicas.apart,
     ),
 )
 

@@ -204,7 +204,7 @@ CATALOGUE: tuple[Row, ...] = (
         "M32",
         Mutant.DAMAGE_KEPT,
         "checksums at recovery",
-        "I21 I11 I01",
+        "I21 I11 I01 I37",
         {"faults": "torn-write kill", "fault_every_ms": 1_000},
     ),
     Row("M33", Mutant.COMMIT_AHEAD, "commit behind the log", "I22 I21", _ELECTIONS),

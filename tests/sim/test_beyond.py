@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import pytest
 
+from ottla.sim.invariants import replicas
 from ottla.sim.invariants.beyond import weighed
 from ottla.sim.invariants.findings import Anomaly
+from ottla.sim.invariants.index import Index
 from ottla.sim.nemesis.beyond import BEYOND
 from ottla.sim.nemesis.programs import PROGRAMS
 from ottla.sim.run import Verdict, run
@@ -59,6 +61,32 @@ def test_an_id_that_the_controller_forgot_is_two_producers(forgets, explained):
     found = [Anomaly("sim-I07", len(history.events) - 1, "two records at one offset")]
     told, left = weighed(history.events, found)
     assert (bool(told), left) == ((True, []) if explained else (False, found))
+
+
+_TWO_RECORDS = """
+== what a quorum held is gone from a disk, and two nodes know different records committed
+append node=1,2 log_index=1
+durable node=1,2 log_index=1
+commit node=1 log_index=1 quorum=2 hw=1
+{forgets}
+final node=1 off=0 value=1
+final node=3 off=0 value=2
+"""
+
+
+@pytest.mark.parametrize(
+    ("forgets", "explained"),
+    [
+        ("beyond node=2 code=lies\ncrash node=2 log_index=0 code=power", True),
+        ("beyond node=3 code=lies\ncrash node=3 log_index=0 code=power", False),
+        ("crash node=2 log_index=0 code=power", False),
+    ],
+)
+def test_records_that_differ_in_the_end_are_explained_by_a_quorum_that_broke(forgets, explained):
+    (history,) = read(_TWO_RECORDS.format(forgets=forgets))
+    (found,) = replicas.apart(Index(history.events))
+    told, left = weighed(history.events, [found])
+    assert (bool(told), left) == ((True, []) if explained else (False, [found]))
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
--- Producer tables of replicas, and whether a run came back.
+-- Producer tables of replicas, whether a run came back, and what its disks hold then.
 
 -- sim-I25
 SELECT run_id, COUNT(*) AS n
@@ -122,4 +122,18 @@ GROUP BY f.run_id;
 SELECT run_id, COUNT(*) AS n
 FROM ev
 WHERE kind = 'decide' AND node = 0
+GROUP BY run_id;
+
+-- sim-I37
+SELECT run_id, COUNT(*) AS n
+FROM (
+  SELECT run_id
+  FROM ev
+  WHERE kind = 'final' AND aux = 1
+  GROUP BY run_id, partition, off
+  HAVING MIN(COALESCE(value, -2)) <> MAX(COALESCE(value, -2))
+    OR MIN(COALESCE(pid, -2)) <> MAX(COALESCE(pid, -2))
+    OR MIN(COALESCE(epoch, -2)) <> MAX(COALESCE(epoch, -2))
+    OR MIN(COALESCE(seq, -2)) <> MAX(COALESCE(seq, -2))
+) x
 GROUP BY run_id;

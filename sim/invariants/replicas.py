@@ -1,0 +1,34 @@
+"""At the end: what the disks of all replicas hold, one against the other.
+
+Rows of nodes tell what was written; what is read back in the end may be something else. The other
+checks read one log of each partition, the canonical one, so a disk that rots, or a recovery that
+keeps half a batch, would go unnoticed on a follower that nobody reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ottla.sim.invariants.findings import Anomaly, Row
+from ottla.sim.invariants.index import Index
+
+
+def apart(index: Index) -> Iterator[Anomaly]:
+    """sim-I37."""
+    held: dict[tuple[int, int], Row] = {}
+    for row in index.rows["final"]:
+        if row.aux != 1:
+            continue
+        first = held.setdefault((row.partition, row.off), row)
+        if first is not row and _record(first) != _record(row):
+            text = f"offset {row.off} of partition {row.partition} is committed: {_told(row)}, "
+            yield Anomaly("sim-I37", row.eid, text + _told(first))
+
+
+def _record(row: Row) -> tuple[int | None, ...]:
+    return row.value, row.pid, row.epoch, row.seq
+
+
+def _told(row: Row) -> str:
+    sender = "" if row.pid is None else f" of producer {row.pid}, epoch {row.epoch}, seq {row.seq}"
+    return f"node {row.node} holds value {row.value}{sender}"
