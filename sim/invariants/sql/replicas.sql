@@ -88,7 +88,8 @@ faults AS (
       FROM ev e
       JOIN core c ON c.run_id = e.run_id AND c.node = e.node
       WHERE e.partition >= 0
-        AND (e.kind IN ('start', 'append') OR (e.kind = 'final' AND e.aux = 1))
+        AND (e.kind IN ('start', 'append') OR (e.kind = 'snapshot' AND e.off > 0)
+          OR (e.kind = 'final' AND e.aux = 1))
     ) m
     LEFT JOIN (
       SELECT run_id, partition, node, off, chain,
