@@ -8,8 +8,10 @@ log, and what it *forgot*, which is what was gone after a restart though it had 
 A partition *breaks* when something committed stands on fewer disks than a quorum, while it would
 stand on a quorum had nobody forgotten. From then on a leader may be elected that lacks it. A record
 is lost by the fault if it was in such a range; any other lost record is a failure as always. So is
-what no lost entry explains (a duplicate, a gap in offsets). A node that forgot its vote and gives
-it again in one term breaks its partition from where its log ends now.
+what no lost entry explains (a duplicate, a gap in offsets), and what had happened before: a cause
+comes first. That a run cannot go on is explained by a break too, not by a disk that forgot what a
+quorum still has. A node that forgot its vote and gives it again in one term breaks its partition
+from where its log ends now.
 
 A producer id that is two producers' explains what happens to records sent under it: it was given
 out twice on purpose, or the controller's partition broke, which remembers what was given out.
@@ -59,10 +61,13 @@ _OF_DISKS = frozenset(
 _OF_ONE_DISK = frozenset({"sim-I16", "sim-I17", "sim-I21", "sim-I22", "sim-I25"})
 """What a node does that forgot, whatever others hold: leaders rely on what it told them."""
 _OF_IDS = frozenset(f"sim-I{number:02d}" for number in (1, 2, 3, 4, 5, 6, 7, 8, 14, 34, 36))
+_OF_WHAT_IS_LEFT = frozenset({"sim-I06", "sim-I11", "sim-I14", "sim-I27"})
+"""Their row was right when it was made: what came later, and is compared with it, is not."""
 _BUG = "sim-I00"
 _OF_THE_RUN = frozenset({_BUG, "sim-I31"})
 """Their row is the last one there was, whatever it is about."""
 _NO_END = 1 << 62
+_NEVER = _NO_END + 1
 
 
 class Forgot(NamedTuple):
@@ -189,7 +194,10 @@ class _Walk:
         self._partitions: dict[int, _Partition] = {}
         self._faults: dict[int, str] = {}
         """Faults of disks by node: the latest."""
-        self._ids: set[int] = set()
+        self._faulty: dict[int, int] = {}
+        """The row of the first by node."""
+        self._ids: dict[int, int] = {}
+        """The row from which on an id is two producers'."""
         self._senders: dict[int, int] = {}
         """The first client that sent under each producer id."""
         handlers: dict[str, Callable[[Row], None]] = {
@@ -213,9 +221,10 @@ class _Walk:
 
     def _beyond(self, row: Row) -> None:
         if row.code == SAME_ID:
-            self._ids.add(row.pid)
+            self._ids.setdefault(row.pid, row.eid)
         else:
             self._faults[row.node] = row.code
+            self._faulty.setdefault(row.node, row.eid)
 
     def _append(self, row: Row) -> None:
         disk = self._of(row).disk(row.node)
@@ -263,32 +272,38 @@ class _Walk:
 
     def _sent(self, row: Row) -> None:
         given_again = self._senders.setdefault(row.pid, row.client) != row.client
-        if given_again and row.pid is not None and self._broke(CONTROLLER_PARTITION):
-            self._ids.add(row.pid)
+        if given_again and row.pid is not None and self._broke(CONTROLLER_PARTITION, row.eid):
+            self._ids.setdefault(row.pid, row.eid)
 
-    def _broke(self, partition: int) -> bool:
-        return bool(self._partitions.get(partition, _Partition()).breaks)
+    def _broke(self, partition: int, until: int) -> bool:
+        """Whether a partition had broken by that row."""
+        breaks = self._partitions.get(partition, _Partition()).breaks
+        return bool(breaks) and breaks[0].eid <= until
 
     # ---- what it explains
 
     def explains(self, anomaly: Anomaly) -> bool:
         """Whether an anomaly, other than a lost record, follows from a fault beyond the budget."""
         row: Row = self._rows[anomaly.eid]
-        if anomaly.invariant in _OF_IDS and row.pid in self._ids:
+        until = _NO_END if anomaly.invariant in _OF_WHAT_IS_LEFT else anomaly.eid
+        if anomaly.invariant in _OF_IDS and self._is_two(row.pid, until):
             return True
-        if anomaly.invariant in _OF_ONE_DISK and row.node in self._faults:
+        if anomaly.invariant in _OF_ONE_DISK and self._faulty.get(row.node, _NEVER) <= until:
             return True
         if anomaly.invariant not in _OF_DISKS:
             return False
         if anomaly.invariant in _OF_THE_RUN or row.partition is None:
-            disks = [disk for each in self._partitions.values() for disk in each.disks.values()]
-            return any(disk.forgot for disk in disks)
-        return self._broke(row.partition)
+            return any(self._broke(each, until) for each in self._partitions)
+        return self._broke(row.partition, until)
+
+    def _is_two(self, pid: int, until: int) -> bool:
+        """Whether an id was two producers' by that row."""
+        return self._ids.get(pid, _NEVER) <= until
 
     def reason(self, index: Index, ok: Row) -> str | None:
         """What took a record that was acknowledged, in words; None: no fault beyond the budget."""
         what = f"offset {ok.off} of partition {ok.partition} is lost"
-        if ok.pid in self._ids:
+        if self._is_two(ok.pid, ok.eid):
             return f"{what}: producer id {ok.pid} is two producers'"
         entry = _entry(index, ok) or 0
         known = self._partitions.get(ok.partition, _Partition())

@@ -9,9 +9,10 @@ from __future__ import annotations
 import pytest
 
 from ottla.sim.invariants import replicas
-from ottla.sim.invariants.beyond import weighed
+from ottla.sim.invariants.beyond import SAME_ID, weighed
 from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.invariants.index import Index
+from ottla.sim.invariants.judge import judge
 from ottla.sim.nemesis.beyond import BEYOND
 from ottla.sim.nemesis.programs import PROGRAMS
 from ottla.sim.run import Verdict, run
@@ -61,6 +62,55 @@ def test_an_id_that_the_controller_forgot_is_two_producers(forgets, explained):
     found = [Anomaly("sim-I07", len(history.events) - 1, "two records at one offset")]
     told, left = weighed(history.events, found)
     assert (bool(told), left) == ((True, []) if explained else (False, found))
+
+
+_QUORUM = """
+append node=1,2,{third} log_index=1
+durable node=1,2,{third} log_index=1
+commit node=1 log_index=1 quorum=2
+"""
+_BREAK = "beyond node=2 code=lies\ncrash node=2 log_index=0 code=power\n"
+_LEADERS = "leader node=1,2 term=1 log_index=1\n"
+_VOTES = "vote node=2 term=1 cand=1,2 aux=1\n"
+
+
+def events_of(*parts):
+    (history,) = read("".join(("== a history\n", *parts)))
+    return history.events
+
+
+@pytest.mark.parametrize(("wrong", "invariant"), [(_LEADERS, "sim-I15"), (_VOTES, "sim-I16")])
+def test_what_happened_before_a_fault_does_not_follow_from_it(wrong, invariant):
+    quorum = _QUORUM.format(third=2)
+    for rows, explained in (
+        ([quorum, _BREAK, wrong], True),
+        ([quorum, wrong, _BREAK], False),
+        ([wrong, quorum, _BREAK], False),
+    ):
+        events = events_of(*rows)
+        found = judge(events).anomalies
+        assert invariant in {each.invariant for each in found}
+        _, left = weighed(events, found)
+        assert (invariant not in {each.invariant for each in left}) is explained, rows
+
+
+def test_an_id_is_two_producers_from_when_it_was_given_again():
+    ok = "ok client=1,2 op=0 off=0 pid=7 epoch=0 seq=0\n"
+    again = "beyond pid=7 code=again\n"
+    for rows, explained in (([again, ok], True), ([ok, again], False)):
+        events = events_of(*rows)
+        events = [row._replace(code=SAME_ID) if row.kind == "beyond" else row for row in events]
+        two = next(row.eid for row in reversed(events) if row.kind == "ok")
+        found = [Anomaly("sim-I07", two, "two records at one offset")]
+        assert weighed(events, found)[1] == ([] if explained else found)
+
+
+@pytest.mark.parametrize("invariant", ["sim-I00", "sim-I31"])
+def test_that_a_run_cannot_go_on_does_not_follow_from_what_a_quorum_still_has(invariant):
+    for third, explained in ((3, False), (2, True)):
+        events = events_of(_QUORUM.format(third=third), _BREAK)
+        found = [Anomaly(invariant, len(events) - 1, "a node stopped")]
+        assert weighed(events, found)[1] == ([] if explained else found)
 
 
 _TWO_RECORDS = """
