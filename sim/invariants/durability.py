@@ -3,30 +3,39 @@
 For each node and partition this keeps a *mark*: the last log index that is known to survive. Only a
 sync sets it. A truncation lowers it, because the disk may still hold what was there, but that is
 not what the log says now (append ABA, sim-S32); so does what is gone after a crash.
+
+A mark says how far, not what: behind it may stand the tail of a dead leader, at the index that
+another one commits. So a disk counts for a commit if what was written there last is what the node
+that commits has there, or where nobody knows.
 """
 
 from __future__ import annotations
 
+from ottla.sim.invariants.entries import Entries
 from ottla.sim.invariants.findings import Findings, Row, Rows
 from ottla.sim.invariants.mutants import CheckerMutants
 
 _LEADER = "L"
+_NO_LOG: dict[int, int] = {}
+_NO_LOGS: dict[int, dict[int, int]] = {}
 
 
 class Durability:
-    """sim-I18, sim-I22, sim-I24."""
+    """sim-I18, sim-I22, sim-I24; and what `Entries` judges, whose logs it needs."""
 
     def __init__(self, findings: Findings, mutants: CheckerMutants):
         self._report = findings.report
         self._marks: dict[int, dict[int, int]] = {}
         """Mark by node, by partition."""
+        self._entries = Entries(findings, mutants)
 
     def listen(self, rows: Rows) -> None:
-        """See disks and commits."""
+        """See disks, logs and commits."""
         rows.listen(("durable",), self._durable)
         rows.listen(("truncate",), self._truncate)
         rows.listen(("crash", "start"), self._cut)
         rows.listen(("commit",), self._commit)
+        self._entries.listen(rows)
 
     def _durable(self, row: Row) -> None:
         marks = self._marks.get(row.partition)
@@ -70,16 +79,20 @@ class Durability:
         quorum = row.quorum
         if quorum is None:
             return
-        index, count = row.log_index, 0
-        marks = self._marks.get(row.partition)
+        index, partition, count = row.log_index, row.partition, 0
+        marks = self._marks.get(partition)
         if marks is not None:
-            for mark in marks.values():
-                if mark >= index:
+            logs = self._entries.logs.get(partition, _NO_LOGS)
+            own = logs.get(row.node, _NO_LOG).get(index)
+            for node, mark in marks.items():
+                if mark >= index and (
+                    logs.get(node, _NO_LOG).get(index) == own or not self._entries.differ(row, node)
+                ):
                     count += 1
         if count < quorum:
             self._report(
                 "sim-I24",
                 row.eid,
-                f"node {row.node} commits {index} in partition {row.partition}, durable on "
+                f"node {row.node} commits {index} in partition {partition}, durable on "
                 f"{count} nodes, wanted {quorum}",
             )

@@ -23,8 +23,8 @@ class Entries:
         """Chain by log index, by term, by partition."""
         self._applied: dict[int, dict[int, int]] = {}
         """Chain by log index, by partition."""
-        self._logs: dict[int, dict[int, dict[int, int]]] = {}
-        """Chain by log index, by node, by partition."""
+        self.logs: dict[int, dict[int, dict[int, int]]] = {}
+        """Chain by log index, as written last, by node, by partition."""
         self._covered: dict[tuple[int, int], int] = {}
         """End of the longest snapshot installed, by partition and node."""
         self._commits: dict[int, dict[int, tuple[int, int, int | None]]] = {}
@@ -38,12 +38,19 @@ class Entries:
         rows.listen(("leader",), self._leader)
         rows.listen(("snapshot",), self._snapshot)
 
+    def differ(self, commit: Row, node: int) -> bool:
+        """Whether a node is known to hold another entry than the one who commits, there."""
+        partition, index = commit.partition, commit.log_index
+        own = self._held(partition, commit.node, index)
+        chain = self._held(partition, node, index)
+        return chain is not None and own is not None and chain != own
+
     def _append(self, row: Row) -> None:
         partition, term, index, chain = row.partition, row.term, row.log_index, row.chain
         terms = self._matching.get(partition)
         if terms is None:
             terms = self._matching[partition] = {}
-            self._logs[partition] = {}
+            self.logs[partition] = {}
         chains = terms.get(term)
         if chains is None:
             chains = terms[term] = {}
@@ -55,7 +62,7 @@ class Entries:
                 f"entry {index} of term {term} in partition {partition} follows different logs: "
                 f"chain {chain} on node {row.node}, {first} before",
             )
-        logs = self._logs[partition]
+        logs = self.logs[partition]
         log = logs.get(row.node)
         if log is None:
             log = logs[row.node] = {}
@@ -87,7 +94,7 @@ class Entries:
             terms = self._commits[row.partition] = {}
         known = terms.get(row.term)
         if known is None or known[0] < row.log_index:
-            log = self._logs.get(row.partition, {}).get(row.node, {})
+            log = self.logs.get(row.partition, {}).get(row.node, {})
             terms[row.term] = (row.log_index, -row.eid, log.get(row.log_index))
 
     def _leader(self, row: Row) -> None:
@@ -100,7 +107,7 @@ class Entries:
         index, _, chain = max(lower)
         last, own = row.log_index - 1, row.chain
         if last > index:
-            own = self._own(row.partition, row.node, index)
+            own = self._held(row.partition, row.node, index)
         if last < index or (own is not None and chain is not None and own != chain):
             self._report(
                 "sim-I20",
@@ -109,8 +116,9 @@ class Entries:
                 f"to {last}, chain {own} at {index}; committed was chain {chain} at {index}",
             )
 
-    def _own(self, partition: int, node: int, index: int) -> int | None:
-        """What a node holds there; None inside of a snapshot, which is of what is committed."""
+    def _held(self, partition: int, node: int, index: int) -> int | None:
+        """The chain of what a node holds there, if its log reaches so far; None where nobody saw
+        it written, as inside of a snapshot, which is of what is committed."""
         if index <= self._covered.get((partition, node), 0):
             return None
-        return self._logs.get(partition, {}).get(node, {}).get(index)
+        return self.logs.get(partition, {}).get(node, {}).get(index)

@@ -28,7 +28,6 @@ from ottla.sim.invariants import (
     states,
 )
 from ottla.sim.invariants.durability import Durability
-from ottla.sim.invariants.entries import Entries
 from ottla.sim.invariants.findings import Anomaly, Findings, Rows
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.leadership import Leadership
@@ -206,21 +205,21 @@ INVARIANTS: tuple[Invariant, ...] = (
         "log matching",
         "entries of one index and term have the same log before them, wherever they are written",
         _ON,
-        Entries,
+        Durability,
     ),
     Invariant(
         "sim-I20",
         "leader completeness",
         "a new leader's log holds what leaders of lower terms have committed by then",
         _ON,
-        Entries,
+        Durability,
     ),
     Invariant(
         "sim-I21",
         "state machine safety",
         "whoever applies an index applies the same entry, with the same log before it",
         _ON,
-        Entries,
+        Durability,
     ),
     Invariant(
         "sim-I22",
@@ -240,7 +239,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "sim-I24",
         "commit without a durable quorum",
-        "what is committed is durable on a quorum of nodes at that moment",
+        "what is committed is durable on a quorum of nodes at that moment, the same log on each",
         _ON,
         Durability,
     ),

@@ -141,10 +141,22 @@ def no_durable_quorum(rows: Rows) -> bool:
             if row.partition == commit.partition
             and row.kind in {"durable", "truncate", "crash"}
             and durable_up_to(rows, row, commit.eid) >= _num(commit.log_index)
+            and not _differ(rows, row, commit)
         }
         if len(holding) < _num(commit.quorum):
             return True
     return False
+
+
+def _differ(rows: Rows, owner: Event, commit: Event) -> bool:
+    """Whether two nodes are known to have written different entries last where one commits."""
+    written: list[int | None] = [None, None]
+    for row in rows[: commit.eid]:
+        if (row.kind, row.partition) == ("append", commit.partition):
+            for place, node in enumerate((owner.node, commit.node)):
+                if (row.node, row.log_index) == (node, commit.log_index):
+                    written[place] = row.chain
+    return None not in written and written[0] != written[1]
 
 
 def durable_up_to(rows: Rows, owner: Event, until: int) -> int:

@@ -143,6 +143,8 @@ def test_commits_that_fall(commits):
         st.one_of(
             row("durable", node=NODES, partition=PARTITIONS, log_index=INDEX),
             row("durable", node=NODES, partition=PARTITIONS, log_index=INDEX),
+            row("append", node=NODES, partition=PARTITIONS, log_index=INDEX, term=st.just(1),
+                chain=st.integers(1, 2)),
             row("truncate", node=NODES, partition=PARTITIONS, log_index=INDEX),
             row("crash", node=NODES, partition=PARTITIONS, log_index=INDEX),
             row("commit", node=NODES, partition=PARTITIONS, log_index=INDEX, term=st.just(1),

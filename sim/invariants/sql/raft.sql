@@ -135,37 +135,80 @@ WHERE term = probe AND log_index < highest
 GROUP BY run_id;
 
 -- sim-I24
+WITH asked AS (
+  SELECT k.run_id, k.partition, k.eid, k.log_index, k.node AS committer, m.node
+  FROM ev k
+  JOIN (
+    SELECT run_id, partition, node FROM marks
+    UNION
+    SELECT run_id, partition, node FROM ev WHERE kind = 'commit'
+  ) m ON m.run_id = k.run_id AND m.partition = k.partition
+  WHERE k.kind = 'commit' AND k.quorum IS NOT NULL
+),
+reaching AS (
+  SELECT run_id, partition, node, eid, wanted, covered, spell,
+    MIN(place) OVER (
+      PARTITION BY run_id, partition, node, spell ORDER BY eid
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS mark
+  FROM (
+    SELECT run_id, partition, node, eid, wanted, place,
+      SUM(sets) OVER (
+        PARTITION BY run_id, partition, node ORDER BY eid
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+      ) AS spell,
+      MAX(covers) OVER (
+        PARTITION BY run_id, partition, node ORDER BY eid
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+      ) AS covered
+    FROM (
+      SELECT run_id, partition, node, eid, place, CAST(NULL AS BIGINT) AS wanted,
+        CASE WHEN kind = 'durable' THEN 1 ELSE 0 END AS sets, CAST(NULL AS BIGINT) AS covers
+      FROM marks
+      UNION ALL
+      SELECT run_id, partition, node, eid, CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), 0, log_index
+      FROM ev WHERE kind = 'snapshot' AND code = 'installed'
+      UNION ALL
+      SELECT run_id, partition, node, eid, CAST(NULL AS BIGINT), log_index, 0,
+        CAST(NULL AS BIGINT)
+      FROM asked
+    ) rows_and_commits
+  ) spells
+),
+written AS (
+  SELECT w.run_id, w.node, w.eid, a.chain
+  FROM (
+    SELECT run_id, node, eid, asks,
+      MAX(CASE WHEN asks = 0 THEN eid END) OVER (
+        PARTITION BY run_id, partition, node, log_index ORDER BY eid
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+      ) AS last_eid
+    FROM (
+      SELECT run_id, partition, node, eid, log_index, 0 AS asks FROM ev WHERE kind = 'append'
+      UNION ALL
+      SELECT run_id, partition, node, eid, log_index, 1 FROM asked
+    ) appends_and_commits
+  ) w
+  JOIN ev a ON a.run_id = w.run_id AND a.eid = w.last_eid
+  WHERE w.asks = 1
+),
+held AS (
+  SELECT q.run_id, q.eid, q.node, q.committer,
+    CASE WHEN r.spell > 0 AND r.mark >= r.wanted THEN 1 ELSE 0 END AS durable,
+    CASE WHEN COALESCE(r.covered, 0) < r.wanted THEN w.chain END AS chain
+  FROM asked q
+  JOIN reaching r ON r.run_id = q.run_id AND r.eid = q.eid AND r.node = q.node
+  LEFT JOIN written w ON w.run_id = q.run_id AND w.eid = q.eid AND w.node = q.node
+)
 SELECT c.run_id, COUNT(*) AS n
 FROM ev c
 LEFT JOIN (
-  SELECT run_id, eid, COUNT(*) AS holding
-  FROM (
-    SELECT run_id, eid, wanted, spell,
-      MIN(place) OVER (
-        PARTITION BY run_id, partition, node, spell ORDER BY eid
-        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-      ) AS mark
-    FROM (
-      SELECT run_id, partition, node, eid, wanted, place,
-        SUM(sets) OVER (
-          PARTITION BY run_id, partition, node ORDER BY eid
-          ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        ) AS spell
-      FROM (
-        SELECT run_id, partition, node, eid, place, CAST(NULL AS BIGINT) AS wanted,
-          CASE WHEN kind = 'durable' THEN 1 ELSE 0 END AS sets
-        FROM marks
-        UNION ALL
-        SELECT k.run_id, k.partition, m.node, k.eid, CAST(NULL AS BIGINT), k.log_index, 0
-        FROM ev k
-        JOIN (SELECT DISTINCT run_id, partition, node FROM marks) m
-          ON m.run_id = k.run_id AND m.partition = k.partition
-        WHERE k.kind = 'commit' AND k.quorum IS NOT NULL
-      ) rows_and_commits
-    ) spells
-  ) w
-  WHERE spell > 0 AND mark >= wanted
-  GROUP BY run_id, eid
+  SELECT h.run_id, h.eid, SUM(h.durable) AS holding
+  FROM held h
+  JOIN (SELECT run_id, eid, chain FROM held WHERE node = committer) own
+    ON own.run_id = h.run_id AND own.eid = h.eid
+  WHERE h.chain IS NULL OR own.chain IS NULL OR h.chain = own.chain
+  GROUP BY h.run_id, h.eid
 ) h ON h.run_id = c.run_id AND h.eid = c.eid
 WHERE c.kind = 'commit' AND COALESCE(h.holding, 0) < c.quorum
 GROUP BY c.run_id;
