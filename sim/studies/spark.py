@@ -35,7 +35,7 @@ from uuid import uuid4
 from ottla.sim.studies.apart import apart
 from ottla.sim.studies.bronze import SCHEMA, Batch, Work
 from ottla.sim.studies.lake import made, making
-from ottla.sim.studies.marks import marked, marks_of
+from ottla.sim.studies.marks import marked, marks_of, unseen
 from ottla.sim.studies.ship import packed
 from ottla.sim.studies.study import StudyError
 
@@ -144,7 +144,8 @@ class Spark:
 
     @_apart
     def simulate(self, work: Work, runs: range, into: Path, told: Callable[[int], None]) -> None:
-        """Events of these runs as the folder `into`."""
+        """Events of these runs as the folder `into`. Raises `StudyError` when executors do not see
+        it."""
         with making(into) as folder, marks_of(into, told) as marks, ThreadPoolExecutor(1) as thread:
             asked = self.session.range(runs.start, runs.stop, 1, -(-len(runs) // TASK))
             events = asked.mapInArrow(partial(_simulated, work, str(marks.folder)), _ddl(SCHEMA))
@@ -156,7 +157,12 @@ class Spark:
             except BaseException:
                 self.interrupt()  # or the thread goes on to the end of the wave
                 raise
-            writing.result()
+            try:
+                writing.result()
+            except Exception as error:
+                if line := unseen(str(error)):
+                    raise StudyError(line) from None
+                raise
 
     @_apart
     def define(

@@ -37,16 +37,17 @@ def clean_python(tmp_path_factory):
 
 
 def begin(out: Path, seeds: int, *, master: str | None = None, **environment: object):
-    """The command, under way."""
+    """The command, under way; it is told its folder as people do, from where they are."""
     need_spark()
     file = out.with_suffix(".toml")
     file.write_text(TINY)
     command = [sys.executable, "-m", "ottla", "study", "run", str(file), "--engine", "spark"]
-    command += ["--seeds", str(seeds), "--out", str(out)]
+    command += ["--seeds", str(seeds), "--out", out.name]
     command += [] if master is None else ["--master", master]
     told = {name: str(value) for name, value in environment.items()}
     return subprocess.Popen(
         command,
+        cwd=out.parent,
         env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", **told},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

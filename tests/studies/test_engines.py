@@ -1,5 +1,8 @@
 """What a study asks of an engine, of both of them."""
 
+from contextlib import nullcontext
+from types import SimpleNamespace
+
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -74,6 +77,17 @@ def test_one_engine_goes_on_with_what_the_other_began(duck, spark, tmp_path):
     gone_on = study(tmp_path, engine=duck, wave=4)
     assert made(tmp_path / "bronze" / "wave=00001") == begun
     assert sorted(row["run_id"] for row in contents(gone_on, "runs")) == list(range(8))
+
+
+def test_a_folder_that_executors_do_not_see_is_named_in_one_line(spark, tmp_path, monkeypatch):
+    """The driver has made the folder of marks, and a task finds none."""
+    unseen = SimpleNamespace(folder=tmp_path / "mine" / "marks", look=lambda: None)
+    monkeypatch.setattr("ottla.sim.studies.spark.marks_of", lambda *_: nullcontext(unseen))
+    with pytest.raises(StudyError) as refused:
+        spark.simulate(Work(TINY, 0, 1.0), range(2), tmp_path / "wave", lambda _: None)
+    assert str(refused.value) == (
+        f"executors do not see {unseen.folder} as the driver does: No such file or directory"
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,17 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from typer.testing import CliRunner
 
 from cli_process import ottla
+from ottla.sim.studies import engine
+from ottla.sim.studies.study import StudyError
+from ottla.study_cli.app import app
 from studies_spark import need_spark
 from studies_tiny import TINY
 
@@ -160,6 +165,10 @@ def test_java_is_looked_for_where_java_home_says(tiny, tmp_path, monkeypatch):
         (["run", os.devnull, "--out", "o"], "study: name is missing"),
         (["run", "/", "--out", "o"], "study /: Is a directory"),
         (["run", "akcs"], "Missing option '--out'."),
+        (
+            ["run", "akcs", "--out", "s3://bucket/acks"],
+            "--out s3://bucket/acks: is a URL; name a folder that driver and executors see",
+        ),
         (["run", "akcs", "--out", "o", "--share", "2"], "'--share': 2.0 is not in the range"),
     ],
 )
@@ -181,6 +190,40 @@ def test_a_wrong_argument_is_one_line(arguments, told):
 def test_a_folder_or_an_engine_that_cannot_be_is_one_line(tiny, tmp_path, arguments, told):
     given = [tmp_path / each if each == "out" else each for each in arguments]
     assert told in refused("run", tiny, *given)
+
+
+class Asked:
+    """An engine that does nothing but say what folder it was asked to fill."""
+
+    name = "asked"
+
+    def __init__(self):
+        self.folders = []
+
+    def simulate(self, work, runs, into, told):
+        self.folders.append(into)
+        raise StudyError("that is all")
+
+    def close(self):
+        pass
+
+
+def test_engines_are_told_the_whole_path_of_the_folder(tiny, tmp_path, monkeypatch):
+    """Executors run in folders of their own: to them `out` is another folder."""
+    asked = Asked()
+
+    def opened(*_, scratch, **__):
+        asked.folders.append(scratch)
+        return asked
+
+    monkeypatch.setattr(engine, "open_engine", opened)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for out in ("out", "../out"):
+        CliRunner().invoke(app, ["run", str(tiny), "--seeds", "2", "--out", out])
+    near, far = tmp_path / "here" / "out", tmp_path / "out"
+    wave = Path("bronze", "wave=00000")
+    assert asked.folders == [near, near / wave, far, far / wave]
 
 
 def test_studies_that_ship_are_listed():

@@ -29,7 +29,9 @@ class StudyUsageError(typer.TyperException):
 def run(
     name: Annotated[str, typer.Argument(help="A study that ships, or a TOML file.")],
     *,
-    out: Annotated[Path, typer.Option(help="Folder; a study there is gone on with.")],
+    out: Annotated[
+        str, typer.Option(metavar="PATH", help="Folder; a study there is gone on with.")
+    ],
     seeds: Annotated[int | None, typer.Option(min=1, help="How many, for each variant.")] = None,
     first: Annotated[str, typer.Option(help="The first seed.")] = "0",
     engine: Annotated[str, typer.Option(help="spark, duckdb or auto.")] = "auto",
@@ -51,13 +53,14 @@ def run(
     from ottla.study.report import write
 
     try:
+        root = _whole_path(out)
         study = read(name)
         check_queries(study)
         plan = plan_of(study, seeds or study.seeds, seed_of(first), share)
-        lake = Lake(out, plan)
+        lake = Lake(root, plan)
         with closing(lake), Display() as display:
             display.doing("engine")
-            opened = open_engine(engine, master=master, jobs=jobs, scratch=out, told=display.say)
+            opened = open_engine(engine, master=master, jobs=jobs, scratch=root, told=display.say)
             with closing(opened):
                 Pipeline(lake, opened, display.told).run()
                 display.doing("report")
@@ -70,12 +73,23 @@ def run(
         raise StudyUsageError(str(error)) from None
     except NotTheSameError as error:
         raise StudyUsageError(f"{error}: the code is not the one that ran it") from None
-    say(f"{findings.answer}\n{lake.report}: {size:,} bytes")
+    say(f"{findings.answer}\n{Path(out) / lake.report.name}: {size:,} bytes")
 
 
-def _command(name: str, plan: Plan, out: Path) -> str:
-    """What makes this report again."""
-    words = ["ottla", "study", "run", name, "--seeds", str(plan.seeds), "--out", str(out)]
+def _whole_path(out: str) -> Path:
+    """The folder as executors may be told of it, who run in folders of their own. Links stay: what
+    is shared has one name, and may lie elsewhere on each machine. Raises `StudyUsageError`."""
+    if "://" in out:
+        raise StudyUsageError(
+            f"--out {out}: is a URL; name a folder that driver and executors see under one path"
+        )
+    path = Path(out)
+    return path.resolve() if ".." in path.parts else path.absolute()
+
+
+def _command(name: str, plan: Plan, out: str) -> str:
+    """What makes this report again, typed as it was."""
+    words = ["ottla", "study", "run", name, "--seeds", str(plan.seeds), "--out", out]
     if plan.first:
         words += ["--first", str(plan.first)]
     return shlex.join(words)
