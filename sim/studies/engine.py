@@ -68,21 +68,26 @@ def open_engine(
     name: str,
     *,
     master: str | None = None,
-    jobs: int,
+    jobs: int | None = None,
     scratch: Path | None = None,
     told: Callable[[str], None] = lambda _: None,
 ) -> Engine:
-    """The engine of that name; with *auto* `told` hears in one line why it is not Spark. `jobs` is
-    how many processes simulate where that is ours to say. `scratch`: a folder that driver and
-    executors see, for what lasts no longer than the engine. Raises `StudyError`."""
+    """The engine of that name; with *auto* `told` hears in one line why it is not Spark. `jobs`:
+    how many processes simulate beside DuckDB, one if not said; how many cores Spark has is not ours
+    to say. `scratch`: a folder that driver and executors see, for what lasts no longer than the
+    engine. Raises `StudyError`."""
     if name not in ENGINES:
         raise StudyError(f"no such engine: {name}; one of {', '.join(ENGINES)}")
     if name == DUCKDB:
         if master is not None:
             raise StudyError(f"--master {master}: is for Spark; DuckDB has none")
-        return _duck(jobs, scratch)
+        return _duck(jobs or 1, scratch)
+    if jobs is not None and (name == SPARK or master is not None):
+        raise StudyError(f"--jobs {jobs}: is for DuckDB; Spark has cores of its own")
     lacking = spark_lacks(master)
     if lacking is None:
+        if jobs is not None:
+            told(f"engine spark: --jobs {jobs} is for DuckDB, Spark has cores of its own")
         from ottla.sim.studies.spark import SETTINGS, WAREHOUSE, Spark, spark_session
 
         made = TemporaryDirectory(prefix=SCRATCH, dir=scratch)
@@ -90,7 +95,7 @@ def open_engine(
     if name == SPARK or master is not None:
         raise StudyError(f"engine spark: {lacking}")
     told(f"engine duckdb, not Spark: {lacking}")
-    return _duck(jobs, scratch)
+    return _duck(jobs or 1, scratch)
 
 
 def _duck(jobs: int, scratch: Path | None) -> Engine:

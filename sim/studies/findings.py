@@ -106,7 +106,7 @@ class Findings:
     engine: str
     """Which did the SQL."""
     jobs: int
-    """Processes that simulated."""
+    """Processes that simulated beside DuckDB."""
     verdicts: Table
     """By invariant: judged, broken; nothing in it when all hold."""
     tables: tuple[Table, ...] = ()

@@ -36,8 +36,8 @@ from ottla.sim.studies import names
 from ottla.sim.studies.study import Study, StudyError, parse
 
 WAVE, SMALL_WAVE = 1_000, 250
-"""Runs of a wave, at most and at least. A kill costs one wave; each has its share of files and
-queries to plan."""
+"""Runs of a wave, at most and at least, unless somebody says how many. A kill costs one wave; each
+has its share of files and queries to plan."""
 BATCH_ROWS = 3_000_000
 """Of a batch: fewer cost Spark its plans again and again, more do not fit into a small heap."""
 _WAVES = 4
@@ -93,6 +93,15 @@ class Plan:
 def wave_of(runs: int) -> int:
     """How many runs a wave has in a study of so many."""
     return max(SMALL_WAVE, min(WAVE, -(-runs // _WAVES)))
+
+
+def wave_kept(root: Path) -> int | None:
+    """How many runs a wave has in the study that lies there; None where none does."""
+    try:
+        told = json.loads((root / _PLAN).read_text(encoding="utf-8"))
+        return int(told["wave"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # what is wrong with it is said when the study is begun
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,8 @@
-"""What a study asks of an engine, of both of them."""
+"""What a study asks of an engine, of both of them.
+
+Types and order of what a query gives, tables that last or do not, files of an older version; that
+one engine goes on with what the other began; and what is said when one cannot be had.
+"""
 
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -91,13 +95,15 @@ def test_a_folder_that_executors_do_not_see_is_named_in_one_line(spark, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("name", "master", "told"),
+    ("name", "master", "jobs", "told"),
     [
-        ("flink", None, "no such engine: flink; one of spark, duckdb, auto"),
-        ("duckdb", "local[2]", "--master local[2]: is for Spark; DuckDB has none"),
+        ("flink", None, 1, "no such engine: flink; one of spark, duckdb, auto"),
+        ("duckdb", "local[2]", 1, "--master local[2]: is for Spark; DuckDB has none"),
+        ("spark", None, 2, "--jobs 2: is for DuckDB; Spark has cores of its own"),
+        ("auto", "local[2]", 2, "--jobs 2: is for DuckDB; Spark has cores of its own"),
     ],
 )
-def test_what_cannot_be_opened_is_said_in_one_line(name, master, told):
+def test_what_cannot_be_opened_is_said_in_one_line(name, master, jobs, told):
     with pytest.raises(StudyError) as refused:
-        open_engine(name, master=master, jobs=1)
+        open_engine(name, master=master, jobs=jobs)
     assert str(refused.value) == told

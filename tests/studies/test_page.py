@@ -97,6 +97,16 @@ def test_runs_that_came_to_no_end_are_said_first():
     assert "runs broke" not in page(made_up.findings(), {})
 
 
+def test_processes_are_counted_where_they_are_ours():
+    """Of Spark nobody knows here how many there were."""
+    for engine, jobs, told in (
+        ("duckdb", 2, "SQL by duckdb, runs by 2 processes."),
+        ("duckdb", 1, "SQL by duckdb, runs by 1 process."),
+        ("spark", 1, "SQL by spark."),
+    ):
+        assert told in page(made_up.findings(engine=engine, jobs=jobs), {})
+
+
 def test_when_all_are_judged_and_nothing_is_broken_it_says_so():
     findings = made_up.findings(judged=700, verdicts=table_of("verdicts", []))
     text = page(findings, {})

@@ -5,8 +5,10 @@ What is told is read from both outputs as it stands: a wish that cannot be had i
 status 2, and nothing on standard output.
 """
 
+import html
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -74,6 +76,30 @@ def test_a_study_is_run_and_gone_on_with(tiny, tmp_path):
     assert refused("run", tiny, "--seeds", "3", "--out", out).startswith(
         f"{out} holds another study: seeds differs"
     )
+
+
+def report(folder):
+    return html.unescape((folder / "report.html").read_text(encoding="utf-8"))
+
+
+def test_the_report_says_what_was_said_and_a_study_keeps_its_waves(tiny, tmp_path):
+    asked = ["study", "run", tiny.name, "--seeds", "2", "--out", "out", "--engine", "duckdb"]
+    asked += ["--jobs", "2", "--share", "0.5"]
+    done = ottla(*asked, "--wave", "3", cwd=tmp_path)
+    assert done.stdout.splitlines()[-1].startswith("out/report.html: "), done.stderr
+    waves = sorted(each.name for each in (tmp_path / "out" / "bronze").iterdir())
+    assert waves == ["wave=00000", "wave=00001"]
+    assert f"<code>{shlex.join(['ottla', *asked, '--wave', '3'])}</code>" in report(
+        tmp_path / "out"
+    )
+    again = ottla(*asked, cwd=tmp_path)
+    assert "4 of 4 runs (4 were there)" in again.stdout
+    assert f"<code>{shlex.join(['ottla', *asked, '--wave', '3'])}</code>" in report(
+        tmp_path / "out"
+    )
+    other = ottla(*asked, "--wave", "2", cwd=tmp_path)
+    assert other.returncode == 2
+    assert "holds another study: wave differs; name another folder" in other.stderr
 
 
 def test_a_verdict_that_sql_does_not_share_ends_the_study(tiny, tmp_path):
@@ -185,6 +211,7 @@ def test_a_wrong_argument_is_one_line(arguments, told):
             ["--out", "out", "--engine", "duckdb", "--master", "local"],
             "--master local: is for Spark",
         ),
+        (["--out", "out", "--engine", "spark", "--jobs", "2"], "--jobs 2: is for DuckDB"),
     ],
 )
 def test_a_folder_or_an_engine_that_cannot_be_is_one_line(tiny, tmp_path, arguments, told):

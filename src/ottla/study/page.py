@@ -25,6 +25,7 @@ from ottla.page.chart import STYLE as CHART_STYLE
 from ottla.page.chart import draw, legend
 from ottla.page.document import document, facts, header, section
 from ottla.sim.experiments.model import Chart, Column
+from ottla.sim.studies.engine import DUCKDB
 from ottla.sim.studies.findings import Findings, Stage, Table, Worst, number, percent
 
 STYLE = Path(__file__).with_name("study.css")
@@ -176,9 +177,16 @@ def _bill(findings: Findings) -> str:
     told = (
         f"Per 1,000 seeds ({findings.variants * 1_000:,} runs): {_time(seconds * thousand)}, "
         f"{round(total.rows * thousand):,} rows, {size(round(total.bytes * thousand))}; "
-        f"SQL by {findings.engine}, {findings.jobs} processes."
+        f"SQL by {_engine(findings)}."
     )
     return f'<p class="note">{escape(told)}</p>{_grid(columns, rows)}'
+
+
+def _engine(findings: Findings) -> str:
+    if findings.engine != DUCKDB:  # how many cores a cluster has is not known here
+        return findings.engine
+    jobs = findings.jobs
+    return f"{findings.engine}, runs by {jobs} {'process' if jobs == 1 else 'processes'}"
 
 
 def _time(seconds: float) -> str:

@@ -14,12 +14,26 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ottla.sim_cli.asking import Jobs, seed_of
+from ottla.sim_cli.asking import seed_of
 from ottla.sim_cli.telling import say
 from ottla.study_cli.progress import Display
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ottla.sim.studies.lake import Plan
+
+
+Out = Annotated[str, typer.Option(metavar="PATH", help="Folder; a study there is gone on with.")]
+Processes = Annotated[
+    int | None, typer.Option(min=1, max=1024, help="Processes of DuckDB's; 1 if not said.")
+]
+Share = Annotated[
+    float | None, typer.Option(min=0, max=1, help="Of clean runs that SQL judges too.")
+]
+Wave = Annotated[
+    int | None, typer.Option(min=1, help="Runs swept together; more for over 40 cores.")
+]
 
 
 class StudyUsageError(typer.TyperException):
@@ -29,23 +43,20 @@ class StudyUsageError(typer.TyperException):
 def run(
     name: Annotated[str, typer.Argument(help="A study that ships, or a TOML file.")],
     *,
-    out: Annotated[
-        str, typer.Option(metavar="PATH", help="Folder; a study there is gone on with.")
-    ],
+    out: Out,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many, for each variant.")] = None,
     first: Annotated[str, typer.Option(help="The first seed.")] = "0",
     engine: Annotated[str, typer.Option(help="spark, duckdb or auto.")] = "auto",
     master: Annotated[str | None, typer.Option(help="Spark's master, such as local[4].")] = None,
-    jobs: Jobs = 1,
-    share: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Of clean runs that SQL judges too.")
-    ] = None,
+    jobs: Processes = None,
+    share: Share = None,
+    wave: Wave = None,
 ) -> None:
     """Simulate, keep, judge, aggregate, report: a study from its file to its page."""
     from ottla.sim.recording.record import NotTheSameError
     from ottla.sim.studies.binding import check_queries
     from ottla.sim.studies.engine import open_engine
-    from ottla.sim.studies.lake import Lake
+    from ottla.sim.studies.lake import Lake, wave_kept
     from ottla.sim.studies.pipeline import Pipeline
     from ottla.sim.studies.plan import plan_of
     from ottla.sim.studies.reporting import findings_of
@@ -56,7 +67,9 @@ def run(
         root = _whole_path(out)
         study = read(name)
         check_queries(study)
-        plan = plan_of(study, seeds or study.seeds, seed_of(first), share)
+        wave = wave or wave_kept(root)
+        plan = plan_of(study, seeds or study.seeds, seed_of(first), share, wave=wave)
+        said = {"engine": engine, "master": master, "jobs": jobs, "share": share}
         lake = Lake(root, plan)
         with closing(lake), Display() as display:
             display.doing("engine")
@@ -64,7 +77,8 @@ def run(
             with closing(opened):
                 Pipeline(lake, opened, display.told).run()
                 display.doing("report")
-                findings = findings_of(lake, opened, _command(name, plan, out), jobs)
+                command = _command(name, plan, out, said)
+                findings = findings_of(lake, opened, command, jobs or 1)
             size = write(findings, study, lake.report, display.doing)
     except DisagreementError as error:
         sys.stderr.write(f"ottla: {error}\n")
@@ -87,11 +101,18 @@ def _whole_path(out: str) -> Path:
     return path.resolve() if ".." in path.parts else path.absolute()
 
 
-def _command(name: str, plan: Plan, out: str) -> str:
-    """What makes this report again, typed as it was."""
+def _command(name: str, plan: Plan, out: str, said: Mapping[str, object]) -> str:
+    """What makes this report again, as it was said."""
+    from ottla.sim.studies.lake import wave_of
+
     words = ["ottla", "study", "run", name, "--seeds", str(plan.seeds), "--out", out]
     if plan.first:
         words += ["--first", str(plan.first)]
+    for option, value in said.items():
+        if value not in (None, "auto"):
+            words += [f"--{option}", str(value)]
+    if plan.wave != wave_of(plan.runs):
+        words += ["--wave", str(plan.wave)]
     return shlex.join(words)
 
 
