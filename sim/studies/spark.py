@@ -55,7 +55,7 @@ _LOCAL = {
     # Plans made anew after every stage: more work than they save on tables of a few million rows.
     "spark.sql.adaptive.enabled": "false",
 }
-_CORES = re.compile(r"local\[(\d+)")
+_CORES = re.compile(r"local(?:-cluster\[\s*(?P<workers>\d+)\s*,|\[)\s*(?P<cores>\d+)")
 _STARTED_BY_OTHERS = frozenset({"SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"})
 """Set for a client of Spark Connect, and by spark-submit."""
 SETTINGS = {
@@ -135,7 +135,7 @@ class Spark:
         master = session.conf.get("spark.master", "")
         if master.startswith("local"):
             # 200 partitions, the default, are 200 files a task where all is on one machine.
-            shuffled = {"spark.sql.shuffle.partitions": str(_cores(master))}
+            shuffled = {"spark.sql.shuffle.partitions": str(cores(master))}
             _set_unless_set(session, _LOCAL | shuffled)
         partitions = int(session.conf.get("spark.sql.shuffle.partitions"))
         self._buckets = min(partitions, _MOST_BUCKETS)
@@ -244,11 +244,15 @@ def _set_unless_set(session: Any, settings: Mapping[str, str]) -> None:
             session.conf.set(name, value)
 
 
-def _cores(master: str) -> int:
-    """How many cores a local master has."""
+def cores(master: str) -> int:
+    """How many cores a master on this machine has; `local-cluster`: workers, and cores of each.
+
+    >>> cores("local"), cores("local[3]"), cores("local[2,4]"), cores("local-cluster[3,2,1024]")
+    (1, 3, 2, 6)
+    """
     told = _CORES.match(master)
     if told is not None:
-        return int(told[1])
+        return int(told["cores"]) * int(told["workers"] or 1)
     return 1 if master == "local" else os.cpu_count() or 1
 
 
