@@ -28,8 +28,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from inspect import currentframe
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
+_Set = TypeVar("_Set", bound="set[Any] | frozenset[Any]")
 _RANDOM = (
     *("betavariate", "choice", "choices", "expovariate", "gammavariate", "gauss", "getrandbits"),
     *("lognormvariate", "normalvariate", "paretovariate", "randbytes", "randint", "random"),
@@ -57,7 +58,11 @@ TOLERATED = ("_pytest", "coverage", "faulthandler", "hypothesis", "pytest", "plu
 _BETWEEN = ("asyncio", "async_timeout", "contextlib", "random", "secrets", "threading", "uuid")
 """Libraries that ask on behalf of their caller."""
 _OURS = ("ottla.sim.asyncio_", "ottla.sim.outside")
-DECIDING = ("ottla.raft.", "ottla.idempotency.", "ottla.log.", "ottla.broker.", "ottla.sim.clients")
+DECIDING = (
+    *("ottla.raft.", "ottla.idempotency.", "ottla.log.", "ottla.broker.", "ottla.sim.clients"),
+    *("ottla.sim.choices", "ottla.sim.ending", "ottla.sim.nemesis", "ottla.sim.network"),
+    *("ottla.sim.tcp", "ottla.sim.world"),
+)
 """Beginnings of the names of modules that decide."""
 
 
@@ -113,17 +118,42 @@ def ordered() -> Iterator[None]:
         yield
 
 
-def _unlisted(self: object) -> Iterator[Any]:
-    """In place of `__iter__`."""
+def _unlisted(self: object) -> Any:
+    """In place of what gives members in some order."""
     raise refusal(f"going through a {type(self).__mro__[1].__name__}, which has no order,")
 
 
+_MAKES = (
+    *("copy", "union", "difference", "intersection", "symmetric_difference"),
+    *("__or__", "__sub__", "__and__", "__xor__", "__ror__", "__rsub__", "__rand__", "__rxor__"),
+)
+"""Methods of sets that give a new one."""
+
+
+def _keeping(kind: type[_Set]) -> type[_Set]:
+    """A class of sets of which new sets are of that class too."""
+    for name in _MAKES:
+        setattr(kind, name, _kept(kind, getattr(kind.__mro__[1], name)))
+    return kind
+
+
+def _kept(kind: type[Any], plain: Callable[..., Any]) -> Callable[..., Any]:
+    def make(self: Any, *others: Any) -> Any:
+        made = plain(self, *others)
+        return made if made is NotImplemented else kind(made)
+
+    return make
+
+
+@_keeping
 class MembersOnly(set[Any]):
-    """A set that does not list its members."""
+    """A set that does not list its members, nor gives any of them."""
 
     __iter__ = _unlisted
+    pop = _unlisted
 
 
+@_keeping
 class FrozenMembersOnly(frozenset[Any]):
     """The same for good."""
 

@@ -1,5 +1,6 @@
 """What no seed decides is refused while a run of the kernel goes on, wherever it is asked for."""
 
+import operator
 import random
 import threading
 import time
@@ -9,10 +10,16 @@ import pytest
 
 from ottla.idempotency import table as producer_table
 from ottla.idempotency.table import ProducerTable
+from ottla.sim.outside import FrozenMembersOnly, MembersOnly, RefusedError
 from ottla.sim.run import Verdict, run
 from ottla.sim.settings import RunConfig
 
 CONFIG = RunConfig(profile="reference-strict", load_ms=500, records=10)
+
+
+def a_set():
+    """One as a module of ours would make it."""
+    return vars(producer_table)["set"]([1, 2])
 
 
 def switched(monkeypatch, instead):
@@ -35,7 +42,8 @@ def switched(monkeypatch, instead):
         (lambda _: random.Random(), "random.Random() without a seed"),
         (lambda _: uuid.uuid4(), "uuid.uuid4"),
         (lambda _: threading.Thread(target=int).start(), "Thread.start"),
-        (lambda _: list(vars(producer_table)["set"]([1])), "going through a set"),
+        (lambda _: list(a_set()), "going through a set"),
+        (lambda _: a_set().pop(), "going through a set"),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )
@@ -55,3 +63,37 @@ def test_the_outside_world_is_there_again_afterwards(monkeypatch):
     assert time.time() > 0
     assert random.random() < 1
     assert vars(producer_table).get("set", set) is set
+
+
+OTHER = {2, 3}
+MADE = {
+    "copy": lambda one: one.copy(),
+    "union": lambda one: one.union([3], (4,)),
+    "difference": lambda one: one.difference(OTHER),
+    "intersection": lambda one: one.intersection(OTHER),
+    "symmetric_difference": lambda one: one.symmetric_difference(OTHER),
+    "|": lambda one: one | OTHER,
+    "-": lambda one: one - OTHER,
+    "&": lambda one: one & OTHER,
+    "^": lambda one: one ^ OTHER,
+}
+
+
+@pytest.mark.parametrize("kind", [MembersOnly, FrozenMembersOnly])
+@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+def test_what_is_made_of_a_set_without_order_has_none_either(kind, make):
+    made = make(kind([1, 2]))
+    assert type(made) is kind
+    assert made == make({1, 2})
+    with pytest.raises(RefusedError, match="going through a"):
+        list(made)
+
+
+@pytest.mark.parametrize("combine", [operator.or_, operator.sub, operator.and_, operator.xor])
+@pytest.mark.parametrize(("kind", "plain"), [(MembersOnly, set), (FrozenMembersOnly, frozenset)])
+def test_nor_has_what_is_made_with_one_on_the_right(kind, plain, combine):
+    made = combine(plain(OTHER), kind([1, 2]))
+    assert type(made) is kind
+    assert made == combine(plain(OTHER), {1, 2})
+    with pytest.raises(TypeError, match="unsupported operand"):
+        combine(kind([1]), [2])
