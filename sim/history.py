@@ -26,7 +26,7 @@ the last one meant (inclusive), `off` counts records from 0, `seq` is a producer
 | truncate | node | from `log_index`, `off` on all is gone; `code` role (L F C), `aux` its commit |
 | durable | node | all up to `log_index` of the log as it is now survives; `off` exclusive |
 | commit | node | in `term`, up to `log_index`; `hw` (exclusive), `quorum`; `aux` 1 on leaders |
-| apply | node | entry applied: `term log_index off pid epoch seq seq_last chain` |
+| apply | node | entry applied: `term log_index off pid epoch seq seq_last chain`, `aux` (9) |
 | state | node | `state_hash` of the producer table after applying up to `log_index` (1) |
 | expire | node | producer `pid` is forgotten by the decision at `log_index`, applied here (8) |
 | snapshot | node | ends in `log_index`: `code` (2), `off` the log start, `state_hash aux` |
@@ -49,7 +49,8 @@ requests its producer table still holds of an earlier leadership: none. (6) With
 of the batch's first record. (7) `code`: accept, duplicate (`off` of the original), park, or why
 it is refused; `log_index`: what was applied by then. One of node 0 behind it is what the reference
 model would have decided instead. (8) Records from `off` on lie behind that decision; whoever wrote
-it had applied the log up to `aux`.
+it had applied the log up to `aux`. (9) Of a deletion: the log start from here on; where that is
+inside of a batch no snapshot tells of it.
 
 `chain` and `state_hash` fit a signed 64-bit column. `chain` is over the log up to and including
 that entry, so equal chains mean equal prefixes. A consumer that starts anew is another `client`.

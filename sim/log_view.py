@@ -20,6 +20,7 @@ _MASK = (1 << 63) - 1
 """Chains fit a signed 64-bit column."""
 NOBODY: tuple[int | None, int | None, int | None, int | None] = (None, None, None, None)
 """Whose a batch without a producer id is: no id, epoch, first or last sequence."""
+_NOTHING: tuple[tuple[int, ...], Offset | None] = ((), None)
 
 
 class Seen(NamedTuple):
@@ -35,6 +36,8 @@ class Seen(NamedTuple):
     next_off: Offset
     expires: tuple[int, ...] = ()
     """Producers that this entry, a command, has everybody forget."""
+    start: Offset | None = None
+    """The log start that this entry, a command, sets."""
 
 
 class LogView:
@@ -75,13 +78,13 @@ class LogView:
             mark, off = payload.crc, payload.base_offset
             next_off = payload.last_offset + 1
             pid, epoch, seq, seq_last = NOBODY if who is None else who
-            expires: tuple[int, ...] = ()
+            expires, start = _NOTHING
         else:
             mark, off, next_off = crc32c(cast(bytes, payload)), None, before.next_off
             pid, epoch, seq, seq_last = NOBODY
-            expires = _expires(entry)
+            expires, start = _command(entry)
         chain = (before.chain * _PRIME ^ entry.term << 40 ^ mark << 3 ^ entry.kind) & _MASK
-        seen = Seen(entry.term, off, pid, epoch, seq, seq_last, chain, next_off, expires)
+        seen = Seen(entry.term, off, pid, epoch, seq, seq_last, chain, next_off, expires, start)
         self.entries.append(seen)
         return seen
 
@@ -104,12 +107,15 @@ class LogView:
         self.stated = None
 
 
-def _expires(entry: Entry) -> tuple[int, ...]:
-    """Whom a partition's command forgets (`ottla.broker.partition`: commands in the log)."""
+def _command(entry: Entry) -> tuple[tuple[int, ...], Offset | None]:
+    """Whom a partition's command forgets, and the log start that it sets
+    (`ottla.broker.partition`: commands in the log)."""
     if entry.kind is not EntryKind.COMMAND:
-        return ()
+        return _NOTHING
     told = msgpack.unpackb(cast(bytes, entry.payload), strict_map_key=False)
-    if not isinstance(told, list) or told[0] != "expire":
-        return ()
+    if not isinstance(told, list) or told[0] not in ("expire", "delete_records"):
+        return _NOTHING
+    if told[0] == "delete_records":
+        return (), told[1]
     # Where each epoch is remembered by itself, it is named with its producer's id.
-    return tuple(each[0] if isinstance(each, list) else each for each in told[1])
+    return tuple(each[0] if isinstance(each, list) else each for each in told[1]), None

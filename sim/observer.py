@@ -175,8 +175,8 @@ class Observer:
                 quorum=majority(len(core.voters)),
             )
         for index in range(max(view.applied, view.first - 1) + 1, replica.applied + 1):
-            self.entry_row("apply", life, group, index, None)
             seen = view.at(index)
+            self.entry_row("apply", life, group, index, seen.start)
             if seen.expires:
                 self._expire_rows(life, group, index, seen)
         view.applied = replica.applied

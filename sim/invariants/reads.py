@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ottla.sim.invariants.findings import Anomaly
+from ottla.sim.invariants.findings import Anomaly, Row
 from ottla.sim.invariants.index import Index
 
 
@@ -26,13 +26,22 @@ def phantoms(index: Index) -> Iterator[Anomaly]:
 
 
 def jumps(index: Index) -> Iterator[Anomaly]:
-    """sim-I12: every offset is that of a record, so the next one is one more."""
+    """sim-I12: every offset is that of a record, so the next one is one more, or the log start, as
+    far as it had moved by then."""
     last: dict[tuple[int, int], int] = {}
-    for row in index.rows["poll"]:
+    start: dict[int, int] = {}
+    moves = [row for row in index.rows["snapshot"] if row.off is not None]
+    moves += [row for row in index.rows["apply"] if row.aux is not None]
+    polls = index.rows["poll"]
+    for row in sorted([*polls, *moves], key=_eid) if moves else polls:
+        if row.kind != "poll":
+            off = row.off if row.kind == "snapshot" else row.aux
+            start[row.partition] = max(off, start.get(row.partition, 0))
+            continue
         who = (row.client, row.partition)
         before = last.get(who)
         if before is not None:
-            expected = max(before + 1, index.start.get(row.partition, 0))
+            expected = max(before + 1, start.get(row.partition, 0))
             if row.off <= before or row.off > expected:
                 text = f"consumer {row.client} read offset {row.off} of partition {row.partition} "
                 yield Anomaly("sim-I12", row.eid, f"{text}after {before}")
@@ -83,3 +92,7 @@ def backwards(index: Index) -> Iterator[Anomaly]:
             text = f"consumer {row.client} was told high watermark {row.hw} of partition "
             yield Anomaly("sim-I28", row.eid, f"{text}{row.partition} after {before}")
         highest[who] = max(row.hw, before)
+
+
+def _eid(row: Row) -> int:
+    return int(row.eid)

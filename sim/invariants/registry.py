@@ -158,7 +158,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "sim-I12",
         "read out of order, or skipped",
-        "a consumer is given one offset after the other, but for those the log start passed",
+        "a consumer is given one offset after the other, but for those the log start had passed",
         _END,
         reads.jumps,
     ),

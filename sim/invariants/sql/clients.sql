@@ -88,16 +88,23 @@ WHERE p.kind = 'poll' AND x.run_id IS NULL AND (s.start_off IS NULL OR p.off >= 
 GROUP BY p.run_id;
 
 -- sim-I12
-SELECT w.run_id, COUNT(*) AS n
+SELECT run_id, COUNT(*) AS n
 FROM (
-  SELECT run_id, partition, off,
-    LAG(off) OVER (PARTITION BY run_id, partition, client ORDER BY eid) AS last_off
-  FROM ev
-  WHERE kind = 'poll'
+  SELECT run_id, kind, off, start_off,
+    LAG(off) OVER (PARTITION BY run_id, partition, kind, client ORDER BY eid) AS last_off
+  FROM (
+    SELECT run_id, partition, eid, kind, client, off,
+      MAX(CASE WHEN kind = 'snapshot' THEN off WHEN kind = 'apply' THEN aux END) OVER (
+        PARTITION BY run_id, partition ORDER BY eid
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+      ) AS start_off
+    FROM ev
+    WHERE kind IN ('poll', 'snapshot', 'apply')
+  ) moves_and_polls
 ) w
-LEFT JOIN log_start s ON s.run_id = w.run_id AND s.partition = w.partition
-WHERE w.off <= w.last_off OR (w.off > w.last_off + 1 AND w.off > COALESCE(s.start_off, 0))
-GROUP BY w.run_id;
+WHERE kind = 'poll'
+  AND (off <= last_off OR (off > last_off + 1 AND off > COALESCE(start_off, 0)))
+GROUP BY run_id;
 
 -- sim-I13
 SELECT f.run_id, COUNT(*) AS n
