@@ -130,7 +130,8 @@ class Spark:
         """The Spark session: for what else is asked of it."""
         self._made = TemporaryDirectory() if scratch is None else scratch
         self._tables: dict[str, str] = {}
-        self._names = (f"ottla_{uuid4().hex}_{number}" for number in count())
+        self._mine = f"ottla_{uuid4().hex}"
+        self._numbers = count()  # asked by several threads, as no generator may be
         _set_unless_set(session, _EVERYWHERE)
         master = session.conf.get("spark.master", "")
         if master.startswith("local"):
@@ -178,7 +179,7 @@ class Spark:
     def make(self, name: str, sql: str) -> None:
         """A view over a table of its own, Parquet files in buckets."""
         self.drop([name])
-        table = next(self._names)
+        table = f"{self._mine}_{next(self._numbers)}"
         frame = self._asked(sql)
         writer = frame.write.format("parquet").option("compression", "lz4")
         writer = writer.option("path", str(Path(self._made.name) / table))
