@@ -22,7 +22,6 @@ from ottla.sim.studies.sentences import filled
 from ottla.sim.studies.sheets import GOLD, JUDGING, SILVER, sheets
 from ottla.sim.studies.study import ChartAsked, Study, StudyError
 from ottla.sim.studies.variants import variants_columns
-from ottla.sim.studies.worst import first_rows
 
 Columns: TypeAlias = Mapping[str, str]
 """Those that a query gives, with their types in SQL."""
@@ -74,7 +73,7 @@ def _check(connection: Any, study: Study) -> None:
         where = f'chart.sql ("{chart.title}")'
         _check_chart(chart, _bound(connection, chart.sql, where), where)
     if study.worst is not None:
-        columns = _bound(connection, first_rows(study.worst.sql), "worst.sql")
+        columns = _bound(connection, study.worst.sql, "worst.sql")
         _check_numbers(columns, ("run_id",), ("at_us", "partition"), "worst.sql")
         filled(study.worst.text, _made_up(columns), "worst")
 

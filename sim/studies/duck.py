@@ -18,6 +18,8 @@ from ottla.sim.studies.marks import marks_of
 from ottla.sim.studies.pool import COMPRESSION, Pool
 from ottla.sim.studies.study import StudyError
 
+_ROWS = 1_000
+
 
 class Duck:
     """See `ottla.sim.studies.engine.Engine`. Raises `StudyError` without DuckDB."""
@@ -83,13 +85,25 @@ class Duck:
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """What a query gives, where that is little."""
+        found: list[dict[str, Any]] = []
+
+        def keep(row: dict[str, Any]) -> bool:
+            found.append(row)
+            return False
+
+        self.until(sql, keep)
+        return found
+
+    def until(self, sql: str, enough: Callable[[dict[str, Any]], bool]) -> None:
+        """Hand on what a query gives, row by row, until it is `enough`."""
         # Not as `_asked`: a query's order is not that of a query around it.
         found = self._connection.execute(sql)
         columns = [each[0] for each in found.description]
-        return [
-            {name: _plain(value) for name, value in zip(columns, row, strict=True)}
-            for row in found.fetchall()
-        ]
+        while rows := found.fetchmany(_ROWS):
+            for row in rows:
+                told = {name: _plain(value) for name, value in zip(columns, row, strict=True)}
+                if enough(told):
+                    return
 
     def interrupt(self) -> None:
         """End the query that is under way."""

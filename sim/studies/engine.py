@@ -57,6 +57,10 @@ class Engine(Protocol):
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """What a query gives, where that is little."""
 
+    def until(self, sql: str, enough: Callable[[dict[str, Any]], bool]) -> None:
+        """Hand on what a query gives, row by row in its order, until it is `enough`. Few rows are
+        in memory at once."""
+
     def interrupt(self) -> None:
         """End what other threads have it do; they hear of it as an error."""
 

@@ -212,6 +212,13 @@ class Spark:
         """What a query gives, where that is little."""
         return [row.asDict() for row in self._asked(sql).collect()]
 
+    @_apart
+    def until(self, sql: str, enough: Callable[[dict[str, Any]], bool]) -> None:
+        """Hand on what a query gives, row by row, until it is `enough`."""
+        for row in self._asked(sql).toLocalIterator():
+            if enough(row.asDict()):
+                return
+
     def interrupt(self) -> None:
         """End all queries that are under way."""
         self.session.interruptAll()

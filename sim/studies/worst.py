@@ -7,9 +7,8 @@ and none whose history is that of one named already: three runs are three storie
 
 from __future__ import annotations
 
-import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ottla.sim.settings import RunConfig
@@ -40,9 +39,6 @@ ORDER BY r.broke DESC, CASE WHEN r.verdict = 'failed' THEN 0 ELSE 1 END, r.lost 
     "verdict {verdict}; {lost} acknowledged records lost; longest without a leader that serves: "
     "{longest_ms:,.0f} ms",
 )
-_LIMITED = re.compile(r"\blimit\s+\d+\s*$", re.IGNORECASE)
-_LOOKED_AT = 200
-"""So many of the first rows are looked at for runs of different variants."""
 
 
 def worst_runs(study: Study, engine: Engine) -> tuple[Worst, ...]:
@@ -50,15 +46,37 @@ def worst_runs(study: Study, engine: Engine) -> tuple[Worst, ...]:
     `StudyError` when the study's own SQL does not name runs, or its text asks for another column.
     """
     asked = study.worst or DEFAULT
-    rows = engine.rows(first_rows(asked.sql))
+    variants, wanted = len(study.variants), MOST
+    while True:
+        chosen = _chosen(engine, asked.sql, variants, wanted)
+        found = _told(study, engine, chosen, asked.text)
+        if len(found) == MOST or len(chosen) < wanted:
+            return found
+        wanted *= 4  # some of them tell the same story: it is seldom so, and then it is for many
+
+
+def _chosen(engine: Engine, sql: str, variants: int, wanted: int) -> list[Mapping[str, Any]]:
+    """The worst run of each variant, for as many variants as are wanted: no more rows are kept, be
+    there a million runs of one variant first."""
     chosen: dict[int, Mapping[str, Any]] = {}
-    for row in rows:
+
+    def enough(row: Mapping[str, Any]) -> bool:
         if "run_id" not in row:
             raise StudyError("worst.sql: it gives no run_id")
-        chosen.setdefault(int(row["run_id"]) % len(study.variants), row)
+        chosen.setdefault(int(row["run_id"]) % variants, row)
+        return len(chosen) == min(wanted, variants)
+
+    engine.until(sql, enough)
+    return list(chosen.values())
+
+
+def _told(
+    study: Study, engine: Engine, chosen: Sequence[Mapping[str, Any]], text: str
+) -> tuple[Worst, ...]:
+    """Those of them whose histories differ."""
     if not chosen:
         return ()
-    numbers = ", ".join(str(int(row["run_id"])) for row in chosen.values())
+    numbers = ", ".join(str(int(row["run_id"])) for row in chosen)
     runs = {
         int(row["run_id"]): row
         for row in engine.rows(
@@ -66,17 +84,12 @@ def worst_runs(study: Study, engine: Engine) -> tuple[Worst, ...]:
         )
     }
     told: dict[Any, Worst] = {}
-    for each in chosen.values():
+    for each in chosen:
         run = runs[int(each["run_id"])]
         story = run["run_id"] if run["digest"] is None else run["digest"]
         if len(told) < MOST and story not in told:
-            told[story] = _worst(study, each, run, asked.text)
+            told[story] = _worst(study, each, run, text)
     return tuple(told.values())
-
-
-def first_rows(sql: str) -> str:
-    """At most so many: an order within a subquery is nobody's promise, so the limit goes behind."""
-    return sql if _LIMITED.search(sql) else f"{sql}\nLIMIT {_LOOKED_AT}"
 
 
 def _worst(study: Study, row: Mapping[str, Any], run: Mapping[str, Any], text: str) -> Worst:

@@ -73,6 +73,7 @@ def test_what_ships_fits(name):
         lines("SELECT 'all' AS series, verdict AS x, COUNT(*) AS y FROM runs GROUP BY 2", "bars"),
         worst("SELECT run_id, seed FROM runs ORDER BY run_id"),
         worst("SELECT run_id, seed FROM runs LIMIT 1"),
+        worst("SELECT run_id, seed FROM runs;"),
     ],
 )
 def test_what_engines_take_is_not_refused(text):
@@ -115,7 +116,6 @@ def test_what_engines_take_is_not_refused(text):
         ),
         (worst("SELECT seed FROM runs"), "worst.sql: there is no column run_id"),
         (worst("SELECT run_id FROM runs"), "worst.text: no column 'seed'"),
-        (worst("SELECT run_id, seed FROM runs;"), "worst.sql: .*syntax error"),
         (worst("SELECT verdict AS run_id, seed FROM runs"), "worst.sql: run_id is VARCHAR"),
         (worst("SELECT run_id, seed, 'a' AS at_us FROM runs"), "worst.sql: at_us is VARCHAR"),
     ],

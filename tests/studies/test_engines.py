@@ -25,6 +25,20 @@ def test_rows_come_in_types_that_engines_agree_on(engine):
     assert [type(each) for each in row.values()] == [int, float]
 
 
+def test_rows_are_read_in_their_order_until_there_are_enough(engine):
+    asked = " UNION ALL ".join(f"SELECT {number} AS a" for number in (3, 1, 4, 2, 5))
+    seen = []
+
+    def enough(row):
+        seen.append(row)
+        return row["a"] == 4
+
+    engine.until(f"SELECT a FROM ({asked}) AS t ORDER BY a", enough)
+    assert seen == [{"a": number} for number in (1, 2, 3, 4)]
+    engine.until(f"SELECT a FROM ({asked}) AS t WHERE a > 4", enough)
+    assert len(seen) == 5
+
+
 def test_what_is_kept_is_read_back_in_the_same_types(engine, tmp_path):
     assert engine.keep("SELECT 1 AS a, SUM(2) AS b, 1.5 AS c, 'x' AS d", tmp_path / "t") == 1
     found = parquet.read_table(sorted((tmp_path / "t").glob("*.parquet")))

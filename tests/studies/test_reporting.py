@@ -11,6 +11,7 @@ import pytest
 
 from cli_process import ottla
 from ottla.sim.recording.record import NotTheSameError
+from ottla.sim.studies.engine import open_engine
 from ottla.sim.studies.findings import Worst
 from ottla.sim.studies.lake import SUCCESS, made
 from ottla.sim.studies.pipeline import STAGES
@@ -127,6 +128,22 @@ def test_without_a_say_the_worst_runs_are_those_that_broke_failed_lost_or_stood_
     (longest,) = pipeline.engine.rows("SELECT MAX(total_us) / 1E3 AS ms FROM failovers")
     assert f"{longest['ms']:,.0f} ms" in worst[0].why
     assert worst[0].at is not None
+
+
+def test_runs_are_looked_at_until_there_are_three_stories():
+    """With a thousand seeds the worst thousand are those of one variant; the second tells what the
+    first has told."""
+    text = TINY.replace("acks = [1, -1]", "acks = [1, -1]\nin_flight = [1, 5]")
+    worst = '[worst]\nsql = "SELECT run_id FROM runs ORDER BY variant, run_id"\ntext = "{run_id}"'
+    engine = open_engine("duckdb", jobs=1)
+    engine.make(
+        "runs",
+        "SELECT i AS run_id, i // 4 AS seed, i % 4 AS variant, "
+        "CASE WHEN i % 4 < 2 THEN 7 ELSE i END AS digest FROM range(4000) AS t(i)",
+    )
+    found = worst_runs(parse(f"{text}\n{worst}"), engine)
+    engine.close()
+    assert [each.run_id for each in found] == [0, 2, 3]
 
 
 def test_a_run_whose_history_is_another_ones_is_not_told_twice(pipeline, monkeypatch):
