@@ -274,6 +274,8 @@ def _failure(name: Any, *, swarm: bool) -> str | None:
 def _config(given: Mapping[str, Any], *, swarm: bool) -> RunConfig:
     try:
         config = from_toml("", given)
+        if not swarm:  # which fits what nobody told
+            config.check_elections()
     except ConfigError as error:
         raise StudyError(f"settings: {error}") from None
     _check_faults(config, swarm=swarm)

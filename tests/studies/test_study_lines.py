@@ -80,3 +80,13 @@ def test_faults_that_no_nemesis_would_bring_are_refused(setting):
     name = setting.partition(" ")[0]
     with pytest.raises(StudyError, match=f"^settings: {name} is .*; without swarm there is no nem"):
         parse(f"{HEAD}{setting}\n")
+
+
+def test_nodes_too_far_apart_for_a_leader_are_refused_when_the_file_is_read():
+    """Each run would be a breakdown."""
+    with pytest.raises(StudyError) as refused:
+        parse(HEAD + "[grid]\nrtt_us = [1_000, 2_000_000]\n")
+    assert str(refused.value) == (
+        "settings: election_timeout_ms is 500, but the nearest majority of nodes 1, 2, 3 is 2000 ms "
+        "apart, there and back: no leader could stay"
+    )
