@@ -49,7 +49,7 @@ def reordered(index: Index) -> Iterator[Anomaly]:
 def gaps(index: Index) -> Iterator[Anomaly]:
     """sim-I04: places count on where sequences wrap, so that *next* is one more. The first sequence
     is taken as given: a broker that knows nothing of a producer may accept any, as Kafka does, so
-    what went with a dead leader before it is no gap (only `reference-strict` refuses that)."""
+    what went with a dead leader before it is no gap; rows do not say whether the profile does."""
     known: dict[tuple[int, ...], tuple[int, int, int]] = {}
     for row in index.producers():
         who = (row.partition, row.pid, row.epoch, index.spell(row))
