@@ -87,6 +87,6 @@ def test_nodes_too_far_apart_for_a_leader_are_refused_when_the_file_is_read():
     with pytest.raises(StudyError) as refused:
         parse(HEAD + "[grid]\nrtt_us = [1_000, 2_000_000]\n")
     assert str(refused.value) == (
-        "settings: election_timeout_ms is 500, but the nearest majority of nodes 1, 2, 3 is 2000 ms "
-        "apart, there and back: no leader could stay"
+        "settings: election_timeout_ms is 500, but the nearest majority of nodes 1, 2, 3 is 2000 "
+        "ms apart, there and back: no leader could stay"
     )
