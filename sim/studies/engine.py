@@ -90,8 +90,6 @@ def open_engine(
         raise StudyError(f"--jobs {jobs}: is for DuckDB; Spark has cores of its own")
     lacking = spark_lacks(master)
     if lacking is None:
-        if jobs is not None:
-            told(f"engine spark: --jobs {jobs} is for DuckDB, Spark has cores of its own")
         from ottla.sim.studies.spark import SETTINGS, WAREHOUSE, Spark, spark_session
 
         made = TemporaryDirectory(prefix=SCRATCH, dir=scratch)

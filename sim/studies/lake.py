@@ -47,6 +47,8 @@ SUCCESS = "_SUCCESS"
 REPORT = "report.html"
 _OWN = "study."
 _PLAN, _LOCK, _BILL = "study.json", "study.lock", "study.bill.json"
+_CALLED = {"versions": "the code of Ottla"}
+"""Parts of a plan by the words of people."""
 _MAKING = "_making-"
 SCRATCH = "_scratch-"
 """What folders begin with that last no longer than an engine."""
@@ -154,7 +156,11 @@ class Lake:
             found = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise StudyError(f"{path}: {error}") from None
-        other = [key for key in told if key != _FOR_PEOPLE and found.get(key) != told[key]]
+        other = [
+            _CALLED.get(key, key)
+            for key in told
+            if key != _FOR_PEOPLE and found.get(key) != told[key]
+        ]
         if other:
             raise StudyError(
                 f"{self.root} holds another study: {', '.join(other)} "

@@ -93,7 +93,7 @@ def test_a_study_is_gone_on_with_after_a_commit_that_changes_no_code(tmp_path):
     Lake(tmp_path, replace(plan, commit="one")).close()
     Lake(tmp_path, replace(plan, commit="another")).close()
     other = replace(plan, versions=plan.versions | {"code": "other"})
-    with pytest.raises(StudyError, match="holds another study: versions differs"):
+    with pytest.raises(StudyError, match="holds another study: the code of Ottla differs"):
         Lake(tmp_path, other)
 
 
