@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from ottla.sim.studies.bronze import Work
 from ottla.sim.studies.lake import SCRATCH, making
@@ -19,6 +20,25 @@ from ottla.sim.studies.pool import COMPRESSION, Pool
 from ottla.sim.studies.study import StudyError
 
 _ROWS = 1_000
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _plainly(method: Callable[P, T]) -> Callable[P, T]:
+    """What DuckDB cannot do is one line; one that is interrupted says so as it does."""
+
+    @wraps(method)
+    def called(*given: P.args, **named: P.kwargs) -> T:
+        import duckdb
+
+        try:
+            return method(*given, **named)
+        except duckdb.InterruptException:
+            raise
+        except duckdb.Error as error:
+            raise StudyError(f"engine duckdb: {str(error).partition(chr(10))[0]}") from None
+
+    return called
 
 
 class Duck:
@@ -45,6 +65,7 @@ class Duck:
         with making(into) as folder, marks_of(into, told) as marks:
             self._pool.simulate(work, runs, folder, marks)
 
+    @_plainly
     def define(
         self, name: str, folders: Sequence[Path], columns: Mapping[str, str] | None = None
     ) -> None:
@@ -62,11 +83,13 @@ class Duck:
         self._connection.execute(f"CREATE TEMP VIEW {name} AS SELECT {told} FROM {files}")
         self._views.add(name)
 
+    @_plainly
     def make(self, name: str, sql: str) -> None:
         """A temporary table."""
         self.drop([name])
         self._connection.execute(f"CREATE TEMP TABLE {name} AS\n{sql}")
 
+    @_plainly
     def drop(self, names: Iterable[str]) -> None:
         """Let tables and views go."""
         for each in names:
@@ -74,6 +97,7 @@ class Duck:
             self._connection.execute(f"DROP {kind} IF EXISTS {each}")
             self._views.discard(each)
 
+    @_plainly
     def keep(self, sql: str, into: Path) -> int:
         """What a query gives, as the folder `into`; how many rows that is."""
         with making(into) as folder:
@@ -94,6 +118,7 @@ class Duck:
         self.until(sql, keep)
         return found
 
+    @_plainly
     def until(self, sql: str, enough: Callable[[dict[str, Any]], bool]) -> None:
         """Hand on what a query gives, row by row, until it is `enough`."""
         # Not as `_asked`: a query's order is not that of a query around it.

@@ -50,6 +50,7 @@ _PLAN, _LOCK, _BILL = "study.json", "study.lock", "study.bill.json"
 _CALLED = {"versions": "the code of Ottla"}
 """Parts of a plan by the words of people."""
 _MAKING = "_making-"
+_PATTERN = frozenset("*?[]{}\\")
 SCRATCH = "_scratch-"
 """What folders begin with that last no longer than an engine."""
 
@@ -121,6 +122,7 @@ class Lake:
     def __init__(self, root: Path, plan: Plan):
         self.root = root
         self.plan = plan
+        _check_name(root)
         try:
             root.mkdir(parents=True, exist_ok=True)
             self._check_empty()
@@ -201,6 +203,13 @@ class Lake:
     def report(self) -> Path:
         """Where the page lies."""
         return self.root / REPORT
+
+
+def _check_name(root: Path) -> None:
+    """Raises `StudyError` where an engine would take a folder's name for a pattern of many."""
+    strange = sorted(_PATTERN.intersection("".join(root.absolute().parts[1:])))
+    if strange:
+        raise StudyError(f"{root}: engines read {' '.join(strange)} as a pattern; name another")
 
 
 def made(folder: Path) -> Made | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
@@ -16,6 +17,7 @@ from pathlib import Path
 from ottla.sim.processes import go_on, processes
 from ottla.sim.studies.bronze import Work, schema
 from ottla.sim.studies.marks import Marks, marked
+from ottla.sim.studies.study import StudyError
 
 CHUNK = 25
 """Runs in a file, at most."""
@@ -51,12 +53,22 @@ class Pool:
             done, _ = wait(running, _LOOK_S, FIRST_COMPLETED)
             for each in done:
                 running.remove(each)
-                each.result()
+                _given(each)
             marks.look()
 
     def close(self) -> None:
         """End the processes."""
         self._stack.close()
+
+
+def _given(asked: Future[None]) -> None:
+    try:
+        asked.result()
+    except BrokenProcessPool:
+        raise StudyError(
+            "a process that simulates was killed, perhaps for want of memory; "
+            "the same command goes on from here"
+        ) from None
 
 
 def _write(work: Work, runs: range, folder: str, marks: str) -> None:

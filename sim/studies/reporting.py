@@ -11,12 +11,13 @@ from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from ottla.sim.experiments.model import Chart
 from ottla.sim.studies import names
 from ottla.sim.studies.engine import Engine
 from ottla.sim.studies.findings import Findings, Rows, Stage, Table, chart_of, table_of
 from ottla.sim.studies.lake import Lake, Plan, made
 from ottla.sim.studies.sentences import answer
-from ottla.sim.studies.study import StudyError
+from ottla.sim.studies.study import ChartAsked, StudyError
 from ottla.sim.studies.worst import worst_runs
 
 _PACKAGES = {"duckdb": ("duckdb", "pyarrow"), "spark": ("pyspark", "pyarrow")}
@@ -40,7 +41,7 @@ def findings_of(lake: Lake, engine: Engine, command: str, jobs: int) -> Findings
         name=study.name,
         title=study.title,
         question=study.question,
-        answer=answer(study.answer, engine.rows(study.answer.sql)),
+        answer=answer(study.answer, _asked(engine, study.answer.sql, "answer.sql")),
         text=study.text,
         command=command,
         seeds=plan.seeds,
@@ -54,10 +55,7 @@ def findings_of(lake: Lake, engine: Engine, command: str, jobs: int) -> Findings
         jobs=jobs,
         verdicts=table_of("Invariants that are broken", engine.rows(_BROKEN)),
         tables=tuple(_tables(lake, engine)),
-        charts=tuple(
-            chart_of(each.title, each.kind, (each.x, each.y), _drawn(engine.rows(each.sql)))
-            for each in study.charts
-        ),
+        charts=tuple(_chart(each, engine) for each in study.charts),
         worst=worst_runs(study, engine),
         versions=_versions(plan, engine.name),
         stages=stages(lake),
@@ -66,16 +64,29 @@ def findings_of(lake: Lake, engine: Engine, command: str, jobs: int) -> Findings
 
 def _tables(lake: Lake, engine: Engine) -> Iterable[Table]:
     for each in lake.plan.parsed.tables:
-        yield table_of(each.title, engine.rows(each.sql), each.note)
+        rows = _asked(engine, each.sql, f'table.sql ("{each.title}")')
+        yield table_of(each.title, rows, each.note)
 
 
-def _drawn(rows: Rows) -> Rows:
-    for name in ("series", "x", "y") if rows else ():
-        if name not in rows[0]:
-            raise StudyError(
-                f"chart.sql: no column {name}; series, x, y, low and high are expected"
-            )
-    return rows
+def _chart(asked: ChartAsked, engine: Engine) -> Chart:
+    where = f'chart.sql ("{asked.title}")'
+    rows = _asked(engine, asked.sql, where)
+    try:
+        return chart_of(asked.title, asked.kind, (asked.x, asked.y), rows)
+    except KeyError as error:
+        raise StudyError(
+            f"{where}: no column {error}; series, x, y, low and high are expected"
+        ) from None
+    except (TypeError, ValueError) as error:
+        raise StudyError(f"{where}: {error}; a number is expected") from None
+
+
+def _asked(engine: Engine, sql: str, where: str) -> Rows:
+    """What a query of the file gives; an engine that cannot says why, and `where` says of what."""
+    try:
+        return engine.rows(sql)
+    except StudyError as error:
+        raise StudyError(f"{where}: {error}") from None
 
 
 def stages(lake: Lake) -> tuple[Stage, ...]:

@@ -24,6 +24,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from functools import partial, wraps
 from importlib.resources import as_file, files
 from itertools import count
@@ -36,6 +37,7 @@ from ottla.sim.studies.apart import apart
 from ottla.sim.studies.bronze import SCHEMA, Batch, Work
 from ottla.sim.studies.lake import made, making
 from ottla.sim.studies.marks import marked, marks_of, unseen
+from ottla.sim.studies.masters import check_master
 from ottla.sim.studies.ship import packed
 from ottla.sim.studies.study import StudyError
 
@@ -55,6 +57,7 @@ _LOCAL = {
     # Plans made anew after every stage: more work than they save on tables of a few million rows.
     "spark.sql.adaptive.enabled": "false",
 }
+_CAUSE = "Caused by: "
 _CORES = re.compile(r"local(?:-cluster\[\s*(?P<workers>\d+)\s*,|\[)\s*(?P<cores>\d+)")
 _STARTED_BY_OTHERS = frozenset({"SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"})
 """Set for a client of Spark Connect, and by spark-submit."""
@@ -83,6 +86,8 @@ def spark_session(master: str | None, settings: Mapping[str, str]) -> Any:
         from pyspark.sql import SparkSession
     except ImportError:
         raise StudyError("engine spark: PySpark is missing: pip install 'ottla[spark]'") from None
+    if master is not None:
+        check_master(master)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # A line of 7 kB of JSON for each query that is refused; what is wrong with it is raised anyway.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
@@ -103,8 +108,10 @@ def spark_session(master: str | None, settings: Mapping[str, str]) -> Any:
             # Where the main thread opens it, PySpark takes Ctrl-C for itself.
             return apart(builder.getOrCreate, lambda: None)
         except ImportError as error:  # PySpark has no part of Connect's client with it
-            told = str(error).partition("\n")[0].rstrip(".")
-            raise StudyError(f"engine spark: {told}: pip install 'pyspark[connect]'") from None
+            lacking = str(error).partition("\n")[0].rstrip(".")
+            raise StudyError(f"engine spark: {lacking}: pip install 'pyspark[connect]'") from None
+        except _errors() as error:
+            raise StudyError(f"engine spark: {in_one_line(error)}") from None
 
 
 P = ParamSpec("P")
@@ -114,9 +121,33 @@ T = TypeVar("T")
 def _apart(method: Callable[Concatenate[Spark, P], T]) -> Callable[Concatenate[Spark, P], T]:
     @wraps(method)
     def called(self: Spark, /, *given: P.args, **named: P.kwargs) -> T:
-        return apart(partial(method, self, *given, **named), self.interrupt)
+        try:
+            return apart(partial(method, self, *given, **named), self.interrupt)
+        except _errors() as error:
+            raise StudyError(f"engine spark: {in_one_line(error)}") from None
 
     return called
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    """What Spark and the way to its JVM raise."""
+    from pyspark.errors import PySparkException
+
+    try:
+        from py4j.protocol import Py4JError
+    except ImportError:  # a client of Spark Connect has none
+        return (PySparkException, ConnectionError)
+    return (PySparkException, Py4JError, ConnectionError)
+
+
+def in_one_line(error: Exception) -> str:
+    """What is wrong: of a stack trace what is on top, and what is at the bottom of it."""
+    if isinstance(error, ConnectionError):
+        return f"its JVM, or its server, is gone: {error}"
+    lines = str(error).splitlines() or [type(error).__name__]
+    top = next((each[2:] for each in lines if each.startswith(": ")), lines[0])
+    causes = [each.removeprefix(_CAUSE) for each in lines if each.startswith(_CAUSE)]
+    return "; ".join(dict.fromkeys([top.strip(), *causes[-1:]]))
 
 
 class Spark:
@@ -225,7 +256,8 @@ class Spark:
 
     def close(self) -> None:
         """End the session."""
-        self.session.stop()
+        with suppress(*_errors()):  # its JVM may be gone, which is an error already
+            self.session.stop()
         self._shipped.cleanup()
         self._made.cleanup()
 

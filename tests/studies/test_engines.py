@@ -1,7 +1,8 @@
 """What a study asks of an engine, of both of them.
 
 Types and order of what a query gives, tables that last or do not, files of an older version; that
-one engine goes on with what the other began; and what is said when one cannot be had.
+one engine goes on with what the other began; and what is said when one cannot be had, or
+cannot do what it is asked.
 """
 
 from contextlib import nullcontext
@@ -60,6 +61,20 @@ def test_a_table_lasts_until_it_is_dropped_and_is_made_anew(engine):
     engine.drop(["one", "never_there"])
     with pytest.raises(Exception, match="one"):
         engine.rows("SELECT a FROM one")
+
+
+def test_what_an_engine_cannot_do_is_one_line(engine, tmp_path):
+    for ask in (
+        lambda: engine.rows("SELECT lots\nFROM (SELECT 1 AS few) t"),
+        lambda: engine.keep("SELECT few +\nFROM nothing", tmp_path / "none"),
+        lambda: engine.make("none", "SELECT 1 AS a FROM nowhere"),
+        lambda: engine.define("none", [tmp_path / "nowhere"]),
+        lambda: engine.rows("SELECT CAST(a AS BIGINT) AS b FROM (SELECT CONCAT('x', UUID()) AS a)"),
+    ):
+        with pytest.raises(StudyError, match=f"^engine {engine.name}: .") as raised:
+            ask()
+        assert "\n" not in str(raised.value)
+        assert "calling o" not in str(raised.value)
 
 
 def test_columns_that_old_files_lack_are_null(engine, tmp_path):

@@ -4,8 +4,10 @@ The study here is run once, on DuckDB; a leader is killed in it, so that there i
 Its command is run as a user would run it, and must print the digest that the report has.
 """
 
+import re
 import shlex
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -105,6 +107,24 @@ def test_what_is_gone_on_with_costs_no_more_than_what_is_done(tmp_path):
     again = first.lake.spent()
     assert again.pop("gold") > bill.pop("gold")
     assert again == bill
+
+
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        ("SELECT 'a' AS series, 'b' AS x, 1 AS y", "could not convert string to float: 'b'; a num"),
+        ("SELECT 'a' AS series, 1 AS y", "no column 'x'; series, x, y, low and high"),
+        ("SELECT 1 AS y FROM nothing", "engine duckdb: Catalog Error: Table with name nothing"),
+    ],
+)
+def test_a_chart_that_cannot_be_drawn_names_its_key(pipeline, monkeypatch, sql, told):
+    """Where nothing could be told before anything was run: without DuckDB, on Spark."""
+    text = KILLED.replace('kind = "bars"', 'kind = "lines"')
+    text = re.sub(r"sql = '''.*?'''", lambda _: f'sql = "{sql}"', text, flags=re.DOTALL)
+    monkeypatch.setattr(pipeline.lake, "plan", replace(pipeline.lake.plan, study=text))
+    with pytest.raises(StudyError) as raised:
+        findings_of(pipeline.lake, pipeline.engine, "", 1)
+    assert str(raised.value).startswith(f'chart.sql ("Acknowledged"): {told}')
 
 
 def test_of_each_variant_one_run_is_named(findings):

@@ -68,7 +68,8 @@ def run(
         study = read(name)
         check_queries(study)
         wave = wave or wave_kept(root)
-        plan = plan_of(study, seeds or study.seeds, seed_of(first), share, wave=wave)
+        seeds = seeds or study.seeds
+        plan = plan_of(study, seeds, _first(first, seeds), share, wave=wave)
         said = {"engine": engine, "master": master, "jobs": jobs, "share": share}
         lake = Lake(root, plan)
         with closing(lake), Display() as display:
@@ -85,9 +86,19 @@ def run(
         raise typer.Exit(1) from None
     except StudyError as error:
         raise StudyUsageError(str(error)) from None
+    except OSError as error:  # a disk that is full, a folder that went away
+        raise StudyUsageError(f"{error.filename or out}: {error.strerror or error}") from None
     except NotTheSameError as error:
         raise StudyUsageError(f"{error}: the code is not the one that ran it") from None
     say(f"{findings.answer}\n{Path(out) / lake.report.name}: {size:,} bytes")
+
+
+def _first(text: str, seeds: int) -> int:
+    """The first seed, so that the last one has its place in a table."""
+    first, most = seed_of(text), 2**63 - seeds
+    if first > most:
+        raise StudyUsageError(f"--first {text}: at most {most}, tables hold seeds below 2**63")
+    return first
 
 
 def _whole_path(out: str) -> Path:

@@ -1,0 +1,137 @@
+"""What stops a study is one line and status 2, whether the user, the disk or the system did it.
+
+The disk that is full is a limit on the size of files here, which is met by the same write; the
+process that is killed is one of those that simulate, found by the system's list of processes.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from awaiting import await_that
+from cli_groups import await_nobody, begun, end
+from cli_process import ottla
+from ottla.sim.studies.masters import check_master
+from ottla.sim.studies.study import StudyError
+from studies_spark import need_spark
+from studies_tiny import TINY
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY)
+    return path
+
+
+def refused(done):
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    (line,) = done.stderr.splitlines()
+    return line.removeprefix("ottla: ")
+
+
+def test_a_seed_that_has_no_place_in_a_table_is_none(tiny, tmp_path):
+    asked = ["study", "run", tiny, "--out", tmp_path / "out", "--seeds", "2", "--first"]
+    for first in ("0xFFFFFFFFFFFFFFFF", str(2**63 - 1)):
+        assert refused(ottla(*asked, first)) == (
+            f"--first {first}: at most {2**63 - 2}, tables hold seeds below 2**63"
+        )
+    done = ottla(*asked, str(2**63 - 2), "--engine", "duckdb")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["runs[1]", "runs*", "what?", "{a,b}", "a\\b", "in[1]/runs"])
+def test_a_folder_that_engines_read_as_a_pattern_is_refused_at_once(tiny, tmp_path, name):
+    out = tmp_path / name
+    told = refused(ottla("study", "run", tiny, "--out", out, "--engine", "duckdb"))
+    assert told.startswith(f"{out}: engines read ")
+    assert [each.name for each in tmp_path.iterdir()] == ["tiny.toml"]
+
+
+@pytest.mark.parametrize(
+    ("master", "told"),
+    [
+        ("nonsense", "is no master of Spark; write local[4], spark://HOST:7077"),
+        ("local[x]", "is no master of Spark"),
+        ("spark://127.0.0.1", "is no master of Spark"),
+        ("spark://127.0.0.1:1", "Connection refused"),
+        ("spark://127.0.0.1:1,127.0.0.1:2", "Connection refused"),
+        ("spark://127.0.0.1:99999999999999999999", "is no master of Spark"),
+        ("spark://nobody.invalid:7077", ""),
+        ("spark://[::1]:1", ""),
+        ("sc://[::1]:1", ""),
+        ("sc://127.0.0.1:1", "Connection refused"),
+        ("sc://127.0.0.1:1/;token=abc", "Connection refused"),
+    ],
+)
+def test_a_master_that_is_none_or_away_is_one_line(master, told, monkeypatch):
+    for name in ("grpc_proxy", "https_proxy", "http_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(StudyError, match="--master ") as raised:
+        check_master(master)
+    assert str(raised.value).startswith(f"--master {master}: ")
+    assert told in str(raised.value)
+    assert bool(told) or "is no master" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "master",
+    ["local", "local[*]", "local[4]", "local[2, 3]", "local-cluster[2,1,1024]", "yarn", "k8s://a"],
+)
+def test_a_master_that_nobody_has_to_reach_is_let_through(master):
+    check_master(master)
+
+
+def test_a_study_asks_for_its_master_first(tiny, tmp_path):
+    need_spark()
+    asked = ["study", "run", tiny, "--out", tmp_path / "out", "--master", "spark://127.0.0.1:1"]
+    assert refused(ottla(*asked)) == "--master spark://127.0.0.1:1: Connection refused"
+
+
+def test_a_file_that_cannot_be_written_is_one_line_and_the_study_is_gone_on_with(tiny, tmp_path):
+    asked = ["study", "run", str(tiny), "--out", str(tmp_path / "out"), "--engine", "duckdb"]
+    small = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (4096, r.RLIM_INFINITY))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{small}; from ottla.cli import main; main()", *asked],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    line = refused(done)
+    assert line.startswith(f"{tmp_path / 'out'}")
+    assert "File too large" in line
+    assert ottla(*asked).returncode == 0
+
+
+def test_a_process_that_is_killed_is_told_of_and_the_study_is_gone_on_with(tiny, tmp_path):
+    out = tmp_path / "out"
+    asked = ["study", "run", str(tiny), "--engine", "duckdb", "--out", str(out), "--seeds", "600"]
+    process = begun(*asked, "--jobs", "2")
+    try:
+        await_that(lambda: any(out.glob("bronze/_running-*/*")), 60, "nobody works")
+        os.kill(simulating(process.pid)[0], signal.SIGKILL)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 2, said
+        (line,) = said.splitlines()
+        assert line == (
+            "ottla: a process that simulates was killed, perhaps for want of memory; the same "
+            "command goes on from here"
+        )
+        await_nobody(process)
+    finally:
+        end(process)
+
+
+def simulating(parent):
+    """Processes of a pool, by number."""
+    listed = subprocess.run(
+        ["ps", "-ww", "--ppid", str(parent), "-o", "pid=,args="],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    rows = [line.split(None, 1) for line in listed.stdout.splitlines()]
+    return [int(pid) for pid, words in rows if "spawn_main" in words]
