@@ -188,7 +188,7 @@ class Lake:
     def spend(self, stage: str, seconds: float) -> None:
         """Put it on the bill."""
         bill = self.spent()
-        bill[stage] = bill.get(stage, 0.0) + seconds
+        bill[stage] = round(bill.get(stage, 0.0) + seconds, 3)
         write_whole(self.root / _BILL, json.dumps(bill).encode())
 
     def spent(self) -> dict[str, float]:
