@@ -121,8 +121,8 @@ def _timed(do: Callable[[], None]) -> float:
 
 @contextmanager
 def _opened(name: str, folder: Path) -> Iterator[Engine]:
-    master = f"local[{JOBS}]" if name == "spark" else None
-    engine = open_engine(name, master=master, jobs=JOBS, scratch=folder)
+    master, jobs = (f"local[{JOBS}]", None) if name == "spark" else (None, JOBS)
+    engine = open_engine(name, master=master, jobs=jobs, scratch=folder)
     try:
         yield engine
     finally:
