@@ -41,6 +41,7 @@ _RANGES = {
     "replicas": (1, MAX_NODES),
     "partitions": (1, 1000),
     "acks": (-1, 1),
+    "max_message_bytes": (1, MAX_SPAN),
     "in_flight": (1, 1000),
     "batch_records": (1, 10_000),
     "record_bytes": (8, 1 << 20),
@@ -75,6 +76,8 @@ class RunConfig:
     """Not the broker's own default: *reference* takes an unknown producer at any sequence, which
     loses records in a rare race (decision 0012), and a sweep finds it."""
     min_insync: int = 1
+    max_message_bytes: int = 1_048_588
+    """Larger batches are refused: the Java client splits them, librdkafka gives them up."""
     election_timeout_ms: int = 500
     heartbeat_ms: int = 50
     replica_lag_ms: int = 10_000
@@ -212,6 +215,7 @@ class RunConfig:
             election_timeout_ms=self.election_timeout_ms,
             heartbeat_ms=self.heartbeat_ms,
             min_insync_replicas=self.min_insync,
+            max_message_bytes=self.max_message_bytes,
             replica_lag_ms=self.replica_lag_ms,
             leader_queue_bytes=self.leader_queue_bytes,
             max_producers=self.max_producers,

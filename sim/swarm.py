@@ -19,6 +19,7 @@ TABLE: Mapping[str, Sequence[int | str | bool]] = {
     "nodes": (3, 3, 3, 5),
     "partitions": (1, 1, 1, 2, 3),
     "min_insync": (1, 1, 2),
+    "max_message_bytes": (1_048_588, 1_048_588, 1_048_588, 150),
     "election_timeout_ms": (500, 500, 200, 1000),
     "replica_lag_ms": (10_000, 10_000, 1_000),
     "leader_queue_bytes": (32 << 20, 32 << 20, 2_000),
@@ -31,7 +32,7 @@ TABLE: Mapping[str, Sequence[int | str | bool]] = {
     "sync_jitter_us": (200, 200, 5_000),
     "turn_us": (20, 20, 200, 2_000),
     "producers": (2, 1, 2, 3),
-    "in_flight": (5, 5, 1, 2, 3),
+    "in_flight": (5, 5, 5, 1, 2, 3, 4, 6, 7, 8),
     "batch_records": (4, 1, 4, 16),
     "request_timeout_ms": (1_500, 1_500, 400, 5_000),
     "delivery_timeout_ms": (30_000, 30_000, 3_000),
@@ -49,6 +50,8 @@ TABLE: Mapping[str, Sequence[int | str | bool]] = {
 }
 """What each setting is drawn from; the first is the plain one."""
 
+_LONELY_BYTES = 100
+"""More than what goes around the value of a record that is alone in its batch."""
 _PLAIN = RunConfig()
 
 
@@ -65,6 +68,7 @@ def draw(choices: Choices, base: RunConfig) -> RunConfig:
     _fit(base, drawn)
     _fit_fates(base, drawn)
     _fit_clients(base, drawn)
+    _fit_batches(base, drawn)
     return replace(base.with_(**drawn), said=frozenset())
 
 
@@ -122,3 +126,10 @@ def _fit_clients(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
     elif base.request_timeout_ms < patience_ms:
         for name in taken:
             del drawn[name]
+
+
+def _fit_batches(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
+    """Batches may be refused for their size, single records are not: those would all be lost."""
+    limit = "max_message_bytes"
+    if limit in drawn:
+        drawn[limit] = max(int(drawn[limit]), _LONELY_BYTES + base.record_bytes)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from ottla.sim.invariants.findings import Anomaly, Row
 from ottla.sim.invariants.index import SEQUENCES, Index, idempotent
 from ottla.sim.invariants.resent import REFUSED
+from ottla.sim.invariants.window import Window
 
 GAP = "gap"
 
@@ -41,7 +42,10 @@ def untrue_gaps(index: Index) -> Iterator[Anomaly]:
     forgotten: dict[tuple[int, int], list[Row]] = {}
     for row in index.rows["expire"]:
         forgotten.setdefault((row.partition, row.pid), []).append(row)
+    window = Window(index)
     for answer, since in asked:
+        if window.has_left(answer, since):
+            continue  # what nobody remembers looks like a gap
         whose = answer.partition, answer.pid
         newest = _newest(applied.get(whose, []), since)
         gone = _newest(forgotten.get(whose, []), since)

@@ -17,12 +17,11 @@ from typing import NamedTuple
 
 from ottla.sim.invariants.findings import Anomaly, Row
 from ottla.sim.invariants.index import Index, idempotent
+from ottla.sim.invariants.window import WINDOW, Window, first_appended
 
 REFUSED = "OUT_OF_ORDER_SEQUENCE_NUMBER"
 DRAINING = "librdkafka"
 """The client model that begins anew after a gap."""
-WINDOW = 5
-"""Batches that a broker remembers of a producer: an older one may be refused (mission-S3)."""
 
 
 class Cause(Enum):
@@ -88,11 +87,16 @@ class _Clients:
         """First row in which a client with a producer id and epoch was refused wrongly."""
         self._gaps: dict[tuple[int, int, int], int] = {}
         """First row in which it was refused at all."""
+        self._outdated: dict[tuple[int, int, int], int] = {}
+        """First row in which it was refused what the brokers could not remember."""
         refusals = [row for row in index.rows["error"] if row.code == REFUSED]
         stored = _stored(index) if refusals else {}
+        window = Window(index) if refusals else None
         for row in reversed(refusals):
             self._gaps[row.client, row.pid, row.epoch] = row.eid
-            if _wrong(row, stored):
+            if window is not None and window.has_left(row, row.eid):
+                self._outdated[row.client, row.pid, row.epoch] = row.eid
+            elif _wrong(row, stored):
                 self._refused[row.client, row.pid, row.epoch] = row.eid
         self._given_up: dict[int, list[int]] = {}
         for row in index.rows["info"]:
@@ -109,21 +113,29 @@ class _Clients:
         if (old.partition, old.pid) in self._expired:
             return Cause.EXPIRED
         given = self._index.op_of.get(new.value)
-        if given is not None:
-            client = given.client
-            began = self._began.get((client, old.pid, old.epoch))
-            anew = self._began.get((client, new.pid, new.epoch))
-            if began is not None and anew is not None:
-                if self._gave_up(client, began, anew):
-                    return Cause.TIMEOUT
-                refused = self._refused.get((client, old.pid, old.epoch))
-                if refused is not None and refused < anew:
-                    return Cause.WINDOW if self._outside(old) else Cause.REFUSAL
-                if self._gaps.get((client, old.pid, old.epoch), anew) < anew:
-                    if given.code == DRAINING:
-                        return Cause.DRAINED
-                    return Cause.WINDOW if self._outside(old) else Cause.GAP
+        anew = None if given is None else self._anew(given, old, new)
+        if anew is not None:
+            return anew
         return Cause.NEW_PRODUCER if old.pid != new.pid else Cause.NEW_EPOCH
+
+    def _anew(self, given: Row, old: Row, new: Row) -> Cause | None:
+        """Why the client that was handed the record began anew after `old`, as far as is known."""
+        whose = given.client, old.pid, old.epoch
+        began = self._began.get(whose)
+        anew = self._began.get((given.client, new.pid, new.epoch))
+        if began is None or anew is None:
+            return None
+        if self._gave_up(given.client, began, anew):
+            return Cause.TIMEOUT
+        if self._refused.get(whose, anew) < anew:
+            return Cause.WINDOW if self._outside(old) else Cause.REFUSAL
+        if self._outdated.get(whose, anew) < anew:
+            return Cause.WINDOW
+        if self._gaps.get(whose, anew) < anew:
+            if given.code == DRAINING:
+                return Cause.DRAINED
+            return Cause.WINDOW if self._outside(old) else Cause.GAP
+        return None
 
     def _gave_up(self, client: int, after: int, before: int) -> bool:
         rows = self._given_up.get(client, [])
@@ -144,9 +156,7 @@ class _Clients:
 def _stored(index: Index) -> dict[tuple[int, int, int, int], int]:
     """The row in which each record of the canonical logs was first appended (-1: it is not told),
     by partition, producer, epoch and sequence."""
-    appended: dict[tuple[int, int], int] = {}
-    for row in index.rows["append"]:
-        appended.setdefault((row.partition, row.chain), row.eid)
+    appended = first_appended(index)
     return {
         (row.partition, row.pid, row.epoch, row.seq): appended.get((row.partition, row.chain), -1)
         for row in index.producers()

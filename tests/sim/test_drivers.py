@@ -34,7 +34,7 @@ def test_turns_of_the_kernel_come_to_the_same_under_both(seed):
 
 
 def test_lives_begin_with_what_their_disk_held():
-    tape, config = tape_of(0, CONFIG)
+    tape, config = tape_of(2, CONFIG)
     assert any(line.hard_state is not None and line.kept for line in tape.lines)
     assert on_the_kernel(tape, config) == on_the_loop(tape, config) == tape.ends
 

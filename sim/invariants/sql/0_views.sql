@@ -67,6 +67,30 @@ FROM (
 ) spells
 WHERE forgot = 0 AND pid >= 0 AND epoch >= 0;
 
+-- view outdated: batches that brokers could not remember any more, with the row in which the last
+-- of the five was appended that lie behind them
+SELECT run_id, partition, pid, epoch, seq, MIN(eid) AS eid
+FROM (
+  SELECT run_id, partition, pid, epoch, seq,
+    LEAD(eid, 5) OVER (PARTITION BY run_id, partition, pid, epoch ORDER BY off) AS eid
+  FROM (
+    SELECT c.run_id, c.partition, c.pid, c.epoch, c.seq, c.off, COALESCE(a.eid, -1) AS eid
+    FROM (
+      SELECT run_id, partition, pid, epoch, seq, off, chain,
+        ROW_NUMBER() OVER (PARTITION BY run_id, partition, chain ORDER BY off) AS place
+      FROM canon WHERE pid >= 0 AND epoch >= 0
+    ) c
+    LEFT JOIN (
+      SELECT run_id, partition, chain, MIN(eid) AS eid
+      FROM ev WHERE kind = 'append'
+      GROUP BY run_id, partition, chain
+    ) a ON a.run_id = c.run_id AND a.partition = c.partition AND a.chain = c.chain
+    WHERE c.place = 1
+  ) batches
+) behind
+WHERE eid IS NOT NULL
+GROUP BY run_id, partition, pid, epoch, seq;
+
 -- view acked: acknowledgements that promise something
 SELECT o.run_id, o.partition, o.eid, o.op, o.off, i.value
 FROM ev o

@@ -95,7 +95,11 @@ FROM (
   ) anew ON anew.run_id = d.run_id AND anew.client = d.client AND anew.pid = d.pid
     AND anew.epoch = d.epoch
   JOIN (
-    SELECT e.run_id, e.client, e.pid, e.epoch, MIN(e.eid) AS eid
+    SELECT e.run_id, e.client, e.pid, e.epoch,
+      MIN(CASE WHEN late.eid IS NOT NULL THEN e.eid END) AS outdated,
+      MIN(CASE WHEN late.eid IS NULL AND (e.seq = 0
+        OR (held.eid IS NOT NULL AND COALESCE(began.eid, -1) < e.eid)) THEN e.eid END) AS wrongly,
+      MIN(CASE WHEN late.eid IS NULL AND draining.client IS NULL THEN e.eid END) AS gap
     FROM (
       SELECT run_id, partition, client, pid, epoch, seq, eid, seq AS near
       FROM ev WHERE kind = 'error' AND code = 'OUT_OF_ORDER_SEQUENCE_NUMBER'
@@ -114,8 +118,8 @@ FROM (
     LEFT JOIN (
       SELECT DISTINCT run_id, client FROM ev WHERE kind = 'inv' AND code = 'librdkafka'
     ) draining ON draining.run_id = e.run_id AND draining.client = e.client
-    WHERE draining.client IS NULL OR e.seq = 0
-      OR (held.eid IS NOT NULL AND COALESCE(began.eid, -1) < e.eid)
+    LEFT JOIN outdated late ON late.run_id = e.run_id AND late.partition = e.partition
+      AND late.pid = e.pid AND late.epoch = e.epoch AND late.seq = e.seq AND late.eid < e.eid
     GROUP BY e.run_id, e.client, e.pid, e.epoch
   ) refused ON refused.run_id = d.run_id AND refused.client = d.client
     AND refused.pid = d.old_pid AND refused.epoch = d.old_epoch
@@ -128,7 +132,9 @@ FROM (
     AND later.chain <> d.old_chain
   WHERE d.pid >= 0 AND d.epoch >= 0 AND d.old_pid >= 0 AND d.old_epoch >= 0
     AND (d.pid <> d.old_pid OR d.epoch <> d.old_epoch)
-    AND refused.eid < anew.eid AND given_up.eid IS NULL AND forgotten.eid IS NULL
+    AND (refused.wrongly < anew.eid
+      OR (COALESCE(refused.outdated, anew.eid) >= anew.eid AND refused.gap < anew.eid))
+    AND given_up.eid IS NULL AND forgotten.eid IS NULL
   GROUP BY d.run_id, d.eid
   HAVING COUNT(DISTINCT later.chain) < 5
 ) copies
@@ -173,5 +179,7 @@ FROM newest n
 JOIN ev p ON p.run_id = n.run_id AND p.partition = n.partition AND p.pid = n.pid
   AND p.kind = 'apply' AND p.log_index = n.last AND p.epoch = n.epoch AND p.eid < n.since
 LEFT JOIN gone ON gone.run_id = n.run_id AND gone.eid = n.eid
-WHERE (p.seq_last + 1) % 2147483648 = n.seq AND COALESCE(gone.last, 0) <= n.last
+LEFT JOIN outdated late ON late.run_id = n.run_id AND late.partition = n.partition
+  AND late.pid = n.pid AND late.epoch = n.epoch AND late.seq = n.seq AND late.eid < n.since
+WHERE late.eid IS NULL AND (p.seq_last + 1) % 2147483648 = n.seq AND COALESCE(gone.last, 0) <= n.last
 GROUP BY n.run_id;
