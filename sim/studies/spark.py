@@ -8,6 +8,8 @@ Which task wrote what is settled by Spark's own commit of tasks, so one that ran
 over a dozen other views is planned again with every query, and what is cached is gone with the
 executor that has it. They are bucketed by run, and nearly every join, window and aggregate of
 silver and of the invariants has the run among its keys: so most queries move no row between tasks.
+Rows of histories lie sorted by kind in them: a statement asks for a few kinds, and Parquet's index
+of pages has it read little else.
 
 **What is set and what is not.** No master, unless one is asked for: `spark-submit --master` and
 SPARK_REMOTE stand. The interpreter of workers is this one, unless PYSPARK_PYTHON says otherwise.
@@ -45,7 +47,7 @@ TASK = 25
 """Runs of a task."""
 COMPRESSION = "zstd"
 _LOOK_S = 0.5
-_KEY = "run_id"
+_KEY, _KIND = "run_id", "kind"
 _MOST_BUCKETS = 64
 _EVERYWHERE = {
     # What is bucketed by run is in its place for a join on run and something else, too.
@@ -216,6 +218,8 @@ class Spark:
         writer = writer.option("path", str(Path(self._made.name) / table))
         if _KEY in frame.columns:
             writer = writer.bucketBy(self._buckets, _KEY)
+            if _KIND in frame.columns:
+                writer = writer.sortBy(_KIND)
         writer.saveAsTable(table)
         self._tables[name] = table
         self.session.table(table).createOrReplaceTempView(name)

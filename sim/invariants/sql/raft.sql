@@ -134,9 +134,9 @@ FROM (
 WHERE term = probe AND log_index < highest
 GROUP BY run_id;
 
--- sim-I24
+-- sim-I24: chains are compared where a place of the log was ever written with two
 WITH asked AS (
-  SELECT k.run_id, k.partition, k.eid, k.log_index, k.node AS committer, m.node
+  SELECT k.run_id, k.partition, k.eid, k.log_index, k.quorum, k.node AS committer, m.node
   FROM ev k
   JOIN (
     SELECT run_id, partition, node FROM marks
@@ -146,72 +146,77 @@ WITH asked AS (
   WHERE k.kind = 'commit' AND k.quorum IS NOT NULL
 ),
 reaching AS (
-  SELECT run_id, partition, node, eid, wanted, covered, spell,
+  SELECT run_id, partition, node, eid, wanted, quorum, committer, spell,
     MIN(place) OVER (
       PARTITION BY run_id, partition, node, spell ORDER BY eid
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS mark
   FROM (
-    SELECT run_id, partition, node, eid, wanted, place,
+    SELECT run_id, partition, node, eid, wanted, quorum, committer, place,
       SUM(sets) OVER (
         PARTITION BY run_id, partition, node ORDER BY eid
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-      ) AS spell,
-      MAX(covers) OVER (
-        PARTITION BY run_id, partition, node ORDER BY eid
-        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-      ) AS covered
+      ) AS spell
     FROM (
       SELECT run_id, partition, node, eid, place, CAST(NULL AS BIGINT) AS wanted,
-        CASE WHEN kind = 'durable' THEN 1 ELSE 0 END AS sets, CAST(NULL AS BIGINT) AS covers
+        CAST(NULL AS BIGINT) AS quorum, CAST(NULL AS BIGINT) AS committer,
+        CASE WHEN kind = 'durable' THEN 1 ELSE 0 END AS sets
       FROM marks
       UNION ALL
-      SELECT run_id, partition, node, eid, CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), 0, log_index
-      FROM ev WHERE kind = 'snapshot' AND code = 'installed'
-      UNION ALL
-      SELECT run_id, partition, node, eid, CAST(NULL AS BIGINT), log_index, 0,
-        CAST(NULL AS BIGINT)
+      SELECT run_id, partition, node, eid, CAST(NULL AS BIGINT), log_index, quorum, committer, 0
       FROM asked
     ) rows_and_commits
   ) spells
 ),
+split AS (
+  SELECT run_id, partition, log_index
+  FROM ev WHERE kind = 'append'
+  GROUP BY run_id, partition, log_index HAVING MIN(chain) <> MAX(chain)
+),
 written AS (
-  SELECT w.run_id, w.node, w.eid, a.chain
+  SELECT w.run_id, w.eid, w.node, w.committer, a.chain
   FROM (
-    SELECT run_id, node, eid, asks,
-      MAX(CASE WHEN asks = 0 THEN eid END) OVER (
+    SELECT run_id, partition, node, eid, log_index, committer,
+      MAX(CASE WHEN committer IS NULL THEN eid END) OVER (
         PARTITION BY run_id, partition, node, log_index ORDER BY eid
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
       ) AS last_eid
     FROM (
-      SELECT run_id, partition, node, eid, log_index, 0 AS asks FROM ev WHERE kind = 'append'
+      SELECT e.run_id, e.partition, e.node, e.eid, e.log_index, CAST(NULL AS BIGINT) AS committer
+      FROM ev e
+      JOIN split s ON s.run_id = e.run_id AND s.partition = e.partition
+        AND s.log_index = e.log_index
+      WHERE e.kind = 'append'
       UNION ALL
-      SELECT run_id, partition, node, eid, log_index, 1 FROM asked
+      SELECT q.run_id, q.partition, q.node, q.eid, q.log_index, q.committer
+      FROM asked q
+      JOIN split s ON s.run_id = q.run_id AND s.partition = q.partition
+        AND s.log_index = q.log_index
     ) appends_and_commits
   ) w
   JOIN ev a ON a.run_id = w.run_id AND a.eid = w.last_eid
-  WHERE w.asks = 1
+  LEFT JOIN ev covers ON covers.run_id = w.run_id AND covers.kind = 'snapshot'
+    AND covers.code = 'installed' AND covers.partition = w.partition AND covers.node = w.node
+    AND covers.log_index >= w.log_index AND covers.eid < w.eid
+  WHERE w.committer IS NOT NULL AND covers.eid IS NULL
 ),
-held AS (
-  SELECT q.run_id, q.eid, q.node, q.committer,
-    CASE WHEN r.spell > 0 AND r.mark >= r.wanted THEN 1 ELSE 0 END AS durable,
-    CASE WHEN COALESCE(r.covered, 0) < r.wanted THEN w.chain END AS chain
-  FROM asked q
-  JOIN reaching r ON r.run_id = q.run_id AND r.eid = q.eid AND r.node = q.node
-  LEFT JOIN written w ON w.run_id = q.run_id AND w.eid = q.eid AND w.node = q.node
+differing AS (
+  SELECT w.run_id, w.eid, w.node
+  FROM written w
+  JOIN written own ON own.run_id = w.run_id AND own.eid = w.eid AND own.node = own.committer
+  WHERE w.chain <> own.chain
 )
-SELECT c.run_id, COUNT(*) AS n
-FROM ev c
-LEFT JOIN (
-  SELECT h.run_id, h.eid, SUM(h.durable) AS holding
-  FROM held h
-  JOIN (SELECT run_id, eid, chain FROM held WHERE node = committer) own
-    ON own.run_id = h.run_id AND own.eid = h.eid
-  WHERE h.chain IS NULL OR own.chain IS NULL OR h.chain = own.chain
-  GROUP BY h.run_id, h.eid
-) h ON h.run_id = c.run_id AND h.eid = c.eid
-WHERE c.kind = 'commit' AND COALESCE(h.holding, 0) < c.quorum
-GROUP BY c.run_id;
+SELECT run_id, COUNT(*) AS n
+FROM (
+  SELECT r.run_id, r.eid
+  FROM reaching r
+  LEFT JOIN differing d ON d.run_id = r.run_id AND d.eid = r.eid AND d.node = r.node
+  WHERE r.wanted IS NOT NULL
+  GROUP BY r.run_id, r.eid, r.quorum
+  HAVING SUM(CASE WHEN r.spell > 0 AND r.mark >= r.wanted AND d.eid IS NULL THEN 1 ELSE 0 END)
+    < r.quorum
+) lacking
+GROUP BY run_id;
 
 -- sim-I26
 SELECT run_id, COUNT(*) AS n
