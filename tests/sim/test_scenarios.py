@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from ottla.broker.lookout import Lookout, Vouched
+from ottla.broker.seat import Seat
 from ottla.sim.mutants.catalogue import BY_ID
 from ottla.sim.run import undisturbed
 from ottla.sim.scenarios.page import files, opening_of, scenarios_markdown
@@ -56,6 +58,26 @@ def test_a_scenario_with_another_outcome_fails():
         assert "P hears from 1: A at 0" in played
         assert script.unexpected == ["M01 is not caught by sim-I02"]
         assert Script().play(played) == played
+
+
+def test_a_beat_that_is_told_twice_is_what_s61_tells_of(monkeypatch):
+    """No mutant leaves it out, so it is taken away here; the file's comment keeps what follows."""
+    (path,) = (each for each in files() if each.stem.startswith("s61_"))
+    written = path.read_text(encoding="utf-8")
+    look = Lookout.vouch
+
+    def forgetful(self: Lookout, seat: Seat) -> Vouched:
+        seat.told = None
+        return look(self, seat)
+
+    monkeypatch.setattr(Lookout, "vouch", forgetful)
+    script = Script()
+    with undisturbed():
+        played = script.play(written).splitlines()
+    assert script.unexpected == ["sim-I31"]
+    told = [line.removeprefix("#   ") for line in written.splitlines() if line.startswith("#   ")]
+    assert told
+    assert [line for line in told if f"  {line}" not in played] == []
 
 
 def test_a_word_that_is_no_command_is_told():
