@@ -3,18 +3,30 @@
 Which invariants notice it is no guess but measured (`docs/reference/mutants.md`).
 Ids are those of facts/simulation.md, section 4. A mutant is swept under the settings in which its
 mechanism is at work at all: a window that is one batch too short is not missed by who has one batch
-in flight. Everything else is the swarm's.
+in flight. Everything else is the swarm's. Each says why, and the page shows both, so that nobody
+takes its figures for those of a plain sweep.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 from ottla.raft.types import Mutant, Mutants
 
 Settings: TypeAlias = Mapping[str, int | str | bool]
+
+
+class Conditions(NamedTuple):
+    """Under which settings a mutant is swept."""
+
+    settings: Settings
+    why: str
+    """They are these."""
+
+
+SWARM = Conditions({}, "it shows without help: all is left to the swarm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,41 +36,74 @@ class Row:
     id: str
     mutant: Mutant
     lacks: str
-    settings: Settings = field(default_factory=dict)
+    conditions: Conditions = SWARM
+
+    @property
+    def settings(self) -> Settings:
+        """What its sweep is told."""
+        return self.conditions.settings
 
 
-_CLIENTS: Settings = {
-    "faults": "lose-answer reset-clients kill freeze cut-clients",
-    "fault_every_ms": 1_000,
-}
-_ELECTIONS: Settings = {
-    "faults": "die-voted win-and-go rivals kill power blackout halves isolate",
-    "fault_every_ms": 1_000,
-    "batch_records": 1,
-}
-_RIVALS: Settings = {"faults": "rivals", "fault_every_ms": 1_500}
-_JAVA: Settings = {
-    "client_model": "java",
-    "faults": "lose-answer reset-clients kill freeze cut-clients transfer",
-    "fault_every_ms": 1_000,
-}
+_RESENT = "clients send again what was stored when answers are lost and leaders change"
+_CLIENTS = Conditions(
+    {"faults": "lose-answer reset-clients kill freeze cut-clients", "fault_every_ms": 1_000},
+    _RESENT,
+)
+_ELECTIONS = Conditions(
+    {
+        "faults": "die-voted win-and-go rivals kill power blackout halves isolate",
+        "fault_every_ms": 1_000,
+        "batch_records": 1,
+    },
+    "elections come one after the other, and who votes or wins dies of it",
+)
+_RIVALS = Conditions(
+    {"faults": "rivals", "fault_every_ms": 1_500},
+    "two stand for election at once, and who has voted is back before it is decided",
+)
+_JAVA = Conditions(
+    {
+        "client_model": "java",
+        "faults": "lose-answer reset-clients kill freeze cut-clients transfer",
+        "fault_every_ms": 1_000,
+    },
+    "it is the Java client's, and leaves batches whose fate nobody knows",
+)
+_PIPELINES = Conditions(
+    {
+        "client_model": "java",
+        "client_rtt_us": 50_000,
+        "batch_records": 1,
+        "in_flight": 5,
+        "partitions": 2,
+        "reset_ppm": 20_000,
+        "faults": "transfer",
+        "fault_every_ms": 2_000,
+    },
+    "five batches are on a long way when the leader changes: the second may come before the first",
+)
+_EPOCHS = Conditions(
+    {
+        "faults": "freeze isolate kill transfer",
+        "fault_every_ms": 1_000,
+        "delivery_timeout_ms": 1_000,
+        "request_timeout_ms": 400,
+    },
+    "clients give batches up, and begin a new epoch while leaders change",
+)
 
-_PIPELINES: Settings = {
-    "client_model": "java",
-    "client_rtt_us": 50_000,
-    "batch_records": 1,
-    "in_flight": 5,
-    "partitions": 2,
-    "reset_ppm": 20_000,
-    "faults": "transfer",
-    "fault_every_ms": 2_000,
-}
-_EPOCHS: Settings = {
-    "faults": "freeze isolate kill transfer",
-    "fault_every_ms": 1_000,
-    "delivery_timeout_ms": 1_000,
-    "request_timeout_ms": 400,
-}
+
+def _short_of(faults: str, every_ms: int) -> Settings:
+    """The leader is left out of what is healed, and what is left must serve one more record."""
+    return {
+        "nodes": 3,
+        "leader_left_out": True,
+        "probes": True,
+        "delivery_timeout_ms": 60_000,
+        "faults": faults,
+        "fault_every_ms": every_ms,
+    }
+
 
 CATALOGUE: tuple[Row, ...] = (
     Row("M01", Mutant.NO_DUPLICATES, "look-up of duplicates", _CLIENTS),
@@ -75,63 +120,75 @@ CATALOGUE: tuple[Row, ...] = (
         "M11",
         Mutant.COUNTS_OLD_TERMS,
         "commit by the own term",
-        {"faults": "figure-8", "fault_every_ms": 2_000, "batch_records": 1},
+        Conditions(
+            {"faults": "figure-8", "fault_every_ms": 2_000, "batch_records": 1},
+            "an entry of an old term must reach a majority under a leader that dies before its own "
+            "does: the program leads there",
+        ),
     ),
-    Row(
-        "M12",
-        Mutant.NO_MATCH_CHECK,
-        "check of what stands before",
-    ),
+    Row("M12", Mutant.NO_MATCH_CHECK, "check of what stands before"),
     Row("M13", Mutant.READS_UNCOMMITTED, "reads end at the high watermark"),
     Row(
         "M14",
         Mutant.ANY_TERM_APPENDS,
         "condition on the term",
-        {**_CLIENTS, "leader_queue_bytes": 300},
+        Conditions(
+            {**_CLIENTS.settings, "leader_queue_bytes": 300},
+            "batches must wait in a leader's queue while it loses its term: the queue is short",
+        ),
     ),
     Row(
         "M15",
         Mutant.KEEPS_LEADING,
         "stepping down on uncertainty",
-        {
-            "nodes": 3,
-            "leader_left_out": True,
-            "probes": True,
-            "delivery_timeout_ms": 60_000,
-            "faults": "stuck-disk",
-            "fault_every_ms": 12_000,
-        },
+        Conditions(
+            _short_of("stuck-disk", 12_000),
+            "only who has a leader that can do nothing misses it: its disk hangs to the end, it is "
+            "not healed, and one more record is asked for",
+        ),
     ),
     Row(
         "M16",
         Mutant.GAPS_WITHOUT_BARRIER,
         "barrier before a gap is told",
-        {
-            "client_model": "java",
-            "arrivals": "even",
-            "faults": "two-leaders",
-            "fault_every_ms": 2_000,
-            "leader_epochs": False,
-            "metadata_max_age_ms": 100,
-        },
+        Conditions(
+            {
+                "client_model": "java",
+                "arrivals": "even",
+                "faults": "two-leaders",
+                "fault_every_ms": 2_000,
+                "leader_epochs": False,
+                "metadata_max_age_ms": 100,
+            },
+            "a client must be led back to a deposed leader that still leads for itself: the "
+            "program makes one, and clients believe the last they hear",
+        ),
     ),
     Row(
         "M17",
         Mutant.NO_FENCING,
         "fencing of older epochs",
-        {
-            "faults": "stray-request freeze",
-            "fault_every_ms": 500,
-            "delivery_timeout_ms": 1_000,
-            "request_timeout_ms": 400,
-        },
+        Conditions(
+            {
+                "faults": "stray-request freeze",
+                "fault_every_ms": 500,
+                "delivery_timeout_ms": 1_000,
+                "request_timeout_ms": 400,
+            },
+            "a request of an older epoch must come late, so clients give up early and requests "
+            "stray",
+        ),
     ),
     Row("M18", Mutant.EPOCH_BEFORE_COMMIT, "epoch with the commit", _EPOCHS),
     Row(
         "M19",
         Mutant.NO_WRAP,
         "wrap of sequences",
-        {"profile": "reference", "first_sequence": 2_147_483_640},
+        Conditions(
+            {"profile": "reference", "first_sequence": 2_147_483_640},
+            "no run sends two billion records: sequences begin just below the wrap, which the "
+            "profile allows",
+        ),
     ),
     Row(
         "M20",
@@ -145,58 +202,78 @@ CATALOGUE: tuple[Row, ...] = (
         "M23",
         Mutant.FIRST_SEQUENCE_ONLY,
         "both ends of a duplicate",
-        {"faults": "stray-request", "fault_every_ms": 1_000},
+        Conditions(
+            {"faults": "stray-request", "fault_every_ms": 1_000},
+            "no client sends a batch again with another end: a stray request does",
+        ),
     ),
-    Row("M24", Mutant.EVICTS_IN_FLIGHT, "sparing who is in flight", {"max_producers": 2}),
+    Row(
+        "M24",
+        Mutant.EVICTS_IN_FLIGHT,
+        "sparing who is in flight",
+        Conditions({"max_producers": 2}, "the table of producers must be full"),
+    ),
     Row(
         "M25",
         Mutant.EXPIRES_BY_CLOCK,
         "expiry in the log",
-        {"producer_expiry_ms": 300, "faults": "drift freeze slow-node"},
+        Conditions(
+            {"producer_expiry_ms": 300, "faults": "drift freeze slow-node"},
+            "producers must be idle for long enough, by clocks that differ",
+        ),
     ),
     Row(
         "M26",
         Mutant.SNAPSHOT_WITHOUT_STATE,
         "producers in snapshots",
-        {"faults": "delete-records power isolate", "fault_every_ms": 2_000},
+        Conditions(
+            {"faults": "delete-records power isolate", "fault_every_ms": 2_000},
+            "snapshots are taken where records were deleted, and used by who was away",
+        ),
     ),
     Row(
         "M27",
         Mutant.SYNCS_BY_INDEX,
         "which write a sync is for",
-        {"faults": "late-sync", "fault_every_ms": 3_000},
+        Conditions(
+            {"faults": "late-sync", "fault_every_ms": 3_000},
+            "a sync must end when what it was for has been replaced: the program holds it up",
+        ),
     ),
     Row(
         "M28",
         Mutant.STALE_LEADERS_HEARD,
         "deafness to deposed leaders",
-        {"faults": "late-leader", "fault_every_ms": 2_000},
+        Conditions(
+            {"faults": "late-leader", "fault_every_ms": 2_000},
+            "what a leader sent must arrive when another one leads: the program holds it up",
+        ),
     ),
     Row(
         "M29",
         Mutant.NO_PRE_VOTE,
         "pre-vote and check-quorum",
-        {
-            "nodes": 3,
-            "leader_left_out": True,
-            "probes": True,
-            "delivery_timeout_ms": 60_000,
-            "faults": "deaf",
-            "fault_every_ms": 5_000,
-        },
+        Conditions(
+            _short_of("deaf", 5_000),
+            "only who has a leader that hears nobody misses it: it stays so to the end, it is not "
+            "healed, and one more record is asked for",
+        ),
     ),
     Row(
         "M32",
         Mutant.DAMAGE_KEPT,
         "checksums at recovery",
-        {"faults": "torn-write kill", "fault_every_ms": 1_000},
+        Conditions(
+            {"faults": "torn-write kill", "fault_every_ms": 1_000},
+            "a write must be torn, and who has half of it lead",
+        ),
     ),
     Row("M33", Mutant.COMMIT_AHEAD, "commit behind the log", _ELECTIONS),
     Row(
         "M34",
         Mutant.SKIPS_UNFETCHED,
         "consumer: to go on behind what was read",
-        {"fetch_bytes": 100},
+        Conditions({"fetch_bytes": 100}, "a consumer must be given less than there is"),
     ),
     Row("M35", Mutant.ANSWERS_MIXED_UP, "client: answers in the order of requests"),
 )

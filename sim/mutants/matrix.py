@@ -36,6 +36,8 @@ class Kills:
     killed: int
     invariants: tuple[tuple[str, int], ...]
     """Which noticed, in how many of the killed seeds, the most frequent first."""
+    failing: int | None = None
+    """The first seed that failed; None if none did, or nobody kept it."""
 
     @property
     def share(self) -> tuple[float, float, float]:
@@ -106,6 +108,7 @@ def _joined(parts: Sequence[Kills]) -> Kills:
         sum(part.seeds for part in parts),
         sum(part.killed for part in parts),
         tuple(noticed.most_common()),
+        next((part.failing for part in parts if part.failing is not None), None),
     )
 
 
@@ -114,13 +117,15 @@ def kills(row: Row, seeds: range, *, once: bool = False) -> Kills:
     config = settings_of(row)
     found: Counter[str] = Counter()
     tried = killed = 0
+    failing: int | None = None
     for seed in seeds:
         go_on()
         tried += 1
         outcome = run(seed, config)
         if outcome.anomalies:
             killed += 1
+            failing = seed if failing is None else failing
             found.update(dict.fromkeys((each.invariant for each in outcome.anomalies), 1))
             if once:
                 break
-    return Kills(row, seeds.start, tried, killed, tuple(found.most_common()))
+    return Kills(row, seeds.start, tried, killed, tuple(found.most_common()), failing)

@@ -9,11 +9,12 @@ figures.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from math import ceil, inf
 from statistics import median
 
-from ottla.sim.mutants.catalogue import BY_ID
+from ottla.sim.mutants.catalogue import BY_ID, Row
 from ottla.sim.mutants.matrix import Kills
 from ottla.sim.scenarios.page import files, opening_of
 
@@ -29,18 +30,40 @@ average until one fails, estimated from the share that did; behind it the ends o
 (Wilson), and which invariants noticed, in how many seeds. How the checkers themselves are tested is
 in [invariants](invariants.md).
 
+Nobody misses a mechanism where nothing calls for it: who has one request in flight never needs the
+fifth batch of a window. So the nemesis is told, mutant by mutant, what to try: the faults that call
+for what the mutant lacks, now and then a program that was written for it, and clients and limits to
+go with them. What is not told is drawn by the swarm. The figures thus say how soon a mechanism is
+missed by who looks in the right place. A sweep with the mutant alone takes longer, and some it does
+not notice: M15 showed in none of 60 seeds. [Below](#where-each-is-looked-for) stands what each was
+told, why, and the commands that show it again.
+
 Written by `ottla sim mutants ID... --seeds N --first SEED --page docs/reference/mutants.md`; a row
-says from which seed on it was swept, under profile `reference-strict`.
+says from which seed on it was swept, and `ottla sim mutants M15 --seeds 500 --first 1000000` sweeps
+one again, under the same settings.
 
 """
 _COLUMNS = """
 | id | without | killed in | first seed | seeds that fail | seeds to kill | noticed by |
 |---|---|---|---|---|---|---|
 """
+_WHERE = """
+## Where each is looked for
+
+The profile is `reference-strict`, but where a command names another one. A sweep goes through the
+seeds one by one and tells of each that fails what was noticed; beside it stands what runs the first
+of them alone. A seed holds for the code that wrote the row: when the swarm draws otherwise, it is
+another run.
+
+| id | why there | all seeds of the row | the first that fails |
+|---|---|---|---|
+"""
 _ROW = re.compile(
     r"\| sim-(M\d+) \|[^|]*\|[^|]*\| (\d+) \| (\d+) of (\d+) \|[^|]*\| ([^|]*) \|", re.ASCII
 )
+_FAILING = re.compile(r"\| sim-(M\d+) \|.*`ottla sim run --seed (\d+) [^|]*\|", re.ASCII)
 _NOBODY = "nobody"
+_NOT_KEPT = "was not kept"
 
 
 def scenarios() -> dict[str, list[str]]:
@@ -66,6 +89,29 @@ def noticed(kills: Kills) -> str:
     return ", ".join(f"{name} {count}" for name, count in kills.invariants) or _NOBODY
 
 
+def swept_by(kills: Kills) -> str:
+    """The command that goes through the same seeds under the same settings."""
+    return _command(
+        "sweep", "--seeds", str(kills.seeds), "--first", str(kills.start), row=kills.row
+    )
+
+
+def failing_by(kills: Kills) -> str | None:
+    """The command that runs the first seed that failed; None where there is none, or none was
+    kept."""
+    if kills.failing is None:
+        return None
+    return _command("run", "--seed", str(kills.failing), row=kills.row)
+
+
+def _command(*words: str, row: Row) -> str:
+    given = [f"mutants={row.id}"]
+    for name, value in row.settings.items():
+        given.append(f"{name}={str(value).lower() if isinstance(value, bool) else value}")
+    sets = [word for each in given for word in ("--set", each)]
+    return shlex.join(["ottla", "sim", *words, *sets])
+
+
 def over_all(found: Sequence[Kills]) -> str:
     """Share killed, median and 95th percentile over mutants; who was not killed counts as never."""
     seeds = sorted(inf if each.seeds_to_kill is None else each.seeds_to_kill for each in found)
@@ -86,19 +132,40 @@ def page(found: Sequence[Kills]) -> str:
         f"| {each.start} | {each.killed} of {each.seeds} | {span(each)} | {noticed(each)} |\n"
         for each in found
     ]
-    return "".join((_HEAD, f"{over_all(found)}.\n", _COLUMNS, *rows))
+    return "".join(
+        (_HEAD, f"{over_all(found)}.\n", _COLUMNS, *rows, _WHERE, *map(_looked_for, found))
+    )
+
+
+def _looked_for(kills: Kills) -> str:
+    failing = _NOT_KEPT if kills.killed else "none did"
+    if kills.failing is not None:
+        failing = f"`{failing_by(kills)}`"
+    return (
+        f"| sim-{kills.row.id} | {kills.row.conditions.why} | `{swept_by(kills)}` | {failing} |\n"
+    )
 
 
 def kept(text: str) -> list[Kills]:
     """What a page was written from, less mutants that are no longer in the catalogue."""
     found = []
+    failing = {id_: int(seed) for id_, seed in _FAILING.findall(text)}
     for id_, start, killed, seeds, invariants in _ROW.findall(text):
         if id_ in BY_ID:
             told = [] if invariants == _NOBODY else invariants.split(", ")
             pairs = [
                 (name, int(count)) for name, _, count in (each.rpartition(" ") for each in told)
             ]
-            found.append(Kills(BY_ID[id_], int(start), int(seeds), int(killed), tuple(pairs)))
+            found.append(
+                Kills(
+                    BY_ID[id_],
+                    int(start),
+                    int(seeds),
+                    int(killed),
+                    tuple(pairs),
+                    failing.get(id_),
+                )
+            )
     return found
 
 

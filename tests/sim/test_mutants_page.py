@@ -1,22 +1,46 @@
-"""The kill matrix: every mutant has a scenario that catches it, and the page says which."""
+"""The kill matrix: every mutant has a scenario that catches it, and the page says which.
+
+What the page says of settings is what the matrix sweeps with: its commands are read as `ottla sim`
+reads them.
+"""
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from ottla.sim.mutants.catalogue import BY_ID, CATALOGUE
-from ottla.sim.mutants.matrix import Kills
-from ottla.sim.mutants.report import kept, merged, over_all, page, scenarios, span
+from ottla.sim.mutants.matrix import Kills, settings_of
+from ottla.sim.mutants.report import (
+    failing_by,
+    kept,
+    merged,
+    over_all,
+    page,
+    scenarios,
+    span,
+    swept_by,
+)
+from ottla.sim.settings import RunConfig
 from ottla.sim_cli.app import app
+from ottla.sim_cli.asking import config_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def kills(mutant: str, seeds: int, killed: int) -> Kills:
+def kills(mutant: str, seeds: int, killed: int, failing: int | None = None) -> Kills:
     noticed = (("sim-I01", killed), ("sim-I02", 1)) if killed else ()
-    return Kills(BY_ID[mutant], 1_000, seeds, killed, noticed)
+    return Kills(BY_ID[mutant], 1_000, seeds, killed, noticed, failing)
+
+
+def settings_in(command: str) -> RunConfig:
+    """What a command of the page says of settings, as `ottla sim` understands it."""
+    words = shlex.split(command)
+    given = [word for at, word in enumerate(words) if words[at - 1] == "--set"]
+    return config_of(None, given)
 
 
 def test_every_mutant_is_caught_in_a_scenario():
@@ -35,7 +59,7 @@ def test_figures_over_all_count_who_survives_as_never_killed():
 
 
 def test_a_page_keeps_the_rows_of_mutants_that_were_not_asked_for():
-    old = [kills("M01", 100, 50), kills("M02", 100, 0), kills("M05", 100, 7)]
+    old = [kills("M01", 100, 50, 1003), kills("M02", 100, 0), kills("M05", 100, 7)]
     assert kept(page(old)) == old
     again = [kills("M04", 500, 1), kills("M02", 500, 9)]
     both = merged(again, page(old))
@@ -45,11 +69,35 @@ def test_a_page_keeps_the_rows_of_mutants_that_were_not_asked_for():
     assert merged(again, "") == [again[1], again[0]]
 
 
+def test_a_page_says_how_each_mutant_is_swept_again_and_which_seed_failed_first():
+    told = page([kills("M15", 100, 50, 1003), kills("M24", 100, 7), kills("M05", 100, 0)])
+    _, _, below = told.partition("## Where each is looked for")
+    m15, m24, m05 = (line for line in below.splitlines() if line.startswith("| sim-"))
+    assert "`ottla sim sweep --seeds 100 --first 1000 --set mutants=M15 --set nodes=3 " in m15
+    assert "`ottla sim run --seed 1003 --set mutants=M15 --set nodes=3 " in m15
+    assert "--set faults=stuck-disk" in m15
+    assert m24.endswith("--set mutants=M24 --set max_producers=2` | was not kept |")
+    assert m05.endswith("--set mutants=M05` | none did |")
+
+
+@pytest.mark.parametrize("mutant", BY_ID)
+def test_the_commands_on_the_page_set_what_the_matrix_sets(mutant):
+    """A sweep leaves alone what was said, so both must say the same."""
+    meant = settings_of(BY_ID[mutant])
+    found = kills(mutant, 100, 50, 1003)
+    for command in (swept_by(found), failing_by(found)):
+        assert command is not None
+        told = settings_in(command)
+        assert told == meant
+        assert told.said == meant.said - {"profile"} | set(BY_ID[mutant].settings)
+
+
 def test_the_command_tells_and_keeps_the_matrix(tmp_path):
     kept_at = tmp_path / "mutants.md"
     told = CliRunner().invoke(app, ["mutants", "M06", "--seeds", "2", "--page", str(kept_at)])
     assert told.exit_code == 0, told.output
     assert "M06       2 of 2 failed" in told.stdout
+    assert "     ottla sim run --seed 0 --set mutants=M06\n" in told.stdout
     assert "1 of 1 mutants killed" in told.stdout
     assert [each.row.id for each in kept(kept_at.read_text(encoding="utf-8"))] == ["M06"]
     assert CliRunner().invoke(app, ["mutants", "M99"]).exit_code != 0

@@ -163,7 +163,9 @@ def mutants(
 ) -> None:
     """Which switched-off safety mechanism is missed: in which scenario, and how soon by chance.
 
-    Ends with status 1 if one is not missed in both.
+    Each is looked for where it can show: the nemesis and clients are told what to try. Below its
+    figures stands the command that runs the first seed that failed, with these settings (or the one
+    that sweeps, where none did). Ends with status 1 if one is not missed in both.
     """
     from ottla.sim.mutants import report
     from ottla.sim.mutants.catalogue import BY_ID
@@ -191,6 +193,7 @@ def mutants(
             f"{report.span(found)} seeds to kill; {report.noticed(found)}; "
             f"in {' '.join(by.get(found.row.id, ['no scenario']))}; without {found.row.lacks}"
         )
+        line.over(f"     {report.failing_by(found) or report.swept_by(found)}")
     line.end()
     say(report.over_all(all_found))
     if page is not None:
