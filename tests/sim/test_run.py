@@ -21,6 +21,7 @@ from ottla.broker.errors import ConfigError
 from ottla.sim.choices import Drawn, Forked, Replayed, Tape
 from ottla.sim.code_hash import code
 from ottla.sim.compare import parting
+from ottla.sim.history import Event
 from ottla.sim.meta import MetaError, check, variants
 from ottla.sim.meta import Plan as MetaPlan
 from ottla.sim.run import Verdict, replay, run, run_choices
@@ -62,6 +63,20 @@ def test_histories_part_where_the_first_choice_differs():
     found = parting(outcome.rows, other.rows)
     assert found is not None
     assert outcome.rows[: found.eid] == other.rows[: found.eid]
+
+
+def test_where_histories_part_it_shows_what_differs():
+    """An entry of another past differs in nothing else that is short enough to be shown always."""
+    one = Event(3, 1_500, "append", node=1, chain=7)
+    found = parting([one], [one._replace(chain=8)])
+    assert str(found).splitlines() == [
+        "event 0 differs in chain:",
+        "  A 1.500 ms append node=1 chain=7",
+        "  B 1.500 ms append node=1 chain=8",
+    ]
+    told = str(parting([one], [one._replace(kind="apply", code="F")]))
+    assert told.startswith("event 0 differs in kind code:\n  A 1.500 ms append node=1\n")
+    assert "B nothing: it has ended" in str(parting([one], []))
 
 
 def test_a_fork_is_the_tape_until_it_parts():
