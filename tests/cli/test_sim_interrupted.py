@@ -1,6 +1,7 @@
 """Who ends a sweep early is not left with its processes, nor with a traceback."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,6 +27,33 @@ def test_an_interrupt_ends_all_quietly(arguments, count, to_all):
         await_nobody(process)
     finally:
         end(process)
+
+
+@pytest.mark.parametrize(
+    ("kept", "told"),
+    [
+        (True, "the same command goes on"),
+        (False, "with --out DIR the same command would go on"),
+    ],
+    ids=["kept", "not kept"],
+)
+def test_a_sweep_that_was_interrupted_says_what_is_done(tmp_path, kept, told):
+    process = begun("sim", *SWEEP, *(["--out", str(tmp_path)] if kept else []))
+    try:
+        await_workers(process, 3)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+    finally:
+        end(process)
+    assert process.returncode == 130
+    found = re.fullmatch(rf"interrupted: (\d+) of 100000 seeds are done; {told}", last_of(out))
+    assert found
+    if kept:
+        assert 25 * len(list(tmp_path.glob("part-*.parquet"))) >= int(found[1])
+
+
+def last_of(text):
+    return text.splitlines()[-1]
 
 
 def test_an_interrupt_of_a_process_that_still_starts_is_the_parents_matter(tmp_path):

@@ -14,7 +14,8 @@ from ottla.sim.invariants.findings import Findings, Rows
 from ottla.sim.invariants.judge import attach
 from ottla.sim.invariants.mutants import CheckerMutant
 from ottla.sim.settings import RunConfig
-from ottla.sim.sweep import Plan, VoidSweepError, sweep
+from ottla.sim.sweep import VoidSweepError, sweep
+from ottla.sim.sweep_folder import Plan
 from ottla.sim_cli.app import app
 
 PLAN = Plan(0, 2, RunConfig(profile="reference-strict", load_ms=200, records=4).told())

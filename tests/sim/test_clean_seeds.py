@@ -8,7 +8,8 @@ import os
 
 import pytest
 
-from ottla.sim.sweep import Plan, sweep
+from ottla.sim.sweep import sweep
+from ottla.sim.sweep_folder import Plan
 
 SEEDS = 2_000
 

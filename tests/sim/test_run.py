@@ -27,7 +27,8 @@ from ottla.sim.meta import Plan as MetaPlan
 from ottla.sim.run import Verdict, replay, run, run_choices
 from ottla.sim.settings import RunConfig, from_toml
 from ottla.sim.shrink import Attempt, Shrinker
-from ottla.sim.sweep import Plan, SweepError, sweep
+from ottla.sim.sweep import sweep
+from ottla.sim.sweep_folder import Plan, SweepError
 from ottla.sim.tape_file import Case, Kept, TapeError, decode, encode, read, write
 from ottla.sim.world import World
 from ottla.sim_cli.app import app
@@ -131,7 +132,7 @@ def test_a_sweep_goes_on_where_it_stopped(tmp_path):
     assert [each.seed for each in whole] == list(range(60))
     assert whole[:30] == first
     assert list(sweep(plan, 2, tmp_path)) == whole
-    with pytest.raises(SweepError, match="holds another sweep"):
+    with pytest.raises(SweepError, match=r"sweep: seeds 0 to 59 with .*; this is seeds 0 to 60 w"):
         list(sweep(replace(plan, seeds=61), 1, tmp_path))
 
 

@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 from ottla.sim import world as world_module
 from ottla.sim.run import run
 from ottla.sim.settings import from_toml
-from ottla.sim.sweep import Plan, sweep
+from ottla.sim.sweep import sweep
+from ottla.sim.sweep_folder import Plan
 from ottla.sim_cli.app import app
 from ottla.sim_cli.asking import SimUsageError
 

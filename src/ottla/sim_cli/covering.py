@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ottla.sim.coverage.cover import Cover, Tally
-    from ottla.sim.sweep import Plan
+    from ottla.sim.sweep_folder import Plan
 
 MARKS = 10
 """Lines of the growth that are printed."""
@@ -87,7 +87,7 @@ def _plan(
     config: Path | None,
     settings: list[str] | None,
 ) -> Plan:
-    from ottla.sim.sweep import Plan, SweepError, plan_of
+    from ottla.sim.sweep_folder import Plan, SweepError, plan_of
 
     if folder is None:
         begin = 0 if first is None else seed_of(first)

@@ -7,6 +7,7 @@ there is to tell is told as it comes; status 1 means that something was found.
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from time import monotonic
@@ -28,7 +29,7 @@ from ottla.sim_cli.telling import Line, say
 if TYPE_CHECKING:
     from ottla.sim.mutants.matrix import Kills
     from ottla.sim.settings import RunConfig
-    from ottla.sim.sweep import SeedResult
+    from ottla.sim.sweep_folder import SeedResult
 
 
 def sweep(
@@ -47,28 +48,65 @@ def sweep(
     So are those that a fault beyond the budget weakened, which is no failure. A mutant is run
     first, the canary. Is it not noticed, the sweep is void and ends there.
     """
-    from ottla.sim.sweep import Plan, SweepError, VoidSweepError
+    from ottla.sim.sweep import VoidSweepError
     from ottla.sim.sweep import sweep as run_sweep
+    from ottla.sim.sweep_folder import Plan, SweepError
 
     plan = Plan(seed_of(first), seeds, config_of(config, settings).told())
-    line, found, begun = Line(), Counter[str](), monotonic()
+    seen = _Seen(seeds)
     try:
-        results = run_sweep(plan, jobs, out, lambda canary: line.over(str(canary)))
-        for done, result in enumerate(results, 1):
-            found[result.verdict] += 1
-            if result.verdict != "ok":
-                line.over(_not_ok(result))
-            rate = done / max(monotonic() - begun, 1e-9)
-            line.show(f"{done} of {seeds} seeds, {_in_short(found)}, {rate:.1f} seeds/s")
+        for result in run_sweep(
+            plan, jobs, out, lambda canary: seen.line.over(str(canary)), begins=seen.begins
+        ):
+            seen.add(result)
     except KeyboardInterrupt:
-        line.end()
+        with suppress(OSError, SimUsageError):  # who read it may have been interrupted as well
+            seen.interrupted(kept=out is not None)
         raise
     except VoidSweepError:
         raise typer.Exit(1) from None
     except SweepError as error:
         raise SimUsageError(str(error)) from None
-    line.end()
-    raise typer.Exit(1 if found["failed"] else 0)
+    seen.line.end()
+    raise typer.Exit(1 if seen.found["failed"] else 0)
+
+
+class _Seen:
+    """What a sweep has come to, and how fast: what was there already took no time."""
+
+    def __init__(self, seeds: int) -> None:
+        self.line, self.found = Line(), Counter[str]()
+        self._seeds, self._done, self._there = seeds, 0, 0
+        self._begun: float | None = None
+
+    def begins(self, there: int) -> None:
+        """The first seed is about to be run; of so many the results were there."""
+        self._there, self._begun = there, monotonic()
+        if there:
+            self._show()
+
+    def add(self, result: SeedResult) -> None:
+        """One more result."""
+        self._done += 1
+        self.found[result.verdict] += 1
+        if result.verdict != "ok":
+            self.line.over(_not_ok(result))
+        self._show()
+
+    def interrupted(self, *, kept: bool) -> None:
+        """The last word of one that was ended early."""
+        self.line.end()
+        on = "the same command goes on" if kept else "with --out DIR the same command would go on"
+        say(f"interrupted: {self._done} of {self._seeds} seeds are done; {on}")
+
+    def _show(self) -> None:
+        told = f"{self._done} of {self._seeds} seeds, {_in_short(self.found)}"
+        run = self._done - self._there
+        if run and self._begun is not None:
+            told += f", {run / max(monotonic() - self._begun, 1e-9):.1f} seeds/s"
+        if self._there:
+            told += f", {self._there} were there already"
+        self.line.show(told)
 
 
 def _in_short(found: Counter[str]) -> str:
@@ -182,7 +220,7 @@ def mutants(
     def told(done: int) -> None:
         rate = done / max(monotonic() - begun, 1e-9)
         line.show(
-            f"{len(all_found)} of {len(ids)} mutants, {done} of {len(ids) * seeds} seeds, "
+            f"{done // seeds} of {len(ids)} mutants, {done} of {len(ids) * seeds} seeds, "
             f"{rate:.1f} seeds/s"
         )
 

@@ -28,8 +28,8 @@ from ottla.sim.reference_model import MODELLED
 from ottla.sim.run import Outcome as RunOutcome
 from ottla.sim.run import run_choices
 from ottla.sim.settings import RunConfig
-from ottla.sim.sweep import Plan as Sweep
 from ottla.sim.sweep import sweep
+from ottla.sim.sweep_folder import Plan as Sweep
 
 FIXED = RunConfig(
     profile="reference-strict",
