@@ -6,6 +6,7 @@ beside what came of it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -47,8 +48,8 @@ class _Recorded(Script):
 
 
 def scenario_named(name: str) -> Path | None:
-    """The file of a scenario: `s07`, `sim-S07` as pages call it, or `s07_a_c_b`."""
-    asked = name.lower().removeprefix("sim-")
+    """The file of a scenario: `s07`, `s7`, `sim-S07` as pages call it, or `s07_a_c_b`."""
+    asked = re.sub(r"\As(\d)\Z", r"s0\1", name.lower().removeprefix("sim-"))
     return next((each for each in files() if asked in {each.stem, each.stem.split("_")[0]}), None)
 
 

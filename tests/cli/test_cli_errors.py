@@ -61,6 +61,12 @@ def refused(*arguments):
         (["sim", "explain", "7", "--set", "nodes"], "write NAME=VALUE"),
         (["sim", "run", "--seed", "7", "--set", "faults=kil"], "no such fault: 'kil'; there are"),
         (["sim", "sweep", "--set", "faults=kill,stop"], "no such fault: 'kill,stop'"),
+        (
+            ["sim", "run", "--seed", "7", "--set", "faults= "],
+            "faults is blank; name some, or leave",
+        ),
+        (["sim", "sweep", "--set", "idempotent=yes"], "idempotent=yes: true or false is expected"),
+        (["sim", "sweep", "--set", "nodes=three"], "--set nodes=three: a whole number is expected"),
         (["sim", "run", "--seed", "7", "--config", "/bin/sh"], "/bin/sh: not TOML: no text"),
         (["sim", "run", "--seed", "7", "--set", "nodes=1"], "replicas is 3, but there are 1"),
         (["sim", "explain", "7", "--act", "2"], "7 is no scenario"),

@@ -13,7 +13,9 @@ S35 = next(each for each in files() if each.stem.startswith("s35_"))
 def test_a_scenario_is_found_by_its_number():
     assert scenario_named("s07") == A_C_B
     assert scenario_named("S07") == scenario_named("sim-S07") == A_C_B
+    assert scenario_named("s7") == scenario_named("sim-S7") == A_C_B
     assert scenario_named("7") is None
+    assert scenario_named("s3") != S35
 
 
 def test_a_mutant_is_caught_in_it_and_the_page_says_how():

@@ -35,6 +35,7 @@ Failure = Annotated[
 ]
 Jobs = Annotated[int, typer.Option(min=1, max=1024, help="Processes.")]
 
+_KINDS = {bool: "true or false", int: "a whole number", str: "a word"}
 _NOTHING_DRAWN = "with --whole nothing is drawn"
 
 
@@ -65,6 +66,7 @@ def config_of(path: Path | None, settings: list[str] | None, *, whole: bool = Fa
         if not equals:
             raise SimUsageError(f"--set {each}: write NAME=VALUE")
         more[name] = _value(value)
+        _check_kind(name, more[name], each)
     try:
         given = from_toml("" if path is None else path.read_text(encoding="utf-8"), more)
         _check_faults(given)
@@ -90,10 +92,26 @@ def _check_meant(given: RunConfig, *, whole: bool) -> None:
             raise SimUsageError(f"{name}: {_NOTHING_DRAWN}; name a --failure")
 
 
+def _check_kind(name: str, value: int | str | bool, typed: str) -> None:
+    """Whether a setting has a value of its kind; a name that there is not is told of elsewhere.
+    Raises `SimUsageError`."""
+    from ottla.sim.settings import SETTINGS, RunConfig
+
+    if name not in SETTINGS:
+        return
+    kind = type(getattr(RunConfig(), name))
+    if kind is not type(value):
+        raise SimUsageError(f"--set {typed}: {_KINDS[kind]} is expected")
+
+
 def _check_faults(config: RunConfig) -> None:
-    """Raises `ConfigError` for a program that the nemesis does not have."""
+    """Raises `ConfigError` for a program that the nemesis does not have, and for blanks, which name
+    none and would mean all."""
+    from ottla.broker.errors import ConfigError
     from ottla.sim.nemesis.nemesis import named
 
+    if config.faults and not config.faults.split():
+        raise ConfigError("faults is blank; name some, or leave it out for all")
     for each in config.faults.split():
         named(each)
 
