@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, ParamSpec, TypeVar
 
 from ottla.sim.studies.bronze import Work
+from ottla.sim.studies.engine import DUCKDB_LACKS
 from ottla.sim.studies.lake import SCRATCH, making
 from ottla.sim.studies.marks import marks_of
 from ottla.sim.studies.pool import COMPRESSION, Pool
@@ -51,7 +52,7 @@ class Duck:
         try:
             import duckdb
         except ImportError:
-            raise StudyError("engine duckdb: DuckDB is missing: pip install 'ottla[sim]'") from None
+            raise StudyError(DUCKDB_LACKS) from None
         self._spill = TemporaryDirectory(prefix=SCRATCH, dir=scratch)
         self._connection = duckdb.connect(
             config={"threads": jobs, "temp_directory": self._spill.name}

@@ -20,10 +20,12 @@ from typing import Any, Protocol
 
 from ottla.sim.studies.bronze import Work
 from ottla.sim.studies.lake import SCRATCH
+from ottla.sim.studies.masters import check_master
 from ottla.sim.studies.study import StudyError
 
 AUTO, DUCKDB, SPARK = "auto", "duckdb", "spark"
 ENGINES = (SPARK, DUCKDB, AUTO)
+DUCKDB_LACKS = "engine duckdb: DuckDB is missing: pip install 'ottla[sim]'"
 JAVA = 17
 """The oldest version that Spark 4 runs on."""
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
@@ -80,14 +82,9 @@ def open_engine(
     how many processes simulate beside DuckDB, one if not said; how many cores Spark has is not ours
     to say. `scratch`: a folder that driver and executors see, for what lasts no longer than the
     engine. Raises `StudyError`."""
-    if name not in ENGINES:
-        raise StudyError(f"no such engine: {name}; one of {', '.join(ENGINES)}")
+    _check_words(name, master, jobs)
     if name == DUCKDB:
-        if master is not None:
-            raise StudyError(f"--master {master}: is for Spark; DuckDB has none")
         return _duck(jobs or 1, scratch)
-    if jobs is not None and (name == SPARK or master is not None):
-        raise StudyError(f"--jobs {jobs}: is for DuckDB; Spark has cores of its own")
     lacking = spark_lacks(master)
     if lacking is None:
         from ottla.sim.studies.spark import SETTINGS, WAREHOUSE, Spark, spark_session
@@ -98,6 +95,30 @@ def open_engine(
         raise StudyError(f"engine spark: {lacking}")
     told(f"engine duckdb, not Spark: {lacking}")
     return _duck(jobs or 1, scratch)
+
+
+def check_engine(name: str, master: str | None = None, jobs: int | None = None) -> None:
+    """Raises `StudyError`, as `open_engine` would, for what can be told before a folder is bound to
+    the study: words that do not fit, an engine that is asked for by name and cannot be had."""
+    _check_words(name, master, jobs)
+    if name == DUCKDB:
+        if find_spec("duckdb") is None:
+            raise StudyError(DUCKDB_LACKS)
+    elif name == SPARK or master is not None:
+        lacking = spark_lacks(master)
+        if lacking is not None:
+            raise StudyError(f"engine spark: {lacking}")
+        if master is not None:
+            check_master(master)
+
+
+def _check_words(name: str, master: str | None, jobs: int | None) -> None:
+    if name not in ENGINES:
+        raise StudyError(f"no such engine: {name}; one of {', '.join(ENGINES)}")
+    if name == DUCKDB and master is not None:
+        raise StudyError(f"--master {master}: is for Spark; DuckDB has none")
+    if name != DUCKDB and jobs is not None and (name == SPARK or master is not None):
+        raise StudyError(f"--jobs {jobs}: is for DuckDB; Spark has cores of its own")
 
 
 def _duck(jobs: int, scratch: Path | None) -> Engine:

@@ -13,8 +13,13 @@ which nobody looks for data), gets its `_SUCCESS` there and is renamed: so it is
 at all. Whoever made it and was killed left only the other name, which is removed. A process that
 outlives its parent writes into a folder that is gone, and not into the one made anew.
 
-`_SUCCESS` holds a JSON object: rows, bytes and seconds. What a study cost is their sum, however
-often it was interrupted.
+`_SUCCESS` holds a JSON object: rows, bytes, and its files by name with the bytes of each. A folder
+whose files are others is not whole: one that was lost would be runs that nobody misses, one that is
+there twice would be counted twice. To look costs a name and a size per file, no byte of data.
+
+**What a plan is compared by.** A study is gone on with if it is the same in all that runs and
+tables depend on. What only the report depends on (title, question, answer, tables, charts, worst)
+may be another: the report is drawn from the new text, and `study.json` has it then.
 
 Runs are numbered: r = place of the seed * variants + variant. A wave is a range of them.
 """
@@ -28,6 +33,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +49,7 @@ BATCH_ROWS = 3_000_000
 _WAVES = 4
 """What is neither large nor small has about so many."""
 _FOR_PEOPLE = "commit"
+_TEXT = "study"
 SUCCESS = "_SUCCESS"
 REPORT = "report.html"
 _OWN = "study."
@@ -57,8 +64,7 @@ SCRATCH = "_scratch-"
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run, down to the last byte: a study is gone on with only if it is the same, the
-    commit left aside."""
+    """What is run, and what is asked of it: see the module's text for what of it may change."""
 
     study: str
     """The text of its file."""
@@ -102,8 +108,8 @@ def wave_kept(root: Path) -> int | None:
     """How many runs a wave has in the study that lies there; None where none does."""
     try:
         told = json.loads((root / _PLAN).read_text(encoding="utf-8"))
-        return int(told["wave"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return max(1, int(told["wave"]))
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return None  # what is wrong with it is said when the study is begun
 
 
@@ -154,20 +160,22 @@ class Lake:
         if not path.exists():
             write_whole(path, json.dumps(told, indent=1).encode())
             return
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise StudyError(f"{path}: {error}") from None
+        found = _object(path, "is no plan of a study; name another folder")
         other = [
             _CALLED.get(key, key)
             for key in told
-            if key != _FOR_PEOPLE and found.get(key) != told[key]
+            if key not in {_FOR_PEOPLE, _TEXT} and found.get(key) != told[key]
         ]
+        text = found.get(_TEXT)
+        if text != self.plan.study:
+            other = [*_other_runs(text, self.plan.parsed), *other]
         if other:
             raise StudyError(
                 f"{self.root} holds another study: {', '.join(other)} "
                 f"differ{'s' if len(other) == 1 else ''}; name another folder"
             )
+        if text != self.plan.study:
+            write_whole(path, json.dumps({**found, _TEXT: self.plan.study}, indent=1).encode())
 
     def bronze(self, wave: int) -> Path:
         """Where events of a wave lie."""
@@ -193,10 +201,14 @@ class Lake:
 
     def spent(self) -> dict[str, float]:
         """Seconds that each stage has taken, in all that was whole when a process ended."""
-        try:
-            bill: dict[str, float] = json.loads((self.root / _BILL).read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        path = self.root / _BILL
+        if not path.exists():
             return {}
+        wrong = "is no bill of a study; delete it, and what was spent so far is not told"
+        bill = _object(path, wrong)
+        for seconds in bill.values():
+            if not isinstance(seconds, int | float) or not 0 <= seconds < inf:
+                raise StudyError(f"{path} {wrong}")
         return bill
 
     @property
@@ -212,13 +224,62 @@ def _check_name(root: Path) -> None:
         raise StudyError(f"{root}: engines read {' '.join(strange)} as a pattern; name another")
 
 
+def _object(path: Path, wrong: str) -> dict[str, Any]:
+    """What a file of ours holds. Raises `StudyError`, which says what is `wrong` if it does not."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise StudyError(f"{path} {wrong}")
+    return found
+
+
+def _other_runs(found: object, study: Study) -> list[str]:
+    """In what the study that was found, by its text, runs something else than this one."""
+    try:
+        kept = parse(found) if isinstance(found, str) else None
+    except StudyError:
+        kept = None
+    if kept is None:
+        return [_TEXT]
+    decides = {
+        "swarm": (kept.swarm, study.swarm),
+        "coverage": (kept.coverage, study.coverage),
+        "the list of variants": (kept.variants, study.variants),
+    }
+    return [name for name, (one, other) in decides.items() if one != other]
+
+
 def made(folder: Path) -> Made | None:
     """What a folder cost; None when it is not there, or not whole."""
-    try:
-        told: dict[str, Any] = json.loads((folder / SUCCESS).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    told = _told(folder)
+    if told is None or told.get("files") != _files(folder):
         return None
+    return _cost(told)
+
+
+def cost(folder: Path) -> Made | None:
+    """As `made`, of a folder that has been looked at: its files are not."""
+    told = _told(folder)
+    return None if told is None else _cost(told)
+
+
+def _told(folder: Path) -> dict[str, Any] | None:
+    try:
+        told = json.loads((folder / SUCCESS).read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    return told if isinstance(told, dict) and {"rows", "bytes"} <= told.keys() else None
+
+
+def _cost(told: dict[str, Any]) -> Made:
     return Made(int(told["rows"]), int(told["bytes"]))
+
+
+def _files(folder: Path) -> dict[str, int]:
+    """Its Parquet files, as engines find them, and the bytes of each."""
+    return {part.name: part.stat().st_size for part in sorted(folder.glob("*.parquet"))}
 
 
 @contextmanager
@@ -229,9 +290,9 @@ def making(folder: Path) -> Iterator[Path]:
     making = folder.with_name(f"{_MAKING}{folder.name}-{os.getpid()}")
     making.mkdir()
     yield making
-    parts = sorted(making.glob("*.parquet"))
-    size = sum(part.stat().st_size for part in parts)
-    told = {"rows": sum(map(_rows, parts)), "bytes": size}
+    files = _files(making)
+    rows = sum(_rows(making / name) for name in files)
+    told = {"rows": rows, "bytes": sum(files.values()), "files": files}
     (making / SUCCESS).write_text(json.dumps(told), encoding="utf-8")
     making.rename(folder)
 

@@ -23,7 +23,7 @@ from ottla.sim.studies.bronze import Work
 from ottla.sim.studies.engine import Engine
 from ottla.sim.studies.events import define_events
 from ottla.sim.studies.judging import differences, judge_waves
-from ottla.sim.studies.lake import Lake, made, making
+from ottla.sim.studies.lake import SUCCESS, Lake, cost, made, making
 from ottla.sim.studies.order import in_order
 from ottla.sim.studies.pairs import PAIRS, pairs_query
 from ottla.sim.studies.sheets import JUDGING, sheet, sheets
@@ -52,10 +52,18 @@ class Progress:
 
 
 class Pipeline:
-    """A study under way. `told` hears of every step."""
+    """A study under way. `told` hears of every step, `said` in one line of what is not as it was
+    left."""
 
-    def __init__(self, lake: Lake, engine: Engine, told: Callable[[Progress], None]):
+    def __init__(
+        self,
+        lake: Lake,
+        engine: Engine,
+        told: Callable[[Progress], None],
+        said: Callable[[str], None] = lambda _: None,
+    ):
         self.lake = lake
+        self._say = said
         self.plan = lake.plan
         self.study = lake.plan.parsed
         self.engine = engine
@@ -70,6 +78,14 @@ class Pipeline:
         self._agree()
         self._gold()
 
+    def _whole(self, folder: Path) -> bool:
+        """Is it there, with the files that it was left with?"""
+        whole = made(folder) is not None
+        if not whole and (folder / SUCCESS).exists():
+            name = folder.relative_to(self.lake.root)
+            self._say(f"{name}: its files are not those that {SUCCESS} tells of; it is made again")
+        return whole
+
     def _stage(self, name: str, of: int) -> _Stage:
         return _Stage(name, of, self._told, partial(self.lake.spend, name))
 
@@ -79,7 +95,7 @@ class Pipeline:
         stage = self._stage("sweep", plan.runs)
         for number, runs in self._waves:
             folder = self.lake.bronze(number)
-            if made(folder) is None:
+            if not self._whole(folder):
                 self.engine.simulate(work, runs, folder, stage.step)
                 stage.wrote(folder)
             else:
@@ -91,7 +107,7 @@ class Pipeline:
         stage = self._stage("silver", len(tables) * len(batches))
         for number, waves in enumerate(batches):
             folders = {each: self.lake.silver(each, number) for each in tables}
-            todo = [each for each in tables if made(folders[each]) is None]
+            todo = [each for each in tables if not self._whole(folders[each])]
             for each in tables:
                 if each not in todo:
                     stage.found(folders[each], 1)
@@ -103,9 +119,9 @@ class Pipeline:
 
     def _silver_batches(self) -> list[list[int]]:
         """Numbers of the waves that are made into silver at once."""
-        costs = [made(self.lake.bronze(wave)) for wave, _ in self._waves]
+        costs = [cost(self.lake.bronze(wave)) for wave, _ in self._waves]
         return in_batches(
-            [0 if cost is None else cost.rows for cost in costs], self.plan.batch_rows
+            [0 if each is None else each.rows for each in costs], self.plan.batch_rows
         )
 
     def _judge(self) -> None:
@@ -113,7 +129,7 @@ class Pipeline:
         stage = self._stage("judge", len(batches))
         for number, waves in enumerate(batches):
             folder = self.lake.verdicts(number)
-            if made(folder) is None:
+            if not self._whole(folder):
                 judge_waves(self.engine, [self.lake.bronze(wave) for wave in waves], folder)
                 stage.wrote(folder)
                 stage.step(1)
@@ -141,7 +157,7 @@ class Pipeline:
         tables = [each.name for each in sheets("gold") if not each.shared]
         stage = self._stage("gold", len(tables))
         folders = {each: self.lake.gold(each) for each in tables}
-        todo = [each for each in tables if made(folders[each]) is None]
+        todo = [each for each in tables if not self._whole(folders[each])]
         for each in tables:
             if each not in todo:
                 stage.found(folders[each], 1)
@@ -220,8 +236,8 @@ class _Stage:
         self._is_there(folder)
 
     def _is_there(self, folder: Path) -> None:
-        cost = made(folder)
-        self._rows += 0 if cost is None else cost.rows
+        there = cost(folder)
+        self._rows += 0 if there is None else there.rows
         self.step(0)
 
 

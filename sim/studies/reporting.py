@@ -15,7 +15,7 @@ from ottla.sim.experiments.model import Chart
 from ottla.sim.studies import names
 from ottla.sim.studies.engine import Engine
 from ottla.sim.studies.findings import Findings, Rows, Stage, Table, chart_of, table_of
-from ottla.sim.studies.lake import Lake, Plan, made
+from ottla.sim.studies.lake import Lake, Plan, cost
 from ottla.sim.studies.sentences import answer
 from ottla.sim.studies.study import ChartAsked, StudyError
 from ottla.sim.studies.worst import worst_runs
@@ -104,7 +104,7 @@ def stages(lake: Lake) -> tuple[Stage, ...]:
 
 
 def _stage(name: str, seconds: float, folders: Iterable[Path]) -> Stage:
-    costs = [cost for cost in map(made, folders) if cost is not None]
+    costs = [each for each in map(cost, folders) if each is not None]
     return Stage(name, seconds, sum(each.rows for each in costs), sum(each.bytes for each in costs))
 
 

@@ -37,7 +37,7 @@ from uuid import uuid4
 
 from ottla.sim.studies.apart import apart
 from ottla.sim.studies.bronze import SCHEMA, Batch, Work
-from ottla.sim.studies.lake import made, making
+from ottla.sim.studies.lake import cost, making
 from ottla.sim.studies.marks import marked, marks_of, unseen
 from ottla.sim.studies.masters import check_master
 from ottla.sim.studies.ship import packed
@@ -239,7 +239,7 @@ class Spark:
         """What a query gives, as the folder `into`; how many rows that is."""
         with making(into) as folder:
             self._write(self._asked(sql), folder, COMPRESSION)
-        found = made(into)
+        found = cost(into)
         return 0 if found is None else found.rows
 
     @_apart

@@ -5,17 +5,19 @@ the processes of its pool at work, between two folders. What it comes to when it
 compared row by row with a study that nobody disturbed.
 """
 
+import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ottla.sim.studies.lake import Lake, made, making
-from ottla.sim.studies.pipeline import Progress
+from ottla.sim.studies.pipeline import Pipeline, Progress
 from ottla.sim.studies.plan import plan_of
 from ottla.sim.studies.study import StudyError, parse
 from studies_killed import killed, left_over
-from studies_tiny import TINY, contents, study
+from studies_tiny import BATCH_ROWS, SEEDS, TINY, WAVE, contents, study
 
 TABLES = ("runs", "python_verdicts", "gold_kills", "variants")
 
@@ -58,6 +60,63 @@ def test_a_folder_that_is_not_whole_is_made_anew(tmp_path, undisturbed, duck):
     assert not left.exists()
 
 
+def spoil(out: Path, how: str, folder: str) -> None:
+    """Take a file away, have one twice, or cut one short, in one of the folders."""
+    part = next(iter((out / folder).glob("*.parquet")))
+    if how == "lost":
+        part.unlink()
+    elif how == "twice":
+        shutil.copy(part, part.with_name("part-copy.parquet"))
+    else:
+        part.write_bytes(part.read_bytes()[:-1])
+
+
+@pytest.mark.parametrize(
+    ("how", "folder"),
+    [
+        ("lost", "bronze/wave=00001"),
+        ("twice", "bronze/wave=00001"),
+        ("short", "silver/runs/batch=00001"),
+        ("lost", "silver/verdicts/batch=00000"),
+        ("twice", "gold/kills"),
+        ("lost", "gold/variants"),
+    ],
+)
+def test_a_folder_whose_files_are_others_is_made_anew(tmp_path, undisturbed, duck, how, folder):
+    """Silver was made without the runs of a file that was gone, with status 0."""
+    study(tmp_path, engine=duck)
+    before = made(tmp_path / folder)
+    spoil(tmp_path, how, folder)
+    if folder.startswith("bronze"):
+        for layer in ("silver", "gold"):
+            shutil.rmtree(tmp_path / layer)
+    assert made(tmp_path / folder) is None
+    gone_on = study(tmp_path, engine=duck)
+    assert {table: contents(gone_on, table) for table in TABLES} == undisturbed
+    again = made(tmp_path / folder)
+    assert before is not None
+    assert again is not None
+    assert again.rows == before.rows
+
+
+def test_it_is_said_which_folder_is_made_anew(tmp_path, duck):
+    study(tmp_path, engine=duck)
+    spoil(tmp_path, "lost", "bronze/wave=00001")
+    said: list[str] = []
+    lake = Lake(tmp_path, plan_of(parse(TINY), SEEDS, 0, wave=WAVE, batch_rows=BATCH_ROWS))
+    Pipeline(lake, duck, lambda _: None, said.append).run()
+    lake.close()
+    assert said == [
+        "bronze/wave=00001: its files are not those that _SUCCESS tells of; it is made again"
+    ]
+
+
+@pytest.mark.parametrize("told", ["{", "[]", "{}", '{"rows": 1}'])
+def test_a_success_that_says_nothing_is_none(tmp_path, told):
+    (tmp_path / "_SUCCESS").write_text(told)
+    assert made(tmp_path) is None
+
+
 def test_a_folder_is_whole_or_not_there(tmp_path):
     folder = tmp_path / "table"
 
@@ -95,6 +154,68 @@ def test_a_study_is_gone_on_with_after_a_commit_that_changes_no_code(tmp_path):
     other = replace(plan, versions=plan.versions | {"code": "other"})
     with pytest.raises(StudyError, match="holds another study: the code of Ottla differs"):
         Lake(tmp_path, other)
+
+
+REPORT_ONLY = (
+    ('title = "A tiny study"', 'title = "Another title"'),
+    ('question = "Is anything lost?"', 'question = "Is it?"'),
+    ('text = "{runs} runs."', 'text = "There are {runs} runs."'),
+    ("COUNT(*) AS runs", "MAX(run_id) AS runs"),
+    ("[answer]", '[[table]]\ntitle = "t"\nsql = "SELECT 1 AS a FROM runs"\n[answer]'),
+    ("[answer]", '[worst]\nsql = "SELECT run_id FROM runs"\ntext = "bad"\n[answer]'),
+    ("[settings]", "# said more plainly\n[settings]"),
+)
+
+
+@pytest.mark.parametrize(("old", "new"), REPORT_ONLY)
+def test_what_only_the_report_depends_on_may_change(tmp_path, old, new):
+    """A mistake in the last sentence of a file cost the whole sweep."""
+    Lake(tmp_path, plan_of(parse(TINY), 4, 0)).close()
+    text = TINY.replace(old, new)
+    assert text != TINY
+    Lake(tmp_path, replace(plan_of(parse(text), 4, 0), commit="other")).close()
+    kept = json.loads((tmp_path / "study.json").read_text())
+    assert kept["study"] == text
+    assert kept["commit"] != "other"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "differs"),
+    [
+        ("acks = [1, -1]", "acks = [-1, 1]", "the list of variants"),
+        ("records = 12", "records = 13", "the list of variants"),
+        ("seeds = 4", "seeds = 4\ncoverage = true", "coverage"),
+        ("seeds = 4", "seeds = 4\nswarm = true", "swarm"),
+    ],
+)
+def test_what_runs_depend_on_may_not_change(tmp_path, old, new, differs):
+    Lake(tmp_path, plan_of(parse(TINY), 4, 0)).close()
+    before = (tmp_path / "study.json").read_bytes()
+    with pytest.raises(StudyError, match=f"holds another study: .*{differs}"):
+        Lake(tmp_path, plan_of(parse(TINY.replace(old, new)), 4, 0))
+    assert (tmp_path / "study.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("told", ["{", "[]", "7", "\\"])
+def test_a_plan_that_is_none_is_one_line(tmp_path, told):
+    Lake(tmp_path, plan_of(parse(TINY), 4, 0)).close()
+    (tmp_path / "study.json").write_text(told)
+    assert refused(tmp_path) == (
+        f"{tmp_path / 'study.json'} is no plan of a study; name another folder"
+    )
+
+
+@pytest.mark.parametrize("told", ["{", "[]", '{"sweep": "long"}', '{"sweep": NaN}'])
+def test_a_bill_that_is_none_is_one_line(tmp_path, told):
+    lake = Lake(tmp_path, plan_of(parse(TINY), 4, 0))
+    (tmp_path / "study.bill.json").write_text(told)
+    with pytest.raises(StudyError) as error:
+        lake.spent()
+    lake.close()
+    assert str(error.value) == (
+        f"{tmp_path / 'study.bill.json'} is no bill of a study; delete it, and what was spent so "
+        "far is not told"
+    )
 
 
 def test_who_is_refused_holds_no_lock(tmp_path):

@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 
 from cli_process import ottla
 from ottla.sim.studies import engine
+from ottla.sim.studies.lake import making
 from ottla.sim.studies.study import StudyError
 from ottla.study_cli.app import app
 from studies_spark import need_spark
@@ -109,8 +110,10 @@ def test_a_verdict_that_sql_does_not_share_ends_the_study(tiny, tmp_path):
     assert ottla(*command).returncode == 0
     verdicts = tmp_path / "out" / "silver" / "python_verdicts" / "batch=00000"
     (part,) = verdicts.glob("*.parquet")
+    schema = parquet.read_schema(part)
     planted = {"run_id": [1], "variant": [1], "invariant": ["sim-I01"]}
-    parquet.write_table(pa.table(planted, schema=parquet.read_schema(part)), part)
+    with making(verdicts) as folder:
+        parquet.write_table(pa.table(planted, schema=schema), folder / part.name)
     done = ottla(*command)
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
@@ -212,11 +215,35 @@ def test_a_wrong_argument_is_one_line(arguments, told):
             "--master local: is for Spark",
         ),
         (["--out", "out", "--engine", "spark", "--jobs", "2"], "--jobs 2: is for DuckDB"),
+        (["--out", "out", "--master", "nonsense"], "--master nonsense: is no master of Spark"),
     ],
 )
 def test_a_folder_or_an_engine_that_cannot_be_is_one_line(tiny, tmp_path, arguments, told):
+    """A folder that a refused command had bound to its study held nothing but its plan."""
+    if "nonsense" in arguments:
+        need_spark()
     given = [tmp_path / each if each == "out" else each for each in arguments]
     assert told in refused("run", tiny, *given)
+    assert not (tmp_path / "out").exists()
+
+
+ANSWERS_FOUR = TINY.replace("SELECT COUNT(*) AS runs FROM runs", "SELECT run_id AS runs FROM runs")
+
+
+def test_a_mistake_in_what_is_asked_costs_no_run(tiny, tmp_path):
+    command = ["study", "run", tiny, "--seeds", "2", "--out", tmp_path / "out"]
+    command += ["--engine", "duckdb"]
+    tiny.write_text(ANSWERS_FOUR)
+    done = ottla(*command)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "ottla: answer.sql: gives 4 rows; one is expected\n",
+    )
+    tiny.write_text(TINY)
+    again = ottla(*command)
+    assert again.returncode == 0, again.stderr
+    assert "4 of 4 runs (4 were there)" in again.stdout
+    assert "SELECT COUNT(*) AS runs FROM runs" in report(tmp_path / "out")
 
 
 class Asked:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from contextlib import closing
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,7 +20,7 @@ from ottla.sim_cli.telling import say
 from ottla.study_cli.progress import Display
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator
 
     from ottla.sim.studies.lake import Plan
 
@@ -53,34 +54,33 @@ def run(
     wave: Wave = None,
 ) -> None:
     """Simulate, keep, judge, aggregate, report: a study from its file to its page."""
+    with _told_plainly(out):
+        say(_run(_Asked(name, out, seeds, first, engine, master, jobs, share, wave)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The command's words."""
+
+    name: str
+    out: str
+    seeds: int | None
+    first: str
+    engine: str
+    master: str | None
+    jobs: int | None
+    share: float | None
+    wave: int | None
+
+
+@contextmanager
+def _told_plainly(out: str) -> Iterator[None]:
+    """Whatever ends a study is one line."""
     from ottla.sim.recording.record import NotTheSameError
-    from ottla.sim.studies.binding import check_queries
-    from ottla.sim.studies.engine import open_engine
-    from ottla.sim.studies.lake import Lake, wave_kept
-    from ottla.sim.studies.pipeline import Pipeline
-    from ottla.sim.studies.plan import plan_of
-    from ottla.sim.studies.reporting import findings_of
-    from ottla.sim.studies.study import DisagreementError, StudyError, read
-    from ottla.study.report import write
+    from ottla.sim.studies.study import DisagreementError, StudyError
 
     try:
-        root = _whole_path(out)
-        study = read(name)
-        check_queries(study)
-        wave = wave or wave_kept(root)
-        seeds = seeds or study.seeds
-        plan = plan_of(study, seeds, _first(first, seeds), share, wave=wave)
-        said = {"engine": engine, "master": master, "jobs": jobs, "share": share}
-        lake = Lake(root, plan)
-        with closing(lake), Display() as display:
-            display.doing("engine")
-            opened = open_engine(engine, master=master, jobs=jobs, scratch=root, told=display.say)
-            with closing(opened):
-                Pipeline(lake, opened, display.told).run()
-                display.doing("report")
-                command = _command(name, plan, out, said)
-                findings = findings_of(lake, opened, command, jobs or 1)
-            size = write(findings, study, lake.report, display.doing)
+        yield
     except DisagreementError as error:
         sys.stderr.write(f"ottla: {error}\n")
         raise typer.Exit(1) from None
@@ -90,7 +90,48 @@ def run(
         raise StudyUsageError(f"{error.filename or out}: {error.strerror or error}") from None
     except NotTheSameError as error:
         raise StudyUsageError(f"{error}: the code is not the one that ran it") from None
-    say(f"{findings.answer}\n{Path(out) / lake.report.name}: {size:,} bytes")
+
+
+def _run(asked: _Asked) -> str:
+    """Do it; what is said in the end."""
+    from ottla.sim.studies.engine import open_engine
+    from ottla.sim.studies.lake import Lake
+    from ottla.sim.studies.pipeline import Pipeline
+    from ottla.sim.studies.reporting import findings_of
+    from ottla.study.report import write
+
+    plan = _plan(asked)
+    root, jobs = _whole_path(asked.out), asked.jobs
+    lake = Lake(root, plan)
+    with closing(lake), Display() as display:
+        display.doing("engine")
+        opened = open_engine(
+            asked.engine, master=asked.master, jobs=jobs, scratch=root, told=display.say
+        )
+        with closing(opened):
+            Pipeline(lake, opened, display.told, display.say).run()
+            display.doing("report")
+            findings = findings_of(lake, opened, _command(asked, plan), jobs or 1)
+        size = write(findings, plan.parsed, lake.report, display.doing)
+    return f"{findings.answer}\n{Path(asked.out) / lake.report.name}: {size:,} bytes"
+
+
+def _plan(asked: _Asked) -> Plan:
+    """What is to be run. All that can be wrong with the words is said here, before there is a
+    folder."""
+    from ottla.sim.studies.binding import check_queries
+    from ottla.sim.studies.engine import check_engine
+    from ottla.sim.studies.lake import wave_kept
+    from ottla.sim.studies.plan import plan_of
+    from ottla.sim.studies.study import read
+
+    root = _whole_path(asked.out)
+    study = read(asked.name)
+    check_queries(study)
+    seeds = asked.seeds or study.seeds
+    check_engine(asked.engine, asked.master, asked.jobs)
+    wave = asked.wave or wave_kept(root)
+    return plan_of(study, seeds, _first(asked.first, seeds), asked.share, wave=wave)
 
 
 def _first(text: str, seeds: int) -> int:
@@ -112,14 +153,15 @@ def _whole_path(out: str) -> Path:
     return path.resolve() if ".." in path.parts else path.absolute()
 
 
-def _command(name: str, plan: Plan, out: str, said: Mapping[str, object]) -> str:
+def _command(asked: _Asked, plan: Plan) -> str:
     """What makes this report again, as it was said."""
     from ottla.sim.studies.lake import wave_of
 
-    words = ["ottla", "study", "run", name, "--seeds", str(plan.seeds), "--out", out]
+    words = ["ottla", "study", "run", asked.name, "--seeds", str(plan.seeds), "--out", asked.out]
     if plan.first:
         words += ["--first", str(plan.first)]
-    for option, value in said.items():
+    for option in ("engine", "master", "jobs", "share"):
+        value = getattr(asked, option)
         if value not in (None, "auto"):
             words += [f"--{option}", str(value)]
     if plan.wave != wave_of(plan.runs):
