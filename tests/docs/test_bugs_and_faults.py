@@ -1,22 +1,31 @@
 """Two pages that people wrote, held to the code: published bugs, and where each fault is.
 
-A command of the page about bugs must find what the page says it finds; the page about faults must
-name every program of the nemesis, and none that there is not.
+A command of the page about bugs must find what the page says it finds, and its pictures are what
+`ottla.explain` draws; with OTTLA_REWRITE=1 they are drawn anew. The page about faults must name
+every program of the nemesis, and none that there is not.
 """
 
+import os
 import re
 import shlex
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 
+from ottla.explain.picture import picture
 from ottla.sim.nemesis.beyond import BEYOND
 from ottla.sim.nemesis.programs import PROGRAMS
 from ottla.sim.recording.scenario import record_scenario, scenario_named
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 ROW = re.compile(r"^\| ([^|]+) \| (`ottla[^|]+) \| (`ottla[^|]+) \|$", re.MULTILINE)
-ROWS = ROW.findall((DOCS / "explanation" / "published-bugs.md").read_text(encoding="utf-8"))
+BUGS = (DOCS / "explanation" / "published-bugs.md").read_text(encoding="utf-8")
+ROWS = ROW.findall(BUGS)
+PICTURES = re.findall(r"^!\[(.+)\]\((pictures/.+\.svg)\)$", BUGS, re.MULTILINE)
+REWRITE = bool(os.environ.get("OTTLA_REWRITE"))
+SMALL = 100_000
+STYLE = re.compile("<style>.*</style>", re.DOTALL)
 LOST = re.compile("offset .* is lost")
 
 
@@ -37,7 +46,7 @@ def commands(column):
 
 
 def test_there_are_six():
-    assert len(ROWS) == 6
+    assert len(ROWS) == len(PICTURES) == 6
 
 
 @pytest.mark.parametrize("command", commands(1))
@@ -51,6 +60,24 @@ def test_the_bug_does_not_show(command):
     recording = recorded(command)
     assert not recording.anomalies
     assert not any(LOST.match(each) for each in recording.weakened)
+
+
+@pytest.mark.parametrize(
+    ("row", "alt", "name"),
+    [(row, *told) for row, told in zip(ROWS, PICTURES, strict=True)],
+    ids=[name for _, name in PICTURES],
+)
+def test_its_picture_is_what_the_first_command_draws(row, alt, name):
+    """Colours may change without it."""
+    path = DOCS / "explanation" / name
+    drawn = picture(recorded(re.findall("`([^`]+)`", row[1])[0]), alt)
+    if REWRITE:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(drawn, encoding="utf-8")
+    kept = path.read_text(encoding="utf-8")
+    assert STYLE.sub("", kept) == STYLE.sub("", drawn)
+    assert ET.fromstring(kept)[0].text == alt
+    assert len(kept.encode()) < SMALL
 
 
 def test_every_program_has_its_place_among_the_faults():
