@@ -21,6 +21,8 @@ from ottla.sim.studies.pool import COMPRESSION, Pool
 from ottla.sim.studies.study import StudyError
 
 _ROWS = 1_000
+_BY_ZERO = ("ieee_floating_point_ops", "error_on_division_by_zero")
+"""What is divided by zero is NULL without them, whichever of them a version has."""
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -58,6 +60,8 @@ class Duck:
             config={"threads": jobs, "temp_directory": self._spill.name}
         )
         self._connection.execute("SET preserve_insertion_order = false")
+        for name in self._all(f"SELECT name FROM duckdb_settings() WHERE name IN {_BY_ZERO}"):
+            self._connection.execute(f"SET {name[0]} = false")
         self._pool = Pool(jobs)
         self._views: set[str] = set()
 

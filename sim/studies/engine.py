@@ -3,7 +3,7 @@
 Spark (`spark.py`) and DuckDB with a pool of processes (`duck.py`) run the same batch function over
 the same runs, and the same SQL text over the same Parquet. What they write and give is of the same
 few types: whole numbers are BIGINT, others DOUBLE, whatever an engine makes of a sum or a quotient;
-so a study that one has begun the other can go on with.
+so a study that one has begun the other can go on with. What is divided by zero is NULL to both.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Engine(Protocol):
 
     def until(self, sql: str, enough: Callable[[dict[str, Any]], bool]) -> None:
         """Hand on what a query gives, row by row in its order, until it is `enough`. Few rows are
-        in memory at once."""
+        in memory at once. Rows that were handed on may come again, from the first."""
 
     def interrupt(self) -> None:
         """End what other threads have it do; they hear of it as an error."""

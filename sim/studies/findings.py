@@ -12,6 +12,9 @@ other. A table's columns are named by its SQL, and the names say how they are sh
 | `x_low` and `x_high`, beside a column `x` | the 95 % interval of x, in the same cell |
 | anything else | three digits that count, whole numbers whole; words; an invariant's id and name |
 
+Whatever a column is called, NULL and what is no number (NaN) is a dash, and what SQL has more types
+for, such as dates and lists, is text.
+
 A chart's rows are `series`, `x`, `y`, `low`, `high` (the 95 % interval of y, or NULL for both), and
 maybe `published` (true: somebody else's figure, drawn as a ring).
 """
@@ -20,6 +23,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from math import isfinite, isinf, isnan
 from typing import Any, TypeAlias
 
 from ottla.raft.types import Micros
@@ -35,7 +40,8 @@ _UNITS = {"us": "ms", "ms": "ms", "kb": "kB"}
 """Of columns that end so; microseconds are shown as milliseconds."""
 _INVARIANTS = {each.id: f"{each.id}, {each.name}" for each in INVARIANTS}
 NOTHING = "\u2013"
-"""Stands for NULL."""
+"""Stands for NULL, and for what is no number."""
+INFINITE = "\u221e"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +134,13 @@ def table_of(title: str, rows: Rows, note: str = "") -> Table:
 
 def chart_of(title: str, kind: str, axes: tuple[str, str], rows: Rows) -> Chart:
     """A chart of what a query gave; `axes`: what x and y are called. Rows without y are left out.
-    Raises `ValueError` for a kind that is none, `KeyError` for a column that is missing."""
+    Raises `ValueError` for a kind that is none and a number that is infinite, `KeyError` for a
+    column that is missing."""
     if kind not in KINDS:
         raise ValueError(f"{kind!r} is no kind of chart; there are {', '.join(KINDS)}")
-    drawn = [row for row in rows if row["y"] is not None and row["x"] is not None]
+    for place, row in enumerate(rows, 1):
+        _check_finite(row, place)
+    drawn = [row for row in rows if not (_lacks(row["y"]) or _lacks(row["x"]))]
     names = tuple(dict.fromkeys(str(row["x"]) for row in drawn)) if kind == "bars" else ()
     found: dict[str, list[Mapping[str, Any]]] = {}
     for row in drawn:
@@ -150,9 +159,21 @@ def _series(name: str, rows: Rows, names: tuple[str, ...]) -> Series:
     return Series(name, points, bool(rows[0].get("published")), spans)
 
 
+def _check_finite(row: Mapping[str, Any], place: int) -> None:
+    for name in ("x", "y", "low", "high"):
+        value = row.get(name)
+        if isinstance(value, float | Decimal) and isinf(value):
+            raise ValueError(f"row {place}: {name} is infinite, which cannot be drawn")
+
+
+def _lacks(value: Any) -> bool:
+    """NULL, or no number."""
+    return value is None or (isinstance(value, float | Decimal) and isnan(value))
+
+
 def _span(row: Mapping[str, Any]) -> Span | None:
     low, high = row.get("low"), row.get("high")
-    return None if low is None or high is None else (float(low), float(high))
+    return None if _lacks(low) or _lacks(high) else (float(low or 0), float(high or 0))
 
 
 def head(name: str) -> str:
@@ -169,7 +190,11 @@ def _is_end(name: str, row: Mapping[str, Any]) -> bool:
 
 
 def _is_number(name: str, rows: Rows) -> bool:
-    return not any(isinstance(row[name], str | bool) for row in rows)
+    return all(row[name] is None or _counts(row[name]) for row in rows)
+
+
+def _counts(value: Any) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
 def _needs_three(row: Mapping[str, Any], name: str) -> bool:
@@ -188,17 +213,40 @@ def _cell(row: Mapping[str, Any], name: str, *, full: bool) -> str:
 
 def shown(name: str, value: Any, *, full: bool = False) -> str:
     """A value as a person reads it, `name` being its column; `full`: with all of its digits."""
-    if value is None:
+    if _lacks(value):
         return NOTHING
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, str):
-        return told(value) if name == "point" else _INVARIANTS.get(value, value)
+    if not _counts(value):
+        text = _text(value)
+        return told(text) if name == "point" else _INVARIANTS.get(text, text)
     if name == "share" or name.endswith("_share"):
         return f"{percent(float(value))}\u00a0%"
     if name.endswith("_us"):
         return number(float(value) / 1_000, full=full)
     return f"{value:,}" if isinstance(value, int) else number(float(value), full=full)
+
+
+def _text(value: Any) -> str:
+    """What is no number and not true or false: a word, a date, bytes, or several of all these."""
+    if isinstance(value, bytes | bytearray):
+        return value.hex()
+    if isinstance(value, Mapping):
+        return ", ".join(f"{shown('', key)}: {shown('', each)}" for key, each in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(shown("", each) for each in value)
+    return str(value)
+
+
+def endless(value: float) -> str:
+    """How a number is told that has no digits.
+
+    >>> endless(float("inf")), endless(float("-inf"))
+    ('∞', '-∞')
+    """
+    if isnan(value):
+        return NOTHING
+    return INFINITE if value > 0 else f"-{INFINITE}"
 
 
 def number(value: float, *, full: bool = False) -> str:
@@ -210,6 +258,8 @@ def number(value: float, *, full: bool = False) -> str:
     >>> number(2.8, full=True), number(0.99996, full=True), number(99.96, full=True)
     ('2.80', '1.00', '100')
     """
+    if not isfinite(value):
+        return endless(value)
     if abs(value) >= 100 or value == int(value):
         return f"{value:,.0f}"
     return f"{value:#.3g}".removesuffix(".") if full else f"{value:.3g}"
@@ -220,7 +270,11 @@ def percent(share: float) -> str:
 
     >>> percent(0.5), percent(1.0), percent(0.99996), percent(0.0123), percent(0.000004)
     ('50', '100', '99.99', '1.23', '0.0004')
+    >>> percent(1.5), percent(float("inf")), percent(-0.5)
+    ('150', '∞', '-50')
     """
+    if not 0 <= share <= 1:  # a quotient that somebody called a share
+        return number(share * 100)
     value = round(share * 100, 4)
     if value in (0.0, 100.0):
         return f"{value:.0f}"

@@ -1,16 +1,19 @@
 """Sentences of a report: a text of the study's, its {names} filled from a row of its SQL.
 
-A name may have a format as Python's `str.format` knows it, such as {lost:,}; NULL is a dash, and
-percent have a space that does not break.
+A name is one of the row's columns, and may have a format as Python's `str.format` knows it, such as
+{lost:,}, at most a hundred wide; NULL and what is no number is a dash, and percent have a space
+that does not break.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from math import isfinite
 from string import Formatter
 from typing import Any
 
-from ottla.sim.studies.findings import NOTHING, Rows
+from ottla.sim.studies.findings import NOTHING, Rows, endless
 from ottla.sim.studies.study import Answer, StudyError
 
 
@@ -27,16 +30,32 @@ def filled(text: str, row: Mapping[str, Any], where: str) -> str:
         return _Told().vformat(text, (), row)
     except KeyError as error:
         raise StudyError(f"{where}.text: no column {error}; there are {', '.join(row)}") from None
-    except (AttributeError, IndexError, ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise StudyError(f"{where}.text: {error}") from None
+
+
+_WIDE = 100
+"""Letters and digits, at most, that a format asks for: a slip of a finger took all memory."""
+_NUMBERS = re.compile(r"\d+")
 
 
 class _Told(Formatter):
     """`str.format` as the rest of a report has it."""
 
+    def get_field(
+        self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[Any, str]:
+        """A column and nothing of it: no attribute, no place in a list."""
+        del args
+        return kwargs[field_name], field_name
+
     def format_field(self, value: Any, spec: str) -> str:
         """As `Formatter.format_field`."""
+        if any(int(each) > _WIDE for each in _NUMBERS.findall(spec)):
+            raise ValueError(f"{{:{spec}}} is too wide, at most {_WIDE}")
         if value is None:
             return NOTHING
+        if isinstance(value, float) and not isfinite(value):
+            return endless(value)
         told = str(super().format_field(value, spec))
         return f"{told[:-1]}\u00a0%" if spec.endswith("%") else told

@@ -32,6 +32,7 @@ from importlib.resources import as_file, files
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from uuid import uuid4
 
@@ -59,6 +60,8 @@ _LOCAL = {
     # Plans made anew after every stage: more work than they save on tables of a few million rows.
     "spark.sql.adaptive.enabled": "false",
 }
+_ANSI = "spark.sql.ansi.enabled"
+_BY_ZERO = re.compile(r"\[(DIVIDE|REMAINDER)_BY_ZERO\b")
 _CAUSE = "Caused by: "
 _CORES = re.compile(r"local(?:-cluster\[\s*(?P<workers>\d+)\s*,|\[)\s*(?P<cores>\d+)")
 _STARTED_BY_OTHERS = frozenset({"SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"})
@@ -164,6 +167,7 @@ class Spark:
         self._made = TemporaryDirectory() if scratch is None else scratch
         self._tables: dict[str, str] = {}
         self._mine = f"ottla_{uuid4().hex}"
+        self._lenient = Lock()  # the setting is that of all threads
         self._numbers = count()  # asked by several threads, as no generator may be
         _set_unless_set(session, _EVERYWHERE)
         master = session.conf.get("spark.master", "")
@@ -245,14 +249,35 @@ class Spark:
     @_apart
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """What a query gives, where that is little."""
-        return [row.asDict() for row in self._asked(sql).collect()]
+        return self._dividing(lambda: [row.asDict() for row in self._asked(sql).collect()])
 
     @_apart
     def until(self, sql: str, enough: Callable[[dict[str, Any]], bool]) -> None:
         """Hand on what a query gives, row by row, until it is `enough`."""
-        for row in self._asked(sql).toLocalIterator():
-            if enough(row.asDict()):
-                return
+
+        def hand_on() -> None:
+            for row in self._asked(sql).toLocalIterator():
+                if enough(row.asDict()):
+                    return
+
+        self._dividing(hand_on)
+
+    def _dividing(self, work: Callable[[], T]) -> T:
+        """What `work` gives, NULL for what is divided by zero, as DuckDB has it. Spark has no word
+        for that alone: with its setting other things pass silently that should not, such as a sum
+        that is too large. So it is done anew with the setting where it has failed for it."""
+        try:
+            return work()
+        except _errors() as error:
+            if _BY_ZERO.search(str(error)) is None:
+                raise
+        with self._lenient:
+            kept = self.session.conf.get(_ANSI)
+            self.session.conf.set(_ANSI, "false")
+            try:
+                return work()
+            finally:
+                self.session.conf.set(_ANSI, kept)
 
     def interrupt(self) -> None:
         """End all queries that are under way."""

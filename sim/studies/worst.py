@@ -63,11 +63,27 @@ def _chosen(engine: Engine, sql: str, variants: int, wanted: int) -> list[Mappin
     def enough(row: Mapping[str, Any]) -> bool:
         if "run_id" not in row:
             raise StudyError("worst.sql: it gives no run_id")
-        chosen.setdefault(int(row["run_id"]) % variants, row)
+        run = _whole(row, "run_id")
+        if run is None:
+            raise StudyError("worst.sql: run_id is NULL; the number of a run is expected")
+        chosen.setdefault(run % variants, row)
         return len(chosen) == min(wanted, variants)
 
     engine.until(sql, enough)
     return list(chosen.values())
+
+
+def _whole(row: Mapping[str, Any], name: str) -> int | None:
+    """The whole number in a column; None for NULL, and where there is no such column."""
+    value = row.get(name)
+    if value is None:
+        return None
+    try:
+        if value == int(value):
+            return int(value)
+    except (TypeError, ValueError, OverflowError):  # no number, not finite
+        pass
+    raise StudyError(f"worst.sql: {name} is {value!r}; a whole number is expected")
 
 
 def _told(
@@ -85,7 +101,10 @@ def _told(
     }
     told: dict[Any, Worst] = {}
     for each in chosen:
-        run = runs[int(each["run_id"])]
+        number = int(each["run_id"])
+        if number not in runs:
+            raise StudyError(f"worst.sql: run_id is {number}; there is no such run")
+        run = runs[number]
         story = run["run_id"] if run["digest"] is None else run["digest"]
         if len(told) < MOST and story not in told:
             told[story] = _worst(study, each, run, text)
@@ -95,7 +114,6 @@ def _told(
 def _worst(study: Study, row: Mapping[str, Any], run: Mapping[str, Any], text: str) -> Worst:
     variant = study.variants[int(run["variant"])]
     why = filled(text, row, "worst")
-    at = row.get("at_us")
     digest = run["digest"]
     return Worst(
         int(run["run_id"]),
@@ -104,8 +122,8 @@ def _worst(study: Study, row: Mapping[str, Any], run: Mapping[str, Any], text: s
         why,
         command(variant, int(run["seed"]), swarm=study.swarm),
         "" if digest is None else int(digest).to_bytes(8, "big", signed=True).hex(),
-        None if at is None else int(at),
-        int(row.get("partition") or 0),
+        _whole(row, "at_us"),
+        _whole(row, "partition") or 0,
     )
 
 

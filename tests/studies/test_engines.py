@@ -26,6 +26,25 @@ def test_rows_come_in_types_that_engines_agree_on(engine):
     assert [type(each) for each in row.values()] == [int, float]
 
 
+BY_ZERO = ["x / y", "x / 0", "1E0 * x / y", "0E0 * x / y", "x % y", "MOD(x, 0)"]
+
+
+@pytest.mark.parametrize("quotient", BY_ZERO)
+def test_what_is_divided_by_zero_is_null(engine, quotient):
+    """Infinite on one engine, an error behind hours of work on the other."""
+    sql = f"SELECT x, {quotient} AS q FROM (SELECT 7 AS x, 0 AS y) t"
+    assert engine.rows(sql) == [{"x": 7, "q": None}]
+    seen: list[dict[str, int | None]] = []
+    engine.until(sql, seen.append)
+    assert seen[-1] == {"x": 7, "q": None}
+
+
+def test_a_number_that_has_no_place_is_an_error_still(engine):
+    """The setting of Spark that has NULL for a quotient has any number for a sum."""
+    with pytest.raises(StudyError, match=r"[Oo]verflow"):
+        engine.rows("SELECT x + x AS s FROM (SELECT 9223372036854775807 AS x) t")
+
+
 def test_rows_are_read_in_their_order_until_there_are_enough(engine):
     asked = " UNION ALL ".join(f"SELECT {number} AS a" for number in (3, 1, 4, 2, 5))
     seen = []

@@ -4,6 +4,7 @@ Names of columns say how their values are shown. Points of coverage are told in 
 a real run in words of its own.
 """
 
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -103,6 +104,45 @@ def test_values():
     assert head("time_to_kill") == "time to kill"
     assert shown("fell_over", True) == "yes"
     assert shown("x", 0.5) == "0.5"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("mean", float("nan"), "\u2013"),
+        ("mean", Decimal("NaN"), "\u2013"),
+        ("mean", float("inf"), "\u221e"),
+        ("lost_share", float("inf"), "\u221e\u00a0%"),
+        ("lost_share", float("nan"), "\u2013"),
+        ("lost_share", 1.5, "150\u00a0%"),
+        ("p99_us", float("-inf"), "-\u221e"),
+        ("day", date(2026, 1, 2), "2026-01-02"),
+        ("at_us", datetime(2026, 1, 2, 3, 4, tzinfo=UTC), "2026-01-02 03:04:00+00:00"),
+        ("span_share", timedelta(seconds=5), "0:00:05"),
+        ("several", [1, "a", None, 2.5], "1, a, \u2013, 2.5"),
+        ("one", {"a": 1_000}, "a: 1,000"),
+        ("raw", b"\x01\xff", "01ff"),
+    ],
+)
+def test_whatever_sql_gives_is_shown(name, value, said):
+    """Each was a traceback, and an infinite share 99.99 percent."""
+    table = table_of("t", [{name: value}])
+    assert table.rows == ((said,),)
+    assert table.columns[0].number == isinstance(value, float | Decimal)
+
+
+def test_what_is_no_number_is_not_drawn_and_an_infinite_one_is_refused():
+    nan, inf = float("nan"), float("inf")
+    rows = [
+        {"series": "a", "x": 1, "y": 2.0, "low": nan, "high": nan},
+        {"series": "a", "x": 2, "y": nan},
+    ]
+    (a,) = chart_of("title", "lines", ("x", "y"), rows).series
+    assert (a.points, a.spans) == (((1.0, 2.0),), (None,))
+    for name in ("x", "y", "low", "high"):
+        told = f"row 2: {name} is infinite, which cannot be drawn"
+        with pytest.raises(ValueError, match=told):
+            chart_of("title", "lines", ("x", "y"), [rows[0], {**rows[0], name: inf}])
 
 
 def test_lines_are_in_the_order_of_x_and_know_how_certain_they_are():

@@ -75,6 +75,52 @@ def test_the_answer_is_a_sentence_made_of_one_row():
         filled("{lost:,}", {"lost": "many"}, "worst")
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{lost:99999999999}", "{:99999999999} is too wide, at most 100"),
+        ("{lost:.999999999f}", "{:.999999999f} is too wide, at most 100"),
+        ("{lost:{lost}}", "{:99999} is too wide, at most 100"),
+        ("{lost.__class__}", "no column 'lost.__class__'; there are lost"),
+        ("{lost[0]}", "no column 'lost[0]'; there are lost"),
+        ("{}", "no column '0'; there are lost"),
+        ("{0}", "no column '0'; there are lost"),
+        ("{lost:c}", "%c arg not in range(0x110000)"),
+    ],
+)
+def test_a_sentence_names_columns_and_nothing_else(text, told):
+    with pytest.raises(StudyError) as raised:
+        filled(text, {"lost": 99_999 if "{lost}" in text else 10**7}, "answer")
+    assert str(raised.value) == f"answer.text: {told}"
+
+
+def test_a_sentence_says_what_is_no_number():
+    row = {"a": float("nan"), "b": float("inf")}
+    assert filled("{a:.1f} {b:.1%}", row, "answer") == "\u2013 \u221e"
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ("99999 AS run_id", "run_id is 99999; there is no such run"),
+        ("CAST(NULL AS BIGINT) AS run_id", "run_id is NULL; the number of a run is expected"),
+        ("0.5 AS run_id", "run_id is 0.5; a whole number is expected"),
+        ("run_id, CAST('NaN' AS DOUBLE) AS at_us", "at_us is nan; a whole number is expected"),
+    ],
+)
+def test_a_worst_run_that_there_is_not_is_one_line(pipeline, columns, told):
+    text = f'{KILLED.partition("[worst]")[0]}[worst]\nsql = "SELECT {columns} FROM runs"\n'
+    with pytest.raises(StudyError) as raised:
+        worst_runs(parse(f'{text}text = "bad"\n'), pipeline.engine)
+    assert str(raised.value) == f"worst.sql: {told}"
+
+
+def test_a_partition_that_there_is_not_is_one_line(findings, tmp_path):
+    worst = replace(findings.worst[0], partition=7)
+    with pytest.raises(StudyError, match=r"^worst\.sql: partition of run 6 is 7, of 1$"):
+        picture_of(parse(KILLED), worst, tmp_path)
+
+
 def test_findings_are_what_the_tables_say(findings):
     assert findings.answer == "8 runs."
     assert (findings.runs, findings.judged, findings.broke, findings.variants) == (8, 8, 0, 2)

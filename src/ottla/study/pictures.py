@@ -22,7 +22,7 @@ from ottla.sim.experiments.whole import run_whole
 from ottla.sim.recording.record import NotTheSameError, Recording, record
 from ottla.sim.run import Outcome, run
 from ottla.sim.studies.findings import Worst
-from ottla.sim.studies.study import Study, Variant
+from ottla.sim.studies.study import Study, StudyError, Variant
 from ottla.sim.studies.worst import command
 from ottla.sim.world import World
 from ottla.study.page import Picture
@@ -30,18 +30,25 @@ from ottla.study.page import Picture
 FOLDER = "worst"
 MOMENTS = 36
 """That are drawn in the report."""
+CONTROLLER = -1
+"""The partition that is none: the log of the controller."""
 _BEFORE = 0.4
 """Of them, which share lies before the decisive one."""
 
 
 def picture_of(study: Study, worst: Worst, beside: Path) -> Picture:
     """The picture of a run, and its page in a folder beside the report. Raises `NotTheSameError`
-    when the run is no longer what it was."""
+    when the run is no longer what it was, and `StudyError` when it has no such partition."""
     variant = study.variants[worst.run_id % len(study.variants)]
     recording = recorded(study, variant, worst.seed)
     if recording.digest != worst.digest:
         raise NotTheSameError(
             f"run {worst.run_id}: digest {recording.digest} now, {worst.digest} in the study"
+        )
+    if not CONTROLLER <= worst.partition < recording.config.partitions:
+        raise StudyError(
+            f"worst.sql: partition of run {worst.run_id} is {worst.partition}, of "
+            f"{recording.config.partitions}"
         )
     name = f"{FOLDER}/run{worst.run_id}.html"
     path = beside / name
