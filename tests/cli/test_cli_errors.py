@@ -48,6 +48,7 @@ def refused(*arguments):
             "is no seed; write a number, or 0x and digits; nor",
         ),
         (["sim", "explain", "7", "--out", "no/such.html"], "there is no folder no"),
+        (["sim", "explain", "s07", "--partition", "9"], "the run has no such partition"),
         (["sim", "why", "7", "--out", "/"], "/: Is a directory"),
         (["sim", "cover", "--out", "no/such.html"], "there is no folder no"),
         (["sim", "mutants", "--page", "no/such.md"], "there is no folder no"),

@@ -10,17 +10,32 @@ for (const diagram of document.querySelectorAll(".diagram")) {
   let chosen = null;
 
   const take = (known, change) => {
-    for (const name of ["role", "term", "hw", "producers"]) {
+    for (const name of ["role", "term", "hw", "producers", "others"]) {
       if (name in change) known[name] = change[name];
     }
     if ("start" in change) known.log = known.log.filter((line) => line[0] >= change.start);
     if ("cut" in change) known.log = known.log.filter((line) => line[0] < change.cut);
+    if ("told" in change) {
+      known.producers = { ...known.producers, ...change.told };
+      for (const [id, said] of Object.entries(change.told)) {
+        if (said === null) delete known.producers[id];
+      }
+    }
+    if ("skip" in change) {
+      known.more += known.log.length + change.skip;
+      known.log = [];
+    }
     if ("add" in change) known.log = known.log.concat(change.add);
   };
 
   const stateAt = (moment) => {
     const scene = scenes[Number(moment.closest(".scene").dataset.scene)];
     const nodes = structuredClone(scene.base);
+    for (const known of Object.values(nodes)) {
+      for (const name of ["log", "producers"]) {
+        if (typeof known[name] === "string") known[name] = nodes[known[name]][name];
+      }
+    }
     for (const each of moment.closest(".scene").querySelectorAll(".moment")) {
       for (const [node, change] of scene.moments[each.dataset.s] || []) take(nodes[node], change);
       if (each === moment) break;
@@ -63,6 +78,7 @@ for (const diagram of document.querySelectorAll(".diagram")) {
     for (const [id, said] of Object.entries(known.producers)) {
       producers.append(element("div", "", id + ": " + said));
     }
+    if (known.others) producers.append(element("div", "more", "and others"));
     made.append(log, producers);
     return made;
   };

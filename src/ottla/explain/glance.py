@@ -2,7 +2,8 @@
 
 A band per partition says who led it and in which term, a band per node when it was down or paused,
 a tick at the bottom every fault. Grey ground: the scenes that are drawn below. A red line: the
-first bad event.
+first bad event. Of a run with more than there is room for (`room.py`), what lies close together is
+drawn as one.
 """
 
 from __future__ import annotations
@@ -36,10 +37,14 @@ class Span(NamedTuple):
 class Glance:
     """Scales of one run's picture."""
 
-    def __init__(self, recording: Recording):
+    def __init__(
+        self, recording: Recording, partitions: Iterable[int] | None = None, coarse: float = 0
+    ):
         self.recording = recording
         self.end: Micros = max(recording.rows[-1].t_us if recording.rows else 1, 1)
-        self.partitions = sorted(recording.placement)
+        self.partitions = sorted(recording.placement if partitions is None else partitions)
+        self.coarse = coarse
+        """What is closer together than this is one."""
         self.nodes = sorted({n for each in recording.placement.values() for n in each})
 
     def x(self, at: Micros) -> float:
@@ -79,22 +84,49 @@ class Glance:
                 yield box("scene", (start, 4), size, "drawn step by step below")
 
     def _spans(self, spans: Iterable[Span], top: float) -> Iterator[str]:
-        for span in spans:
+        for span in self._coarser(spans):
             x, width = self.x(span.start), self.x(span.end) - self.x(span.start)
             yield box(span.kind, (x, top), (width, BAND), span.title)
             if width >= LABEL:
                 yield text("term", x + width / 2, top + 15, span.label, "middle")
 
+    def _coarser(self, spans: Iterable[Span]) -> Iterator[Span]:
+        """Spans that are each wide enough; those that are not are one with what follows."""
+        waiting: list[Span] = []
+        for span in spans:
+            waiting.append(span)
+            if self.x(span.end) - self.x(waiting[0].start) >= self.coarse:
+                yield _one(waiting)
+                waiting = []
+        if waiting:
+            yield _one(waiting)
+
     def _faults(self, y: float) -> Iterator[str]:
         yield text("name", LEFT - 10, y + 4, "faults", "end")
+        waiting: list[tuple[Micros, str]] = []
+        for at, title in self._told_faults():
+            if waiting and self.x(at) - self.x(waiting[0][0]) >= self.coarse:
+                yield self._tick(waiting, y)
+                waiting = []
+            waiting.append((at, title))
+        if waiting:
+            yield self._tick(waiting, y)
+
+    def _told_faults(self) -> Iterator[tuple[Micros, str]]:
         for step in self.recording.steps:
             if step.what == "fault":
                 said = sentence(step)
                 if said is not None:
-                    x = self.x(step.at)
                     who = f"node {step.place[1]}: " if step.place else ""
-                    title = f"{step.at / 1e6:.3f} s, {who}{said}"
-                    yield box("tickmark", (x - 1.5, y - 6), (3, 12), title)
+                    yield step.at, f"{step.at / 1e6:.3f} s, {who}{said}"
+
+    def _tick(self, faults: Sequence[tuple[Micros, str]], y: float) -> str:
+        start, end = faults[0][0], faults[-1][0]
+        title = faults[0][1]
+        if len(faults) > 1:
+            title = f"{len(faults)} faults from {start / 1e6:.3f} to {end / 1e6:.3f} s"
+        width = max(self.x(end) - self.x(start), 0) + 3
+        return box("tickmark", (self.x(start) - 1.5, y - 6), (width, 12), title)
 
     def _axis(self, bottom: float) -> Iterator[str]:
         step = tick(self.end / 1e6)
@@ -103,6 +135,16 @@ class Glance:
             x = self.x(round(at * 1e6))
             yield line("grid", (x, TOP - 4), (x, bottom))
             yield text("tick", x, bottom + 15, f"{at:g} s", "middle")
+
+
+def _one(spans: Sequence[Span]) -> Span:
+    """Several spans as one, drawn as the longest of them."""
+    if len(spans) == 1:
+        return spans[0]
+    start, end = spans[0].start, spans[-1].end
+    longest = max(spans, key=lambda span: span.end - span.start)
+    title = f"{len(spans)} changes from {start / 1e6:.3f} to {end / 1e6:.3f} s"
+    return Span(start, end, longest.kind, "", f"{title}, for the longest: {longest.title}")
 
 
 def reigns(recording: Recording, partition: int) -> Sequence[Span]:

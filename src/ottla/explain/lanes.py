@@ -6,10 +6,12 @@ a step; asked for ever later steps it never goes back, so a whole run costs one 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ottla.raft.types import NodeId, Term
 from ottla.sim.recording.record import Recording
+from ottla.sim.recording.recorder import Step
 from ottla.sim.recording.states import DOWN, Change, Known
 
 
@@ -19,6 +21,20 @@ class Look(NamedTuple):
     role: str
     term: Term
     paused: bool
+
+
+_PAUSES = {"pause", "resume", "crash"}
+
+
+def steps_of_lanes(steps: Iterable[Step], partition: int) -> list[Step]:
+    """Those that change anything in the lanes of a partition."""
+    return [
+        step
+        for step in steps
+        if step.cut is not None
+        or step.what in _PAUSES
+        or any(change.partition == partition for change in step.changes)
+    ]
 
 
 class Lanes:
@@ -37,12 +53,12 @@ class Lanes:
     def until(self, number: int) -> list[Change]:
         """Go on until behind that step; what changed on the way."""
         changes: list[Change] = []
-        while self._next < len(self._steps) and self._next <= number:
+        while self._next < len(self._steps) and self._steps[self._next].number <= number:
             step = self._steps[self._next]
             self._next += 1
             if step.cut is not None:
                 self.cut = step.cut
-            if step.place is not None and step.what in {"pause", "resume", "crash"}:
+            if step.place is not None and step.what in _PAUSES:
                 self._pause(step.place[1], paused=step.what == "pause")
             for change in step.changes:
                 if change.partition == self._partition and change.node in self.known:

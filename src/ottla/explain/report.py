@@ -7,25 +7,39 @@
     by step     the space-time diagram, scene by scene, with what stood on every replica
 
 Everything can be read without the script and on paper; the script adds the replicas at *any*
-moment, a magnifier and filters. Style and frame are the house's (`ottla.page`).
+moment, a magnifier and filters. Style and frame are the house's (`ottla.page`). A page that grows
+too large is made again, in brief (`room.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from ottla.explain.diagram import Diagram, colour
+from ottla.explain.diagram import colour
 from ottla.explain.glance import Glance
-from ottla.explain.lanes import Lanes
-from ottla.explain.scenes import Scene, scenes_of
-from ottla.explain.story import NOWHERE, Story, partition_of, tell
-from ottla.explain.tables import as_json, data, states
+from ottla.explain.room import (
+    LONGEST,
+    MOST_BYTES,
+    MOST_PARTITIONS,
+    Room,
+    glance_in,
+    in_brief,
+    left_out_section,
+    short,
+    shorter_moments,
+    shorter_story,
+    size,
+    story_items,
+)
+from ottla.explain.scenes import fewer_scenes, moments_of, scenes_of
+from ottla.explain.steps import Drawn, steps_section
+from ottla.explain.story import NOWHERE, partition_of, tell
 from ottla.explain.wires import FAMILIES
 from ottla.explain.words import group_name
 from ottla.page.document import document, header, section
+from ottla.raft.types import Micros
 from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.recording.record import Recording
 
@@ -35,65 +49,123 @@ MOST = 420
 """Moments that are drawn, of all partitions together."""
 
 
-@dataclass(slots=True)
-class _Drawn:
-    """One partition, ready to be written."""
-
-    story: Story
-    scenes: list[Scene]
-
-    def anchors(self) -> dict[int, str]:
-        """Where each step is drawn, by its number."""
-        return {
-            step.number: f"s{moment.number}"
-            for scene in self.scenes
-            for moment in scene.moments
-            for step in moment.steps
-        }
+_TOO_MANY = 100
+"""Partitions that are not even tried on a page that is not in brief."""
 
 
-def page(recording: Recording, extra: str = "") -> str:
-    """The whole page. `extra`: HTML of a further section, in front of the diagram."""
-    anomaly = recording.anomalies[0] if recording.anomalies else None
-    if anomaly is None or anomaly.invariant in NOWHERE:
-        known = sorted(
-            recording.placement
-        )  # a run that ended early may have the controller's alone
-        partitions = [each for each in known if each >= 0] or known
-    else:
-        partitions = [partition_of(recording, anomaly)]
+def page(recording: Recording, extra: str = "", partition: int | None = None) -> str:
+    """The whole page, smaller than `room.MOST_BYTES`. `extra`: HTML of a further section, in front
+    of the diagram; `partition`: draw this one alone."""
+    partitions = _partitions(recording) if partition is None else [partition]
+    if len(partitions) <= _TOO_MANY:
+        text = _page(recording, partitions, extra)
+        if size(text) < MOST_BYTES:
+            return text
+    return _page_in_brief(in_brief(recording), partitions, extra)
+
+
+def _partitions(recording: Recording) -> list[int]:
+    """What is drawn."""
+    anomaly = _anomaly(recording)
+    if anomaly is not None and anomaly.invariant not in NOWHERE:
+        return [partition_of(recording, anomaly)]
+    known = sorted(recording.placement)  # a run that ended early may have the controller's alone
+    return [each for each in known if each >= 0] or known
+
+
+def _page(recording: Recording, partitions: Sequence[int], extra: str) -> str:
     drawn = []
     for partition in partitions:
-        story = tell(recording, partition, anomaly)
-        drawn.append(_Drawn(story, scenes_of(recording, story, MOST // len(partitions))))
-    sections = [_header(recording, anomaly)]
-    if anomaly is not None:
-        sections.append(section("What went wrong", _verdict(anomaly, drawn[0]), "verdict"))
-    elif recording.weakened:
-        sections.append(section("What it took", _weakened(recording), "verdict"))
-    sections.append(section("The run at a glance", _glance(recording, drawn, anomaly), "glance"))
+        story = tell(recording, partition, _anomaly_in(recording, partition))
+        moments = moments_of(recording, story)
+        drawn.append(Drawn(story, (), scenes_of(recording, moments, MOST // len(partitions))))
+    scenes = [scene for each in drawn for scene in each.scenes]
+    picture = Glance(recording).draw(scenes, _bad_at(recording))
+    steps = {each.story.partition: steps_section(recording, each) for each in drawn}
+    return _written(recording, drawn, steps, (picture, extra))
+
+
+def _page_in_brief(recording: Recording, partitions: Sequence[int], extra: str) -> str:
+    shown, undrawn = partitions[:MOST_PARTITIONS], partitions[MOST_PARTITIONS:]
+    drawn = []
+    for partition in shown:
+        anomaly = _anomaly_in(recording, partition)
+        story = tell(recording, partition, anomaly, story_items(len(shown)))
+        moments = shorter_moments(moments_of(recording, story))
+        scenes = fewer_scenes(recording, moments, MOST // len(shown))
+        drawn.append(Drawn(shorter_story(story), moments, scenes))
+    lanes = sorted({*sorted(recording.placement)[: MOST_PARTITIONS + 1], *shown})
+    left_out = left_out_section(recording, undrawn)
+
+    def written(steps: Mapping[int, str]) -> str:
+        scenes = [scene for each in drawn for scene in each.scenes]
+        picture = glance_in(recording, lanes, scenes, _bad_at(recording))
+        return _written(recording, drawn, steps, (picture, extra), left_out)
+
+    shares = Room(recording, drawn)
+    room = MOST_BYTES - size(written(dict.fromkeys(shown, "")))
+    while True:
+        text = written(shares.share(room))
+        over = size(text) - MOST_BYTES + 1
+        if over <= 0 or room < 0:
+            return text
+        room -= over
+
+
+def _written(
+    recording: Recording,
+    drawn: Sequence[Drawn],
+    steps: Mapping[int, str],
+    pictured: tuple[str, str],
+    left_out: str = "",
+) -> str:
+    """The file. `pictured`: the run at a glance, and HTML that comes behind it."""
+    sections = [_header(recording, _anomaly(recording)), *_verdicts(recording, drawn)]
+    if left_out:
+        sections.append(left_out)
+    picture, extra = pictured
+    sections.append(section("The run at a glance", _glance(picture), "glance"))
     if extra:
         sections.append(extra)
     for each in drawn:
         sections.append(_story(recording, each, alone=len(drawn) == 1))
-        sections.append(_steps(recording, each))
+        sections.append(steps[each.story.partition])
     sections.append(section("How to read this", _notes(), "notes"))
     sections.append('<aside id="panel" hidden aria-live="polite"></aside>')
     return document(f"{recording.title}: {_word(recording)}", sections, STYLE, script=SCRIPT)
+
+
+def _anomaly(recording: Recording) -> Anomaly | None:
+    return recording.anomalies[0] if recording.anomalies else None
+
+
+def _anomaly_in(recording: Recording, partition: int) -> Anomaly | None:
+    """What went wrong there, or nowhere in particular."""
+    anomaly = _anomaly(recording)
+    if anomaly is None or anomaly.invariant in NOWHERE:
+        return anomaly
+    return anomaly if partition_of(recording, anomaly) == partition else None
+
+
+def _bad_at(recording: Recording) -> Micros | None:
+    anomaly = _anomaly(recording)
+    return None if anomaly is None else recording.rows[anomaly.eid].t_us
 
 
 def _header(recording: Recording, anomaly: Anomaly | None) -> str:
     badge = ("good", "passed")
     if anomaly is not None or recording.weakened:
         badge = ("bad", "weakened" if anomaly is None else anomaly.invariant)
-    config = " &middot; ".join(escape(line) for line in recording.config.told().splitlines())
+    lines = recording.config.told().splitlines()
+    config = " &middot; ".join(escape(short(line, 4 * LONGEST)) for line in lines)
     digest = f"digest {recording.digest} &middot; " if recording.digest else ""
     span = recording.rows[-1].t_us / 1e6 if recording.rows else 0
+    command = escape(short(recording.command, 16 * LONGEST))
     return header(
         recording.title,
         badge,
         recording.reason,
-        f"<code>{escape(recording.command)}</code><br>{digest}{len(recording.rows):,} events in "
+        f"<code>{command}</code><br>{digest}{len(recording.rows):,} events in "
         f"{span:.3f} s of virtual time<br>{config or 'all settings at their defaults'}",
     )
 
@@ -110,7 +182,20 @@ def _weakened(recording: Recording) -> str:
     return f'<dl class="verdict"><dt>beyond what Raft stands</dt>{lines}</dl>'
 
 
-def _verdict(anomaly: Anomaly, drawn: _Drawn) -> str:
+def _verdicts(recording: Recording, drawn: Sequence[Drawn]) -> Iterator[str]:
+    """What went wrong, or what it took."""
+    anomaly = _anomaly(recording)
+    if anomaly is not None:
+        shown = drawn[0]
+        if _anomaly_in(recording, shown.story.partition) is None:  # another one was asked for
+            story = tell(recording, partition_of(recording, anomaly), anomaly)
+            shown = Drawn(story, (), [])
+        yield section("What went wrong", _verdict(anomaly, shown), "verdict")
+    elif recording.weakened:
+        yield section("What it took", _weakened(recording), "verdict")
+
+
+def _verdict(anomaly: Anomaly, drawn: Drawn) -> str:
     story = drawn.story
     anchor = drawn.anchors().get(-1 if story.bad is None else story.bad)
     where = "" if anchor is None else f' <a href="#{anchor}">Show it</a>.'
@@ -122,10 +207,7 @@ def _verdict(anomaly: Anomaly, drawn: _Drawn) -> str:
     )
 
 
-def _glance(recording: Recording, drawn: list[_Drawn], anomaly: Anomaly | None) -> str:
-    bad = None if anomaly is None else recording.rows[anomaly.eid].t_us
-    scenes = [scene for each in drawn for scene in each.scenes]
-    picture = Glance(recording).draw(scenes, bad)
+def _glance(picture: str) -> str:
     return f'<div class="scroll">{picture}</div><p class="legend">{"".join(glance_legend())}</p>'
 
 
@@ -138,7 +220,7 @@ def glance_legend() -> Iterator[str]:
     yield '<span><i class="key scene"></i>drawn step by step</span>'
 
 
-def _story(recording: Recording, drawn: _Drawn, *, alone: bool) -> str:
+def _story(recording: Recording, drawn: Drawn, *, alone: bool) -> str:
     story = drawn.story
     title = "The story" if alone else f"{group_name(story.partition).capitalize()}: the story"
     if not story.items:
@@ -150,62 +232,12 @@ def _story(recording: Recording, drawn: _Drawn, *, alone: bool) -> str:
         more = f" <small>and {item.more} times more</small>" if item.more else ""
         said = f"<time>{at:.4f} s</time> <span>{escape(item.text)}{more}</span>"
         kind = ' class="bad"' if item.step == story.bad else ""
-        if item.step in anchors:
-            said = f'<a href="#{anchors[item.step]}">{said}</a>'
+        link = f' href="#{anchors[item.step]}"' if item.step in anchors else ""
+        said = f"<a{link}>{said}</a>"
         if item.step == story.bad:
             said += f"<strong>{escape(story.name)}: {escape(story.found)}</strong>"
         lines.append(f"<li{kind}>{said}</li>")
     return section(title, f'<ol class="story">{"".join(lines)}</ol>')
-
-
-def _steps(recording: Recording, drawn: _Drawn) -> str:
-    partition = drawn.story.partition
-    pencil = Diagram(Lanes(recording, partition), _clients(drawn.scenes), recording.names)
-    watched = Lanes(recording, partition)
-    parts = []
-    for number, scene in enumerate(drawn.scenes, 1):
-        if not scene.moments:
-            continue
-        if scene.before:
-            parts.append(f'<p class="fold">&#8942; {escape(scene.before)}</p>')
-        strips = "".join(f'<div class="cut-here">{each}</div>' for each in pencil.strips(scene))
-        watched.until(scene.moments[-1].last)
-        title = f"The replicas at {scene.moments[-1].at / 1e6:.4f} s, behind scene {number}"
-        parts.append(
-            f'<div class="scene" data-scene="{number - 1}"><div class="head">{pencil.head()}</div>'
-            f"{strips}</div>{states(watched.known, title)}"
-        )
-    told = as_json(data(Lanes(recording, partition), drawn.scenes))
-    width = f"{pencil.width:g}"
-    body = (
-        f'{_tools()}<div class="diagram" style="--wide:{width}px" data-partition="{partition}">'
-        f"{''.join(parts)}</div>"
-        f'<script type="application/json" class="data">{told}</script>'
-    )
-    return section(f"Step by step: {group_name(partition)}", body, f"steps{partition}")
-
-
-def _clients(scenes: list[Scene]) -> list[int]:
-    """Clients to whom anything happens in what is drawn."""
-    found = set()
-    for scene in scenes:
-        for moment in scene.moments:
-            if moment.place is not None and moment.place[0] == "client":
-                found.add(moment.place[1])
-    return sorted(found)
-
-
-def _tools() -> str:
-    boxes = "".join(
-        f'<label><input type="checkbox" checked data-wire="{kind}"> '
-        f'<i class="key w-{kind}"></i>{name}</label>'
-        for kind, name in FAMILIES.items()
-    )
-    return (
-        f'<form class="tools" hidden>{boxes}'
-        '<label>only lines with <input type="search" size="14" placeholder="0/0:6"></label>'
-        '<label>size <input type="range" min="50" max="200" value="100"></label></form>'
-    )
 
 
 def _notes() -> str:

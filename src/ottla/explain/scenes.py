@@ -6,7 +6,8 @@ end of a wire worth drawing are dropped.
 
 A *scene* is a stretch of moments around decisive ones. A run that is short enough is one scene;
 otherwise the stretches shrink until there are few enough moments altogether. What lies between two
-scenes is counted and said in one line.
+scenes is counted and said in one line. Where a page has no room for that many (`room.py`), those
+are kept that lie around the first bad event, and the beginning.
 """
 
 from __future__ import annotations
@@ -60,17 +61,43 @@ class Scene:
     """Each with the places of its ends among the moments; None: outside."""
 
 
-def scenes_of(recording: Recording, story: Story, most: int = MOST_MOMENTS) -> list[Scene]:
-    """What is drawn of a partition, at most about `most` moments."""
-    moments = moments_of(recording, story)
+def scenes_of(
+    recording: Recording, moments: Sequence[Moment], most: int = MOST_MOMENTS
+) -> list[Scene]:
+    """What is drawn of a partition with these moments, at most about `most` of them."""
     if len(moments) <= most // 2:
         stretches = [range(len(moments))] if moments else []
     else:
         stretches = _stretches(moments, most)
+    return _cut(recording, moments, stretches)
+
+
+def fewer_scenes(recording: Recording, moments: Sequence[Moment], most: int) -> list[Scene]:
+    """The same where room is short: never more than `most`. Behind the last scene comes one without
+    moments, should anything be left out there."""
+    stretches = [range(len(moments))]
+    marked = _marked(moments)
+    if marked and len(moments) > most:
+        for margin in MARGINS:
+            stretches = _merged(marked, margin, len(moments))
+            if sum(map(len, stretches)) <= most:
+                break
+    bad = next((place for place, each in enumerate(moments) if each.bad), None)
+    kept = _nearest(stretches, most, bad)
+    end = kept[-1].stop if kept else 0
+    scenes = _cut(recording, moments, kept)
+    if end < len(moments):
+        scenes.append(Scene([], _left_out(recording, moments[end:])))
+    return scenes
+
+
+def _cut(
+    recording: Recording, moments: Sequence[Moment], stretches: Iterable[range]
+) -> list[Scene]:
     scenes = []
     end = 0
     for stretch in stretches:
-        drawn = moments[stretch.start : stretch.stop]
+        drawn = list(moments[stretch.start : stretch.stop])
         scene = Scene(drawn, _left_out(recording, moments[end : stretch.start]))
         scene.wires = list(wires_of(drawn))
         scenes.append(scene)
@@ -120,7 +147,7 @@ def _shown(step: Step) -> bool:
 
 
 def _stretches(moments: Sequence[Moment], most: int) -> list[range]:
-    marked = [place for place, each in enumerate(moments) if each.decisive or each.bad]
+    marked = _marked(moments)
     if not marked:
         return [range(max(0, len(moments) - most // 4), len(moments))]
     for margin in MARGINS:
@@ -130,6 +157,10 @@ def _stretches(moments: Sequence[Moment], most: int) -> list[range]:
     else:
         stretches = _last_of(_merged(marked, MARGINS[-1], len(moments)), most)
     return stretches
+
+
+def _marked(moments: Iterable[Moment]) -> list[int]:
+    return [place for place, each in enumerate(moments) if each.decisive or each.bad]
 
 
 def _merged(marked: Iterable[int], margin: int, end: int) -> list[range]:
@@ -152,6 +183,22 @@ def _last_of(stretches: list[range], most: int) -> list[range]:
         kept.append(stretch if len(stretch) <= most else stretch[-most:])
         most -= len(stretch)
     return kept[::-1]
+
+
+def _nearest(stretches: Iterable[range], most: int, bad: int | None) -> list[range]:
+    """As much as there may be: of a run that failed three quarters around the first bad event, and
+    its beginning; of one that passed the beginning."""
+    places = [place for stretch in stretches for place in stretch]
+    near: list[int] = []
+    if bad is not None:
+        near = sorted(places, key=lambda place: abs(place - bad))[: most - most // 4]
+    kept: list[range] = []
+    for place in sorted({*near, *places[: most - len(near)]}):
+        if kept and kept[-1].stop == place:
+            kept[-1] = range(kept[-1].start, place + 1)
+        else:
+            kept.append(range(place, place + 1))
+    return kept
 
 
 def wires_of(moments: Sequence[Moment]) -> Iterator[tuple[Wire, int | None, int | None]]:

@@ -84,15 +84,17 @@ class _About(NamedTuple):
     log_index: int | None = None
 
 
-def tell(recording: Recording, partition: int, anomaly: Anomaly | None) -> Story:
-    """The story of a partition; up to `anomaly`, if there is one."""
+def tell(
+    recording: Recording, partition: int, anomaly: Anomaly | None, most: int = MOST_ITEMS
+) -> Story:
+    """The story of a partition, at most `most` items; up to `anomaly`, if there is one."""
     bad = None if anomaly is None else _step_of(recording, anomaly)
     narrow = anomaly is not None and anomaly.invariant not in NOWHERE
     about = _about(recording.steps[bad].row) if narrow and bad is not None else _About()
     weighed = list(_weigh(recording, partition, about, bad))
     if narrow:
         weighed = _around(weighed)
-    items = _thin(list(_folded(weighed, recording)))
+    items = _thin(list(_folded(weighed, recording)), most)
     story = Story(partition, items, bad)
     if anomaly is not None:
         known = {row.id: row for row in INVARIANTS}.get(anomaly.invariant)
@@ -247,10 +249,10 @@ def _folded(weighed: Iterable[tuple[Step, int]], recording: Recording) -> Iterat
 _REPEATED = {"error", "send", "ok", "fault"}
 
 
-def _thin(items: list[Item]) -> list[Item]:
+def _thin(items: list[Item], most: int) -> list[Item]:
     """At most so many, the heaviest; of equal ones the last."""
-    if len(items) <= MOST_ITEMS:
+    if len(items) <= most:
         return items
     heaviest = sorted(items, key=lambda item: (item.weight, item.step), reverse=True)
-    kept = {item.step for item in heaviest[:MOST_ITEMS]}
+    kept = {item.step for item in heaviest[:most]}
     return [item for item in items if item.step in kept]

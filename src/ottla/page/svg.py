@@ -42,4 +42,7 @@ def box(kind: str, place: tuple[float, float], size: tuple[float, float], title:
 def tick(seconds: float) -> float:
     """Seconds between two marks of a time axis, for about ten of them."""
     steps = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
-    return next((each for each in steps if seconds / each <= 14), 120)
+    step = next((each for each in steps if seconds / each <= 14), 120)
+    while seconds / step > 14:
+        step *= 2
+    return step

@@ -39,6 +39,9 @@ def explain(
     mutant: Annotated[str, typer.Option(help="Of a scenario: without this mechanism.")] = "",
     whole: Whole = False,
     failure: Failure = "",
+    partition: Annotated[
+        int | None, typer.Option(min=-1, help="Draw this one alone; -1 is the controller.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Where the page goes.")] = Path("explain.html"),
 ) -> None:
     """One HTML page: what happened in a run, step by step, and what went wrong first."""
@@ -58,7 +61,11 @@ def explain(
         if config is not None or settings or whole or failure:
             raise SimUsageError(f"{what}: a scenario has its own settings")
         recording = _scenario(path, act, mutant)
-    text = page(recording)
+    if partition is not None and partition not in recording.placement:
+        raise SimUsageError(f"--partition {partition}: the run has no such partition")
+    if partition is not None:
+        recording.command += f" --partition {partition}"
+    text = page(recording, partition=partition)
     write(out, text)
     say(_in_short(recording))
     say(f"{out}: {len(text.encode()):,} bytes")
