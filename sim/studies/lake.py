@@ -243,12 +243,8 @@ def _other_runs(found: object, study: Study) -> list[str]:
         kept = None
     if kept is None:
         return [_TEXT]
-    decides = {
-        "swarm": (kept.swarm, study.swarm),
-        "coverage": (kept.coverage, study.coverage),
-        "the list of variants": (kept.variants, study.variants),
-    }
-    return [name for name, (one, other) in decides.items() if one != other]
+    before = kept.decides
+    return [name for name, value in study.decides.items() if before[name] != value]
 
 
 def made(folder: Path) -> Made | None:

@@ -11,11 +11,13 @@ from importlib.metadata import PackageNotFoundError, version
 from ottla.sim.code_hash import code, commit
 from ottla.sim.studies.bronze import SCHEMA_VERSION
 from ottla.sim.studies.lake import BATCH_ROWS, Plan, wave_of
-from ottla.sim.studies.study import Study
+from ottla.sim.studies.study import Study, StudyError
 
 JUDGED_WHOLLY = 2_000
 """Up to so many runs SQL judges every one of them."""
 SHARE = 0.05
+MOST_RUNS = 1_000_000_000
+"""Of a study: years of work, and a million waves."""
 
 
 def plan_of(
@@ -27,7 +29,8 @@ def plan_of(
     wave: int | None = None,
     batch_rows: int = BATCH_ROWS,
 ) -> Plan:
-    """The plan of a study by the code that is here."""
+    """The plan of a study by the code that is here. Raises `StudyError`."""
+    check_seeds(study, seeds)
     runs = seeds * len(study.variants)
     if share is None:
         share = 1.0 if runs <= JUDGED_WHOLLY else SHARE
@@ -43,6 +46,16 @@ def plan_of(
         versions=versions,
         commit=commit(),
     )
+
+
+def check_seeds(study: Study, seeds: int) -> None:
+    """Raises `StudyError` for more seeds than could ever be run."""
+    variants = len(study.variants)
+    if seeds * variants > MOST_RUNS:
+        raise StudyError(
+            f"{seeds} seeds: at most {MOST_RUNS // variants} with {variants} variants; a study has "
+            f"at most {MOST_RUNS:,} runs"
+        )
 
 
 def _version() -> str:

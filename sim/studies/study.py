@@ -139,6 +139,17 @@ class Study:
         """Names of what varies, in the order of the file."""
         return tuple(self.variants[0].cells)
 
+    @property
+    def decides(self) -> Mapping[str, object]:
+        """What runs and tables depend on, by the words of people; the rest is for the report."""
+        return {
+            "swarm": self.swarm,
+            "coverage": self.coverage,
+            "the list of variants": [
+                (each, _held_by(each.config, swarm=self.swarm)) for each in self.variants
+            ],
+        }
+
 
 def catalogue() -> dict[str, str]:
     """The studies that ship: the text of each, by name."""
@@ -155,7 +166,7 @@ def read(path_or_name: str) -> Study:
         return parse(shipped[path_or_name])
     path = Path(path_or_name)
     try:
-        return parse(path.read_text(encoding="utf-8"))
+        return parse(path.read_text(encoding="utf-8-sig"))  # some editors put a mark in front
     except (OSError, UnicodeDecodeError) as error:
         if path.suffix or path.exists() or len(path.parts) > 1:
             told = getattr(error, "strerror", None) or str(error)
@@ -181,7 +192,7 @@ def parse(text: str) -> Study:
         told["seeds"],
         told.get("swarm", False),
         told.get("coverage", False),
-        tuple(_variants(told)),
+        _apart(tuple(_variants(told)), swarm=told.get("swarm", False)),
         _answer(told["answer"], "answer"),
         tuple(_tables(told.get("table", []))),
         tuple(_charts(told.get("chart", []))),
@@ -225,6 +236,27 @@ def _variants(told: Mapping[str, Any]) -> Iterator[Variant]:
         yield Variant(number, cells, config, failure, label, _label(label, varies))
 
 
+def _held_by(config: RunConfig, *, swarm: bool) -> frozenset[str]:
+    """What the swarm does not draw because it was said, be it the default: no part of what makes
+    settings equal."""
+    return config.said if swarm else frozenset()
+
+
+def _apart(variants: tuple[Variant, ...], *, swarm: bool) -> tuple[Variant, ...]:
+    """Those very ones, if each can be told from the others and does something else."""
+    labels: set[str] = set()
+    known: dict[tuple[object, ...], str] = {}
+    for each in variants:
+        if each.label in labels:
+            raise StudyError(f"variant: two are called {each.label!r}")
+        labels.add(each.label)
+        does = (each.config, _held_by(each.config, swarm=swarm), each.failure)
+        other = known.setdefault(does, each.label)
+        if other != each.label:
+            raise StudyError(f"variant: {other!r} and {each.label!r} are the same settings")
+    return variants
+
+
 def _label(line: str, cells: Mapping[str, Cell]) -> str:
     told = [f"{value}" if name == _FAILURE else f"{name}={value}" for name, value in cells.items()]
     return ", ".join([line, *told] if line else told) or "as it is"
@@ -238,6 +270,8 @@ def _default(name: str, settings: Mapping[str, Any]) -> Any:
 
 
 def _check_grid(settings: Mapping[str, Any], grid: Mapping[str, Any], lines: Sequence[Any]) -> None:
+    if _LABEL in settings or _LABEL in grid:
+        raise StudyError(f"{_LABEL}: is for [[variant]]")
     for key, values in grid.items():
         if not isinstance(values, list) or not values:
             raise StudyError(f"grid.{key} is {values!r}; a list of values is expected")
@@ -255,6 +289,9 @@ def _check_grid(settings: Mapping[str, Any], grid: Mapping[str, Any], lines: Seq
 def _check_line(line: Any, grid: Mapping[str, Any]) -> None:
     if not isinstance(line, dict):
         raise StudyError(f"variant: {line!r}; write [[variant]] and settings below it")
+    label = line.get(_LABEL, "one")
+    if not isinstance(label, str) or not label.strip():
+        raise StudyError(f"variant.label is {label!r}; a word is expected")
     for key in line:
         if key in grid:
             raise StudyError(f"variant.{key}: is one of grid too")

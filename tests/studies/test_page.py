@@ -114,6 +114,14 @@ def test_when_all_are_judged_and_nothing_is_broken_it_says_so():
     assert "No invariant is broken." in text
 
 
+def test_where_none_was_judged_nothing_is_claimed():
+    findings = made_up.findings(judged=0, share=0.0, verdicts=table_of("verdicts", []))
+    text = page(findings, {})
+    assert "None of 700 runs was judged in SQL: none failed, and none was drawn." in text
+    assert "say the same" not in text
+    assert "is broken" not in text
+
+
 def test_whiskers_end_where_intervals_do():
     rows = [
         {"series": "s", "x": "a", "y": 10, "low": 0, "high": 20},

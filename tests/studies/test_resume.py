@@ -7,6 +7,7 @@ compared row by row with a study that nobody disturbed.
 
 import json
 import shutil
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -177,6 +178,16 @@ def test_what_only_the_report_depends_on_may_change(tmp_path, old, new):
     kept = json.loads((tmp_path / "study.json").read_text())
     assert kept["study"] == text
     assert kept["commit"] != "other"
+
+
+def test_a_default_that_is_said_is_another_study_where_the_swarm_draws_the_rest(tmp_path):
+    for number, (swarm, other) in enumerate((("true", True), ("false", False))):
+        plain = TINY.replace("seeds = 4", f"seeds = 4\nswarm = {swarm}")
+        said = plain.replace("records = 12", "records = 12\nin_flight = 5")
+        folder = tmp_path / str(number)
+        Lake(folder, plan_of(parse(plain), 4, 0)).close()
+        with pytest.raises(StudyError, match="variants differs") if other else nullcontext():
+            Lake(folder, plan_of(parse(said), 4, 0)).close()
 
 
 @pytest.mark.parametrize(

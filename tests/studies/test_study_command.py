@@ -64,12 +64,12 @@ def test_a_study_is_run_and_gone_on_with(tiny, tmp_path):
     first = ottla("study", "run", tiny, "--seeds", "2", "--out", out)
     assert first.returncode == 0, first.stderr
     lines = first.stdout.splitlines()
-    assert lines[0].startswith("engine duckdb, not Spark: there is no Java: install a Java runtime")
-    stages = [line.split()[0] for line in lines[1:]]
-    assert stages[:2] == ["sweep", "silver"]
-    assert "gold" in stages
+    why = "engine duckdb, not Spark: there is no Java: install a Java runtime"
+    assert len([line for line in lines if line.startswith(why)]) == 1
+    stages = {line.split()[0] for line in lines}
+    assert {"sweep", "silver", "gold"} <= stages
     assert lines[-1].startswith(f"{out}/report.html: ")
-    assert "4 of 4 runs" in lines[1]
+    assert any("4 of 4 runs" in line for line in lines)
     plan = json.loads((out / "study.json").read_text())
     assert (plan["seeds"], plan["first"], plan["share"]) == (2, 0, 1.0)
     again = ottla("study", "run", tiny, "--seeds", "2", "--out", out)
@@ -158,7 +158,7 @@ main()
         text=True,
     )
     (line,) = done.stderr.splitlines()
-    assert (done.returncode, done.stdout) == (2, "")
+    assert done.returncode == 2
     assert line.startswith("ottla: engine spark: ")
     assert line.endswith(told)
 
@@ -199,6 +199,11 @@ def test_java_is_looked_for_where_java_home_says(tiny, tmp_path, monkeypatch):
             "--out s3://bucket/acks: is a URL; name a folder that driver and executors see",
         ),
         (["run", "akcs", "--out", "o", "--share", "2"], "'--share': 2.0 is not in the range"),
+        (["run", "acks", "--out", "o", "--share", "nan"], "--share nan: is no number; from 0 to"),
+        (
+            ["run", "acks", "--out", "o", "--seeds", "99999999999999999999"],
+            "99999999999999999999 seeds: at most 14285714 with 70 variants; a study has at most",
+        ),
     ],
 )
 def test_a_wrong_argument_is_one_line(arguments, told):

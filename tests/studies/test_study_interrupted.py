@@ -26,7 +26,10 @@ def test_an_interrupt_ends_all_quietly(tmp_path, to_all):
         await_that(lambda: len(list(at_work.glob("_running-*/*"))) == 2, 60, "nobody works")
         (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
         _, said = process.communicate(timeout=30)
-        assert (process.returncode, said) == (130, "")
+        assert (process.returncode, said) == (
+            130,
+            "ottla: interrupted; the same command goes on from here\n",
+        )
         await_nobody(process)
     finally:
         end(process)

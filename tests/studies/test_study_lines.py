@@ -1,8 +1,11 @@
-"""Lines of variants in a study's file, its faults, and what is worst: each as it is read."""
+"""Lines of variants in a study's file, its faults, and what is worst: each as it is read.
+
+What would make two variants one, or one that nobody could name, is one line that says so.
+"""
 
 import pytest
 
-from ottla.sim.studies.study import StudyError, parse
+from ottla.sim.studies.study import StudyError, parse, read
 
 HEAD = """
 name = "lines"
@@ -59,6 +62,41 @@ def test_what_is_worst_may_be_said():
     assert asked.text == "{lost} lost"
     with pytest.raises(StudyError, match=r"worst\.text is missing"):
         parse(HEAD + '[worst]\nsql = "SELECT 1 FROM runs"\n')
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (LINES.replace("lags", "one at a time"), "variant: two are called 'one at a time'"),
+        (
+            LINES.replace("rtt_us = 2000", "in_flight = 1"),
+            "variant: 'one at a time' and 'lags' are the same settings",
+        ),
+        ("[grid]\nacks = [1, 1]\n", "variant: two are called 'acks=1'"),
+        (LINES.replace("lags", ""), "variant.label is ''; a word is expected"),
+        (LINES.replace("lags", " "), "variant.label is ' '; a word is expected"),
+        (LINES.replace('"lags"', "3"), "variant.label is 3; a word is expected"),
+        ('[grid]\nlabel = ["a"]\n', "label: is for [[variant]]"),
+        ('label = "a"\n', "label: is for [[variant]]"),
+    ],
+)
+def test_variants_that_nobody_could_tell_apart_are_refused(more, told):
+    with pytest.raises(StudyError) as refused:
+        parse(HEAD + more)
+    assert str(refused.value) == told
+
+
+def test_a_default_that_is_said_is_a_variant_of_its_own_in_a_swarm():
+    lines = '[[variant]]\nlabel = "drawn"\n[[variant]]\nlabel = "said"\nrtt_us = 400\n'
+    assert len(parse(SWARM + lines).variants) == 2
+    with pytest.raises(StudyError, match="are the same settings"):
+        parse(HEAD + lines)
+
+
+def test_a_file_may_begin_with_a_mark_of_bytes(tmp_path):
+    file = tmp_path / "marked.toml"
+    file.write_text(HEAD, encoding="utf-8-sig")
+    assert read(str(file)).text == HEAD
 
 
 SWARM = HEAD.replace("seeds = 1", "seeds = 1\nswarm = true")

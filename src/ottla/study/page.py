@@ -138,16 +138,21 @@ def _worst(worst: Worst, picture: Picture | None) -> str:
 
 def _judged(findings: Findings) -> str:
     judged, runs = findings.judged, findings.runs
-    if judged == runs:
+    if not judged:
+        told = f"None of {runs:,} runs was judged in SQL: none failed, and none was drawn."
+    elif judged == runs:
         told = f"All {runs:,} runs were judged in SQL."
     else:
         told = (
             f"{judged:,} of {runs:,} runs were judged in SQL: all that failed, and of the others "
             f"{percent(findings.share)} %, drawn at random."
         )
-    told += " On each of them SQL and the simulator's own checkers say the same."
+    if judged:
+        told += " On each of them SQL and the simulator's own checkers say the same."
     if findings.broke:
         told += f" {findings.broke:,} runs came to no end; they have no figures."
+    if not judged:
+        return f"<p>{told}</p>"
     if not findings.verdicts.rows:
         return f"<p>{told} No invariant is broken.</p>"
     return f"<p>{told}</p>{_table(findings.verdicts)}"

@@ -1,7 +1,8 @@
 """What is seen of a study while it goes on: one line that moves, and a line per stage that stays.
 
 Queries of a minute tell nothing before they are over, so a thread draws the line anew twice a
-second: the seconds move as long as anything does. Where there is no terminal, a line now and then.
+second: the seconds move as long as anything does. Where there is no terminal, a line after two
+seconds and then now and then.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ottla.sim.studies.pipeline import Progress
 
 _DRAW_S = 0.5
-_NOW_AND_THEN_S = 30.0
+_FIRST_S, _NOW_AND_THEN_S = 2.0, 30.0
 
 
 class Display:
@@ -26,7 +27,8 @@ class Display:
     def __init__(self) -> None:
         self._line = Line()
         self._lock = Lock()
-        self._begun = self._said = self._heard = monotonic()
+        self._begun = self._heard = monotonic()
+        self._next = self._begun + _FIRST_S
         self._doing = ""
         self._last: Progress | None = None
         self._over = Event()
@@ -70,8 +72,8 @@ class Display:
             if sys.stderr.isatty():
                 with self._lock:
                     self._line.show(text)
-            elif text and monotonic() - self._said > _NOW_AND_THEN_S:
-                self._said = monotonic()
+            elif text and monotonic() > self._next:
+                self._next = monotonic() + _NOW_AND_THEN_S
                 self.say(text)
 
     def _text(self) -> str:

@@ -6,6 +6,7 @@ user's, told in one line; 1 means that the study itself found something wrong wi
 
 from __future__ import annotations
 
+import math
 import shlex
 import sys
 from contextlib import closing, contextmanager
@@ -55,6 +56,7 @@ def run(
 ) -> None:
     """Simulate, keep, judge, aggregate, report: a study from its file to its page."""
     with _told_plainly(out):
+        share = _share(share)
         say(_run(_Asked(name, out, seeds, first, engine, master, jobs, share, wave)))
 
 
@@ -90,6 +92,9 @@ def _told_plainly(out: str) -> Iterator[None]:
         raise StudyUsageError(f"{error.filename or out}: {error.strerror or error}") from None
     except NotTheSameError as error:
         raise StudyUsageError(f"{error}: the code is not the one that ran it") from None
+    except KeyboardInterrupt:
+        sys.stderr.write("ottla: interrupted; the same command goes on from here\n")
+        raise typer.Abort from None
 
 
 def _run(asked: _Asked) -> str:
@@ -122,16 +127,25 @@ def _plan(asked: _Asked) -> Plan:
     from ottla.sim.studies.binding import check_queries
     from ottla.sim.studies.engine import check_engine
     from ottla.sim.studies.lake import wave_kept
-    from ottla.sim.studies.plan import plan_of
+    from ottla.sim.studies.plan import check_seeds, plan_of
     from ottla.sim.studies.study import read
 
     root = _whole_path(asked.out)
     study = read(asked.name)
     check_queries(study)
     seeds = asked.seeds or study.seeds
+    check_seeds(study, seeds)
     check_engine(asked.engine, asked.master, asked.jobs)
     wave = asked.wave or wave_kept(root)
     return plan_of(study, seeds, _first(asked.first, seeds), asked.share, wave=wave)
+
+
+def _share(share: float | None) -> float | None:
+    if share is None:
+        return None
+    if math.isnan(share):
+        raise StudyUsageError("--share nan: is no number; from 0 to 1")
+    return abs(share)  # of -0
 
 
 def _first(text: str, seeds: int) -> int:
