@@ -1,6 +1,7 @@
 """Lines of variants in a study's file, its faults, and what is worst: each as it is read.
 
-What would make two variants one, or one that nobody could name, is one line that says so.
+What would make two variants one, or one that nobody could name, is one line that says so; so is a
+fault that there is not, and nodes too far apart for a leader.
 """
 
 import pytest
