@@ -68,6 +68,17 @@ def test_it_is_one_well_formed_file_that_asks_for_nothing():
     assert len(text.encode()) < 1_000_000
 
 
+def test_a_picture_that_needs_a_page_is_not_the_first_thing_shown():
+    """On paper the first page was half empty before it."""
+    wide, tall = made_up.CHARTS[2], made_up.CHARTS[1]
+    for charts, order in (
+        ((tall, wide), ("Losses", "Killed", "Latency", "Empty")),
+        ((wide, tall), ("Latency", "Killed", "Losses", "Empty")),
+    ):
+        heads = re.findall(r"<h2>(\w+)", page(made_up.findings(charts=charts), {}))
+        assert tuple(heads[:4]) == order
+
+
 def test_text_is_text_wherever_it_stands():
     text = page(made_up.findings(), {})
     assert "<script>alert" not in text

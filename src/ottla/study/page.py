@@ -29,6 +29,8 @@ from ottla.sim.studies.engine import DUCKDB
 from ottla.sim.studies.findings import Findings, Stage, Table, Worst, number, percent
 
 STYLE = Path(__file__).with_name("study.css")
+_TALL = 'class="chart"'
+"""Of a picture that is not merely wide."""
 _WORD = 22
 """Letters of a cell that stay on one line."""
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
@@ -51,8 +53,7 @@ def page(findings: Findings, pictures: Mapping[int, Picture]) -> str:
     sections = [
         _header(findings),
         f'<section class="answer"><p>{escape(findings.answer)}</p></section>',
-        *(section(each.title, _picture(each)) for each in findings.charts),
-        *(section(each.title, _table(each)) for each in findings.tables),
+        *_shown(findings),
     ]
     if findings.worst:
         told = "".join(_worst(each, pictures.get(each.run_id)) for each in findings.worst)
@@ -65,6 +66,15 @@ def page(findings: Findings, pictures: Mapping[int, Picture]) -> str:
     if pictures:
         styles = [EXPLAIN_STYLE, *styles]
     return document(f"Ottla: {findings.title}", sections, *styles)
+
+
+def _shown(findings: Findings) -> list[str]:
+    """Pictures, then tables. A picture that needs a page of paper to itself is none to begin with:
+    it would leave the first page half empty, and a table begins wherever there is room."""
+    pictures = [section(each.title, _picture(each)) for each in findings.charts]
+    tables = [section(each.title, _table(each)) for each in findings.tables]
+    first = tables[:1] if pictures and _TALL in pictures[0] else []
+    return [*first, *pictures, *tables[len(first) :]]
 
 
 def _header(findings: Findings) -> str:
