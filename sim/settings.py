@@ -24,12 +24,17 @@ from ottla.sim.link_times import CLIENTS, groups_of, majority_us, round_trips
 
 MAX_NODES = 7
 MAX_SPAN = 10**12
-"""More than any setting needs, in microseconds twelve days."""
+"""More than any size or span needs."""
+MAX_WAIT_US = 10**7
+"""What messages, syncs and turns may take: 10 s. An election timeout is ten times that."""
+SEQUENCES = 1 << 31
 SETTLE_MS = 60_000
 MILLION = 1_000_000
 MUTANT_IDS = tuple(each.value for each in Mutant)
 FATES = ("loss_ppm", "late_ppm", "twice_ppm")
 """What may become of a message between nodes, no two at once."""
+AROUND_BYTES = 100
+"""More than what goes around the value of a record that is alone in its batch."""
 CLIENT_MODELS = ("java", "librdkafka")
 _WORDS = {
     "client_model": (*CLIENT_MODELS, "both"),
@@ -54,6 +59,15 @@ _RANGES = {
     "request_timeout_ms": (1, MAX_SPAN),
     "retry_backoff_ms": (1, MAX_SPAN),
     "metadata_max_age_ms": (1, MAX_SPAN),
+    "producer_expiry_ms": (1, MAX_SPAN),
+    "first_sequence": (0, SEQUENCES - 1),
+    "rtt_us": (0, MAX_WAIT_US),
+    "jitter_us": (0, MAX_WAIT_US),
+    "client_rtt_us": (0, MAX_WAIT_US),
+    "client_jitter_us": (0, MAX_WAIT_US),
+    "sync_us": (0, MAX_WAIT_US),
+    "sync_jitter_us": (0, MAX_WAIT_US),
+    "turn_us": (0, MAX_WAIT_US),
     "loss_ppm": (0, MILLION),
     "twice_ppm": (0, MILLION),
     "late_ppm": (0, MILLION),
@@ -182,11 +196,8 @@ class RunConfig:
         except UnknownProfileError as error:
             raise ConfigError(f"profile: {error}") from None
         self.cluster_config()
-        if self.flush != FlushPolicy.OFF.value and self.sync_us > 1_000 * self.sync_stall_ms:
-            raise ConfigError(
-                f"sync_us is {self.sync_us}, longer than sync_stall_ms ({self.sync_stall_ms}): "
-                "every leader would resign at every sync"
-            )
+        if self.flush != FlushPolicy.OFF.value:
+            self._check_syncs()
         fates = sum(getattr(self, name) for name in FATES)
         if fates > MILLION:
             raise ConfigError(
@@ -196,6 +207,21 @@ class RunConfig:
         for each in self.mutants.split():
             if each not in MUTANT_IDS:
                 raise ConfigError(f"mutants: there is no {each}; one of {' '.join(MUTANT_IDS)}")
+
+    def _check_syncs(self) -> None:
+        stall_us = 1_000 * self.sync_stall_ms
+        if self.sync_us > stall_us:
+            raise ConfigError(
+                f"sync_us is {self.sync_us}, longer than sync_stall_ms ({self.sync_stall_ms}): "
+                "every leader would resign at every sync"
+            )
+        # Exponential with this mean: one in twenty is longer than three times that.
+        if self.sync_us + 3 * self.sync_jitter_us > stall_us:
+            raise ConfigError(
+                f"sync_jitter_us is {self.sync_jitter_us}: with sync_us ({self.sync_us}) too many "
+                f"syncs take longer than sync_stall_ms ({self.sync_stall_ms}), and leaders resign "
+                "at those; a third of it is possible"
+            )
 
     @property
     def name(self) -> str:
@@ -237,10 +263,24 @@ class RunConfig:
     @property
     def patience_ms(self) -> int:
         """What a client has to wait for an answer at the least, so that most come in time: four
-        times what a request takes on average."""
+        times what a request takes on average, behind all that may be in flight with it."""
         trip = max(self.client_rtt_us, self.nearest_us)
         trip += 2 * self.client_jitter_us + 2 * self.turn_us
-        return 4 * trip // 1_000
+        line_ms = self.line_ms(self.in_flight * self.batch_records)
+        return 4 * (trip + self.syncing_us) // 1_000 + 4 * line_ms
+
+    def line_ms(self, records: int) -> int:
+        """How long a client's line carries so many records."""
+        rate = self.client_bytes_per_ms
+        return records * (self.record_bytes + AROUND_BYTES) // rate if rate else 0
+
+    @property
+    def syncing_us(self) -> int:
+        """How long what waits for a sync waits, at least."""
+        if self.flush == FlushPolicy.OFF.value:
+            return 0
+        waits = self.flush == FlushPolicy.INTERVAL.value
+        return self.sync_us + self.sync_jitter_us + waits * 1_000 * self.flush_interval_ms
 
     @property
     def farthest(self) -> tuple[Micros, tuple[NodeId, ...]]:
@@ -258,7 +298,7 @@ class RunConfig:
         `ConfigError`."""
         trip_us, group = self.farthest
         timeout_us = 1_000 * self.election_timeout_ms
-        voting_us = trip_us if self.flush == FlushPolicy.OFF.value else trip_us + 2 * self.sync_us
+        voting_us = trip_us + 2 * self.syncing_us
         told = f"election_timeout_ms is {self.election_timeout_ms}, but"
         named = f"nodes {', '.join(map(str, group))}"
         if trip_us >= timeout_us:
@@ -275,11 +315,12 @@ class RunConfig:
     @property
     def bound_ms(self) -> int:
         """How long the end of a run may take: `settle_ms`, and where nothing else was said at least
-        what twenty elections need, or two round trips for each record."""
+        what twenty elections or retries need, or two round trips for each record."""
         if self.settle_ms != SETTLE_MS:
             return self.settle_ms
         reading = 2 * (self.records + 20) * self.client_rtt_us // 1_000
-        return max(SETTLE_MS, 20 * self.election_timeout_ms, reading)
+        retries = 20 * self.retry_backoff_ms
+        return max(SETTLE_MS, 20 * self.election_timeout_ms, retries, reading)
 
     def with_(self, **changes: Any) -> RunConfig:
         """The same with some settings changed. Raises `ConfigError`."""

@@ -10,8 +10,8 @@ workload and delays alike. It goes from the coarse to the fine, and again while 
    goes on to smaller parts, so that what is large falls first and the time is well spent,
 5. when none of that helps any more, single values: smaller ones.
 
-Each step replays the run and keeps the change if the same invariant is broken. What a replay did
-not ask for any more is struck too: the tape of the replay is the new tape.
+Each step replays the run and keeps the change if an anomaly of the same kind shows. What a replay
+did not ask for any more is struck too: the tape of the replay is the new tape.
 """
 
 from __future__ import annotations

@@ -1,16 +1,17 @@
-"""How a shrinker replays: the whole run, for one invariant."""
+"""How a shrinker replays: the whole run, for one kind of anomaly."""
 
 from __future__ import annotations
 
 from ottla.broker.errors import ConfigError
 from ottla.sim.choices import Replayed
+from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.run import replay
 from ottla.sim.shrink import Attempt, Replay
 from ottla.sim.tape_file import Case
 
 
-def replayer(invariant: str) -> Replay:
-    """Replays a case; None unless that invariant is broken in it."""
+def replayer(shown: Anomaly) -> Replay:
+    """Replays a case; None unless an anomaly of that kind shows in it."""
 
     def attempt(case: Case) -> Attempt | None:
         try:
@@ -18,7 +19,7 @@ def replayer(invariant: str) -> Replay:
         except ConfigError:
             return None
         for anomaly in outcome.anomalies:
-            if anomaly.invariant == invariant:
+            if anomaly.kind == shown.kind:
                 at = outcome.rows[anomaly.eid].t_us
                 return Attempt(Case(outcome.config, outcome.tape), at)
         return None

@@ -11,16 +11,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ottla.broker.config import FlushPolicy
+from ottla.raft.quorum import majority
 from ottla.raft.types import Micros
 from ottla.sim.choices import Choices
-from ottla.sim.settings import FATES, MILLION, SETTINGS, RunConfig
+from ottla.sim.settings import AROUND_BYTES, FATES, MILLION, SETTINGS, RunConfig
 
+_ELECTIONS = (500, 500, 200, 1000)
 TABLE: Mapping[str, Sequence[int | str | bool]] = {
     "nodes": (3, 3, 3, 5),
+    "replicas": (3, 3, 3, 3, 3, 3, 5, 2, 1),
     "partitions": (1, 1, 1, 2, 3),
     "min_insync": (1, 1, 2),
     "max_message_bytes": (1_048_588, 1_048_588, 1_048_588, 150),
-    "election_timeout_ms": (500, 500, 200, 1000),
+    "election_timeout_ms": _ELECTIONS,
     "replica_lag_ms": (10_000, 10_000, 1_000),
     "leader_queue_bytes": (32 << 20, 32 << 20, 2_000),
     "connection_requests": (64, 64, 1, 5),
@@ -32,6 +36,10 @@ TABLE: Mapping[str, Sequence[int | str | bool]] = {
     "sync_jitter_us": (200, 200, 5_000),
     "turn_us": (20, 20, 200, 2_000),
     "producers": (2, 1, 2, 3),
+    "consumers": (1, 1, 2),
+    "client_model": ("both", "both", "java", "librdkafka"),
+    "arrivals": ("bursts", "bursts", "bursts", "even", "random"),
+    "record_bytes": (16, 16, 16, 200),
     "in_flight": (5, 5, 5, 1, 2, 3, 4, 6, 7, 8),
     "batch_records": (4, 1, 4, 16),
     "request_timeout_ms": (1_500, 1_500, 400, 5_000),
@@ -50,8 +58,6 @@ TABLE: Mapping[str, Sequence[int | str | bool]] = {
 }
 """What each setting is drawn from; the first is the plain one."""
 
-_LONELY_BYTES = 100
-"""More than what goes around the value of a record that is alone in its batch."""
 _PLAIN = RunConfig()
 
 
@@ -65,6 +71,7 @@ def draw(choices: Choices, base: RunConfig) -> RunConfig:
             value = stream.pick(TABLE[name])
             if _free(base, name):
                 drawn[name] = value
+    _fit_groups(base, drawn)
     _fit(base, drawn)
     _fit_fates(base, drawn)
     _fit_clients(base, drawn)
@@ -76,24 +83,47 @@ def _free(base: RunConfig, name: str) -> bool:
     return name not in base.said and getattr(base, name) == getattr(_PLAIN, name)
 
 
+def _fit_groups(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
+    """No more replicas than nodes, and no more in sync than commit."""
+    if "replicas" in drawn:
+        drawn["replicas"] = min(int(drawn["replicas"]), int(drawn.get("nodes", base.nodes)))
+    if "nodes" in drawn:
+        drawn["nodes"] = max(int(drawn["nodes"]), base.replicas * ("replicas" not in drawn))
+    if "min_insync" in drawn:
+        least = majority(int(drawn.get("replicas", base.replicas)))
+        drawn["min_insync"] = min(int(drawn["min_insync"]), least)
+
+
 def _fit(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
     """Drawn settings that contradict others are made to fit: a round trip must be well within an
     election timeout, or nobody is ever elected, which is no finding."""
-    spans = ("rtt_us", "jitter_us", "sync_us", "turn_us")
+    spans = ("rtt_us", "jitter_us", "sync_us", "sync_jitter_us", "turn_us")
     election = "election_timeout_ms"
     if election in drawn:
         slowest = max((getattr(base, name) for name in spans if name not in drawn), default=0)
         slowest = max(slowest, _linked(base, drawn))
+        if base.flush == FlushPolicy.INTERVAL.value:  # votes wait for it, too
+            slowest = max(slowest, 1_000 * base.flush_interval_ms)
         beats = 0 if _free(base, "heartbeat_ms") else 2 * base.heartbeat_ms
         drawn[election] = max(int(drawn[election]), slowest // 100, beats)
     timeout_ms = int(drawn.get(election, base.election_timeout_ms))
     for name in spans:
         if name in drawn:
             drawn[name] = min(int(drawn[name]), timeout_ms * 100)
-    if "sync_us" in drawn:  # leaders resign at a sync that takes longer
-        drawn["sync_us"] = min(int(drawn["sync_us"]), base.sync_stall_ms * 1_000)
+    _fit_syncs(base, drawn)
     if _free(base, "heartbeat_ms"):
         drawn["heartbeat_ms"] = max(1, timeout_ms // 10)
+
+
+def _fit_syncs(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
+    """Leaders resign at a sync that takes longer than they wait."""
+    left = base.sync_stall_ms * 1_000
+    if "sync_us" in drawn:
+        jitter = 0 if "sync_jitter_us" in drawn else base.sync_jitter_us
+        drawn["sync_us"] = min(int(drawn["sync_us"]), left - 3 * jitter)
+    left -= int(drawn.get("sync_us", base.sync_us))
+    if "sync_jitter_us" in drawn:
+        drawn["sync_jitter_us"] = min(int(drawn["sync_jitter_us"]), left // 3)
 
 
 def _fit_fates(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
@@ -110,7 +140,7 @@ def _linked(base: RunConfig, drawn: Mapping[str, int | str | bool]) -> Micros:
     take."""
     if not base.links:
         return 0
-    told = {name: drawn[name] for name in ("nodes", "partitions") if name in drawn}
+    told = {name: drawn[name] for name in ("nodes", "replicas", "partitions") if name in drawn}
     plain = {"rtt_us": 0} if "rtt_us" in drawn else {}
     return base.with_(**told, **plain).farthest[0]
 
@@ -118,18 +148,29 @@ def _linked(base: RunConfig, drawn: Mapping[str, int | str | bool]) -> Micros:
 def _fit_clients(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
     """A client that gives up before an answer can come hears of nothing, ever: it waits longer, or
     where that is fixed, what it waits for is as it was told."""
-    request, trip = "request_timeout_ms", ("client_rtt_us", "client_jitter_us", "turn_us")
-    taken = {name: drawn[name] for name in trip if name in drawn}
-    patience_ms = base.with_(**taken).patience_ms
+    request, delivery = "request_timeout_ms", "delivery_timeout_ms"
+    names: tuple[str, ...] = ("client_rtt_us", "client_jitter_us", "turn_us")
+    if base.client_bytes_per_ms:
+        names += ("in_flight", "batch_records", "record_bytes")
+    taken = {name: drawn[name] for name in names if name in drawn}
+    fitted = base.with_(**taken)
     if request in drawn:
-        drawn[request] = max(int(drawn[request]), patience_ms)
-    elif base.request_timeout_ms < patience_ms:
+        drawn[request] = max(int(drawn[request]), fitted.patience_ms)
+    elif base.request_timeout_ms < fitted.patience_ms:
         for name in taken:
             del drawn[name]
+        fitted = base
+    if delivery in drawn:
+        least = max(2 * fitted.line_ms(base.records), 4 * fitted.retry_backoff_ms)
+        election_ms = int(drawn.get("election_timeout_ms", base.election_timeout_ms))
+        if election_ms > max(_ELECTIONS):
+            least = max(least, 10 * election_ms)
+        drawn[delivery] = max(int(drawn[delivery]), least)
 
 
 def _fit_batches(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
     """Batches may be refused for their size, single records are not: those would all be lost."""
     limit = "max_message_bytes"
     if limit in drawn:
-        drawn[limit] = max(int(drawn[limit]), _LONELY_BYTES + base.record_bytes)
+        record_bytes = int(drawn.get("record_bytes", base.record_bytes))
+        drawn[limit] = max(int(drawn[limit]), AROUND_BYTES + record_bytes)

@@ -9,9 +9,10 @@ A partition *breaks* when something committed stands on fewer disks than a quoru
 stand on a quorum had nobody forgotten. From then on a leader may be elected that lacks it. A record
 is lost by the fault if it was in such a range; any other lost record is a failure as always. So is
 what no lost entry explains (a duplicate, a gap in offsets), and what had happened before: a cause
-comes first. That a run cannot go on is explained by a break too, not by a disk that forgot what a
-quorum still has. A node that forgot its vote and gives it again in one term breaks its partition
-from where its log ends now.
+comes first. That a run cannot go on is explained by a break too. A disk that forgot what a quorum
+still has explains it if it forgot below a leader that goes on leading: that one knows what the node
+had told it and never sends it again. A node that forgot its vote and gives it again in one term
+breaks its partition from where its log ends now.
 
 A producer id that is two producers' explains what happens to records sent under it: it was given
 out twice on purpose, or the controller's partition broke, which remembers what was given out.
@@ -64,7 +65,8 @@ _OF_IDS = frozenset(f"sim-I{number:02d}" for number in (1, 2, 3, 4, 5, 6, 7, 8, 
 _OF_WHAT_IS_LEFT = frozenset({"sim-I06", "sim-I11", "sim-I14", "sim-I27"})
 """Their row was right when it was made: what came later, and is compared with it, is not."""
 _BUG = "sim-I00"
-_OF_THE_RUN = frozenset({_BUG, "sim-I31"})
+_NOT_LIVE = "sim-I31"
+_OF_THE_RUN = frozenset({_BUG, _NOT_LIVE})
 """Their row is the last one there was, whatever it is about."""
 _NO_END = 1 << 62
 _NEVER = _NO_END + 1
@@ -100,6 +102,8 @@ class _Disk:
     mark: int = 0
     """Up to where it is durable."""
     forgot: dict[int, Forgot] = field(default_factory=dict)
+    since: int = _NEVER
+    """The row in which it last forgot something."""
 
     def holds(self, index: int, chain: int) -> bool:
         """Whether that entry is there to stay."""
@@ -132,6 +136,8 @@ class _Partition:
     """Chains by log index."""
     commit: int = 0
     quorum: int = 0
+    led: int = _NEVER
+    """The row in which somebody last began to lead it."""
 
     def disk(self, node: int) -> _Disk:
         """That node's."""
@@ -208,6 +214,7 @@ class _Walk:
             "crash": self._restarted,
             "start": self._restarted,
             "commit": self._commit,
+            "leader": self._led,
             "vote": self._vote,
             "send": self._sent,
         }
@@ -239,6 +246,7 @@ class _Walk:
         how = self._faults[row.node]
         for index in range(first, disk.mark + 1):
             disk.forgot[index] = Forgot(disk.at(index), how)
+        disk.since = row.eid
         disk.cut(first)
         self._of(row).look(row.eid)
 
@@ -260,6 +268,9 @@ class _Walk:
         known.commit = max(known.commit, row.log_index)
         if fresh and self._faults:
             known.look(row.eid)
+
+    def _led(self, row: Row) -> None:
+        self._of(row).led = row.eid
 
     def _vote(self, row: Row) -> None:
         known = self._of(row)
@@ -292,6 +303,8 @@ class _Walk:
             return True
         if anomaly.invariant not in _OF_DISKS:
             return False
+        if anomaly.invariant == _NOT_LIVE and any(map(_relied, self._partitions.values())):
+            return True
         if anomaly.invariant in _OF_THE_RUN or row.partition is None:
             return any(self._broke(each, until) for each in self._partitions)
         return self._broke(row.partition, until)
@@ -331,6 +344,11 @@ class _Walk:
             and row.log_index <= entry
             for row in rows
         )
+
+
+def _relied(partition: _Partition) -> bool:
+    """Whether its last leader led when a node forgot what it had told it."""
+    return any(partition.led < disk.since < _NEVER for disk in partition.disks.values())
 
 
 def _entry(index: Index, ok: Row) -> int | None:

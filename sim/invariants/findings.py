@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 Row: TypeAlias = Any
 """An `ottla.sim.history.Event` of a kind whose columns are known to be there."""
 
+_NUMBERS = re.compile(r"\[?\d+(?:, \d+)*\]?")
+_OF_MANY_KINDS = frozenset({"sim-I00", "sim-I31"})
 ACKS_ALL = -1
 """The one setting of acks under which an acknowledged record may not be lost (mission-A1)."""
 
@@ -24,6 +27,20 @@ class Anomaly(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.invariant} at row {self.eid}: {self.text}"
+
+    @property
+    def kind(self) -> str:
+        """What is the same in two anomalies of one kind: the invariant, and of one that stands for
+        many things what is wrong, without the numbers.
+
+        >>> Anomaly("sim-I31", 7, "no node of [1, 2] leads partition 0 in the end").kind
+        'sim-I31 no node of # leads partition # in the end'
+        >>> Anomaly("sim-I02", 7, "value 3 is at offsets 1 and 4 of partition 0").kind
+        'sim-I02'
+        """
+        if self.invariant not in _OF_MANY_KINDS:
+            return self.invariant
+        return f"{self.invariant} {_NUMBERS.sub('#', self.text)}"
 
 
 class AnomalyError(BaseException):

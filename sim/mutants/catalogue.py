@@ -153,6 +153,7 @@ CATALOGUE: tuple[Row, ...] = (
         "barrier before a gap is told",
         Conditions(
             {
+                "replicas": 3,
                 "client_model": "java",
                 "arrivals": "even",
                 "faults": "two-leaders",

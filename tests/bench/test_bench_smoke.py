@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench import idempotent, loops, simulator, studies, throughput
+from bench import idempotent, loops, shrinking, simulator, studies, throughput
 from bench.host import TOPIC
 from bench.null_server import answer_tail
 from studies_spark import need_spark
@@ -56,6 +56,16 @@ def test_a_simulated_run_is_measured_with_and_without_its_checks():
     }
     assert rounds["checked"]["steps"] == rounds["unchecked"]["steps"]
     assert rounds["checked"]["rows"] > rounds["unchecked"]["rows"]
+
+
+def test_a_failing_seed_is_made_smaller():
+    report = shrinking.run(shrinking.QUICK)
+    assert [each.name for each in report.outcomes][:2] == [
+        "choices left, median",
+        "seconds of CPU, median",
+    ]
+    assert report.outcomes[0].measured < 1_000
+    assert report.outcomes[2].measured > 1
 
 
 @pytest.mark.slow

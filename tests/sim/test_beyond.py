@@ -113,6 +113,30 @@ def test_that_a_run_cannot_go_on_does_not_follow_from_what_a_quorum_still_has(in
         assert weighed(events, found)[1] == ([] if explained else found)
 
 
+_OLD_DISK = """
+== the disk of a follower is put back
+{before}
+append node=1,2,3 log_index=1
+durable node=1,2,3 log_index=1
+commit node=1 log_index=1 quorum=2 hw=1
+beyond node=3 code=old
+crash node=3 log_index=0 code=power
+{after}
+phase code=settle
+"""
+_LEADS = "leader node=1 term=2 log_index=1 aux=0"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "explained"), [(_LEADS, "", True), (_LEADS, _LEADS, False)]
+)
+def test_a_leader_does_not_send_again_what_a_disk_forgot_below_it(before, after, explained):
+    (history,) = read(_OLD_DISK.format(before=before, after=after))
+    found = [Anomaly("sim-I31", len(history.events) - 1, "agreement of all: not within 60000 ms")]
+    told, left = weighed(history.events, found)
+    assert (bool(told), left) == ((True, []) if explained else (False, found))
+
+
 _TWO_RECORDS = """
 == what a quorum held is gone from a disk, and two nodes know different records committed
 append node=1,2 log_index=1

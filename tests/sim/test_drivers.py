@@ -34,7 +34,7 @@ def test_turns_of_the_kernel_come_to_the_same_under_both(seed):
 
 
 def test_lives_begin_with_what_their_disk_held():
-    tape, config = tape_of(2, CONFIG)
+    tape, config = tape_of(1, CONFIG)
     assert any(line.hard_state is not None and line.kept for line in tape.lines)
     assert on_the_kernel(tape, config) == on_the_loop(tape, config) == tape.ends
 
@@ -74,7 +74,7 @@ def test_a_drain_that_differs_is_seen_where_it_differs():
 
 
 def test_ends_are_compared():
-    tape, config = tape_of(2, CONFIG)
+    tape, config = tape_of(1, CONFIG)
     where, end = next(iter(tape.ends.items()))
     tape.ends[where] = end._replace(producers=end.producers ^ 1)
     with pytest.raises(DriversDifferError, match=f"node {where[0]}, group {where[1]} ends with"):

@@ -120,7 +120,7 @@ def shrink(
 
     shrinker = Shrinker(
         Case(outcome.config, outcome.tape),
-        replayer(outcome.anomalies[0].invariant),
+        replayer(outcome.anomalies[0]),
         lambda: monotonic() > until,
         progress,
     )

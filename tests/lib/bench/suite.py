@@ -20,6 +20,7 @@ from bench import (
     idempotent,
     loops,
     partitions,
+    shrinking,
     simulator,
     starting,
     studies,
@@ -51,6 +52,7 @@ ITEMS = {
     "partitions": Item(partitions.run, partitions.FULL, partitions.QUICK),
     "loops": Item(loops.run, loops.FULL, loops.QUICK),
     "simulator": Item(simulator.run, simulator.FULL, simulator.QUICK),
+    "shrinking": Item(shrinking.run, shrinking.FULL, shrinking.QUICK, asked=True),
     "studies": Item(studies.run, studies.FULL, studies.QUICK, asked=True),
 }
 
