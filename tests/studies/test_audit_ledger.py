@@ -4,6 +4,7 @@ Also the two pure steps beside it: rows of a micro-batch put in order, and the l
 an error of Spark's. No broker, no Spark.
 """
 
+import msgpack
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -13,6 +14,8 @@ from ottla.sim.studies.audit.job import in_order, reason
 from ottla.sim.studies.audit.ledger import Audit, keep, opened, told
 from ottla.sim.studies.audit.sequences import Seen
 from ottla.sim.studies.topics.asked import SourceError
+from ottla.sim.studies.topics.identity import parted
+from ottla.sim.studies.topics.offsets import Bounds
 from studies_topics import ANOMALIES, FOUND, SUMMARY, batch
 
 
@@ -52,7 +55,7 @@ def test_what_only_came_late_is_not_missing():
 
 def test_an_audit_comes_back_as_it_was(tmp_path):
     audit, _ = audited()
-    audit.batch = 17
+    audit.batch, audit.topic_id = 17, "some id"
     assert opened(kept(tmp_path, audit), "t") == audit
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ledger.msgpack", "stream"]
 
@@ -76,6 +79,44 @@ def test_a_new_folder_is_a_new_audit(tmp_path):
     assert opened(tmp_path / "a" / "b", "t") == Audit("t")
 
 
+def test_an_audit_that_was_killed_before_it_counted_anything_is_begun_again(tmp_path):
+    (tmp_path / "stream" / "offsets").mkdir(parents=True)
+    (tmp_path / "ledger.new").touch()
+    assert opened(tmp_path, "t") == Audit("t")
+
+
+def test_a_ledger_of_before_there_were_ids_is_gone_on_with(tmp_path):
+    audit, _ = audited()
+    file = kept(tmp_path, audit) / "ledger.msgpack"
+    _, topic, batch, partitions, *rest, _ = msgpack.unpackb(file.read_bytes(), strict_map_key=False)
+    partitions = {number: each[:-1] for number, each in partitions.items()}
+    file.write_bytes(msgpack.packb((2, topic, batch, partitions, *rest)))
+    assert opened(tmp_path, "t") == audit
+
+
+def test_what_an_audit_has_read_is_kept_as_offsets():
+    audit, _ = audited()
+    assert audit.kept == {"t": {"0": 14, "1": 14}}
+    audit.topic_id = "some id"
+    assert parted(audit.kept) == ({"t": {"0": 14, "1": 14}}, {"t": "some id"})
+
+
+def test_what_was_deleted_before_it_was_audited_is_an_error():
+    audit, _ = audited()
+    audit.goes_on({0: Bounds(14, 30), 1: Bounds(0, 14)})
+    with pytest.raises(SourceError, match="t-0: records 14 to 19 were deleted before"):
+        audit.goes_on({0: Bounds(20, 30), 1: Bounds(0, 14)})
+
+
+def test_epochs_of_leaders_that_fall_are_of_another_topic():
+    audit = Audit("t")
+    for offset, epoch in ((0, 4), (1, 5), (2, -1), (3, 5)):
+        audit.observe(0, Seen(offset, offset, 1, 0, offset, 1, epoch))
+    audit.observe(1, Seen(0, 0, 1, 0, 0, 1, 1))
+    with pytest.raises(SourceError, match="t-0: leader epoch 2 at offset 4 comes behind 5: "):
+        audit.observe(0, Seen(4, 4, 1, 0, 4, 1, 2))
+
+
 def test_what_is_not_this_audit_is_refused_in_one_line(tmp_path):
     audit, _ = audited()
     folder = kept(tmp_path / "one", audit)
@@ -89,7 +130,7 @@ def test_what_is_not_this_audit_is_refused_in_one_line(tmp_path):
         (folder / "ledger.msgpack").write_bytes(damage)
         with pytest.raises(SourceError, match="is damaged"):
             opened(folder, "t")
-    (folder / "ledger.msgpack").write_bytes(b"\x96\x01" + data[2:])
+    (folder / "ledger.msgpack").write_bytes(b"\x97\x01" + data[2:])
     with pytest.raises(SourceError, match="of another version"):
         opened(folder, "t")
     other = tmp_path / "other"
@@ -97,6 +138,8 @@ def test_what_is_not_this_audit_is_refused_in_one_line(tmp_path):
     with pytest.raises(SourceError, match="has lost its ledger"):
         opened(other, "t")
     (tmp_path / "file").touch()
+    with pytest.raises(SourceError, match=f"{tmp_path} is not empty and holds no audit; name"):
+        opened(tmp_path, "t")
     with pytest.raises(SourceError, match=r"--checkpoint .*file: "):
         opened(tmp_path / "file", "t")
 
@@ -110,13 +153,14 @@ def test_rows_come_in_the_order_of_the_log():
             "producer_id": [9, 9, None, 9],
             "producer_epoch": [1, 0, None, 0],
             "base_sequence": [4, None, None, 2],
+            "leader_epoch": [3, 1, 0, 1],
         }
     )
     assert list(in_order(rows)) == [
-        (0, Seen(0, 4, -1, -1, -1, 5)),
-        (0, Seen(5, 6, 9, 0, 2, 2)),
-        (0, Seen(7, 7, -1, -1, -1, 0)),  # the mark of a transaction
-        (1, Seen(0, 3, 9, 1, 4, 4)),
+        (0, Seen(0, 4, -1, -1, -1, 5, 0)),
+        (0, Seen(5, 6, 9, 0, 2, 2, 1)),
+        (0, Seen(7, 7, -1, -1, -1, 0, 1)),  # the mark of a transaction
+        (1, Seen(0, 3, 9, 1, 4, 4, 3)),
     ]
 
 

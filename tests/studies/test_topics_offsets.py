@@ -14,9 +14,9 @@ from ottla.sim.studies.topics.offsets import (
     Range,
     advanced,
     between,
-    ended,
     not_below,
     placed,
+    shorter,
 )
 
 KNOWN = {"t": {0: Bounds(5, 20), 1: Bounds(0, 7)}}
@@ -61,12 +61,27 @@ def test_options_know_no_case_and_have_defaults():
 def test_words_and_numbers_mean_places():
     assert placed("earliest", KNOWN) == {"t": {"0": 5, "1": 0}}
     assert placed("latest", KNOWN) == {"t": {"0": 20, "1": 7}}
-    assert placed({"t": {"0": 9}}, KNOWN) == {"t": {"0": 9, "1": 0}}
+    assert placed({"t": {"0": 9, "1": 7}}, KNOWN) == {"t": {"0": 9, "1": 7}}
     assert placed({"t": {"0": -1, "1": -2}}, KNOWN) == {"t": {"0": 20, "1": 0}}
-    assert ended({"t": {"0": 9}}, KNOWN) == {"t": {"0": 9, "1": 7}}
-    assert ended("latest", KNOWN) == {"t": {"0": 20, "1": 7}}
-    with pytest.raises(SourceError, match="no partition 2 of topic t"):
-        placed({"t": {"2": 0}}, KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"t": {"0": 9, "1": 0, "2": 0}}, "there is no partition 2 of topic t"),
+        (
+            {"t": {"0": 9}},
+            "offsets leave out partition 1 of topic t: name every partition",
+        ),
+        ({}, "offsets leave out partitions 0, 1 of topic t"),
+        ({"t": {"0": 21, "1": 7}}, "t-0: offset 21 is out of range, the log goes from 5 to 20"),
+    ],
+)
+def test_offsets_that_are_no_places_of_the_topic_are_refused_in_one_line(given, said):
+    with pytest.raises(SourceError) as refused:
+        placed(given, KNOWN)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
 def test_ranges_are_cut_into_tasks():
@@ -77,6 +92,7 @@ def test_ranges_are_cut_into_tasks():
         Range("t", 2, 0, 2),  # a partition that came into being later
     ]
     assert between(end, start, 4) == []
+    assert between(start, end, 9, {"t": "id"})[0] == Range("t", 0, 5, 12, "id")
 
 
 def test_a_micro_batch_is_dealt_out_evenly():
@@ -88,6 +104,17 @@ def test_a_micro_batch_is_dealt_out_evenly():
 
 def test_nothing_goes_back():
     assert not_below({"t": {"0": 4, "1": 9}}, {"t": {"0": 6, "1": 6}}) == {"t": {"0": 6, "1": 9}}
+    assert not_below({"t": {"0": 4}}, {"t": {"0": 4, "1": 6}}) == {"t": {"0": 4, "1": 6}}
+
+
+def test_a_log_that_ends_before_what_was_read_is_shorter():
+    assert shorter(KNOWN, {"t": {"0": 20, "1": 7}}) is None
+    assert shorter(KNOWN, {}) is None
+    for reached, said in (
+        ({"0": 20, "1": 8}, "t-1 ends at 7, though it was read to 8"),
+        ({"2": 1}, "t-2 is not there, though it was read to 1"),
+    ):
+        assert (shorter(KNOWN, {"t": reached}) or "").startswith(said)
 
 
 OFFSETS = st.dictionaries(st.sampled_from("0123"), st.integers(0, 60), min_size=1)

@@ -16,8 +16,9 @@ from clients_confluent import ConfluentKit
 from ottla import Cluster, Topic
 from ottla.sim.studies.topics.asked import DataLossError, SourceError, asked
 from ottla.sim.studies.topics.folder import FolderTopics
+from ottla.sim.studies.topics.identity import joined, parted
 from ottla.sim.studies.topics.offsets import Bounds, Range
-from ottla.sim.studies.topics.reading import Stream, batch_ranges, known, rows
+from ottla.sim.studies.topics.reading import Stream, batch_ranges, present, rows
 from ottla.sim.studies.topics.wire import WireTopics
 from studies_topics import batch, plain, write
 
@@ -61,7 +62,10 @@ def test_a_cluster_is_read_whole_however_it_is_cut(cluster, per_task):
 
 def test_offsets_that_are_asked_for_are_read(cluster):
     where = {"bootstrap": cluster.bootstrap_servers}
-    part = {"startingOffsets": '{"t": {"0": 8, "1": -1}}', "endingOffsets": '{"t": {"0": 15}}'}
+    part = {
+        "startingOffsets": '{"t": {"0": 8, "1": -1}}',
+        "endingOffsets": '{"t": {"0": 15, "1": -1}}',
+    }
     assert values({**where, **part}, "offset") == list(range(8, 15))
     assert values({**where, "startingOffsets": "latest"}) == []
 
@@ -191,7 +195,7 @@ def test_a_folder_whose_front_was_deleted_begins_behind_it(tmp_path):
         ConfluentKit().delete_records(running.bootstrap_servers, "t", 0, 155)
         time.sleep(0.2)
     where = {"path": str(tmp_path)}
-    assert known(asked({"topic": "t", **where}))["t"] == {0: Bounds(155, 300)}
+    assert present(asked({"topic": "t", **where})).bounds["t"] == {0: Bounds(155, 300)}
     assert values(where, "offset") == list(range(155, 300))
     with pytest.raises(DataLossError, match="t-0: records 100 to 154 are gone"):
         values({**where, "startingOffsets": '{"t": {"0": 100}}'})
@@ -218,16 +222,20 @@ def ask(cluster, **options):
     return asked({"topic": "t", "bootstrap": cluster.bootstrap_servers, **options})
 
 
+def topic_id(cluster):
+    return {"t": WireTopics([cluster.addresses[1]]).topic_id("t")}
+
+
 def test_a_stream_walks_in_bounded_steps_with_and_without_being_told_where_it_is(cluster):
     end = {"t": {"0": 23, "1": 5}}
     remembering = Stream(ask(cluster, maxRecordsPerBatch="10"))
     told = Stream(ask(cluster, maxRecordsPerBatch="10"))
     at = remembering.first()
-    steps = [at]
-    while at != end:
+    steps = [parted(at)[0]]
+    while steps[-1] != end:
         following = remembering.next(None)
         assert following == told.next(at)
-        steps.append(following)
+        steps.append(parted(following)[0])
         at = following
     assert steps == [
         {"t": {"0": 0, "1": 0}},
@@ -235,14 +243,16 @@ def test_a_stream_walks_in_bounded_steps_with_and_without_being_told_where_it_is
         {"t": {"0": 15, "1": 5}},
         end,
     ]
-    assert remembering.next(None) == end
+    assert remembering.next(None) == at
+    assert parted(at)[1] == topic_id(cluster)
 
 
 def test_a_stream_goes_on_after_a_restart_where_its_ranges_ended(cluster):
     again = Stream(ask(cluster, maxRecordsPerBatch="10"))
     latest = {"t": {"0": 15, "1": 5}}
     assert again.ranges(latest, latest) == []  # Spark before 4.2 says so where it is
-    assert again.next(None) == {"t": {"0": 23, "1": 5}}
+    end = {"t": {"0": 23, "1": 5}}
+    assert again.next(None) == joined(end, topic_id(cluster)), "from when on there are ids"
 
 
 def test_a_frozen_stream_ends_where_the_topic_ended():
@@ -251,17 +261,63 @@ def test_a_frozen_stream_ends_where_the_topic_ended():
         stream = Stream(ask(running))
         stream.freeze()
         write(running, "t", [batch(0, 1, 5, 5)])
-        assert stream.next({"t": {"0": 0}}) == {"t": {"0": 5}}
-        assert stream.next({"t": {"0": 5}}) == {"t": {"0": 5}}
+        for start in (0, 5):
+            assert parted(stream.next({"t": {"0": start}}))[0] == {"t": {"0": 5}}
 
 
 def test_a_topic_that_is_shorter_than_what_was_read_is_an_error_in_the_end(cluster):
     now = [0.0]
-    stream = Stream(ask(cluster, timeout="20"), clock=lambda: now[0])
-    beyond = {"t": {"0": 50, "1": 5}}
+    stream = Stream(ask(cluster), clock=lambda: now[0])
+    beyond = joined({"t": {"0": 50, "1": 5}}, topic_id(cluster))
     assert stream.next(beyond) == beyond
-    now[0] = 15.0
+    now[0] = 9.0
     assert stream.next(beyond) == beyond
-    now[0] = 25.0
-    with pytest.raises(SourceError, match="records that consumers had been shown are gone"):
+    now[0] = 11.0
+    with pytest.raises(SourceError, match="t-0 ends at 23, though it was read to 50: records that"):
         stream.next(beyond)
+
+
+def test_a_frozen_stream_does_not_end_well_where_the_topic_is_shorter(cluster):
+    now = [0.0]
+
+    def pass_by(seconds):
+        now[0] += seconds
+
+    stream = Stream(ask(cluster), clock=lambda: now[0], pause=pass_by)
+    stream.freeze()
+    with pytest.raises(SourceError, match="t-0 ends at 23, though it was read to 50: records that"):
+        stream.next({"t": {"0": 50, "1": 5}})
+    assert now[0] >= 10, "it may be for a moment only"
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_topic_that_was_made_anew_is_another_one_however_long_it_is(frozen):
+    with Cluster(nodes=1, topics=[Topic("t")]) as running:
+        write(running, "t", [batch(0, 1, 0, 5)])
+        stream = Stream(ask(running))
+        at = stream.next(stream.first())
+        (under_way,) = stream.ranges({"t": {"0": 0}}, at)
+        running.delete_topic("t")
+        running.create_topic("t")
+        write(running, "t", [batch(0, 1, 0, 50)])
+        if frozen:
+            stream.freeze()
+        for read in (lambda: stream.next(at), lambda: list(rows(ask(running), under_way))):
+            with pytest.raises(SourceError, match="topic t is another one than was read"):
+                read()
+
+
+def test_a_topic_that_was_made_anew_is_another_one_in_a_folder_too(tmp_path):
+    where = {"topic": "t", "path": str(tmp_path)}
+    with Cluster(nodes=1, data_dir=tmp_path, topics=[Topic("t")]) as running:
+        write(running, "t", [batch(0, 1, 0, 5)])
+    stream = Stream(asked(where))
+    at = stream.next(stream.first())
+    (under_way,) = stream.ranges({"t": {"0": 0}}, at)
+    with Cluster(nodes=1, data_dir=tmp_path) as running:
+        running.delete_topic("t")
+        running.create_topic("t")
+        write(running, "t", [batch(0, 1, 0, 50)])
+    for read in (lambda: stream.next(at), lambda: list(rows(asked(where), under_way))):
+        with pytest.raises(SourceError, match="topic t is another one than was read"):
+            read()

@@ -25,7 +25,7 @@ from ottla.sim.studies.audit.ledger import STREAM, Audit, keep, opened, told
 from ottla.sim.studies.audit.sequences import Seen
 from ottla.sim.studies.topics.asked import SourceError, asked
 from ottla.sim.studies.topics.offsets import Bounds
-from ottla.sim.studies.topics.reading import known
+from ottla.sim.studies.topics.reading import present, present_behind
 
 PAUSE = "200 milliseconds"
 """Between the beginnings of micro-batches, where there is little to read."""
@@ -37,6 +37,7 @@ _COLUMNS = (
     "producer_id",
     "producer_epoch",
     "base_sequence",
+    "leader_epoch",
 )
 _OWN_ERROR = re.compile(r"(?:SourceError|DataLossError): (.+)")
 
@@ -66,12 +67,20 @@ class Job:
     _failure: Exception | None = field(init=False, default=None)
 
     def begin(self) -> None:
-        """Look the topic up and open the checkpoint; what it found before is told again."""
+        """Look the topic up and open the checkpoint, which must be of this very topic; what it
+        found before is told again."""
         if "," in self.topic:
             raise SourceError(f"--topic {self.topic}: audit one topic at a time")
         options = {"bootstrap": self.bootstrap, "topic": self.topic, "timeout": str(self.timeout)}
-        self._ends = known(asked(options))[self.topic]
-        self.audit = opened(self.checkpoint, self.topic)
+        wanted = asked(options)
+        now = present(wanted)
+        audit = opened(self.checkpoint, self.topic)
+        if audit.batch >= 0:
+            now = present_behind(wanted, audit.kept)
+        self._ends = now.bounds[self.topic]
+        audit.goes_on(self._ends)
+        audit.topic_id = now.ids.get(self.topic, audit.topic_id)
+        self.audit = audit
         self.said = self.audit.told()
         for partition, each in self.audit.findings:
             self.tell(told(self.topic, partition, each))
@@ -87,6 +96,7 @@ class Job:
         """Audit until `stopped`, for `seconds` from when the query is under way, or with `once`
         until the audit is where the topic ended."""
         from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
 
         from ottla.sim.studies.topics.source import register
 
@@ -103,7 +113,7 @@ class Job:
             failed = query.exception()
             self._stopping = True
             query.stop()
-        except (Py4JError, OSError) as error:
+        except (Py4JError, PySparkException, OSError) as error:
             raise SourceError(
                 f"Spark has ended ({type(error).__name__}); audit again with the same --checkpoint"
             ) from None
@@ -143,11 +153,15 @@ class Job:
             raise
         if self._stopping:
             raise StoppedError
-        lines = [
-            told(self.topic, partition, each)
-            for partition, batch in in_order(rows)
-            for each in self.audit.observe(partition, batch)
-        ]
+        try:
+            lines = [
+                told(self.topic, partition, each)
+                for partition, batch in in_order(rows)
+                for each in self.audit.observe(partition, batch)
+            ]
+        except SourceError as error:
+            self._failure = error
+            raise
         self.audit.batch = number
         try:
             keep(self.checkpoint, self.audit)
@@ -160,7 +174,7 @@ class Job:
 
     def _arrived(self, query: Any) -> bool:
         """Whether everything that was there at the beginning is counted."""
-        seen = _progress(query)
+        seen = _progress(query, self.topic)
         ledgers = self.audit.partitions
         return all(
             bounds.start == bounds.end
@@ -175,13 +189,13 @@ def in_order(rows: Any) -> Iterator[tuple[int, Seen]]:
     partition."""
     ordered = rows.sort_by([("partition", "ascending"), ("base_offset", "ascending")])
     columns = [ordered.column(name).to_pylist() for name in _COLUMNS]
-    for partition, base, last, producer, epoch, first in zip(*columns, strict=True):
+    for partition, base, last, producer, epoch, first, leader in zip(*columns, strict=True):
         if producer is None:
-            yield partition, Seen(base, last, -1, -1, -1, last - base + 1)
+            yield partition, Seen(base, last, -1, -1, -1, last - base + 1, leader)
         elif first is None:  # the mark of a transaction: an offset, and no record
-            yield partition, Seen(base, last, -1, -1, -1, 0)
+            yield partition, Seen(base, last, -1, -1, -1, 0, leader)
         else:
-            yield partition, Seen(base, last, producer, epoch, first, last - base + 1)
+            yield partition, Seen(base, last, producer, epoch, first, last - base + 1, leader)
 
 
 def reason(text: str) -> str:
@@ -190,12 +204,11 @@ def reason(text: str) -> str:
     return str(own[-1]) if own else text.strip().splitlines()[0]
 
 
-def _progress(query: Any) -> dict[str, Offset]:
+def _progress(query: Any, topic: str) -> dict[str, Offset]:
     """Where the last micro-batch that Spark committed ends, by partition."""
     last = query.lastProgress
     if last is None:
         return {}
     end = json.loads(last.json)["sources"][0]["endOffset"]
     offsets = json.loads(end) if isinstance(end, str) else end
-    (partitions,) = (offsets or {"": {}}).values()
-    return dict(partitions)
+    return dict((offsets or {}).get(topic, {}))

@@ -5,12 +5,16 @@ begins, and plays it again after a restart unless it was committed. The file hol
 last batch that is counted, together with everything it changed, and takes the place of the file
 before in one step. So a batch that comes again is known by its number, and nothing is counted
 twice; one that was not counted comes again, and nothing is left out.
+
+What is known of a log says nothing of another one. So an audit keeps which topic it is of, by its
+id, and refuses one that was made anew under the same name; where brokers have no ids, epochs of
+leaders that fall, or a log that ends too early, may still tell.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,9 +23,11 @@ import msgpack
 
 from ottla.sim.studies.audit.sequences import Finding, Kind, Ledger, Seen, Tail
 from ottla.sim.studies.topics.asked import SourceError
+from ottla.sim.studies.topics.identity import Kept, joined
+from ottla.sim.studies.topics.offsets import Bounds
 
-VERSION = 2
-"""Version 1 did not know what of a gap was filled."""
+VERSION = 3
+"""Version 1 did not know what of a gap was filled; version 2, which is read too, no topic id."""
 FILE = "ledger.msgpack"
 STREAM = "stream"
 """Below the checkpoint: Spark's own."""
@@ -41,12 +47,38 @@ class Audit:
     """With the partition; the first `MOST_KEPT`."""
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(Kind, 0))
     """Records that findings of each kind are about."""
+    topic_id: str | None = None
+    """Which topic of that name; None where no broker said."""
+
+    @property
+    def kept(self) -> Kept:
+        """How far it has come, as offsets of the topic."""
+        reached = {str(number): each.next for number, each in self.partitions.items()}
+        return joined({self.topic: reached}, {self.topic: self.topic_id} if self.topic_id else {})
+
+    def goes_on(self, bounds: Mapping[int, Bounds]) -> None:
+        """Raises `SourceError` when records were deleted before they were audited."""
+        for number, ledger in self.partitions.items():
+            start = bounds[number].start
+            if start > ledger.next:
+                raise SourceError(
+                    f"{self.topic}-{number}: records {ledger.next} to {start - 1} were deleted "
+                    f"before they were audited, the log starts at {start}; audit with a new "
+                    f"--checkpoint"
+                )
 
     def observe(self, partition: int, batch: Seen) -> list[Finding]:
-        """Take in a partition's next batch; what is wrong with it."""
+        """Take in a partition's next batch; what is wrong with it. Raises `SourceError` when it is
+        of another topic."""
         ledger = self.partitions.get(partition)
         if ledger is None:
             ledger = self.partitions[partition] = Ledger()
+        if 0 <= batch.leader_epoch < ledger.leader_epoch:
+            raise SourceError(
+                f"{self.topic}-{partition}: leader epoch {batch.leader_epoch} at offset "
+                f"{batch.base_offset} comes behind {ledger.leader_epoch}: the topic was deleted "
+                f"and created anew; audit with a new --checkpoint"
+            )
         found = ledger.observe(batch)
         for each in found:
             self.counts[each.kind] += each.records
@@ -111,7 +143,7 @@ def told(topic: str, partition: int, found: Finding) -> str:
 
 def opened(folder: Path, topic: str) -> Audit:
     """The audit that a checkpoint holds, or a new one. Raises `SourceError` when the folder is
-    another topic's, or only half of it is there."""
+    another topic's or no audit's, or only half of it is there."""
     file, stream = folder / FILE, folder / STREAM
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -119,6 +151,8 @@ def opened(folder: Path, topic: str) -> Audit:
         if not file.exists():
             if begun:
                 raise SourceError(f"{folder} has lost its {FILE}; audit with a new --checkpoint")
+            if {each.name for each in folder.iterdir()} - {STREAM, _unfinished(file).name}:
+                raise SourceError(f"{folder} is not empty and holds no audit; name another")
             return Audit(topic)
         found = _decoded(file.read_bytes())
     except OSError as error:
@@ -137,7 +171,7 @@ def opened(folder: Path, topic: str) -> Audit:
 def keep(folder: Path, audit: Audit) -> None:
     """Put the audit in the place of the one before, durably. Raises `OSError`."""
     file = folder / FILE
-    fresh = file.with_suffix(".new")
+    fresh = _unfinished(file)
     with fresh.open("wb") as out:
         out.write(_encoded(audit))
         out.flush()
@@ -150,6 +184,10 @@ def keep(folder: Path, audit: Audit) -> None:
         os.close(descriptor)
 
 
+def _unfinished(file: Path) -> Path:
+    return file.with_suffix(".new")
+
+
 def _encoded(audit: Audit) -> bytes:
     partitions = {
         number: (
@@ -159,33 +197,35 @@ def _encoded(audit: Audit) -> bytes:
                 producer: (tail.epoch, tail.due, tail.absent, tail.missing)
                 for producer, tail in ledger.tails.items()
             },
+            ledger.leader_epoch,
         )
         for number, ledger in audit.partitions.items()
     }
-    fields = (VERSION, audit.topic, audit.batch, partitions, audit.findings, audit.counts)
-    packed: bytes = msgpack.packb(fields)
+    so_far = (audit.batch, partitions, audit.findings, audit.counts)
+    packed: bytes = msgpack.packb((VERSION, audit.topic, *so_far, audit.topic_id))
     return packed
 
 
 def _decoded(data: bytes) -> Audit | None:
     """None for another version."""
     version, *fields = msgpack.unpackb(data, strict_map_key=False)
-    if version != VERSION:
+    if version not in {2, VERSION}:
         return None
-    topic, batch, partitions, findings, counts = fields
+    topic, batch, partitions, findings, counts, *topic_id = fields
     return Audit(
         topic,
         batch,
         {number: _ledger(*each) for number, each in partitions.items()},
         [(partition, Finding(Kind(kind), *rest)) for partition, (kind, *rest) in findings],
         counts,
+        *topic_id,
     )
 
 
 def _ledger(*fields: Any) -> Ledger:
-    following, absent, batches, plain, sequenced, filled, tails = fields
+    following, absent, batches, plain, sequenced, filled, tails, *epoch = fields
     known = {producer: _tail(*each) for producer, each in tails.items()}
-    return Ledger(following, absent, batches, plain, sequenced, filled, known)
+    return Ledger(following, absent, batches, plain, sequenced, filled, known, *epoch)
 
 
 def _tail(epoch: int, due: int, absent: int, missing: Iterable[Any]) -> Tail:

@@ -55,6 +55,8 @@ class Seen(NamedTuple):
     first_sequence: Sequence
     size: int
     """How many sequences it takes: those of records that compaction removed from it too."""
+    leader_epoch: int = -1
+    """Of the leader that took it; -1 where that is not known."""
 
 
 class Finding(NamedTuple):
@@ -99,11 +101,14 @@ class Ledger:
     filled: int = 0
     """Records that were missing and came late: so many are not missing any more."""
     tails: dict[ProducerId, Tail] = field(default_factory=dict)
+    leader_epoch: int = -1
+    """The last one seen: in one log they never fall."""
 
     def observe(self, batch: Seen) -> list[Finding]:
         """Take in the next batch; what is wrong with it."""
         self.absent += max(0, batch.base_offset - self.next)
         self.next = batch.last_offset + 1
+        self.leader_epoch = max(self.leader_epoch, batch.leader_epoch)
         self.batches += 1
         if batch.producer_id < 0:
             self.plain += batch.size

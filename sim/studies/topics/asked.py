@@ -134,7 +134,7 @@ def _truth(given: Mapping[str, str], name: str, default: str) -> bool:
 
 
 def _place(given: Mapping[str, str], name: str, default: str, topics: tuple[str, ...]) -> Place:
-    """A place in every partition. JSON may leave partitions out: they begin at the start."""
+    """A place in every partition; whether JSON names them all is seen when they are known."""
     text = given.get(name, default).strip()
     if text.lower() in {EARLIEST, LATEST}:
         if name == "endingoffsets" and text.lower() == EARLIEST:

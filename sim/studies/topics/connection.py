@@ -2,20 +2,23 @@
 
 What goes over the wire is `ottla.broker.client.Exchange`. Versions are agreed on by ApiVersions 0,
 which every broker answers (KIP-35), within what this module asks for: old enough for any broker
-since Kafka 0.11, and never a version with tagged fields, which others may fill with what our
-schemas do not know.
+since Kafka 0.11. Versions with tagged fields, which others may fill with what our schemas do not
+know, are left aside, but for the one of Metadata that has ids of topics: a caller can do without.
 """
 
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from typing import Any
 
 from ottla.broker.client import API_KEYS, Exchange
 from ottla.broker.codec import FrameError
 
-SPOKEN = {"fetch": (4, 11), "list_offsets": (1, 5), "metadata": (4, 8)}
+SPOKEN = {"fetch": (4, 11), "list_offsets": (1, 5), "metadata": (4, 10)}
 """The versions asked for, by API."""
+UNTAGGED = {**SPOKEN, "metadata": (4, 8)}
+"""The same without tagged fields: topics have no ids."""
 _CHUNK = 1 << 20
 
 
@@ -26,10 +29,16 @@ class UnfitError(Exception):
 class Connection:
     """See the module's text. Made by `connect`; used by one thread."""
 
-    def __init__(self, address: tuple[str, int], timeout: float) -> None:
+    def __init__(
+        self,
+        address: tuple[str, int],
+        timeout: float,
+        spoken: Mapping[str, tuple[int, int]] = SPOKEN,
+    ) -> None:
         """Connect. `timeout` seconds are the limit of every wait. Raises `OSError`, `FrameError`,
         `UnfitError`."""
         self._exchange = Exchange("ottla-spark")
+        self._spoken = spoken
         self._socket = socket.create_connection(address, timeout)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
@@ -42,7 +51,7 @@ class Connection:
         answer = self._ask("api_versions", 0, {})
         served = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
         versions = {}
-        for api, (oldest, newest) in SPOKEN.items():
+        for api, (oldest, newest) in self._spoken.items():
             first, last = served.get(API_KEYS[api], (0, -1))
             if last < oldest or first > newest:
                 raise UnfitError(

@@ -27,6 +27,7 @@ from ottla.log.errors import CompactedError, StoreError
 from ottla.log.types import Offset, RecordBatch
 from ottla.raft.types import EntryKind, GroupId, LogIndex
 from ottla.sim.studies.topics.asked import DataLossError, SourceError
+from ottla.sim.studies.topics.identity import check_same
 from ottla.sim.studies.topics.offsets import Bounds, Placed, Range
 
 READ_BYTES = 1024 * 1024
@@ -66,10 +67,15 @@ class FolderTopics:
         except StoreError as error:
             raise SourceError(f"topic {topic}: {error}") from None
 
+    def topic_id(self, topic: str) -> str:
+        """The group of its first partition: numbers of groups are not given again."""
+        return str(self._partitions(topic)[0].group)
+
     def read(self, wanted: Range) -> Iterator[Placed]:
         """The batches that overlap a range, in order."""
         place = f"{wanted.topic}-{wanted.partition}"
         partition = self._partitions(wanted.topic)[wanted.partition]
+        check_same(wanted.topic, wanted.topic_id, self.topic_id(wanted.topic))
         at = wanted.start
         try:
             start = self._bounds(partition).start

@@ -43,6 +43,8 @@ class Range(NamedTuple):
     start: Offset
     end: Offset
     """Behind the last record."""
+    topic_id: str | None = None
+    """Which topic of that name, where it is known."""
 
 
 class Placed(NamedTuple):
@@ -57,8 +59,8 @@ Known: TypeAlias = Mapping[str, Mapping[int, Bounds]]
 
 
 def placed(place: Place, known: Known) -> Offsets:
-    """The offsets that a user's words mean now; partitions that JSON leaves out begin at the log
-    start, or end at the high watermark where any other does. Raises `SourceError`."""
+    """The offsets that a user's words mean now. JSON names every partition, as for Spark's own
+    source, and no offset behind a log's end. Raises `SourceError`."""
     if place == EARLIEST:
         return {t: {str(p): b.start for p, b in found.items()} for t, found in known.items()}
     if place == LATEST:
@@ -66,39 +68,48 @@ def placed(place: Place, known: Known) -> Offsets:
     offsets: Offsets = {}
     for topic, found in known.items():
         given = place.get(topic, {})
-        for partition in given:
-            if int(partition) not in found:
-                raise SourceError(f"there is no partition {partition} of topic {topic}")
+        _check_all(topic, given, found)
         offsets[topic] = {
-            str(partition): _meant(given.get(str(partition), FROM_EARLIEST), bounds)
+            str(partition): _meant(f"{topic}-{partition}", given[str(partition)], bounds)
             for partition, bounds in found.items()
         }
     return offsets
 
 
-def _meant(offset: Offset, bounds: Bounds) -> Offset:
+def _check_all(topic: str, given: Mapping[str, Offset], found: Mapping[int, Bounds]) -> None:
+    there = set(map(str, found))
+    for partition in sorted(given.keys() - there):
+        raise SourceError(f"there is no partition {partition} of topic {topic}")
+    left_out = sorted(there - given.keys(), key=int)
+    if left_out:
+        one = f"partition {left_out[0]}"
+        many = f"partitions {', '.join(left_out)}"
+        raise SourceError(
+            f"offsets leave out {one if len(left_out) == 1 else many} of topic {topic}: name "
+            f"every partition, with {FROM_EARLIEST} for its start or {FROM_LATEST} for its end"
+        )
+
+
+def _meant(place: str, offset: Offset, bounds: Bounds) -> Offset:
+    if offset > bounds.end:
+        raise SourceError(
+            f"{place}: offset {offset} is out of range, the log goes from {bounds.start} to "
+            f"{bounds.end}"
+        )
     return {FROM_EARLIEST: bounds.start, FROM_LATEST: bounds.end}.get(offset, offset)
 
 
-def ended(place: Place, known: Known) -> Offsets:
-    """As `placed`, for an end: partitions that JSON leaves out end at the high watermark."""
-    if isinstance(place, str):
-        return placed(LATEST, known)
-    whole = {
-        topic: {str(partition): FROM_LATEST for partition in found} | place.get(topic, {})
-        for topic, found in known.items()
-    }
-    return placed(whole, known)
-
-
-def between(start: Offsets, end: Offsets, per_task: int) -> list[Range]:
-    """The ranges from `start` to `end`, none of more than `per_task` offsets."""
+def between(
+    start: Offsets, end: Offsets, per_task: int, ids: Mapping[str, str] | None = None
+) -> list[Range]:
+    """The ranges from `start` to `end`, none of more than `per_task` offsets; `ids` says of which
+    topics."""
     ranges: list[Range] = []
     for topic, partitions in end.items():
         for partition, last in partitions.items():
             first = start.get(topic, {}).get(partition, 0)
             ranges += [
-                Range(topic, int(partition), at, min(at + per_task, last))
+                Range(topic, int(partition), at, min(at + per_task, last), (ids or {}).get(topic))
                 for at in range(first, last, per_task)
             ]
     return ranges
@@ -140,8 +151,25 @@ def not_below(end: Offsets, reached: Offsets) -> Offsets:
     """`end`, but nowhere before what was reached."""
     return {
         topic: {
-            partition: max(offset, reached.get(topic, {}).get(partition, 0))
-            for partition, offset in partitions.items()
+            **reached.get(topic, {}),
+            **{
+                partition: max(offset, reached.get(topic, {}).get(partition, 0))
+                for partition, offset in partitions.items()
+            },
         }
         for topic, partitions in end.items()
     }
+
+
+def shorter(known: Known, reached: Offsets) -> str | None:
+    """What is wrong where a log ends before what was read of it; None where none does."""
+    for topic, found in known.items():
+        for partition, offset in reached.get(topic, {}).items():
+            bounds = found.get(int(partition))
+            if bounds is None or bounds.end < offset:
+                now = "is not there" if bounds is None else f"ends at {bounds.end}"
+                return (
+                    f"{topic}-{partition} {now}, though it was read to {offset}: records that "
+                    f"consumers had been shown are gone, or the topic was made anew"
+                )
+    return None

@@ -3,28 +3,40 @@
 `Stream` is the bounded walk of a streaming query. It works with Spark 4.0 and 4.1, which ask for
 the latest offset without saying where the stream is, and with 4.2, which say it: before, the walk
 remembers itself where it is, and learns it after a restart from the first ranges it is asked for.
+
+Offsets are a stream's own account of what it has read, and so is the id of each topic: what is
+another topic, or is shorter than it was, is no continuation. The first is an error at once. The
+second is one when waiting did not help: the leader that was asked may be one that is none any more
+and does not know it yet.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ottla.sim.studies.topics.asked import LATEST, Asked, Offsets, SourceError
+from ottla.sim.studies.topics.asked import LATEST, Asked, SourceError
+from ottla.sim.studies.topics.identity import Ids, Kept, joined, parted, same
 from ottla.sim.studies.topics.offsets import (
     Bounds,
     Placed,
     Range,
     advanced,
     between,
-    ended,
     not_below,
     placed,
+    shorter,
 )
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+SHORT_FOR_S = 10.0
+"""Seconds for which a log may be shorter than it was, at most; a smaller `timeout` is less. A
+leader that is cut off from its cluster is one for about so long."""
+_AGAIN_S = 0.2
 
 
 class Topics(Protocol):
@@ -32,6 +44,9 @@ class Topics(Protocol):
 
     def bounds(self, topic: str) -> dict[int, Bounds]:
         """What there is of every partition."""
+
+    def topic_id(self, topic: str) -> str | None:
+        """What tells a topic from others of its name; None where nobody says."""
 
     def read(self, wanted: Range) -> Iterator[Placed]:
         """The batches that overlap a range, in order."""
@@ -51,19 +66,55 @@ def opened(asked: Asked) -> Topics:
     return WireTopics(asked.bootstrap, timeout=asked.timeout, strict=asked.strict)
 
 
-def known(asked: Asked) -> dict[str, dict[int, Bounds]]:
-    """Bounds of everything that is asked for. Raises `SourceError`."""
+class Present(NamedTuple):
+    """What topics are at one moment."""
+
+    bounds: dict[str, dict[int, Bounds]]
+    ids: Ids
+
+
+def present(asked: Asked) -> Present:
+    """Everything that is asked for, as it is now. Raises `SourceError`."""
     topics = opened(asked)
     try:
-        return {topic: topics.bounds(topic) for topic in asked.topics}
+        bounds = {topic: topics.bounds(topic) for topic in asked.topics}
+        ids = {topic: topics.topic_id(topic) for topic in asked.topics}
     finally:
         topics.close()
+    return Present(bounds, {topic: each for topic, each in ids.items() if each is not None})
+
+
+def present_behind(
+    asked: Asked,
+    kept: Kept,
+    clock: Callable[[], float] = time.monotonic,
+    pause: Callable[[float], None] = time.sleep,
+) -> Present:
+    """As `present`, of topics that were read so far before: waits a little where a log is shorter.
+    Raises `SourceError` when it stays so, or when a topic is another one."""
+    until = clock() + patience(asked)
+    reached, before = parted(kept)
+    while True:
+        now = present(asked)
+        same(before, now.ids)
+        lost = shorter(now.bounds, reached)
+        if lost is None:
+            return now
+        if clock() > until:
+            raise SourceError(lost)
+        pause(_AGAIN_S)
+
+
+def patience(asked: Asked) -> float:
+    """For how many seconds a log may be shorter than it was."""
+    return min(asked.timeout, SHORT_FOR_S)
 
 
 def batch_ranges(asked: Asked) -> list[Range]:
     """The ranges of a whole batch query. Raises `SourceError`."""
-    now = known(asked)
-    return between(placed(asked.starting, now), ended(asked.ending, now), asked.per_partition)
+    now = present(asked)
+    start, end = placed(asked.starting, now.bounds), placed(asked.ending, now.bounds)
+    return between(start, end, asked.per_partition, now.ids)
 
 
 def rows(asked: Asked, wanted: Range) -> Iterator[pa.RecordBatch]:
@@ -83,49 +134,60 @@ def rows(asked: Asked, wanted: Range) -> Iterator[pa.RecordBatch]:
 class Stream:
     """See the module's text."""
 
-    def __init__(self, asked: Asked, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        asked: Asked,
+        clock: Callable[[], float] = time.monotonic,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._asked = asked
         self._clock = clock
-        self._reached: Offsets | None = None
+        self._pause = pause
+        self._reached: Kept | None = None
         """How far micro-batches have been offered."""
-        self._final: Offsets | None = None
+        self._final: Present | None = None
         """Where an `availableNow` ends."""
         self._short_since: float | None = None
 
-    def first(self) -> Offsets:
+    def first(self) -> Kept:
         """Where a stream without a checkpoint begins. Raises `SourceError`."""
-        self._reached = placed(self._asked.starting, known(self._asked))
+        now = present(self._asked)
+        self._reached = joined(placed(self._asked.starting, now.bounds), now.ids)
         return self._reached
 
     def freeze(self) -> None:
         """Nothing that comes from now on is offered. Raises `SourceError`."""
-        self._final = placed(LATEST, known(self._asked))
+        self._final = present(self._asked)
 
-    def next(self, start: Offsets | None) -> Offsets:
+    def next(self, start: Kept | None) -> Kept:
         """Where the next micro-batch ends, behind `start` or behind the one before. Raises
         `SourceError`."""
-        reached = start or self._reached or self.first()
-        end = self._final or placed(LATEST, known(self._asked))
-        whole = not_below(end, reached)
-        self._watch(short=whole != end, reached=reached, end=end)
-        self._reached = advanced(reached, whole, self._asked.per_batch)
+        kept = start or self._reached or self.first()
+        reached, before = parted(kept)
+        now = self._final or present(self._asked)
+        ids = same(before, now.ids)
+        lost = shorter(now.bounds, reached)
+        if lost and self._final is not None:
+            # The query ends when nothing is offered, so there is no later call to find it in.
+            present_behind(self._asked, kept, self._clock, self._pause)
+        else:
+            self._watch(lost)
+        whole = not_below(placed(LATEST, now.bounds), reached)
+        self._reached = joined(advanced(reached, whole, self._asked.per_batch), ids)
         return self._reached
 
-    def ranges(self, start: Offsets, end: Offsets) -> list[Range]:
+    def ranges(self, start: Kept, end: Kept) -> list[Range]:
         """The ranges of one micro-batch."""
         self._reached = end
-        return between(start, end, self._asked.per_partition)
+        offsets, ids = parted(end)
+        return between(parted(start)[0], offsets, self._asked.per_partition, ids)
 
-    def _watch(self, *, short: bool, reached: Offsets, end: Offsets) -> None:
+    def _watch(self, lost: str | None) -> None:
         """A log that stays shorter than it was has lost records, or is another one."""
-        if not short or self._final is not None:
-            self._short_since = None
-            return
         now = self._clock()
-        if self._short_since is None:
+        if lost is None:
+            self._short_since = None
+        elif self._short_since is None:
             self._short_since = now
-        elif now - self._short_since > self._asked.timeout:
-            raise SourceError(
-                f"logs end at {end}, though they were read to {reached}: records that consumers "
-                f"had been shown are gone, or a topic was made anew"
-            )
+        elif now - self._short_since > patience(self._asked):
+            raise SourceError(lost)

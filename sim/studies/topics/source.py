@@ -102,13 +102,13 @@ class StreamReader(DataSourceStreamReader, _available_now()):  # type: ignore[mi
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's
         """Where a query without a checkpoint begins."""
-        return dict(self._stream.first())
+        return self._stream.first()
 
     def latestOffset(  # noqa: N802 - Spark's
         self, start: dict[str, Any] | None = None, limit: Any = None
     ) -> dict[str, Any]:
         """Where the next micro-batch ends; Spark before 4.2 does not say where it begins."""
-        return dict(self._stream.next(start))
+        return self._stream.next(start)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's
         """The query ends where the topics end now."""

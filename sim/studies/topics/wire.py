@@ -6,7 +6,8 @@ way (nobody listens, the leader resigned, a new one does not know its high water
 reason to look up again, until `timeout` seconds have passed without an answer. What has been read
 stays read: a range goes on behind the last batch that came.
 
-Two things are no matter of waiting. Records below the log start are gone: that is `DataLossError`,
+Three things are no matter of waiting. A topic with another id than the one asked for is another
+topic. Records below the log start are gone: that is `DataLossError`,
 or with `strict` off the range goes on at the log start. And a log that ends before what was read of
 it has lost what consumers had seen: that is an error once waiting did not help, because on Kafka a
 new leader's high watermark may be behind for a moment.
@@ -20,7 +21,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ottla.broker.client import split_batches
-from ottla.broker.codec import FrameError
+from ottla.broker.codec import ZERO_ID, FrameError
 from ottla.broker.errors import ErrorCode
 from ottla.log.record_batch import crc_matches
 from ottla.log.types import Offset, RecordBatch
@@ -30,7 +31,8 @@ from ottla.sim.studies.topics.asked import (
     DataLossError,
     SourceError,
 )
-from ottla.sim.studies.topics.connection import Connection, UnfitError
+from ottla.sim.studies.topics.connection import SPOKEN, UNTAGGED, Connection, UnfitError
+from ottla.sim.studies.topics.identity import check_same
 from ottla.sim.studies.topics.offsets import Bounds, Placed, Range
 
 UNKNOWN_FOR = 5.0
@@ -66,6 +68,9 @@ class WireTopics:
         self._brokers: list[Address] = []
         """All that metadata named: the bootstrap addresses may be dead by now."""
         self._leaders: dict[str, dict[int, Address | None]] = {}
+        self._spoken = SPOKEN
+        self._ids: dict[str, str | None] = {}
+        """Ids of topics by the metadata that named their leaders; None where it has none."""
         self._met: set[str] = set()
         """Topics that were there once."""
 
@@ -78,6 +83,11 @@ class WireTopics:
     def bounds(self, topic: str) -> dict[int, Bounds]:
         """Log start and high watermark of every partition. Raises `SourceError`."""
         return self._insist(f"offsets of {topic}", lambda: self._bounds(topic))
+
+    def topic_id(self, topic: str) -> str | None:
+        """The topic's id; None where the broker names none. Raises `SourceError`."""
+        self._insist(f"id of {topic}", lambda: self._look_up(topic))
+        return self._ids[topic]
 
     def read(self, wanted: Range) -> Iterator[Placed]:
         """The batches that overlap a range, in order. Raises `SourceError`."""
@@ -121,13 +131,15 @@ class WireTopics:
         found = self._connections.get(address)
         if found is None:
             within = min(_ANSWER_WITHIN, self._timeout)
-            found = self._connections[address] = Connection(address, within)
+            found = self._connections[address] = Connection(address, within, self._spoken)
         return found
 
     def _call(self, address: Address, api: str, **fields: Any) -> Any:
         try:
             return self._connected(address).call(api, **fields)
-        except (OSError, FrameError):
+        except (OSError, FrameError) as error:
+            if isinstance(error, FrameError) and api == "metadata":
+                self._spoken = UNTAGGED  # it may be a tagged field that our schemas do not know
             broken = self._connections.pop(address, None)
             if broken is not None:
                 broken.close()
@@ -145,7 +157,7 @@ class WireTopics:
     def _metadata(self, topic: str) -> dict[int, Address | None]:
         answer = self._any(
             "metadata",
-            topics=[{"name": topic}],
+            topics=[{"name": topic, "topic_id": ZERO_ID}],
             allow_auto_topic_creation=False,
             include_cluster_authorized_operations=False,
             include_topic_authorized_operations=False,
@@ -160,6 +172,8 @@ class WireTopics:
             within = UNKNOWN_FOR if unknown and topic not in self._met else self._timeout
             raise _NotYetError(f"topic {topic}: {_named(found.error_code)}", within)
         self._met.add(topic)
+        found_id = getattr(found, "topic_id", None)
+        self._ids[topic] = None if found_id is None else str(found_id)
         return {each.partition_index: addresses.get(each.leader_id) for each in found.partitions}
 
     def _any(self, api: str, **fields: Any) -> Any:
@@ -216,6 +230,7 @@ class WireTopics:
         """Batches from `at` on, and where to go on if there is none: behind what is gone."""
         topic, partition = wanted.topic, wanted.partition
         leader = self._look_up(topic).get(partition)
+        check_same(topic, wanted.topic_id, self._ids[topic])
         if leader is None:
             raise _NotYetError(f"{topic}-{partition} has no leader")
         part = {

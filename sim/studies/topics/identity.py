@@ -1,0 +1,49 @@
+"""Which topic it is: a name may be given again, an id is not. Pure.
+
+**Theory.** Offsets alone do not show that a topic was deleted and created anew: once the new one is
+as long as the old one was, they go on as if nothing had happened, and what is read is the end of
+another log. Brokers have an id for every topic (Metadata from version 10 on, KIP-516), so it is
+kept beside the offsets, and compared each time. A broker that names no id is believed, and so are
+offsets that were kept before ids were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from ottla.sim.studies.topics.asked import Offsets, SourceError
+
+IDS = "topic ids"
+"""Where ids stand among the topics of offsets: no topic is called so, names have no space."""
+
+Ids: TypeAlias = Mapping[str, str]
+"""Topic → its id; without those that have none."""
+Kept: TypeAlias = dict[str, dict[str, Any]]
+"""Offsets as a checkpoint has them: with ids, where there are any."""
+
+
+def joined(offsets: Offsets, ids: Ids) -> Kept:
+    """Offsets and ids as a checkpoint has them."""
+    return {**offsets, IDS: dict(ids)} if ids else {**offsets}
+
+
+def parted(kept: Kept) -> tuple[Offsets, Ids]:
+    """What `joined` has put together."""
+    return {topic: each for topic, each in kept.items() if topic != IDS}, kept.get(IDS, {})
+
+
+def same(before: Ids, now: Ids) -> Ids:
+    """All that is known of ids. Raises `SourceError` when a topic is another one by now."""
+    for topic, each in before.items():
+        check_same(topic, each, now.get(topic))
+    return {**before, **now}
+
+
+def check_same(topic: str, before: str | None, now: str | None) -> None:
+    """Raises `SourceError` when both ids are known and are not the same."""
+    if before is not None and now is not None and before != now:
+        raise SourceError(
+            f"topic {topic} is another one than was read: it was deleted and created anew (its id "
+            f"was {before} and is {now}); begin again, with another checkpoint"
+        )
