@@ -1,13 +1,19 @@
 """The audit as a query: what it finds over the wire, and that it counts nothing twice.
 
-Topics get their anomalies from a broker that forgets producers; see `studies_topics`.
+Topics get their anomalies from a broker that forgets producers; see `studies_topics`. What keeps an
+audit from going on is looked at before there is a query, so those tests need no Spark.
 """
+
+from pathlib import Path
 
 import pytest
 
 from cli_process import ottla
 from ottla.sim.studies.audit.job import Job
+from ottla.sim.studies.audit.ledger import Audit, keep
+from ottla.sim.studies.audit.sequences import Ledger
 from ottla.sim.studies.topics.asked import SourceError
+from ottla.sim.studies.topics.wire import WireTopics
 from studies_topics import ANOMALIES, FOUND, SUMMARY, anomalous, batch, write
 
 
@@ -60,12 +66,48 @@ def test_a_topic_that_cannot_be_read_ends_the_audit_with_its_reason(spark, tmp_p
             job.run(spark.session, once=True)
 
 
+def checkpoint_of(folder, running):
+    """A checkpoint whose audit has read all of `ANOMALIES` of the topic that is there now."""
+    (folder / "stream" / "offsets").mkdir(parents=True)
+    read = Audit("t", batch=0, partitions={0: Ledger(next=14), 1: Ledger(next=14)})
+    read.topic_id = WireTopics([running.addresses[1]]).topic_id("t")
+    keep(folder, read)
+    return read
+
+
+def test_a_topic_that_was_made_anew_is_not_gone_on_with_however_long_it_is(tmp_path):
+    with anomalous() as running:
+        write(running, "t", ANOMALIES)
+        read = checkpoint_of(tmp_path, running)
+        job = Job(running.bootstrap_servers, "t", tmp_path, print, timeout=1)
+        job.begin()
+        assert job.audit == read, "the same topic"
+        running.delete_topic("t")
+        running.create_topic("t", partitions=2)
+        for first, size in ((0, 1), (1, 100)):
+            write(running, "t", [batch(n, 1, first, size) for n in (0, 1)])
+            with pytest.raises(SourceError, match="topic t is another one than was read: it was d"):
+                job.begin()
+
+
+def test_a_topic_that_is_shorter_than_what_was_audited_is_an_error(tmp_path):
+    with anomalous() as running:
+        write(running, "t", ANOMALIES[:1])
+        checkpoint_of(tmp_path, running)
+        job = Job(running.bootstrap_servers, "t", tmp_path, print, timeout=1)
+        with pytest.raises(SourceError, match="t-0 ends at 5, though it was read to 14: records"):
+            job.begin()
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["--topic", "x"], "offsets of x: no answer within 1 s"),
         (["--topic", "t,u"], "--topic t,u: audit one topic at a time"),
         (["--topic", "t", "--once", "--for", "5"], "--once ends by itself; leave out --for"),
+        *((["--topic", "t", "--for", each], f"--for {each}: write") for each in ("nan", "inf")),
+        (["--topic", "t", "--for", "-1"], "'--for': -1.0 is not in the range x>=1"),
+        (["--topic", "t", "--checkpoint", Path(__file__).parent], "holds no audit; name another"),
         (["--topic", "t", "--master", "sc://h:1"], "sc://h:1: an audit keeps its ledger beside"),
         (["--topic", "t", "--checkpoint", __file__], f"--checkpoint {__file__}: File exists"),
     ],

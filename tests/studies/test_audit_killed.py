@@ -59,7 +59,7 @@ class Audit:
             self.kill()
             raise
         self.said = out + err
-        assert self.process.returncode in {0, 1}, err
+        assert self.process.returncode in {0, 1, 143}, err
         return self.process.returncode, out.splitlines()
 
 
@@ -123,7 +123,7 @@ def test_it_counts_nothing_twice_while_leaders_are_killed(tmp_path):
         for writer in writers:
             writer.join()
         audit.process.send_signal(signal.SIGTERM)
-        assert audit.ended()[0] == 0, audit.said
+        assert audit.ended()[0] == 143, audit.said
         status, lines = Audit(cluster, tmp_path, "--once").ended()
         ends = [each.high_watermark for each in cluster.describe().topics["t"]]
     assert seen >= 3, "the audit read while leaders were killed"

@@ -1,17 +1,20 @@
 """`ottla study audit`: is anything in a topic missing, there twice, or out of order?
 
 Findings go to standard output, one line each, and the summary last; progress goes to standard
-error. Status 1: something was found. 2: a mistake of the user's, or no broker answers any more.
+error. Status 1: something was found. 2: a mistake of the user's, or no broker answers any more. 130
+and 143: SIGINT or SIGTERM came, and nothing had been found until then.
+
+Whoever ends the command ends its JVM too, as `timeout` does, which sends SIGTERM to both. So once a
+signal came nothing that Spark says is of interest: what is counted is in the ledger.
 """
 
 from __future__ import annotations
 
+import math
 import os
-import signal
 import sys
-import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
@@ -19,13 +22,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ottla.sim_cli.telling import Line, say
+from ottla.study_cli.stopping import Ear, Stopped
 from ottla.study_cli.studies import StudyUsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ottla.sim.studies.audit.job import Job
 
-DEEP = "-Xss16m -XX:+UseSerialGC"
-"""Spark looks through the text of errors with an expression that needs a deep stack."""
+JVM = "-Xss16m -XX:+UseSerialGC -Xrs"
+"""Spark looks through the text of errors with an expression that needs a deep stack. With `-Xrs`
+SIGTERM ends a JVM at once: one that cleans up first tells of everything that fails meanwhile."""
 SHOWN_EVERY_S = 0.5
 
 
@@ -45,26 +52,31 @@ def audit(
     timeout: Annotated[int, typer.Option(min=1, help="Seconds without any answer.")] = 60,
     batch: Annotated[int, typer.Option(min=1, help="Records of a micro-batch.")] = 200_000,
 ) -> None:
-    """Audit a topic of any Kafka-compatible broker for gaps, duplicates and reorders."""
-    if once and seconds is not None:
-        raise StudyUsageError("--once ends by itself; leave out --for")
-    _check_spark(master)
-    from ottla.sim.studies.audit.job import Job
-    from ottla.sim.studies.topics.asked import SourceError
+    """Audit a topic of any Kafka-compatible broker for gaps, duplicates and reorders.
 
-    line = Line()
+    Status 0: nothing was found. 1: something was. 2: the topic could not be audited. 130 after
+    SIGINT, 143 after SIGTERM: it was stopped, and nothing had been found until then.
+    """
+    _check_time(once, seconds)
+    ear, line = Ear(), Line()
     with ExitStack() as stack:
         folder = checkpoint or Path(stack.enter_context(TemporaryDirectory()))
-        job = Job(bootstrap, topic, folder, line.over, timeout, batch)
-        try:
-            job.begin()
-            _run(job, line, once=once, seconds=seconds, master=master)
-        except SourceError as error:
-            line.clear()
-            raise StudyUsageError(str(error)) from None
+        job = None
+        with suppress(Stopped):
+            with ear.leaving():
+                _check_spark(master)
+                job = _begun(bootstrap, topic, folder, line.over, (timeout, batch))
+            _run(job, line, ear, once=once, seconds=seconds, master=master)
         line.clear()
-        say(job.audit.told())
-        raise typer.Exit(0 if job.audit.clean else 1)
+        say(_summary(topic, job, ear))
+        raise typer.Exit(1 if job is not None and not job.audit.clean else ear.status)
+
+
+def _check_time(once: bool, seconds: float | None) -> None:
+    if once and seconds is not None:
+        raise StudyUsageError("--once ends by itself; leave out --for")
+    if seconds is not None and not math.isfinite(seconds):
+        raise StudyUsageError(f"--for {seconds}: write a number of seconds from 1 on")
 
 
 def _check_spark(master: str | None) -> None:
@@ -82,16 +94,68 @@ def _check_spark(master: str | None) -> None:
         raise StudyUsageError(lacking)
 
 
-def _run(job: Job, line: Line, *, once: bool, seconds: float | None, master: str | None) -> None:
+def _begun(
+    bootstrap: str, topic: str, folder: Path, tell: Callable[[str], None], limits: tuple[int, int]
+) -> Job:
+    """The job, once topic and checkpoint are looked at; `limits` are its timeout and batch."""
+    from ottla.sim.studies.audit.job import Job
+    from ottla.sim.studies.topics.asked import SourceError
+
+    job = Job(bootstrap, topic, folder, tell, *limits)
+    try:
+        job.begin()
+    except SourceError as error:
+        raise StudyUsageError(str(error)) from None
+    return job
+
+
+def _summary(topic: str, job: Job | None, ear: Ear) -> str:
+    """The last line."""
+    told = "" if job is None else job.said
+    if ear.heard is None:
+        return told
+    stopped = f"{topic}: stopped by {ear.heard.name}"
+    if job is None or not job.audit.partitions:
+        return f"{stopped} before anything was read"
+    return f"{stopped}; so far {told.removeprefix(f'{topic}: ')}"
+
+
+def _run(
+    job: Job, line: Line, ear: Ear, *, once: bool, seconds: float | None, master: str | None
+) -> None:
     """The query, until its time is up or a signal comes."""
-    from ottla.sim.studies.spark import SETTINGS, Spark, spark_session
+    from ottla.sim.studies.study import StudyError
+    from ottla.sim.studies.topics.asked import SourceError
 
     if master is None or master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # else a warning, and a guess
-    told = threading.Event()
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, lambda *_: told.set())
-    spark = Spark(spark_session(master, {**SETTINGS, "spark.driver.extraJavaOptions": DEEP}))
+    try:
+        with TemporaryDirectory(prefix="ottla-audit-", ignore_cleanup_errors=True) as scratch:
+            _query(job, line, ear, scratch, once=once, seconds=seconds, master=master)
+    except (SourceError, StudyError) as error:
+        if ear.heard is None:
+            line.clear()
+            raise StudyUsageError(str(error)) from None
+    except Exception:
+        if ear.heard is None:
+            raise
+
+
+def _query(
+    job: Job,
+    line: Line,
+    ear: Ear,
+    scratch: str,
+    *,
+    once: bool,
+    seconds: float | None,
+    master: str | None,
+) -> None:
+    """The query; `scratch` is for files of its JVM, which leaves them when it ends at once."""
+    from ottla.sim.studies.spark import SETTINGS, Spark, spark_session
+
+    options = f'{JVM} "-Djava.io.tmpdir={scratch}"'
+    spark = Spark(spark_session(master, {**SETTINGS, "spark.driver.extraJavaOptions": options}))
     shown = 0.0
 
     def stopped() -> bool:
@@ -100,9 +164,10 @@ def _run(job: Job, line: Line, *, once: bool, seconds: float | None, master: str
         if sys.stderr.isatty() and time.monotonic() - shown > SHOWN_EVERY_S:
             shown = time.monotonic()
             line.show(job.said)
-        return told.is_set()
+        return ear.heard is not None
 
     try:
-        job.run(spark.session, once=once, seconds=seconds, stopped=stopped)
+        if ear.heard is None:
+            job.run(spark.session, once=once, seconds=seconds, stopped=stopped)
     finally:
         spark.close()
