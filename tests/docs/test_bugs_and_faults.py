@@ -1,8 +1,9 @@
 """Two pages that people wrote, held to the code: published bugs, and where each fault is.
 
 A command of the page about bugs must find what the page says it finds, and its pictures are what
-`ottla.explain` draws; with OTTLA_REWRITE=1 they are drawn anew. The page about faults must name
-every program of the nemesis, and none that there is not.
+`ottla.explain` draws; with OTTLA_REWRITE=1 they are drawn anew, and so is what a seed says, as long
+as it shows its bug: where it does not any more, the page needs another seed. The page about faults
+must name every program of the nemesis, and none that there is not.
 """
 
 import os
@@ -17,12 +18,22 @@ from ottla.explain.picture import picture
 from ottla.sim.nemesis.beyond import BEYOND
 from ottla.sim.nemesis.programs import PROGRAMS
 from ottla.sim.recording.scenario import record_scenario, scenario_named
+from ottla.sim.run import run
+from ottla.sim_cli.asking import config_of
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 ROW = re.compile(r"^\| ([^|]+) \| (`ottla[^|]+) \| (`ottla[^|]+) \|$", re.MULTILINE)
-BUGS = (DOCS / "explanation" / "published-bugs.md").read_text(encoding="utf-8")
+PAGE = DOCS / "explanation" / "published-bugs.md"
+BUGS = PAGE.read_text(encoding="utf-8")
 ROWS = ROW.findall(BUGS)
 PICTURES = re.findall(r"^!\[(.+)\]\((pictures/.+\.svg)\)$", BUGS, re.MULTILINE)
+BY_CHANCE = re.compile(
+    r"^\$ ottla sim run --seed (\d+) (--set .+)\n(.+)\n\$ ottla sim explain (\d+) (--set .+)$",
+    re.MULTILINE,
+)
+SEEDS = BY_CHANCE.findall(BUGS)
+SHOWN = ("sim-I36", "sim-I02", "sim-I34", "sim-I20", "weakened: offset", "sim-I24")
+"""What each of them must be noticed by, in the order of the page."""
 REWRITE = bool(os.environ.get("OTTLA_REWRITE"))
 SMALL = 100_000
 STYLE = re.compile("<style>.*</style>", re.DOTALL)
@@ -46,7 +57,7 @@ def commands(column):
 
 
 def test_there_are_six():
-    assert len(ROWS) == len(PICTURES) == 6
+    assert len(ROWS) == len(PICTURES) == len(SEEDS) == 6
 
 
 @pytest.mark.parametrize("command", commands(1))
@@ -78,6 +89,21 @@ def test_its_picture_is_what_the_first_command_draws(row, alt, name):
     assert STYLE.sub("", kept) == STYLE.sub("", drawn)
     assert ET.fromstring(kept)[0].text == alt
     assert len(kept.encode()) < SMALL
+
+
+@pytest.mark.parametrize(("told", "shown"), list(zip(SEEDS, SHOWN, strict=True)), ids=SHOWN)
+def test_its_seed_shows_it_by_chance(told, shown):
+    seed, settings, line, same_seed, same_settings = told
+    assert (seed, settings) == (same_seed, same_settings)
+    words = shlex.split(settings)
+    assert set(words[::2]) == {"--set"}
+    outcome = run(int(seed), config_of(None, words[1::2]))
+    says = f"{outcome.verdict.value}: {outcome.reason}"
+    assert shown in says.partition(" at event")[0]
+    if REWRITE:
+        PAGE.write_text(PAGE.read_text(encoding="utf-8").replace(line, says), encoding="utf-8")
+    else:
+        assert says == line
 
 
 def test_every_program_has_its_place_among_the_faults():
