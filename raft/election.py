@@ -14,9 +14,10 @@
   (`transfer`) pass.
 * In **term 0** nobody can lead, so a fresh group's first election skips the pre-vote.
 
-* In a **group of one** the own vote wins at once, before it is durable. Nobody else can have seen
-  the term: if a crash forgets it, whatever was appended in it was written behind it and is
-  forgotten too, and nothing of it had been committed.
+* In a **group of one** the own vote wins at once, before it is durable. If a crash forgets it,
+  whatever was appended in the term was written behind it and is forgotten too, and nothing of it
+  had been committed. But other nodes and clients may have been told that it leads in that term: an
+  open fault (docs/explanation/bugs-found.md).
 
 Who is not a voter neither asks nor grants: a member whose disk was wiped knows no voters, and must
 not vote as if it had never voted before.

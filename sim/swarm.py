@@ -20,7 +20,7 @@ from ottla.sim.settings import AROUND_BYTES, FATES, MILLION, SETTINGS, RunConfig
 _ELECTIONS = (500, 500, 200, 1000)
 TABLE: Mapping[str, Sequence[int | str | bool]] = {
     "nodes": (3, 3, 3, 5),
-    "replicas": (3, 3, 3, 3, 3, 3, 5, 2, 1),
+    "replicas": (3, 3, 3, 3, 3, 3, 5, 2, 3),
     "partitions": (1, 1, 1, 2, 3),
     "min_insync": (1, 1, 2),
     "max_message_bytes": (1_048_588, 1_048_588, 1_048_588, 150),
@@ -38,7 +38,7 @@ TABLE: Mapping[str, Sequence[int | str | bool]] = {
     "producers": (2, 1, 2, 3),
     "consumers": (1, 1, 2),
     "client_model": ("both", "both", "java", "librdkafka"),
-    "arrivals": ("bursts", "bursts", "bursts", "even", "random"),
+    "arrivals": ("bursts", "bursts", "bursts", "even", "even"),
     "record_bytes": (16, 16, 16, 200),
     "in_flight": (5, 5, 5, 1, 2, 3, 4, 6, 7, 8),
     "batch_records": (4, 1, 4, 16),
@@ -56,7 +56,9 @@ TABLE: Mapping[str, Sequence[int | str | bool]] = {
     "slow_sync_ppm": (0, 0, 10_000),
     "fault_every_ms": (1_000, 500, 2_000, 5_000),
 }
-"""What each setting is drawn from; the first is the plain one."""
+"""What each setting is drawn from; the first is the plain one. Not drawn: one replica, which leads
+before its vote is written (docs/explanation/bugs-found.md), and arrivals at random, which go on
+when a run ends and then meet delivery timeouts."""
 
 _PLAIN = RunConfig()
 

@@ -55,8 +55,7 @@ class Entries:
         if chains is None:
             chains = terms[term] = {}
         first = chains.setdefault(index, chain)
-        # Who is alone may write a place twice in a term that was lost before anybody heard of it.
-        if first != chain and self.logs[partition].keys() - {row.node}:
+        if first != chain:
             self._report(
                 "sim-I19",
                 row.eid,

@@ -189,7 +189,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         "sim-I17",
         "term regression",
         "a node's term never falls within a life, nor ever below one in which it voted or led "
-        "before others (alone in its group it is heard of by nobody)",
+        "before others",
         _ON,
         Terms,
     ),
@@ -203,8 +203,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "sim-I19",
         "log matching",
-        "entries of one index and term have the same log before them, wherever they are written, "
-        "once more than one node writes",
+        "entries of one index and term have the same log before them, wherever they are written",
         _ON,
         Durability,
     ),

@@ -29,9 +29,6 @@ class Terms:
         """Term by partition, node and life."""
         self._heard: dict[tuple[int, int], int] = {}
         """Highest term that others heard of, by partition and node."""
-        self._voted: set[tuple[int, int]] = set()
-        """Partitions and terms in which somebody voted for another: who leads alone tells nobody of
-        a term before it is written (raft/election.py)."""
 
     def listen(self, rows: Rows) -> None:
         """See elections; there are few, so keys are made as they are needed."""
@@ -48,8 +45,7 @@ class Terms:
                 f"nodes {first} and {row.node} both lead term {row.term} of partition "
                 f"{row.partition}",
             )
-        if (row.partition, row.term) in self._voted:
-            self._hear(row)
+        self._hear(row)
 
     def _vote(self, row: Row) -> None:
         life = 0 if self._one_life else row.inc
@@ -57,7 +53,6 @@ class Terms:
         if row.aux == _SAID:
             said = self._said.setdefault((row.partition, row.node, row.term), row.cand)
             cand = cand if cand != row.cand else said
-            self._voted.add((row.partition, row.term))
             self._hear(row)
         if cand != row.cand:
             self._report(

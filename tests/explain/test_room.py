@@ -166,9 +166,9 @@ def test_what_the_script_is_given_in_brief_adds_up(cut):
 
 
 @pytest.mark.slow
-def test_a_run_of_ten_partitions_has_room():
-    outcome = run(5, from_toml("", {"partitions": 10}))
-    text = page(record(outcome, "Seed 5", "ottla sim explain 5 --set partitions=10"))
+def test_a_run_of_many_partitions_has_room():
+    told = {"partitions": 16, "nodes": 5, "replicas": 5, "arrivals": "even", "fault_every_ms": 500}
+    text = page(record(run(5, from_toml("", told)), "Seed 5", "ottla sim explain 5"))
     assert 0.8 * MOST_BYTES < size(text) < MOST_BYTES
     assert LEFT_OUT in text
 

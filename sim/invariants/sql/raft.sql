@@ -30,20 +30,12 @@ FROM (
       PARTITION BY run_id, partition, node, inc ORDER BY eid
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS written,
-    MAX(CASE WHEN (kind = 'leader' AND voted = 1) OR (kind = 'vote' AND aux = 1) THEN term END)
-    OVER (
+    MAX(CASE WHEN kind = 'leader' OR (kind = 'vote' AND aux = 1) THEN term END) OVER (
       PARTITION BY run_id, partition, node ORDER BY eid
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS heard
-  FROM (
-    SELECT run_id, partition, node, inc, eid, kind, term, aux,
-      MAX(CASE WHEN kind = 'vote' AND aux = 1 THEN 1 ELSE 0 END) OVER (
-        PARTITION BY run_id, partition, term ORDER BY eid
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-      ) AS voted
-    FROM ev
-    WHERE kind IN ('term', 'start', 'vote', 'leader')
-  ) votes
+  FROM ev
+  WHERE kind IN ('term', 'start', 'vote', 'leader')
 ) w
 WHERE kind IN ('term', 'start') AND (term < written OR term < heard)
 GROUP BY run_id;
@@ -55,38 +47,13 @@ WHERE kind = 'truncate' AND code = 'L'
 GROUP BY run_id;
 
 -- sim-I19
-WITH split AS (
-  SELECT run_id, partition, log_index, term
+SELECT run_id, COUNT(*) AS n
+FROM (
+  SELECT run_id
   FROM ev WHERE kind = 'append'
   GROUP BY run_id, partition, log_index, term HAVING MIN(chain) <> MAX(chain)
-),
-company AS (
-  SELECT run_id, partition, eid
-  FROM (
-    SELECT e.run_id, e.partition, MIN(e.eid) AS eid,
-      ROW_NUMBER() OVER (PARTITION BY e.run_id, e.partition ORDER BY MIN(e.eid)) AS place
-    FROM ev e
-    JOIN (SELECT DISTINCT run_id, partition FROM split) s ON s.run_id = e.run_id
-      AND s.partition = e.partition
-    WHERE e.kind = 'append'
-    GROUP BY e.run_id, e.partition, e.node
-  ) nodes
-  WHERE place = 2
-)
-SELECT a.run_id, COUNT(*) AS n
-FROM (
-  SELECT e.run_id, e.partition, e.eid, e.chain,
-    FIRST_VALUE(e.chain) OVER (
-      PARTITION BY e.run_id, e.partition, e.log_index, e.term ORDER BY e.eid
-    ) AS first_chain
-  FROM ev e
-  JOIN split s ON s.run_id = e.run_id AND s.partition = e.partition
-    AND s.log_index = e.log_index AND s.term = e.term
-  WHERE e.kind = 'append'
-) a
-JOIN company c ON c.run_id = a.run_id AND c.partition = a.partition AND c.eid <= a.eid
-WHERE a.chain <> a.first_chain
-GROUP BY a.run_id;
+) x
+GROUP BY run_id;
 
 -- sim-I20
 WITH led AS (
