@@ -167,8 +167,8 @@ def test_what_the_script_is_given_in_brief_adds_up(cut):
 
 @pytest.mark.slow
 def test_a_run_of_many_partitions_has_room():
-    told = {"partitions": 16, "nodes": 5, "replicas": 5, "arrivals": "even", "fault_every_ms": 500}
-    text = page(record(run(5, from_toml("", told)), "Seed 5", "ottla sim explain 5"))
+    many = 'partitions = 16\nnodes = 5\nreplicas = 5\narrivals = "even"\nfault_every_ms = 500'
+    text = page(record(run(5, from_toml(many)), "Seed 5", "ottla sim explain 5"))
     assert 0.8 * MOST_BYTES < size(text) < MOST_BYTES
     assert LEFT_OUT in text
 

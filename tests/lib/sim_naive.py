@@ -91,7 +91,7 @@ def incomplete_leader(rows: Rows) -> bool:
         if commits:
             index = max(_num(row.log_index) for row in commits)
             commit = next(row for row in commits if row.log_index == index)
-            wanted = log_of(rows, commit, commit.eid).get(index)
+            wanted = _written_last(rows, commit)
             own = log_of(rows, leader, leader.eid)
             if max(own, default=0) < index:
                 return True
@@ -99,6 +99,15 @@ def incomplete_leader(rows: Rows) -> bool:
             if held is not None and wanted is not None and held != wanted:
                 return True
     return False
+
+
+def _written_last(rows: Rows, commit: Event) -> int | None:
+    """The chain of what who commits wrote there last, be a snapshot put over it since."""
+    for row in reversed(rows[: commit.eid]):
+        there = (row.node, row.partition, row.log_index)
+        if row.kind == "append" and there == (commit.node, commit.partition, commit.log_index):
+            return row.chain
+    return None
 
 
 def log_of(rows: Rows, owner: Event, until: int) -> dict[int, int | None]:
