@@ -83,11 +83,7 @@ class Runner:
         """Turns that became durable while this node was paused."""
         self._closed = False
         self.syncer: Syncer[Turn] = Syncer(
-            store,
-            config,
-            clockwork=clockwork,
-            on_durable=self._durable,
-            on_failed=self.broken,
+            store, config, clockwork=clockwork, on_durable=self._durable, on_failed=self.broken
         )
         look, now = self._look_around, clockwork.now
         self._lane = Lane(node, self.syncer, sender=sender, store=store, now=now, look_around=look)
@@ -308,7 +304,10 @@ class Runner:
     def _echo(self, covered: Sequence[Turn], now: Micros) -> None:
         for seat, effects in covered:
             for message in effects.messages_after:
-                self._carrier.send(message)
+                if message.to == self.node:
+                    self.submit(seat, message)
+                else:
+                    self._carrier.send(message)
             if effects.persisted is not None:
                 index, term = effects.persisted
                 if seat.replica.synced(index, term, now):

@@ -20,6 +20,8 @@ Rules for the driver:
    each that had `append` or `snapshot`, or for the last of several that finished together.
 4. **Bytes** are the driver's: it fills `entries` and `chunk` before a message leaves, and drops the
    message if it cannot read them; the core sends again what stays unanswered.
+5. **To itself** a member of a group of one sends its vote, in `Ready.messages_after`: a message
+   whose `to` is the member itself is stepped when it would leave.
 
 Input from peers may be lost, repeated, overtaken or nonsense; none of that raises. What reaches a
 role first passes two doors here: is it addressed to this member by a voter of its group, and what
@@ -116,8 +118,10 @@ class RaftCore:
         state.clock = at
         config = state.config
         sender, me = message.sender, config.node
-        if message.to != me or message.group != config.group or sender == me:
+        if message.to != me or message.group != config.group:
             return
+        if sender == me and message.__class__ is not VoteReply:
+            return  # to itself it says nothing but its vote, and that behind the write
         if sender not in state.log.voters and state.log.voters:
             return  # without a configuration it listens to anyone: it may be told one
         if message.term == state.term or term_gate.passes(state, message, at):

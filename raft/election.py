@@ -14,10 +14,10 @@
   (`transfer`) pass.
 * In **term 0** nobody can lead, so a fresh group's first election skips the pre-vote.
 
-* In a **group of one** the own vote wins at once, before it is durable. If a crash forgets it,
-  whatever was appended in the term was written behind it and is forgotten too, and nothing of it
-  had been committed. But other nodes and clients may have been told that it leads in that term: an
-  open fault (docs/explanation/bugs-found.md).
+* In a **group of one** nobody is asked, so no request waits for the own vote. It goes round as a
+  reply of the member to itself, behind the write, and counts when it comes back: whoever leads has
+  its term on disk, however few they are. There is nobody to ask again either, so such a candidate
+  waits for its disk, not for a clock.
 
 Who is not a voter neither asks nor grants: a member whose disk was wiped knows no voters, and must
 not vote as if it had never voted before.
@@ -45,6 +45,8 @@ def campaign(state: RaftState, now: Micros) -> None:
     """Start an election at once, if this member may and does not lead already."""
     if isinstance(state.role, Leader) or state.config.node not in state.log.voters:
         return
+    if _waits_for_own_vote(state):
+        return
     first = state.term == 0 or Mutant.NO_PRE_VOTE in state.config.mutants
     if first and isinstance(state.role, Follower):
         _ask_for_votes(state, become_candidate(state, Trigger.FIRST_ELECTION, now), now)
@@ -55,7 +57,7 @@ def campaign(state: RaftState, now: Micros) -> None:
 def deadline(state: RaftState, role: Follower | Candidate) -> Micros | None:
     """When a member that does not lead must act; None if it may never ask for votes."""
     if isinstance(role, Candidate):
-        return min(role.ends_at, role.retransmit_at)
+        return None if _waits_for_own_vote(state) else min(role.ends_at, role.retransmit_at)
     if state.config.node not in state.log.voters:
         return None
     return max(role.waits_from, role.contact) + role.timeout
@@ -68,7 +70,7 @@ def advance(state: RaftState, role: Follower | Candidate, now: Micros) -> None:
             campaign(state, now)
     elif now >= role.ends_at:
         campaign(state, now)
-    elif now >= role.retransmit_at:
+    elif now >= role.retransmit_at and not _waits_for_own_vote(state):
         role.retransmit_at = now + state.config.retransmit
         _send_requests(state, role)
 
@@ -85,7 +87,19 @@ def on_timeout_now(state: RaftState, message: TimeoutNow, at: Micros) -> None:
         _ask_for_votes(state, candidate, at)
 
 
+def _is_alone(state: RaftState) -> bool:
+    return state.log.voters == (state.config.node,)
+
+
+def _waits_for_own_vote(state: RaftState) -> bool:
+    return state.role.role is Role.CANDIDATE and _is_alone(state)
+
+
 def _ask_for_votes(state: RaftState, candidate: Candidate, now: Micros) -> None:
+    if _waits_for_own_vote(state):
+        me = state.config.node
+        state.outbox.send_after(VoteReply(state.config.group, me, me, state.term, True, False))
+        return
     _send_requests(state, candidate)
     _count(state, candidate, now)
 

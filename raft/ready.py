@@ -7,7 +7,8 @@ The caller takes a `Ready`, then:
 2. makes `hard_state`, `snapshot` and `append` durable, in one transaction,
 3. sends `messages_after`: votes and acknowledgements that speak of what step 2 wrote, *or of what
    an earlier `Ready` wrote* (figure 2: "respond after entries are durable"). So they leave when
-   this write and every one before it are durable, also if this one is empty,
+   this write and every one before it are durable, also if this one is empty. One may be addressed
+   to the member itself (its vote, in a group of one) and is stepped instead,
 4. tells the core `persisted(index, term)` for the last entry written.
 
 Several in a row may be done as one: all writes in their order in one transaction, then all

@@ -7,11 +7,12 @@ Messages are told from each other by their class, and only those of the topic co
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from ottla.log.store import Write
 from ottla.raft.messages import VoteReply
-from ottla.raft.types import EntryKind, Micros
+from ottla.raft.types import NO_NODE, EntryKind, Micros
 from ottla.sim.ending import MS
 from ottla.sim.life import Life
 from ottla.sim.points import Trap
@@ -130,8 +131,9 @@ class Faults(Wires):
                 each.snapshot is not None and not self._foreign(each) for each in writes
             )
         if kind == "vote":
-            return lambda detail: (
-                isinstance(detail, VoteReply) and _is_vote(detail) and not self._foreign(detail)
+            return lambda detail: any(
+                _is_vote(each) and not self._foreign(each)
+                for each in (detail if isinstance(detail, Sequence) else [detail])
             )
         wanted = _KINDS.get(kind)
         if wanted is not None:
@@ -172,5 +174,8 @@ class Faults(Wires):
         life.enter(campaign)
 
 
-def _is_vote(reply: VoteReply) -> bool:
-    return reply.granted and not reply.pre
+def _is_vote(detail: object) -> bool:
+    """A vote that is given, as a message or as what is written of it."""
+    if isinstance(detail, Write):
+        return detail.hard_state is not None and detail.hard_state.vote != NO_NODE
+    return isinstance(detail, VoteReply) and detail.granted and not detail.pre

@@ -90,8 +90,10 @@ def logs(world: World, names: Names, partition: int = 0) -> Iterator[str]:
     """Each living node: role, term, high watermark, and its log as `offset record/term`."""
     seats = world.seats(partition)
     for node in world.nodes:
-        seat = seats.get(node)
-        yield f"{node}: down" if seat is None else f"{node}: {_log(world, names, node, seat)}"
+        if node in seats:
+            yield f"{node}: {_log(world, names, node, seats[node])}"
+        else:
+            yield f"{node}: {'no replica' if node in world.lives else 'down'}"
 
 
 def _log(world: World, names: Names, node: int, seat: Seat) -> str:

@@ -106,6 +106,7 @@ def test_no_patience_at_all_hears_the_real_offset():
 
 def test_a_lone_replica_commits_with_its_own_disk():
     replica = alone(voters=(1,))
+    assert not replica.leading, "its vote is not on its disk"
     synced(replica, replica.turn(NOW))
     replica.turn(NOW)
     ticket = produce(replica, batch(7, 0))

@@ -58,7 +58,10 @@ def alone(voters: tuple[NodeId, ...] = NODES, queue_bytes: int = 1 << 20) -> Par
 
 
 def synced(replica: Replica, effects: Effects) -> None:
-    """The disk has taken this turn."""
+    """The disk has taken this turn; what the replica says to itself then is in its inbox."""
+    for message in effects.messages_after:
+        if message.to == 1:
+            replica.submit(message)
     if effects.persisted is not None:
         replica.synced(*effects.persisted, NOW)
 

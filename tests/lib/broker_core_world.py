@@ -236,7 +236,8 @@ class Life:
     def _durable(self, turns: list[Effects]) -> None:
         for effects in turns:
             for message in effects.messages_after:
-                self._carrier.send(message)
+                own = message.to == self.node
+                (self.submit if own else self._carrier.send)(message)
             if effects.persisted is not None:
                 index, term = effects.persisted
                 self.replica.synced(index, term, self.world.kernel.now)

@@ -110,7 +110,10 @@ class Lone:
         return whole
 
     def finish(self, ready: Ready) -> None:
-        """The write of a `Ready` is durable."""
+        """The write of a `Ready` is durable; what the member says to itself then is heard."""
+        for message in ready.messages_after:
+            if message.to == 1:
+                self.core.step(message, self.now)
         if ready.append:
             last = ready.append[-1].entries[-1]
             self.core.persisted(last.index, last.term, self.now)

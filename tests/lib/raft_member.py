@@ -219,7 +219,10 @@ class Member:
             if snapshot is None or snapshot.meta.index != message.index:
                 return
             message.chunk = snapshot.data[message.offset : message.offset + message.length]
-        self.world.fly(message)
+        if message.to == self.node:
+            self.core.step(message, self.world.now)
+        else:
+            self.world.fly(message)
 
     # -- what the disk does
 

@@ -7,6 +7,7 @@ AppendEntries), the test says so; those refinements have tests of their own in `
 import pytest
 
 from ottla.raft.messages import AppendEntries, AppendReply, Heartbeat, RequestVote, VoteReply
+from ottla.raft.ready import SoftState
 from ottla.raft.roles import Role
 from ottla.raft.types import EntryKind, HardState, Proposal
 from raft_lone import ELECTION, GROUP, Lone, all_of, entries, only
@@ -229,6 +230,31 @@ class TestCandidates:
         assert lone.core.leader == 0
         lone.step(VoteReply(GROUP, 3, 1, 2, True))
         assert lone.core.role is Role.LEADER
+
+    def test_who_is_alone_leads_when_its_vote_is_durable(self) -> None:
+        """*Persistent state*: nobody hears of a term that a loss of power could take back. It led
+        at once, in memory, and its terms went back (sim-S62)."""
+        lone = Lone(voters=1)
+        lone.now += ELECTION
+        lone.core.advance(lone.now)
+        ready = lone.take(hold=True)
+        assert (ready.hard_state, ready.append) == (HardState(2, 1), [])
+        assert lone.core.leader == 0
+        vote = only(VoteReply, ready.messages_after)
+        assert (vote.to, vote.term, vote.granted, vote.pre) == (1, 2, True, False)
+        assert lone.core.deadline is None, "there is nobody to ask again"
+        lone.core.campaign(lone.now + 10 * ELECTION)
+        lone.core.advance(lone.now + 20 * ELECTION)
+        assert (lone.core.term, lone.core.has_ready()) == (2, False)
+        assert lone.step(vote).soft == SoftState(Role.LEADER, 2, 1)
+
+    def test_who_is_not_alone_hears_no_vote_from_itself(self) -> None:
+        """Its own vote counts once, and a reply that names it as the sender is nobody's."""
+        lone = Lone(term=1, voters=5)
+        lone.wait(ELECTION)
+        lone.step(*(VoteReply(GROUP, peer, 1, 2, True, pre=True) for peer in (2, 3)))
+        lone.step(VoteReply(GROUP, 2, 1, 2, True), VoteReply(GROUP, 1, 1, 2, True))
+        assert lone.core.role is Role.CANDIDATE
 
     def test_3_word_from_a_new_leader_makes_a_follower(self) -> None:
         """Candidates 3: AppendEntries received from new leader: convert to follower."""

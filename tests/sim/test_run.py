@@ -305,9 +305,3 @@ def test_drawn_streams_are_apart():
     for _ in range(10):
         one.stream("a").below(100)
     assert one.stream("b").below(1 << 30) == other.stream("b").below(1 << 30)
-
-
-@pytest.mark.xfail(strict=True, reason="open: docs/explanation/bugs-found.md")
-def test_who_is_alone_leads_when_its_vote_is_written():
-    """Terms go back over a loss of power (sim-I17): others had heard of the higher one."""
-    assert run(610016, RunConfig(replicas=1)).anomalies == []
