@@ -66,8 +66,8 @@ class AsyncCluster(ClusterFaults):
         clockwork: MakeClockwork = real_time,
         **settings: Any,
     ):
-        if not 1 <= nodes <= MAX_NODES:
-            raise ConfigError(f"{nodes} nodes asked for; 1 to {MAX_NODES} are possible")
+        if nodes not in range(1, MAX_NODES + 1):
+            raise ConfigError(f"{nodes!r} nodes asked for; 1 to {MAX_NODES} are possible")
         try:
             self.config = replace(config or ClusterConfig(), **settings)
         except TypeError as error:

@@ -1,12 +1,17 @@
 """Settings of a cluster: one frozen value, checked when it is made.
 
-Spans are milliseconds where the name ends in `_ms`, sizes bytes where it ends in `_bytes`.
+Spans are milliseconds where the name ends in `_ms`, sizes bytes where it ends in `_bytes`. A value
+of another type than a setting's is refused here: what would come of it later, far from whoever
+wrote it, is an error of ours or another behaviour (a flush policy is compared by identity).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
+from functools import cache
+from typing import Any, get_type_hints
 
 from ottla.broker.errors import ConfigError
 from ottla.idempotency.errors import UnknownProfileError
@@ -81,6 +86,7 @@ class ClusterConfig:
     def __post_init__(self) -> None:
         for item in fields(self):
             value = getattr(self, item.name)
+            _check_type(item.name, value)
             if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
                 raise ConfigError(f"{item.name} is {value}; it must not be negative")
         if self.heartbeat_ms * 2 > self.election_timeout_ms:
@@ -92,3 +98,17 @@ class ClusterConfig:
             profile_named(self.profile)
         except UnknownProfileError as error:
             raise ConfigError(f"profile: {error}") from None
+
+
+@cache
+def _types() -> Mapping[str, Any]:
+    return get_type_hints(ClusterConfig)
+
+
+def _check_type(name: str, value: object) -> None:
+    wanted = _types()[name]
+    if wanted is float:
+        wanted = float | int
+    if not isinstance(value, wanted):
+        told = getattr(wanted, "__name__", str(wanted))
+        raise ConfigError(f"{name} is {value!r}; it must be of type {told}")

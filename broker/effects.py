@@ -5,8 +5,8 @@ The driver carries a turn's effects out in this order (hop 5 of design.md, secti
 1. `LogStore.append(writes)`: reads see the entries from here on,
 2. send `messages` (entries may reach followers before the own disk is done, thesis 10.2.1),
 3. call `on_enqueued` of `enqueued`, `on_done` of `answers`, then of `answers_after_append`,
-4. sync as the flush policy says; when it is done, send `messages_after` and call
-   `Replica.synced(persisted)`.
+4. sync as the flush policy says; when it is done, send `messages_after` (submit what is addressed
+   to this node) and call `Replica.synced(persisted)`.
 
 Reads are effects too: `read` names a range of committed entries that the replica no longer holds
 and needs for `apply`; the driver reads them from the store and submits `EntriesRead`.

@@ -120,8 +120,8 @@ class RaftCore:
         sender, me = message.sender, config.node
         if message.to != me or message.group != config.group:
             return
-        if sender == me and message.__class__ is not VoteReply:
-            return  # to itself it says nothing but its vote, and that behind the write
+        if sender == me and not election.is_own_vote(state, message):
+            return
         if sender not in state.log.voters and state.log.voters:
             return  # without a configuration it listens to anyone: it may be told one
         if message.term == state.term or term_gate.passes(state, message, at):
@@ -150,7 +150,8 @@ class RaftCore:
 
     def campaign(self, now: Micros) -> None:
         """Start an election without waiting: a fresh group's first. Asks first (pre-vote) unless
-        the term is still 0. Nothing happens on a leader or a member that is no voter."""
+        the term is still 0. Nothing happens on a leader, on a member that is no voter, and while
+        one that is alone waits for its vote to be durable."""
         self._state.clock = now
         election.campaign(self._state, now)
 
@@ -246,7 +247,7 @@ class RaftCore:
 
     @property
     def deadline(self) -> Micros | None:
-        """When `advance` is wanted next; None if there is nothing to wait for."""
+        """When `advance` is wanted next; None if there is nothing to wait for but the own disk."""
         state = self._state
         role = state.role
         if isinstance(role, Leader):

@@ -16,8 +16,8 @@
 
 * In a **group of one** nobody is asked, so no request waits for the own vote. It goes round as a
   reply of the member to itself, behind the write, and counts when it comes back: whoever leads has
-  its term on disk, however few they are. There is nobody to ask again either, so such a candidate
-  waits for its disk, not for a clock.
+  told its disk its term, however few they are. There is nobody to ask again either, so such a
+  candidate waits for its disk, not for a clock.
 
 Who is not a voter neither asks nor grants: a member whose disk was wiped knows no voters, and must
 not vote as if it had never voted before.
@@ -26,7 +26,7 @@ not vote as if it had never voted before.
 from __future__ import annotations
 
 from ottla.raft import replication
-from ottla.raft.messages import RequestVote, TimeoutNow, VoteReply
+from ottla.raft.messages import Message, RequestVote, TimeoutNow, VoteReply
 from ottla.raft.quorum import VoteResult, count_votes
 from ottla.raft.roles import Role, Trigger
 from ottla.raft.state import (
@@ -55,7 +55,8 @@ def campaign(state: RaftState, now: Micros) -> None:
 
 
 def deadline(state: RaftState, role: Follower | Candidate) -> Micros | None:
-    """When a member that does not lead must act; None if it may never ask for votes."""
+    """When a member that does not lead must act; None if it may never ask for votes, or waits for
+    its own."""
     if isinstance(role, Candidate):
         return None if _waits_for_own_vote(state) else min(role.ends_at, role.retransmit_at)
     if state.config.node not in state.log.voters:
@@ -70,7 +71,7 @@ def advance(state: RaftState, role: Follower | Candidate, now: Micros) -> None:
             campaign(state, now)
     elif now >= role.ends_at:
         campaign(state, now)
-    elif now >= role.retransmit_at and not _waits_for_own_vote(state):
+    elif now >= role.retransmit_at:
         role.retransmit_at = now + state.config.retransmit
         _send_requests(state, role)
 
@@ -87,12 +88,14 @@ def on_timeout_now(state: RaftState, message: TimeoutNow, at: Micros) -> None:
         _ask_for_votes(state, candidate, at)
 
 
-def _is_alone(state: RaftState) -> bool:
-    return state.log.voters == (state.config.node,)
-
-
 def _waits_for_own_vote(state: RaftState) -> bool:
-    return state.role.role is Role.CANDIDATE and _is_alone(state)
+    return state.role.role is Role.CANDIDATE and state.log.voters == (state.config.node,)
+
+
+def is_own_vote(state: RaftState, message: Message) -> bool:
+    """Whether a message of the member to itself is the one that it sends itself."""
+    own = isinstance(message, VoteReply) and message.granted and message.term == state.term
+    return own and _waits_for_own_vote(state)
 
 
 def _ask_for_votes(state: RaftState, candidate: Candidate, now: Micros) -> None:

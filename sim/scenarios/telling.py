@@ -87,7 +87,8 @@ KINDS = tuple(_SAID)
 
 
 def logs(world: World, names: Names, partition: int = 0) -> Iterator[str]:
-    """Each living node: role, term, high watermark, and its log as `offset record/term`."""
+    """Each node: role, term, high watermark, and its log as `offset record/term`; or that it is
+    down, or has no replica (yet)."""
     seats = world.seats(partition)
     for node in world.nodes:
         if node in seats:

@@ -152,7 +152,7 @@ def test_other_profiles_are_refused_before_anything_starts(profile):
         Cluster(nodes=1, profile=profile)
 
 
-@pytest.mark.parametrize("nodes", [0, 8])
+@pytest.mark.parametrize("nodes", [0, 8, "3"])
 def test_a_cluster_has_one_to_seven_nodes_for_life(nodes):
     with pytest.raises(ConfigError, match="1 to 7 are possible"):
         Cluster(nodes=nodes)

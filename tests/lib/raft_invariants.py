@@ -89,14 +89,8 @@ class Watch:
             self._see_late(member, message)
 
     def on_restart(self, member: Member) -> None:
-        """Commit is learnt again after a restart. In a group of one, whose vote is no one's but
-        its own, what was lost with the vote never was: its term may be used again."""
+        """Commit is learnt again after a restart."""
         self.commits[member.node] = member.core.commit
-        if len(member.world.members) == 1:
-            lost = [place for place in self.appended if not member.disk.holds(*place)]
-            for place in lost:
-                del self.appended[place]
-            self.ends.clear()
 
     def _see_append(self, member: Member, appended: AppendRange) -> None:
         commit = self.commits.get(member.node, 0)
@@ -187,6 +181,8 @@ class Watch:
     def _see_leader(self, member: Member, term: Term) -> None:
         known = self.leaders.setdefault(term, member.node)
         assert known == member.node, f"{known} and {member.node} lead term {term}"
+        written = member.disk.hard_state
+        assert written == HardState(term, member.node), f"leads term {term}, on disk is {written}"
         log = member.core.log
         for index, (entry, committed_in) in self.committed.items():
             if committed_in < term and index >= log.first_index - 1:

@@ -249,12 +249,20 @@ class TestCandidates:
         assert lone.step(vote).soft == SoftState(Role.LEADER, 2, 1)
 
     def test_who_is_not_alone_hears_no_vote_from_itself(self) -> None:
-        """Its own vote counts once, and a reply that names it as the sender is nobody's."""
-        lone = Lone(term=1, voters=5)
-        lone.wait(ELECTION)
-        lone.step(*(VoteReply(GROUP, peer, 1, 2, True, pre=True) for peer in (2, 3)))
-        lone.step(VoteReply(GROUP, 2, 1, 2, True), VoteReply(GROUP, 1, 1, 2, True))
-        assert lone.core.role is Role.CANDIDATE
+        """A reply that names it as the sender is nobody's, and its term is no term."""
+        lone = Lone(term=1)
+        lone.lead()
+        lone.step(VoteReply(GROUP, 1, 1, 9, True))
+        assert (lone.core.role, lone.core.term) == (Role.LEADER, 2)
+
+    @pytest.mark.parametrize(("term", "granted"), [(1, True), (2, False), (3, True)])
+    def test_who_is_alone_hears_nothing_but_the_vote_it_waits_for(self, term, granted) -> None:
+        lone = Lone(voters=1)
+        lone.now += ELECTION
+        lone.core.advance(lone.now)
+        lone.take(hold=True)
+        lone.step(VoteReply(GROUP, 1, 1, term, granted))
+        assert (lone.core.role, lone.core.term) == (Role.CANDIDATE, 2)
 
     def test_3_word_from_a_new_leader_makes_a_follower(self) -> None:
         """Candidates 3: AppendEntries received from new leader: convert to follower."""

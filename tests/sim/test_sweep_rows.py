@@ -1,15 +1,20 @@
-"""What a sweep says of each seed: failed, weakened, or broken in itself, each with its reason."""
+"""What a sweep says of each seed: failed, weakened, or broken in itself, each with its reason.
+
+Of all of them together it says how many failed, and at which invariant first: seeds of one cause
+look alike there.
+"""
 
 import json
 
 import pytest
 from typer.testing import CliRunner
 
+from ottla.sim import sweep as sweep_module
 from ottla.sim import world as world_module
 from ottla.sim.run import run
 from ottla.sim.settings import from_toml
 from ottla.sim.sweep import sweep
-from ottla.sim.sweep_folder import Plan
+from ottla.sim.sweep_folder import Plan, SeedResult
 from ottla.sim_cli.app import app
 from ottla.sim_cli.asking import SimUsageError
 
@@ -74,6 +79,21 @@ def test_the_command_names_the_seed_that_broke():
     assert told.exit_code == 1
     assert "seed 8 failed: the run itself broke: ZeroDivisionError" in told.stdout
     assert "4 of 4 seeds, 1 failed," in told.stdout
+    assert told.stdout.splitlines()[-1] == "failed: 1 of the run itself"
+
+
+def test_a_sweep_ends_with_what_failed_first_and_how_often(monkeypatch):
+    """Of a profile that does less than it says, such as Redpanda's, one wants to see at a glance
+    whether it is what is published of it."""
+    rows = [("failed", "sim-I36"), ("ok", ""), ("failed", "sim-I26"), ("failed", "sim-I36")]
+    results = [
+        SeedResult(seed, verdict, name, f"{name}, told", "", "", 0, 0, 0, 0)
+        for seed, (verdict, name) in enumerate(rows)
+    ]
+    monkeypatch.setattr(sweep_module, "sweep", lambda *_, **__: iter(results))
+    told = swept("--seeds", 4)
+    assert told.exit_code == 1
+    assert told.stdout.splitlines()[-1] == "failed: 2 of sim-I36, 1 of sim-I26"
 
 
 def test_a_folder_with_a_setting_that_is_gone_is_one_line(tmp_path):

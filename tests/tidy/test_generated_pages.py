@@ -41,6 +41,9 @@ def test_every_setting_has_a_meaning_on_the_page():
         ({"profile": "kafak"}, "there is no profile 'kafak'; there are: reference"),
         ({"heartbeat_ms": 300}, "at most half of election_timeout_ms"),
         ({"max_producers": -1}, "max_producers is -1"),
+        ({"max_producers": "7"}, "max_producers is '7'; it must be of type int"),
+        ({"flush": "each-turn"}, "flush is 'each-turn'; it must be of type FlushPolicy"),
+        ({"seed": "x"}, "seed is 'x'; it must be of type int . None"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused_in_one_line(settings, told):

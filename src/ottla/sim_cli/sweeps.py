@@ -67,7 +67,7 @@ def sweep(
         raise typer.Exit(1) from None
     except SweepError as error:
         raise SimUsageError(str(error)) from None
-    seen.line.end()
+    seen.end()
     raise typer.Exit(1 if seen.found["failed"] else 0)
 
 
@@ -76,6 +76,7 @@ class _Seen:
 
     def __init__(self, seeds: int) -> None:
         self.line, self.found = Line(), Counter[str]()
+        self._broken = Counter[str]()
         self._seeds, self._done, self._there = seeds, 0, 0
         self._begun: float | None = None
 
@@ -91,7 +92,16 @@ class _Seen:
         self.found[result.verdict] += 1
         if result.verdict != "ok":
             self.line.over(_not_ok(result))
+        if result.verdict == "failed":
+            self._broken[result.invariant or "the run itself"] += 1
         self._show()
+
+    def end(self) -> None:
+        """The last word: by which invariant seeds failed first, and how many."""
+        self.line.end()
+        if self._broken:
+            often = (f"{times} of {name}" for name, times in self._broken.most_common())
+            say(f"failed: {', '.join(often)}")
 
     def interrupted(self, *, kept: bool) -> None:
         """The last word of one that was ended early."""
