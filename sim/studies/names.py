@@ -30,6 +30,8 @@ GOLD = (
     "differences",
 )
 VARIANTS = "variants"
+KIND = "kind"
+"""The column by which tables that have it are sorted."""
 EVENTS = "ev"
 """Events of the runs under way, while silver tables and verdicts are made."""
 GOLD_PREFIX = "gold_"

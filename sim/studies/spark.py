@@ -41,6 +41,7 @@ from ottla.sim.studies.bronze import SCHEMA, Batch, Work
 from ottla.sim.studies.lake import cost, making
 from ottla.sim.studies.marks import marked, marks_of, unseen
 from ottla.sim.studies.masters import check_master
+from ottla.sim.studies.names import KIND
 from ottla.sim.studies.ship import packed
 from ottla.sim.studies.study import StudyError
 
@@ -48,7 +49,7 @@ TASK = 25
 """Runs of a task."""
 COMPRESSION = "zstd"
 _LOOK_S = 0.5
-_KEY, _KIND = "run_id", "kind"
+_KEY = "run_id"
 _MOST_BUCKETS = 64
 _EVERYWHERE = {
     # What is bucketed by run is in its place for a join on run and something else, too.
@@ -63,6 +64,7 @@ _LOCAL = {
 _ANSI = "spark.sql.ansi.enabled"
 _BY_ZERO = re.compile(r"\[(DIVIDE|REMAINDER)_BY_ZERO\b")
 _CAUSE = "Caused by: "
+_TRACEBACK = "Traceback (most recent call last)"
 _CORES = re.compile(r"local(?:-cluster\[\s*(?P<workers>\d+)\s*,|\[)\s*(?P<cores>\d+)")
 _STARTED_BY_OTHERS = frozenset({"SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"})
 """Set for a client of Spark Connect, and by spark-submit."""
@@ -149,7 +151,9 @@ def in_one_line(error: Exception) -> str:
     """What is wrong: of a stack trace what is on top, and what is at the bottom of it."""
     if isinstance(error, ConnectionError):
         return f"its JVM, or its server, is gone: {error}"
-    lines = str(error).splitlines() or [type(error).__name__]
+    lines = [each for each in str(error).splitlines() if each.strip()] or [type(error).__name__]
+    if any(each.startswith(_TRACEBACK) for each in lines[:2]):
+        return f"{lines[-1].strip()} (in a worker's Python)"
     top = next((each[2:] for each in lines if each.startswith(": ")), lines[0])
     causes = [each.removeprefix(_CAUSE) for each in lines if each.startswith(_CAUSE)]
     return "; ".join(dict.fromkeys([top.strip(), *causes[-1:]]))
@@ -222,8 +226,8 @@ class Spark:
         writer = writer.option("path", str(Path(self._made.name) / table))
         if _KEY in frame.columns:
             writer = writer.bucketBy(self._buckets, _KEY)
-            if _KIND in frame.columns:
-                writer = writer.sortBy(_KIND)
+            if KIND in frame.columns:
+                writer = writer.sortBy(KIND)
         writer.saveAsTable(table)
         self._tables[name] = table
         self.session.table(table).createOrReplaceTempView(name)

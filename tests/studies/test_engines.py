@@ -155,3 +155,13 @@ def test_what_cannot_be_opened_is_said_in_one_line(name, master, jobs, told):
     with pytest.raises(StudyError) as refused:
         open_engine(name, master=master, jobs=jobs)
     assert str(refused.value) == told
+
+
+def test_what_a_worker_raises_is_the_last_line_of_its_trace(spark, tmp_path):
+    """The line was empty: what PySpark says of it begins with a line break."""
+    with pytest.raises(StudyError) as raised:
+        spark.simulate(Work("nothing = 3", 0, 1), range(4), tmp_path / "bronze", print)
+    told = str(raised.value)
+    assert told.startswith("engine spark: ottla.sim.studies.study.StudyError: "), told
+    assert told.endswith(" (in a worker's Python)")
+    assert "\n" not in told
