@@ -329,7 +329,7 @@ class RunConfig:
             if name not in known:
                 raise ConfigError(f"no such setting: {name}")
             if type(value) is not known[name]:
-                raise ConfigError(f"{name} is {value!r}; {known[name].__name__} is expected")
+                raise ConfigError(f"{name} is {value!r}; {_TYPES[known[name]]} is expected")
         return replace(self, **changes)
 
     def told(self) -> str:
@@ -380,6 +380,9 @@ def _check(name: str, value: int | str | bool) -> None:
     low, high = _RANGES.get(name, (0, MAX_SPAN))
     if not low <= value <= high:
         raise ConfigError(f"{name} is {value}; {low} to {high} are possible")
+
+
+_TYPES = {int: "a whole number", bool: "true or false", str: "a word"}
 
 
 def _toml(value: Any) -> str:
