@@ -53,6 +53,17 @@ def test_what_only_came_late_is_not_missing():
     assert not audit.clean
 
 
+def test_what_deletion_excused_and_came_late_hides_nothing_that_is_missing():
+    """Of producer 1 five sequences come late that were never told; of producer 2 five never."""
+    audit = Audit("t")
+    for base, producer, first, size in (
+        *((0, 1, 0, 5), (10, 1, 10, 5), (15, 1, 5, 5)),
+        *((20, 2, 0, 1), (21, 2, 6, 1)),
+    ):
+        audit.observe(0, Seen(base, base + size - 1, producer, 0, first, size))
+    assert ": 5 missing, 0 duplicated, 5 out of order; " in audit.told()
+
+
 def test_an_audit_comes_back_as_it_was(tmp_path):
     audit, _ = audited()
     audit.batch, audit.topic_id = 17, "some id"
@@ -85,13 +96,43 @@ def test_an_audit_that_was_killed_before_it_counted_anything_is_begun_again(tmp_
     assert opened(tmp_path, "t") == Audit("t")
 
 
-def test_a_ledger_of_before_there_were_ids_is_gone_on_with(tmp_path):
+def older(file, version):
+    """Have a ledger be as that version kept it."""
+    _, topic, batch, partitions, *rest = msgpack.unpackb(file.read_bytes(), strict_map_key=False)
+    before = {}
+    for number, (*fields, tails, epoch) in partitions.items():
+        bare = {
+            producer: (*each, [range_[:2] for range_ in missing])
+            for producer, (*each, missing, _) in tails.items()
+        }
+        before[number] = (*fields, bare) if version == 2 else (*fields, bare, epoch)
+    rest = rest[:-1] if version == 2 else rest
+    file.write_bytes(msgpack.packb((version, topic, batch, before, *rest)))
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_ledger_of_a_version_before_is_gone_on_with(tmp_path, version):
     audit, _ = audited()
-    file = kept(tmp_path, audit) / "ledger.msgpack"
-    _, topic, batch, partitions, *rest, _ = msgpack.unpackb(file.read_bytes(), strict_map_key=False)
-    partitions = {number: each[:-1] for number, each in partitions.items()}
-    file.write_bytes(msgpack.packb((2, topic, batch, partitions, *rest)))
-    assert opened(tmp_path, "t") == audit
+    older(kept(tmp_path, audit) / "ledger.msgpack", version)
+    again = opened(tmp_path, "t")
+    late = Seen(14, 14, 2, 0, 2, 1)
+    for each in (audit, again):
+        each.observe(0, late)
+    assert again.told() == audit.told()
+    assert ": 0 missing, " in again.told()
+
+
+@pytest.mark.parametrize("told", [False, True], ids=["nothing", "something"])
+def test_one_that_may_have_taken_what_was_excused_for_told_is_refused(tmp_path, told):
+    audit = Audit("t")
+    for base, first in ((5, 5), (6, 4), (7, 6 + told)):
+        audit.observe(0, Seen(base, base, 1, 0, first, 1))
+    older(kept(tmp_path, audit) / "ledger.msgpack", 3)
+    if told:
+        with pytest.raises(SourceError, match="of another version"):
+            opened(tmp_path, "t")
+    else:
+        assert opened(tmp_path, "t").told() == audit.told()
 
 
 def test_what_an_audit_has_read_is_kept_as_offsets():

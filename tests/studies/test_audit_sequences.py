@@ -113,6 +113,28 @@ def test_what_was_absent_before_a_producer_was_seen_explains_nothing_later():
     assert log.write(70, 1) == [("gap", 60, 69, 10)]
 
 
+def test_what_comes_late_of_a_jump_that_was_not_told_makes_up_for_nothing():
+    log = Log()
+    log.write(0, 5)
+    log.lose(5)
+    assert log.write(10, 5) == []
+    assert log.write(5, 5) == [("reorder", 5, 9, 5)]
+    assert log.ledger.filled == 0
+
+
+def test_of_a_gap_that_was_told_in_part_no_more_is_made_up_for_than_was_told():
+    log = Log()
+    log.write(0, 1)
+    log.lose(4)
+    assert log.write(11, 1) == [("gap", 1, 10, 6)]
+    assert log.write(21, 1) == [("gap", 12, 20, 9)]
+    filled = []
+    for first, size in ((3, 3), (7, 4), (1, 2), (12, 1)):
+        log.write(first, size)
+        filled.append(log.ledger.filled)
+    assert filled == [3, 6, 6, 7]
+
+
 def test_sequences_wrap():
     log = Log(start=SEQUENCES)
     assert log.write(SEQUENCES - 3, 2) == []
@@ -133,7 +155,8 @@ def test_a_million_gaps_keep_memory_bounded():
     log = Log()
     for n in range(3000):
         assert log.write(2 * n + 1, 1) == [("gap", 2 * n, 2 * n, 1)]
-    assert len(log.ledger.tails[1].missing) == 1000
+    tail = log.ledger.tails[1]
+    assert (len(tail.missing), len(tail.told)) == (1000, 1000)
 
 
 class Naive:
@@ -144,6 +167,7 @@ class Naive:
         self.epochs: dict[int, int] = {}
         self.seen: dict[int, set[int]] = {}
         self.told: dict[int, set[int]] = {}
+        self.filled = 0
 
     def record(self, producer, epoch, sequence):
         known = self.epochs.get(producer)
@@ -158,6 +182,7 @@ class Naive:
             self.counts["duplicate"] += 1
         elif seen and sequence < max(seen):
             self.counts["reorder"] += 1
+        self.filled += sequence in told - seen
         missing = set(range(sequence)) - seen - told
         self.counts["gap"] += len(missing)
         told |= missing
@@ -178,6 +203,7 @@ def test_agrees_with_an_oracle_that_keeps_every_number(batches: list[Any]):
         for sequence in range(first, first + size):
             naive.record(producer, epoch, sequence)
     assert counts == naive.counts
+    assert log.ledger.filled == naive.filled
 
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 3)), max_size=20), st.data())

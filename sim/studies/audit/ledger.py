@@ -21,13 +21,14 @@ from typing import Any
 
 import msgpack
 
-from ottla.sim.studies.audit.sequences import Finding, Kind, Ledger, Seen, Tail
+from ottla.sim.studies.audit.sequences import Finding, Kind, Ledger, Missing, Seen, Tail
 from ottla.sim.studies.topics.asked import SourceError
 from ottla.sim.studies.topics.identity import Kept, joined
 from ottla.sim.studies.topics.offsets import Bounds
 
-VERSION = 3
-"""Version 1 did not know what of a gap was filled; version 2, which is read too, no topic id."""
+VERSION = 4
+"""Version 1 did not know what of a gap was filled; version 2 no topic id; version 3 not what of a
+gap was told. The last two are read where that makes no difference."""
 FILE = "ledger.msgpack"
 STREAM = "stream"
 """Below the checkpoint: Spark's own."""
@@ -96,7 +97,7 @@ class Audit:
         ledgers = self.partitions.values()
         producers = {each for ledger in ledgers for each in ledger.tails}
         sequenced = sum(each.sequenced for each in ledgers)
-        missing = max(0, self.counts[Kind.GAP] - sum(each.filled for each in ledgers))
+        missing = self.counts[Kind.GAP] - sum(each.filled for each in ledgers)
         counts = {**self.counts, Kind.GAP: missing}
         counted = ", ".join(_counted(counts[kind], kind) for kind in Kind)
         notes = [
@@ -194,7 +195,7 @@ def _encoded(audit: Audit) -> bytes:
             *(ledger.next, ledger.absent, ledger.batches, ledger.plain),
             *(ledger.sequenced, ledger.filled),
             {
-                producer: (tail.epoch, tail.due, tail.absent, tail.missing)
+                producer: (tail.epoch, tail.due, tail.absent, tail.missing, tail.told)
                 for producer, tail in ledger.tails.items()
             },
             ledger.leader_epoch,
@@ -209,10 +210,10 @@ def _encoded(audit: Audit) -> bytes:
 def _decoded(data: bytes) -> Audit | None:
     """None for another version."""
     version, *fields = msgpack.unpackb(data, strict_map_key=False)
-    if version not in {2, VERSION}:
+    if version not in {2, 3, VERSION}:
         return None
     topic, batch, partitions, findings, counts, *topic_id = fields
-    return Audit(
+    audit = Audit(
         topic,
         batch,
         {number: _ledger(*each) for number, each in partitions.items()},
@@ -220,6 +221,7 @@ def _decoded(data: bytes) -> Audit | None:
         counts,
         *topic_id,
     )
+    return audit if version == VERSION or _brought_up(audit) else None
 
 
 def _ledger(*fields: Any) -> Ledger:
@@ -228,5 +230,22 @@ def _ledger(*fields: Any) -> Ledger:
     return Ledger(following, absent, batches, plain, sequenced, filled, known, *epoch)
 
 
-def _tail(epoch: int, due: int, absent: int, missing: Iterable[Any]) -> Tail:
-    return Tail(epoch, due, absent, [(first, end) for first, end in missing])
+def _tail(epoch: int, due: int, absent: int, missing: Iterable[Any], *told: Any) -> Tail:
+    """Before version 4 a range did not say of which gap it is, and is taken for one itself."""
+    known = [Missing(first, end, *gap or (first,)) for first, end, *gap in missing]
+    return Tail(epoch, due, absent, known, *told)
+
+
+def _brought_up(audit: Audit) -> bool:
+    """Learn what of gaps was told, of an audit from before that was kept: nothing where no gap was
+    told, everything where no offsets are absent. Whether it can be learned."""
+    ledgers = audit.partitions.values()
+    if not audit.counts[Kind.GAP]:
+        for each in ledgers:
+            each.filled = 0
+        return True
+    if any(each.absent for each in ledgers):
+        return False
+    for tail in (tail for each in ledgers for tail in each.tails.values()):
+        tail.told = {each.gap: each.end - each.first for each in tail.missing}
+    return True

@@ -14,7 +14,9 @@ A gap that is filled later was a reorder: both are told, and what is still missi
 **What is no gap.** Retention takes records from the front of a log, compaction from its middle, and
 either leaves offsets that nobody has. So the ledger counts *absent* offsets. A jump over no more
 sequences than offsets went absent since the producer was last seen may be their doing, and is not
-told; of a longer one the rest is.
+told; of a longer one the rest is. Which of its sequences those are nobody knows: what comes late of
+such a gap is taken for some of the rest, for as long as there is any, and what comes late of a jump
+that was not told makes up for nothing.
 
 **Numbers.** Sequences wrap from 2^31 - 1 to 0. They are kept unwrapped, as positions that go on
 counting, and a sequence means the position nearest to the one that is due. Batches of plain
@@ -73,6 +75,16 @@ class Finding(NamedTuple):
     offset: Offset
 
 
+class Missing(NamedTuple):
+    """Positions that are not there."""
+
+    first: int
+    end: int
+    """Behind the last."""
+    gap: int
+    """The first position of the jump that skipped them: its own, unless others came late."""
+
+
 @dataclass(slots=True)
 class Tail:
     """What is known of one producer in one partition."""
@@ -82,8 +94,10 @@ class Tail:
     """The position that comes next."""
     absent: int = 0
     """Offsets absent in the partition when this producer was last seen."""
-    missing: list[tuple[int, int]] = field(default_factory=list)
-    """Positions skipped in this epoch: first, and behind the last; in order."""
+    missing: list[Missing] = field(default_factory=list)
+    """Positions skipped in this epoch, in order."""
+    told: dict[int, int] = field(default_factory=dict)
+    """By gap, how many records were told to be missing and are so still; none where it is 0."""
 
 
 @dataclass(slots=True)
@@ -99,7 +113,7 @@ class Ledger:
     """Records of producers without an id, which cannot be audited."""
     sequenced: int = 0
     filled: int = 0
-    """Records that were missing and came late: so many are not missing any more."""
+    """Records that were told to be missing and came late: so many are not missing any more."""
     tails: dict[ProducerId, Tail] = field(default_factory=dict)
     leader_epoch: int = -1
     """The last one seen: in one log they never fall."""
@@ -121,7 +135,7 @@ class Ledger:
         elif batch.epoch < tail.epoch:
             return [_finding(Kind.REORDER, batch, (batch.first_sequence, batch.size))]
         elif batch.epoch > tail.epoch:
-            tail.epoch, tail.due, tail.missing = batch.epoch, 0, []
+            tail.epoch, tail.due, tail.missing, tail.told = batch.epoch, 0, [], {}
         return list(self._judge(batch, tail))
 
     def _judge(self, batch: Seen, tail: Tail) -> Iterator[Finding]:
@@ -131,13 +145,13 @@ class Ledger:
         if first > tail.due:
             skipped = first - tail.due
             lost = skipped - (self.absent - tail.absent)
-            tail.missing = [*tail.missing, (tail.due, first)][-MOST_MISSING:]
+            _skip(tail, first, lost)
             if lost > 0:
                 yield _finding(Kind.GAP, batch, (tail.due, skipped), lost)
         elif first < tail.due:
-            for each in _again(batch, tail, first, min(end, tail.due)):
-                self.filled += each.records if each.kind is Kind.REORDER else 0
-                yield each
+            told = sum(tail.told.values())
+            yield from _again(batch, tail, first, min(end, tail.due))
+            self.filled += told - sum(tail.told.values())
         tail.due = max(tail.due, end)
         tail.absent = self.absent
 
@@ -149,24 +163,45 @@ def _position(sequence: Sequence, due: int) -> int:
     return due + ahead if ahead <= behind or due < behind else due - behind
 
 
+def _skip(tail: Tail, first: int, lost: int) -> None:
+    """Remember that positions from the one due to `first` are missing, so many of them told."""
+    skipped = Missing(tail.due, first, tail.due)
+    tail.missing = [*tail.missing, skipped][-MOST_MISSING:]
+    if lost > 0:
+        tail.told[skipped.gap] = lost
+    oldest = tail.missing[0].gap
+    tail.told = {gap: records for gap, records in tail.told.items() if gap >= oldest}
+
+
 def _again(batch: Seen, tail: Tail, first: int, end: int) -> Iterator[Finding]:
     """Positions `first .. end` below the one due: those that are missing come late, and are not
     missing any more; the others are there already."""
     at = first
-    left: list[tuple[int, int]] = []
-    for begin, stop in tail.missing:
+    left: list[Missing] = []
+    for each in tail.missing:
+        begin, stop, gap = each
         late, until = max(begin, at), min(stop, end)
         if late >= until:
-            left.append((begin, stop))
+            left.append(each)
             continue
         if at < late:
             yield _finding(Kind.DUPLICATE, batch, (at, late - at))
         yield _finding(Kind.REORDER, batch, (late, until - late))
-        left += [each for each in ((begin, late), (until, stop)) if each[0] < each[1]]
+        left += [
+            Missing(*part, gap) for part in ((begin, late), (until, stop)) if part[0] < part[1]
+        ]
+        _come(tail, gap, until - late)
         at = until
     tail.missing = left
     if at < end:
         yield _finding(Kind.DUPLICATE, batch, (at, end - at))
+
+
+def _come(tail: Tail, gap: int, records: int) -> None:
+    """So many records of a gap came late."""
+    still = tail.told.pop(gap, 0) - records
+    if still > 0:
+        tail.told[gap] = still
 
 
 def _finding(
