@@ -21,8 +21,8 @@ from ottla.idempotency.errors import UnknownProfileError
 from ottla.idempotency.profiles import profile_named
 from ottla.raft.types import Micros, Mutant, NodeId
 from ottla.sim.link_times import CLIENTS, groups_of, majority_us, round_trips
+from ottla.sim.told import MAX_NODES, fitted
 
-MAX_NODES = 7
 MAX_SPAN = 10**12
 """More than any size or span needs."""
 MAX_WAIT_US = 10**7
@@ -358,7 +358,8 @@ def from_toml(text: str, more: Mapping[str, int | str | bool] | None = None) -> 
         if not isinstance(value, int | str | bool):
             raise ConfigError(f"{name} is {value!r}; a whole number, a word or a truth is expected")
     told |= more or {}
-    given = replace(RunConfig().with_(**told), said=frozenset(told))
+    plain = RunConfig()
+    given = replace(plain.with_(**fitted(told, plain)), said=frozenset(told))
     if "request_timeout_ms" in told and given.request_timeout_ms < given.patience_ms:
         raise ConfigError(
             f"request_timeout_ms is {given.request_timeout_ms}; with these round trips of clients "

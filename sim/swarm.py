@@ -85,11 +85,10 @@ def _free(base: RunConfig, name: str) -> bool:
 
 
 def _fit_groups(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
-    """No more replicas than nodes, and no more in sync than commit."""
+    """No more replicas than nodes, and no more in sync than commit. Nodes that are drawn are enough:
+    more replicas than that come with nodes (`sim/told.py`)."""
     if "replicas" in drawn:
         drawn["replicas"] = min(int(drawn["replicas"]), int(drawn.get("nodes", base.nodes)))
-    if "nodes" in drawn:
-        drawn["nodes"] = max(int(drawn["nodes"]), base.replicas * ("replicas" not in drawn))
     if "min_insync" in drawn:
         least = majority(int(drawn.get("replicas", base.replicas)))
         drawn["min_insync"] = min(int(drawn["min_insync"]), least)

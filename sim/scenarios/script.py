@@ -63,7 +63,8 @@ from ottla.sim.scenarios.faults import Faults, span_of
 from ottla.sim.scenarios.models import Models
 from ottla.sim.scenarios.people import Names, Sender
 from ottla.sim.scenarios.telling import KINDS, PLAIN, found, logs, tables, tell, verdict
-from ottla.sim.settings import MAX_NODES, RunConfig
+from ottla.sim.settings import RunConfig
+from ottla.sim.told import MAX_NODES
 from ottla.sim.world import STEP, BrokerBug, World
 
 WEAKENED = "weakened"

@@ -94,7 +94,7 @@ def test_the_commands_on_the_page_set_what_the_matrix_sets(mutant):
 
 def test_the_command_tells_and_keeps_the_matrix(tmp_path):
     kept_at = tmp_path / "mutants.md"
-    told = CliRunner().invoke(app, ["mutants", "M06", "--seeds", "2", "--page", str(kept_at)])
+    told = CliRunner().invoke(app, ["mutants", "sim-M06", "--seeds", "2", "--page", str(kept_at)])
     assert "\n1 of 1 mutants, 2 of 2 seeds, " in told.stdout
     assert told.exit_code == 0, told.output
     assert "M06       2 of 2 failed" in told.stdout

@@ -218,6 +218,38 @@ def test_a_setting_is_nothing_else_than_what_it_is_set_to():
     assert RunConfig().told() == ""
 
 
+@pytest.mark.parametrize(
+    ("text", "nodes", "replicas"),
+    [
+        ("replicas = 5", 5, 5),
+        ("replicas = 2", 3, 2),
+        ("nodes = 1", 1, 1),
+        ("nodes = 5", 5, 3),
+        ("nodes = 5\nreplicas = 4", 5, 4),
+    ],
+)
+def test_nodes_and_replicas_fit_each_other_where_only_one_was_said(text, nodes, replicas):
+    given = from_toml(text)
+    assert (given.nodes, given.replicas) == (nodes, replicas)
+    assert given.said == frozenset(each.split()[0] for each in text.splitlines())
+    assert from_toml(given.told()) == given
+    drawn = draw(Drawn(1), given)
+    assert drawn.replicas <= drawn.nodes
+    for name in given.said:
+        assert getattr(drawn, name) == getattr(given, name)
+
+
+def test_nodes_and_replicas_that_were_both_said_and_contradict_are_refused():
+    with pytest.raises(ConfigError, match="replicas is 5, but there are 3 nodes"):
+        from_toml("nodes = 3", {"replicas": 5})
+
+
+def test_a_mutant_is_named_as_in_code_or_as_on_pages():
+    assert from_toml('mutants = "sim-M06 M07"') == from_toml('mutants = "M06 M07"')
+    with pytest.raises(ConfigError, match="mutants: there is no M99; one of M01 M02"):
+        from_toml('mutants = "sim-M99"')
+
+
 def handed(arrivals):
     config = QUIET.with_(arrivals=arrivals, producers=1, records=60, load_ms=6_000)
     rows = run_choices(Drawn(5), config, swarm=False).rows

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from ottla.sim.choices import Choices
     from ottla.sim.recording.record import Again
@@ -52,6 +52,17 @@ def seed_of(text: str) -> int:
     if seed < 0:
         raise SimUsageError(f"{text!r} is no seed; seeds are not negative")
     return seed
+
+
+def mutant_named(text: str, known: Collection[str]) -> str:
+    """The id of a mutant as it was typed: `M06`, or `sim-M06` as pages call it. Raises
+    `SimUsageError`."""
+    from ottla.sim.told import mutant_id
+
+    found = mutant_id(text)
+    if found not in known:
+        raise SimUsageError(f"no such mutant: {text}; there are {', '.join(known)}")
+    return found
 
 
 def config_of(path: Path | None, settings: list[str] | None, *, whole: bool = False) -> RunConfig:

@@ -19,6 +19,7 @@ from ottla.sim_cli.asking import (
     SimUsageError,
     Whole,
     check_out,
+    mutant_named,
     outcome_of,
     whole_of,
 )
@@ -114,8 +115,8 @@ def _scenario(path: Path, act: int, mutant: str) -> Recording:
     from ottla.sim.recording.scenario import NoSuchActError, record_scenario
     from ottla.sim.settings import MUTANT_IDS
 
-    if mutant and mutant not in MUTANT_IDS:
-        raise SimUsageError(f"no such mutant: {mutant}; there are {', '.join(MUTANT_IDS)}")
+    if mutant:
+        mutant = mutant_named(mutant, MUTANT_IDS)
     name = path.stem.split("_")[0]
     given = (f" --act {act}" if act != 1 else "") + (f" --mutant {mutant}" if mutant else "")
     try:

@@ -22,6 +22,7 @@ from ottla.sim_cli.asking import (
     SimUsageError,
     check_out,
     config_of,
+    mutant_named,
     seed_of,
 )
 from ottla.sim_cli.telling import Line, say
@@ -219,11 +220,9 @@ def mutants(
     from ottla.sim.mutants.catalogue import BY_ID
     from ottla.sim.mutants.matrix import matrix
 
-    for each in only or ():
-        if each not in BY_ID:
-            raise SimUsageError(f"no such mutant: {each}; there are {', '.join(BY_ID)}")
+    asked = [mutant_named(each, BY_ID) for each in only or BY_ID]
     check_out(page)
-    ids, line, by = list(dict.fromkeys(only or BY_ID)), Line(), report.scenarios()
+    ids, line, by = list(dict.fromkeys(asked)), Line(), report.scenarios()
     all_found: list[Kills] = []
     begun, start = monotonic(), seed_of(first)
 

@@ -1,0 +1,32 @@
+"""What a person told, as settings have it: what goes with it, and mutants by either name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ottla.sim.settings import RunConfig
+
+MAX_NODES = 7
+_ON_PAGES = "sim-"
+
+
+def mutant_id(name: str) -> str:
+    """The id of a mutant, which pages call `sim-M06`; whether there is one is asked elsewhere."""
+    return name.removeprefix(_ON_PAGES)
+
+
+def fitted(told: Mapping[str, Any], plain: RunConfig) -> dict[str, Any]:
+    """What was told, and of nodes and replicas the one that was not, where it would not fit the
+    other: so many replicas need as many nodes, and so few nodes hold no more."""
+    both = dict(told)
+    nodes, replicas = both.get("nodes"), both.get("replicas")
+    if nodes is None and type(replicas) is int and plain.nodes < replicas <= MAX_NODES:
+        both["nodes"] = replicas
+    if replicas is None and type(nodes) is int and nodes < plain.replicas:
+        both["replicas"] = nodes
+    mutants = both.get("mutants")
+    if isinstance(mutants, str):
+        both["mutants"] = " ".join(map(mutant_id, mutants.split(" ")))
+    return both
