@@ -85,8 +85,8 @@ def _free(base: RunConfig, name: str) -> bool:
 
 
 def _fit_groups(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
-    """No more replicas than nodes, and no more in sync than commit. Nodes that are drawn are enough:
-    more replicas than that come with nodes (`sim/told.py`)."""
+    """No more replicas than nodes, and no more in sync than commit. Drawn nodes are enough for any
+    replicas that were told: more than those come with nodes (`sim/told.py`)."""
     if "replicas" in drawn:
         drawn["replicas"] = min(int(drawn["replicas"]), int(drawn.get("nodes", base.nodes)))
     if "min_insync" in drawn:
