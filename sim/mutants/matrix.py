@@ -51,7 +51,7 @@ class Kills:
 
 
 def wilson(hits: int, tries: int) -> tuple[float, float, float]:
-    """A share and its 95 % interval (Wilson 1927).
+    """A share and its 95 % interval (Wilson 1927), which at 0 and at 1 ends just there.
 
     >>> [round(each, 3) for each in wilson(5, 100)]
     [0.05, 0.022, 0.112]
@@ -61,7 +61,9 @@ def wilson(hits: int, tries: int) -> tuple[float, float, float]:
     share = hits / tries
     spread = Z * sqrt(share * (1 - share) / tries + Z * Z / (4 * tries * tries))
     middle, scale = share + Z * Z / (2 * tries), 1 + Z * Z / tries
-    return share, max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
+    low = (middle - spread) / scale if hits else 0.0
+    high = (middle + spread) / scale if hits < tries else 1.0
+    return share, low, high
 
 
 def settings_of(row: Row) -> RunConfig:

@@ -14,7 +14,7 @@ import pytest
 from ottla.raft.config import RaftConfig
 from ottla.raft.types import NO_MUTANTS, Mutant
 from ottla.sim.mutants.catalogue import BY_ID, CATALOGUE
-from ottla.sim.mutants.matrix import kills, settings_of
+from ottla.sim.mutants.matrix import kills, settings_of, wilson
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -40,6 +40,14 @@ def test_what_is_switched_off_is_missed_at_once(mutant, invariant):
     assert found.seeds_to_kill is not None
     share, low, high = found.share
     assert low < share <= high
+
+
+@pytest.mark.parametrize("tries", range(1, 60))
+def test_an_interval_contains_its_share_and_ends_at_none_and_at_all(tries):
+    for hits in range(tries + 1):
+        share, low, high = wilson(hits, tries)
+        assert (low == 0) if hits == 0 else (0 < low < share)
+        assert (high == 1) if hits == tries else (share < high < 1)
 
 
 def test_the_catalogue_names_every_mutant_once():

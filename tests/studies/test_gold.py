@@ -1,9 +1,8 @@
 """Gold tables of hand-made silver tables, with known answers; no rows give none, and no error."""
 
-from statistics import NormalDist
-
 import pytest
 
+from ottla.sim.mutants.matrix import wilson
 from ottla.sim.studies.names import GOLD_PREFIX, VERDICTS
 from ottla.sim.studies.pairs import PAIRS, pairs, pairs_query
 from ottla.sim.studies.sheets import GOLD, JUDGING, SILVER, sheets
@@ -55,14 +54,20 @@ def test_each_gold_table_has_a_case():
     assert {told.removeprefix("=> ").partition(",")[0] for told in EXPECTED} == set(MADE)
 
 
-def test_an_interval_is_wilsons(gold):
-    (row,) = (row for row in gold["kills"] if row["variant"] == 0)
-    z, n, k = NormalDist().inv_cdf(0.975), row["runs"], row["failed"]
-    middle, half = (
-        (k + z * z / 2) / (n + z * z),
-        z * (k * (n - k) / n + z * z / 4) ** 0.5 / (n + z * z),
-    )
-    assert (row["low"], row["high"]) == pytest.approx((middle - half, middle + half), rel=1e-6)
+@pytest.mark.parametrize(
+    ("name", "hits", "tries"),
+    [
+        ("verdicts", "broken", "runs"),
+        ("losses", "lost", "acknowledged"),
+        ("kills", "failed", "runs"),
+    ],
+)
+def test_an_interval_is_wilsons_and_ends_at_no_share_and_at_all(gold, name, hits, tries):
+    for row in gold[name]:
+        found = row["share"], row["low"], row["high"]
+        assert found == pytest.approx(wilson(row[hits], row[tries]), rel=1e-12)
+        assert (row["low"] == 0) == (row[hits] == 0)
+        assert (row["high"] == 1) == (row[hits] == row[tries])
 
 
 def test_no_runs_no_rows(duck):

@@ -1,7 +1,7 @@
 -- Gold: a few rows per variant, over the silver tables of all waves. Shares have Wilson's interval
--- of 95 % (z = 1.959964): between low and high. Percentiles are nearest ranks: the smallest value
--- that so many percent do not exceed. `pairs` are two variants each that differ in their profile
--- alone.
+-- of 95 % (z = 1.96): between low and high. At a share of 0, or of 1, it ends there, which rounding
+-- would miss by a little. Percentiles are nearest ranks: the smallest value that so many percent do
+-- not exceed. `pairs` are two variants each that differ in their profile alone.
 
 -- verdicts: one row per variant and invariant that broke in any of its runs. Every run that is not
 -- ok is judged, so the share is one of all runs
@@ -14,12 +14,12 @@
 -- low DOUBLE: lower end of its interval
 -- high DOUBLE: upper end
 SELECT variant, invariant, runs, judged, broken, 1E0 * broken / runs AS share,
-  (broken + 1.9207295E0) / (runs + 3.841459E0)
-    - 1.959964E0 * SQRT(1E0 * broken * (runs - broken) / runs + 0.96036475E0)
-    / (runs + 3.841459E0) AS low,
-  (broken + 1.9207295E0) / (runs + 3.841459E0)
-    + 1.959964E0 * SQRT(1E0 * broken * (runs - broken) / runs + 0.96036475E0)
-    / (runs + 3.841459E0) AS high
+  CASE WHEN broken = 0 THEN 0E0 ELSE (broken + 1.9208E0) / (runs + 3.8416E0)
+    - 1.96E0 * SQRT(1E0 * broken * (runs - broken) / runs + 0.9604E0) / (runs + 3.8416E0)
+  END AS low,
+  CASE WHEN broken = runs THEN 1E0 ELSE (broken + 1.9208E0) / (runs + 3.8416E0)
+    + 1.96E0 * SQRT(1E0 * broken * (runs - broken) / runs + 0.9604E0) / (runs + 3.8416E0)
+  END AS high
 FROM (
   SELECT v.variant, v.invariant, r.runs, r.judged, v.broken
   FROM (
@@ -48,12 +48,14 @@ FROM (
 -- took_undecided BIGINT: in a log, not committed when the run ended
 -- took_unknown BIGINT: lost without an explanation
 SELECT variant, acks, acknowledged, lost, 1E0 * lost / acknowledged AS share,
-  (lost + 1.9207295E0) / (acknowledged + 3.841459E0)
-    - 1.959964E0 * SQRT(1E0 * lost * (acknowledged - lost) / acknowledged + 0.96036475E0)
-    / (acknowledged + 3.841459E0) AS low,
-  (lost + 1.9207295E0) / (acknowledged + 3.841459E0)
-    + 1.959964E0 * SQRT(1E0 * lost * (acknowledged - lost) / acknowledged + 0.96036475E0)
-    / (acknowledged + 3.841459E0) AS high,
+  CASE WHEN lost = 0 THEN 0E0 ELSE (lost + 1.9208E0) / (acknowledged + 3.8416E0)
+    - 1.96E0 * SQRT(1E0 * lost * (acknowledged - lost) / acknowledged + 0.9604E0)
+    / (acknowledged + 3.8416E0)
+  END AS low,
+  CASE WHEN lost = acknowledged THEN 1E0 ELSE (lost + 1.9208E0) / (acknowledged + 3.8416E0)
+    + 1.96E0 * SQRT(1E0 * lost * (acknowledged - lost) / acknowledged + 0.9604E0)
+    / (acknowledged + 3.8416E0)
+  END AS high,
   hit, took_truncate, took_crash, took_refused, took_never, took_undecided, took_unknown
 FROM (
   SELECT variant, acks, COUNT(*) AS acknowledged, SUM(lost) AS lost,
@@ -159,12 +161,12 @@ LEFT JOIN (
 -- seeds_to_kill BIGINT: how many seeds it takes to the first that fails, in their order; NULL if
 -- none
 SELECT variant, runs, failed, 1E0 * failed / runs AS share,
-  (failed + 1.9207295E0) / (runs + 3.841459E0)
-    - 1.959964E0 * SQRT(1E0 * failed * (runs - failed) / runs + 0.96036475E0)
-    / (runs + 3.841459E0) AS low,
-  (failed + 1.9207295E0) / (runs + 3.841459E0)
-    + 1.959964E0 * SQRT(1E0 * failed * (runs - failed) / runs + 0.96036475E0)
-    / (runs + 3.841459E0) AS high,
+  CASE WHEN failed = 0 THEN 0E0 ELSE (failed + 1.9208E0) / (runs + 3.8416E0)
+    - 1.96E0 * SQRT(1E0 * failed * (runs - failed) / runs + 0.9604E0) / (runs + 3.8416E0)
+  END AS low,
+  CASE WHEN failed = runs THEN 1E0 ELSE (failed + 1.9208E0) / (runs + 3.8416E0)
+    + 1.96E0 * SQRT(1E0 * failed * (runs - failed) / runs + 0.9604E0) / (runs + 3.8416E0)
+  END AS high,
   first_failed - first_seed + 1 AS seeds_to_kill
 FROM (
   SELECT variant, COUNT(*) AS runs,
