@@ -8,10 +8,11 @@ from typing import IO
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file beside its place and move it there. What is no plain file, such as /dev/stdout,
-    is written to as it is. Raises `OSError`."""
+    is written to as it is, and behind a link it is its file that is replaced. Raises `OSError`."""
     if path.exists() and not path.is_file():
         path.write_bytes(data)
         return
+    path = path.resolve()
     unfinished = path.with_name(f"{path.name}.unfinished")
     try:
         unfinished.write_bytes(data)

@@ -59,11 +59,18 @@ another run.
 |---|---|---|---|
 """
 _ROW = re.compile(
-    r"\| sim-(M\d+) \|[^|]*\|[^|]*\| (\d+) \| (\d+) of (\d+) \|[^|]*\| ([^|]*) \|", re.ASCII
+    r"\| sim-(M\d+) \|[^|]*\|[^|]*\| (\d{1,12}) \| (\d{1,12}) of (\d{1,12}) \|[^|]*"
+    r"\| (nobody|[^|,]+ \d{1,12}(?:, [^|,]+ \d{1,12})*) \|",
+    re.ASCII,
 )
-_FAILING = re.compile(r"\| sim-(M\d+) \|.*`ottla sim run --seed (\d+) [^|]*\|", re.ASCII)
+_FAILING = re.compile(r"\| sim-(M\d+) \|.*`ottla sim run --seed (\d{1,12}) [^|]*\|", re.ASCII)
+_WITHOUT_SEED = re.compile(r"\| sim-M\d+ \|.*\| (none did|was not kept) \|", re.ASCII)
 _NOBODY = "nobody"
 _NOT_KEPT = "was not kept"
+
+
+class NotAPageError(Exception):
+    """What stands there is no page of the matrix; the text says why."""
 
 
 def scenarios() -> dict[str, list[str]]:
@@ -144,6 +151,27 @@ def _looked_for(kills: Kills) -> str:
     return (
         f"| sim-{kills.row.id} | {kills.row.conditions.why} | `{swept_by(kills)}` | {failing} |\n"
     )
+
+
+def check(text: str) -> None:
+    """Whether `kept` reads every row; nothing at all will do. Raises `NotAPageError`."""
+    if not text.strip():
+        return
+    figures, _, where = text.partition(_WHERE.partition("\n\n")[0])
+    if not text.startswith(_HEAD.partition("\n")[0] + "\n") or _COLUMNS.strip() not in figures:
+        raise NotAPageError("it is no page that `ottla sim mutants` wrote")
+    for line in _rows(figures):
+        found = _ROW.fullmatch(line)
+        if found is None or not 0 <= int(found[3]) <= int(found[4]) or not int(found[4]):
+            raise NotAPageError(f"this row cannot be read: {line}")
+    for line in _rows(where):
+        if not _FAILING.fullmatch(line) and not _WITHOUT_SEED.fullmatch(line):
+            raise NotAPageError(f"this row cannot be read: {line}")
+
+
+def _rows(text: str) -> list[str]:
+    """The lines of a table below its head."""
+    return [line for line in text.splitlines() if line.startswith("|")][2:]
 
 
 def kept(text: str) -> list[Kills]:

@@ -1,6 +1,7 @@
 """The page of an experiment: one file that needs nothing else, with every figure and every reason.
 
-Reports here are made of invented figures: what a run measures is tested elsewhere.
+Reports here are made of invented figures: what a run measures is tested elsewhere. What is no such
+page is not written over.
 """
 
 import re
@@ -9,8 +10,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from ottla.experiment.markdown import markdown
-from ottla.experiment.page import page
+from cli_process import ottla
+from ottla.experiment.markdown import is_section, markdown
+from ottla.experiment.page import is_page, page
 from ottla.page.chart import draw
 from ottla.sim.experiments import acks, idempotence, pipelining
 from ottla.sim.experiments.model import Chart, Series
@@ -51,6 +53,31 @@ def test_as_markdown_it_is_one_table_with_its_reasons_below(experiment):
     notes = dict(re.findall(r"^(\d+)\. (.*)$", text, re.MULTILINE))
     for row, line in zip(rows[2:], report.lines, strict=True):
         assert notes[row[-1].strip(" |")] == line.reason
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda each: each.name)
+def test_what_an_experiment_wrote_is_known_again(experiment):
+    report = experiment.report(
+        {each.key: [FIGURES[experiment.name]] for each in experiment.variants}
+    )
+    written = (experiment, report, f"ottla sim experiment {experiment.name} --seeds 1 --first 0")
+    section = markdown(*written)
+    assert is_section(section)
+    assert is_page(page(*written))
+    assert not is_section(f"# Notes\n\n{section}")
+    assert not is_section(f"{section}\n{section}")
+    assert not is_section("## Notes\n")
+    assert not is_page("<!doctype html><title>Notes</title>")
+
+
+@pytest.mark.parametrize("name", ["notes.md", "notes.html"])
+def test_a_file_that_is_no_page_of_an_experiment_is_left_alone(name, tmp_path):
+    path = tmp_path / name
+    path.write_text("# Notes\n")
+    done = ottla("sim", "experiment", "pipelining", "--seeds", "1", "--out", path)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert f"{path}: is there, and no page of an experiment; name another file" in done.stderr
+    assert path.read_text() == "# Notes\n"
 
 
 def test_published_figures_are_rings_that_nothing_joins_and_stand_where_they_should():

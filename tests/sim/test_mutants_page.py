@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from cli_process import ottla
 from ottla.sim.mutants.catalogue import BY_ID, CATALOGUE
 from ottla.sim.mutants.matrix import Kills, settings_of
 from ottla.sim.mutants.report import (
+    NotAPageError,
+    check,
     failing_by,
     kept,
     merged,
@@ -69,6 +72,43 @@ def test_a_page_keeps_the_rows_of_mutants_that_were_not_asked_for():
     assert merged(again, "") == [again[1], again[0]]
 
 
+def test_a_page_whose_rows_cannot_be_read_is_none():
+    whole = page([kills("M01", 100, 50, 1003), kills("M02", 100, 0), kills("M05", 100, 7)])
+    check(whole)
+    check("")
+    check(whole.replace("sim-M05", "sim-M99"))
+    for old, new in (
+        ("# Mutants", "# My mutants"),
+        ("| id | without |", "| id | lacks |"),
+        ("| 50 of 100 |", "| half |"),
+        ("| 50 of 100 |", "| 101 of 100 |"),
+        ("| 0 of 100 |", "| 0 of 0 |"),
+        ("| sim-I01 7, sim-I02 1 |", "| sim-I01 |"),
+        ("| sim-M02 | refusal", "| M02 | refusal"),
+        ("--seed 1003", "--seed some"),
+        ("| none did |", "| none |"),
+    ):
+        assert old in whole
+        with pytest.raises(NotAPageError):
+            check(whole.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("there", "told"),
+    [
+        (b"garbage\n", "it is no page that `ottla sim mutants` wrote; name another file"),
+        (b"\xff", "is there, and no page: no text in UTF-8"),
+    ],
+)
+def test_a_file_that_is_no_page_is_left_alone_before_anything_is_run(there, told, tmp_path):
+    path = tmp_path / "g.md"
+    path.write_bytes(there)
+    done = ottla("sim", "mutants", "M06", "--page", path)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert told in done.stderr
+    assert path.read_bytes() == there
+
+
 def test_a_page_says_how_each_mutant_is_swept_again_and_which_seed_failed_first():
     told = page([kills("M15", 100, 50, 1003), kills("M24", 100, 7), kills("M05", 100, 0)])
     _, _, below = told.partition("## Where each is looked for")
@@ -107,6 +147,7 @@ def test_the_command_tells_and_keeps_the_matrix(tmp_path):
 def test_the_kept_page_tells_of_every_mutant_what_the_catalogue_and_the_scenarios_say():
     """Its figures are those of the runs it was written from, hours of them."""
     text = (ROOT / "docs" / "reference" / "mutants.md").read_text(encoding="utf-8")
+    check(text)
     found = kept(text)
     assert text == page(found)
     assert [each.row.id for each in found] == sorted(BY_ID)

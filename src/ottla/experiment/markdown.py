@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from ottla.sim.experiments.model import Experiment, Report
+
+_OPENING = re.compile(r"## .+\n\n.+\n\n```console\n\$ ottla sim experiment ")
+_HEADING = re.compile(r"^#+ ", re.MULTILINE)
 
 
 def markdown(experiment: Experiment, report: Report, command: str) -> str:
@@ -26,6 +30,11 @@ def markdown(experiment: Experiment, report: Report, command: str) -> str:
         *(f"- {finding}\n" for finding in report.findings),
     ]
     return "".join(parts)
+
+
+def is_section(text: str) -> bool:
+    """Whether a text is such a section, and nothing else has a heading there."""
+    return _OPENING.match(text) is not None and len(_HEADING.findall(text)) == 1
 
 
 def _row(cells: Iterable[str]) -> str:

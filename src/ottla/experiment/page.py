@@ -12,6 +12,7 @@ from ottla.page.document import document, facts, header, section
 from ottla.sim.experiments.model import Chart, Experiment, Report
 
 STYLE = Path(__file__).with_name("experiment.css")
+_COMMAND = '<p class="fine"><code>ottla sim experiment '
 
 
 def page(experiment: Experiment, report: Report, command: str) -> str:
@@ -29,6 +30,11 @@ def page(experiment: Experiment, report: Report, command: str) -> str:
         section("Under what conditions", _conditions(experiment)),
     ]
     return document(f"Ottla: {experiment.title}", sections, CHART_STYLE, STYLE)
+
+
+def is_page(text: str) -> bool:
+    """Whether a text is such a file."""
+    return text.startswith("<!doctype html>") and _COMMAND in text
 
 
 def _list(sentences: Iterable[str]) -> str:

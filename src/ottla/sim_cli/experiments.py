@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ottla.sim_cli.asking import SimUsageError, check_out, seed_of
-from ottla.sim_cli.explaining import write
+from ottla.sim_cli.explaining import there, write
 from ottla.sim_cli.telling import Line, say
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ def experiment(
 
     chosen = _experiment_named(name)
     check_out(out)
+    if out is not None:
+        _check_replaced(out)
     start, count = seed_of(first), seeds or chosen.seeds
     measured = _conduct(chosen, range(start, start + count))
     report = chosen.report(measured)
@@ -49,6 +51,16 @@ def experiment(
     if out is not None:
         write(out, (markdown if out.suffix == ".md" else page)(chosen, report, command))
         say(f"\n{out}")
+
+
+def _check_replaced(path: Path) -> None:
+    """Whether what is there, if anything, is what an experiment wrote. Raises `SimUsageError`."""
+    from ottla.experiment.markdown import is_section
+    from ottla.experiment.page import is_page
+
+    text = there(path)
+    if text.strip() and not is_section(text) and not is_page(text):
+        raise SimUsageError(f"{path}: is there, and no page of an experiment; name another file")
 
 
 def _experiment_named(name: str) -> Experiment:

@@ -125,9 +125,22 @@ def _scenario(path: Path, act: int, mutant: str) -> Recording:
         raise SimUsageError(f"--act {act}: {error}") from None
 
 
+def there(path: Path) -> str:
+    """What a file says that a page would replace, empty where there is none. Raises
+    `SimUsageError`."""
+    try:
+        return path.read_text(encoding="utf-8") if path.is_file() else ""
+    except OSError as error:
+        raise SimUsageError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SimUsageError(f"{path}: is there, and no page: no text in UTF-8") from None
+
+
 def write(path: Path, text: str) -> None:
     """Write a page. Raises `SimUsageError`."""
+    from ottla.sim.files import write_whole
+
     try:
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text.encode())
     except OSError as error:
         raise SimUsageError(f"{path}: {error.strerror}") from None

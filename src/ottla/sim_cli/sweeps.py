@@ -25,6 +25,7 @@ from ottla.sim_cli.asking import (
     mutant_named,
     seed_of,
 )
+from ottla.sim_cli.explaining import there, write
 from ottla.sim_cli.telling import Line, say
 
 if TYPE_CHECKING:
@@ -222,6 +223,8 @@ def mutants(
 
     asked = [mutant_named(each, BY_ID) for each in only or BY_ID]
     check_out(page)
+    if page is not None:
+        _page_there(page)
     ids, line, by = list(dict.fromkeys(asked)), Line(), report.scenarios()
     all_found: list[Kills] = []
     begun, start = monotonic(), seed_of(first)
@@ -244,10 +247,20 @@ def mutants(
     line.end()
     say(report.over_all(all_found))
     if page is not None:
-        try:
-            old = page.read_text(encoding="utf-8") if page.exists() else ""
-            page.write_text(report.page(report.merged(all_found, old)), encoding="utf-8")
-        except OSError as error:
-            raise SimUsageError(f"--page {page}: {error.strerror}") from None
+        whole = report.page(report.merged(all_found, _page_there(page)))
+        write(page, whole)
     survived = any(not each.killed or each.row.id not in by for each in all_found)
     raise typer.Exit(1 if survived else 0)
+
+
+def _page_there(path: Path) -> str:
+    """The page whose rows are kept, empty where there is none. Raises `SimUsageError` for one that
+    would lose what it says."""
+    from ottla.sim.mutants.report import NotAPageError, check
+
+    text = there(path)
+    try:
+        check(text)
+    except NotAPageError as error:
+        raise SimUsageError(f"--page {path}: {error}; name another file, or mend it") from None
+    return text
