@@ -1,5 +1,8 @@
 """A scenario explained: what was done on purpose stands beside what came of it."""
 
+import re
+from xml.etree import ElementTree as ET
+
 import pytest
 
 from ottla.explain.report import page
@@ -40,6 +43,25 @@ def test_what_no_raft_stands_is_said_to_be_weakened():
     text = page(recording)
     assert ">weakened</span>" in text
     assert "offset 1 of partition 0 is lost" in text
+
+
+def test_words_stay_within_their_bands():
+    """Those of two leaders side by side ran into each other in scenario S12."""
+    path = scenario_named("s12")
+    assert path is not None
+    (picture,) = re.findall(
+        r'<svg class="glance".*?</svg>', page(record_scenario(path, 1, "M11", ""))
+    )
+    band, words = 0.0, []
+    for each in ET.fromstring(picture):
+        if each.tag == "rect":
+            band = float(each.attrib["width"])
+        elif each.get("class") == "term":
+            words.append((each.text or "", band))
+    assert all(text and len(text) * 7.5 < width for text, width in words)
+    said = [text for text, _ in words if text.startswith("node")]
+    assert said == ["node 1", "node 2", "node 1, term 9", "node 1", "node 5, term 4"]
+    assert "<title>node 2 led term 2 from 0.752 to 1.252 s</title>" in picture
 
 
 def test_there_are_only_so_many_acts():

@@ -20,8 +20,8 @@ from ottla.sim.recording.record import Recording
 
 WIDTH, LEFT, RIGHT = 1160, 92, 16
 BAND, GAP, TOP = 22, 8, 14
-LABEL = 62
-"""A band this wide has room for its words."""
+LETTER, AROUND = 8, 6
+"""What a letter of a band's words takes at most, and what stays free around them."""
 
 
 class Span(NamedTuple):
@@ -87,8 +87,8 @@ class Glance:
         for span in self._coarser(spans):
             x, width = self.x(span.start), self.x(span.end) - self.x(span.start)
             yield box(span.kind, (x, top), (width, BAND), span.title)
-            if width >= LABEL:
-                yield text("term", x + width / 2, top + 15, span.label, "middle")
+            if said := _label(span, width):
+                yield text("term", x + width / 2, top + 15, said, "middle")
 
     def _coarser(self, spans: Iterable[Span]) -> Iterator[Span]:
         """Spans that are each wide enough; those that are not are one with what follows."""
@@ -135,6 +135,14 @@ class Glance:
             x = self.x(round(at * 1e6))
             yield line("grid", (x, TOP - 4), (x, bottom))
             yield text("tick", x, bottom + 15, f"{at:g} s", "middle")
+
+
+def _label(span: Span, width: float) -> str:
+    """What there is room for of a band's words: all, what stands before the comma, or nothing. The
+    title says it in any case."""
+    room = (width - AROUND) / LETTER
+    shorter = (span.label, span.label.partition(",")[0])
+    return next((each for each in shorter if len(each) <= room), "")
 
 
 def _one(spans: Sequence[Span]) -> Span:
