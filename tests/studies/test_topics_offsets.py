@@ -14,6 +14,7 @@ from ottla.sim.studies.topics.offsets import (
     Range,
     advanced,
     between,
+    forward,
     not_below,
     placed,
     shorter,
@@ -47,6 +48,18 @@ def test_a_wrong_option_is_refused_in_one_line(options, said):
         asked(options)
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["latest", '{"t": {"0": 3}}'])
+def test_a_stream_has_no_end_to_ask_for(text):
+    options = GOOD | {"EndingOffsets": text}
+    assert asked(options).topics == ("t",)
+    with pytest.raises(
+        SourceError, match="endingOffsets is for batches: a stream has no end"
+    ) as refused:
+        asked(options, stream=True)
+    assert "\n" not in str(refused.value)
+    assert asked(GOOD, stream=True) == asked(GOOD)
 
 
 def test_options_know_no_case_and_have_defaults():
@@ -93,6 +106,19 @@ def test_ranges_are_cut_into_tasks():
     ]
     assert between(end, start, 4) == []
     assert between(start, end, 9, {"t": "id"})[0] == Range("t", 0, 5, 12, "id")
+
+
+def test_a_start_past_its_end_is_refused_in_one_line():
+    start, end = {"t": {"0": 5, "1": 12}}, {"t": {"0": 5, "1": 9}}
+    forward(end, start, {})
+    forward(start, start, {})
+    for gone in ({}, {"t": {"0": 5, "1": 11}}):
+        with pytest.raises(SourceError) as refused:
+            forward(start, end, gone)
+        assert str(refused.value) == (
+            "t-1: startingOffsets say 12 and endingOffsets say 9, which comes before it"
+        )
+    forward(start, end, {"t": {"0": 0, "1": 12}})  # what was to be read is gone, and passed over
 
 
 def test_a_micro_batch_is_dealt_out_evenly():

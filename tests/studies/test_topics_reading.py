@@ -70,6 +70,15 @@ def test_offsets_that_are_asked_for_are_read(cluster):
     assert values({**where, "startingOffsets": "latest"}) == []
 
 
+def test_a_batch_that_would_end_before_it_starts_is_refused(cluster):
+    where = {"bootstrap": cluster.bootstrap_servers, "endingOffsets": '{"t": {"0": 8, "1": -1}}'}
+    with pytest.raises(SourceError, match="t-0: startingOffsets say 15 and endingOffsets say 8,"):
+        values({**where, "startingOffsets": '{"t": {"0": 15, "1": 0}}'})
+    with pytest.raises(SourceError, match="t-0: startingOffsets say 23 and endingOffsets say 8,"):
+        values({**where, "startingOffsets": "latest"})
+    assert values({**where, "startingOffsets": '{"t": {"0": 8, "1": -1}}'}) == []
+
+
 def test_any_live_broker_of_the_list_will_do(cluster):
     assert len(values({"bootstrap": f"127.0.0.1:1,{cluster.bootstrap_servers}"})) == 28
 
@@ -114,6 +123,12 @@ def test_records_that_were_deleted_are_an_error_unless_that_is_fine():
         ConfluentKit().delete_records(running.bootstrap_servers, "t", 0, 12)
         where = {"bootstrap": running.bootstrap_servers}
         assert values(where, "offset") == list(range(12, 20))
+        end = {"endingOffsets": '{"t": {"0": 9}}'}
+        with pytest.raises(
+            SourceError, match="t-0: startingOffsets say 12 and endingOffsets say 9"
+        ):
+            values({**where, **end})
+        assert values({**where, **end, "failOnDataLoss": "false"}) == []
         start = {"startingOffsets": '{"t": {"0": 3}}'}
         with pytest.raises(DataLossError, match="t-0: records 3 to 11 are gone"):
             values({**where, **start})

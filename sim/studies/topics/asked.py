@@ -75,13 +75,18 @@ _NAMES = {
 }
 
 
-def asked(options: Mapping[str, str]) -> Asked:
-    """The options as Spark hands them over, whose names know no case. Raises `SourceError`."""
+def asked(options: Mapping[str, str], *, stream: bool = False) -> Asked:
+    """The options as Spark hands them over, whose names know no case, of a batch or of a stream.
+    Raises `SourceError`."""
     given = {name.lower(): value for name, value in options.items()}
     for name in given:
         if name not in _NAMES:
             known = ", ".join(_NAMES.values())
             raise SourceError(f"there is no option {name}; there are {known}")
+    if stream and "endingoffsets" in given:
+        raise SourceError(
+            "endingOffsets is for batches: a stream has no end; leave it out, or use spark.read"
+        )
     if ("bootstrap" in given) == ("path" in given):
         raise SourceError("say where: either bootstrap=HOST:PORT, or path=FOLDER")
     topics = tuple(each.strip() for each in given.get("topic", "").split(",") if each.strip())

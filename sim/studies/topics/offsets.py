@@ -99,6 +99,20 @@ def _meant(place: str, offset: Offset, bounds: Bounds) -> Offset:
     return {FROM_EARLIEST: bounds.start, FROM_LATEST: bounds.end}.get(offset, offset)
 
 
+def forward(start: Offsets, end: Offsets, gone: Offsets) -> None:
+    """Whoever asks for an end before his start asked for something else. Where all he asks for lies
+    below `gone`, which was deleted and is to be passed over, nothing is left to read. Raises
+    `SourceError`."""
+    for topic, partitions in end.items():
+        for partition, last in partitions.items():
+            first = start[topic][partition]
+            if first > max(last, gone.get(topic, {}).get(partition, 0)):
+                raise SourceError(
+                    f"{topic}-{partition}: startingOffsets say {first} and endingOffsets say "
+                    f"{last}, which comes before it"
+                )
+
+
 def between(
     start: Offsets, end: Offsets, per_task: int, ids: Mapping[str, str] | None = None
 ) -> list[Range]:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ottla.sim.studies.topics.asked import LATEST, Asked, SourceError
+from ottla.sim.studies.topics.asked import EARLIEST, LATEST, Asked, SourceError
 from ottla.sim.studies.topics.identity import Ids, Kept, joined, parted, same
 from ottla.sim.studies.topics.offsets import (
     Bounds,
@@ -24,6 +24,7 @@ from ottla.sim.studies.topics.offsets import (
     Range,
     advanced,
     between,
+    forward,
     not_below,
     placed,
     shorter,
@@ -114,6 +115,7 @@ def batch_ranges(asked: Asked) -> list[Range]:
     """The ranges of a whole batch query. Raises `SourceError`."""
     now = present(asked)
     start, end = placed(asked.starting, now.bounds), placed(asked.ending, now.bounds)
+    forward(start, end, {} if asked.strict else placed(EARLIEST, now.bounds))
     return between(start, end, asked.per_partition, now.ids)
 
 

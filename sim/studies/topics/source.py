@@ -69,7 +69,7 @@ class OttlaSource(DataSource):  # type: ignore[misc]  # as above
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
         """For `spark.readStream`. Raises `SourceError`."""
-        return StreamReader(asked(self.options))
+        return StreamReader(asked(self.options, stream=True))
 
 
 def _read(wanted: Asked, piece: InputPartition | None) -> Iterator[pa.RecordBatch]:
