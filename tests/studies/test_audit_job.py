@@ -30,6 +30,7 @@ def audit(cluster, session, checkpoint, **settings):
     job = Job(cluster.bootstrap_servers, "t", checkpoint, lines.append, **settings)
     job.begin()
     job.run(session, once=True)
+    job.close()
     return tuple(lines), job.said
 
 
@@ -88,6 +89,24 @@ def test_a_topic_that_was_made_anew_is_not_gone_on_with_however_long_it_is(tmp_p
             write(running, "t", [batch(n, 1, first, size) for n in (0, 1)])
             with pytest.raises(SourceError, match="topic t is another one than was read: it was d"):
                 job.begin()
+
+
+def test_two_at_one_checkpoint_are_refused(cluster, tmp_path):
+    first, second = (Job(cluster.bootstrap_servers, "t", tmp_path, print) for _ in range(2))
+    first.begin()
+    with pytest.raises(SourceError, match=": somebody else is at this audit; wait, or end it"):
+        second.begin()
+    first.close()
+    second.begin()
+    second.close()
+
+
+def test_who_is_refused_holds_no_lock(cluster, tmp_path):
+    (tmp_path / "ledger.msgpack").touch()
+    jobs = [Job(cluster.bootstrap_servers, "t", tmp_path, print) for _ in range(2)]
+    for each in jobs:
+        with pytest.raises(SourceError, match="is damaged"):
+            each.begin()
 
 
 def test_a_topic_that_is_shorter_than_what_was_audited_is_an_error(tmp_path):

@@ -4,6 +4,10 @@ Also the two pure steps beside it: rows of a micro-batch put in order, and the l
 an error of Spark's. No broker, no Spark.
 """
 
+import signal
+import subprocess
+import sys
+
 import msgpack
 import pyarrow as pa
 import pytest
@@ -11,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.sim.studies.audit.job import in_order, reason
-from ottla.sim.studies.audit.ledger import Audit, keep, opened, told
+from ottla.sim.studies.audit.ledger import Audit, keep, opened, taken, told
 from ottla.sim.studies.audit.sequences import Seen
 from ottla.sim.studies.topics.asked import SourceError
 from ottla.sim.studies.topics.identity import parted
@@ -183,6 +187,52 @@ def test_what_is_not_this_audit_is_refused_in_one_line(tmp_path):
         opened(tmp_path, "t")
     with pytest.raises(SourceError, match=r"--checkpoint .*file: "):
         opened(tmp_path / "file", "t")
+
+
+def test_a_ledger_behind_what_spark_has_committed_is_refused(tmp_path):
+    """What lies between is never played again, and would be missed by nobody."""
+    audit, _ = audited()
+    audit.batch = 9
+    commits = kept(tmp_path, audit) / "stream" / "commits"
+    commits.mkdir()
+    for name in ("8", "9", ".10.crc", ".10.some-id.tmp"):
+        (commits / name).touch()
+    assert opened(tmp_path, "t") == audit
+    (commits / "10").touch()
+    with pytest.raises(SourceError, match=r"is older than its stream, .* 10 where 9 .*new --check"):
+        opened(tmp_path, "t")
+
+
+def test_a_checkpoint_is_for_one_audit_at_a_time(tmp_path):
+    held = taken(tmp_path)
+    with pytest.raises(SourceError) as refused:
+        taken(tmp_path)
+    assert str(refused.value) == f"{tmp_path}: somebody else is at this audit; wait, or end it"
+    assert opened(tmp_path, "t") == Audit("t"), "a lock is nothing strange"
+    held.close()
+    taken(tmp_path).close()
+
+
+def test_who_was_killed_holds_no_checkpoint(tmp_path):
+    program = (
+        "import sys; from pathlib import Path; from ottla.sim.studies.audit.ledger import taken; "
+        "held = taken(Path(sys.argv[1])); print('taken', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"taken\n"
+        with pytest.raises(SourceError, match="somebody else"):
+            taken(tmp_path)
+        process.send_signal(signal.SIGKILL)
+    taken(tmp_path).close()
+
+
+def test_a_folder_of_something_else_gets_no_lock(tmp_path):
+    (tmp_path / "letter.txt").touch()
+    with pytest.raises(SourceError, match="is not empty and holds no audit; name another"):
+        taken(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 
 def test_rows_come_in_the_order_of_the_log():

@@ -18,14 +18,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ottla.log.types import Offset
-from ottla.sim.studies.audit.ledger import STREAM, Audit, keep, opened, told
+from ottla.sim.studies.audit.ledger import STREAM, Audit, keep, opened, taken, told
 from ottla.sim.studies.audit.sequences import Seen
-from ottla.sim.studies.topics.asked import SourceError, asked
+from ottla.sim.studies.topics.asked import Asked, SourceError, asked
 from ottla.sim.studies.topics.offsets import Bounds
-from ottla.sim.studies.topics.reading import present, present_behind
+from ottla.sim.studies.topics.reading import Present, present, present_behind
 
 PAUSE = "200 milliseconds"
 """Between the beginnings of micro-batches, where there is little to read."""
@@ -48,7 +48,8 @@ class StoppedError(Exception):
 
 @dataclass
 class Job:
-    """One audit, from its checkpoint on. Raises `SourceError` for all that a user can mend."""
+    """One audit, from its checkpoint on, which is nobody else's from `begin` to `close`. Raises
+    `SourceError` for all that a user can mend."""
 
     bootstrap: str
     topic: str
@@ -62,6 +63,7 @@ class Job:
     audit: Audit = field(init=False)
     said: str = field(init=False, default="")
     """What the audit came to with the last micro-batch."""
+    _lock: IO[str] | None = field(init=False, default=None)
     _ends: Mapping[int, Bounds] = field(init=False)
     _stopping: bool = field(init=False, default=False)
     _failure: Exception | None = field(init=False, default=None)
@@ -74,6 +76,21 @@ class Job:
         options = {"bootstrap": self.bootstrap, "topic": self.topic, "timeout": str(self.timeout)}
         wanted = asked(options)
         now = present(wanted)
+        if self._lock is None:
+            self._lock = taken(self.checkpoint)
+        try:
+            self._open(wanted, now)
+        except BaseException:
+            self.close()  # or it is held for as long as anybody holds the error
+            raise
+
+    def close(self) -> None:
+        """Let others at the checkpoint."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _open(self, wanted: Asked, now: Present) -> None:
         audit = opened(self.checkpoint, self.topic)
         if audit.batch >= 0:
             now = present_behind(wanted, audit.kept)

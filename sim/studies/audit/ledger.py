@@ -17,10 +17,11 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgpack
 
+from ottla.sim.files import lock
 from ottla.sim.studies.audit.sequences import Finding, Kind, Ledger, Missing, Seen, Tail
 from ottla.sim.studies.topics.asked import SourceError
 from ottla.sim.studies.topics.identity import Kept, joined
@@ -32,6 +33,7 @@ gap was told. The last two are read where that makes no difference."""
 FILE = "ledger.msgpack"
 STREAM = "stream"
 """Below the checkpoint: Spark's own."""
+LOCK = "audit.lock"
 MOST_KEPT = 10_000
 """Findings kept word by word; all are counted."""
 
@@ -142,9 +144,31 @@ def told(topic: str, partition: int, found: Finding) -> str:
     )
 
 
+def taken(folder: Path) -> IO[str]:
+    """Keep others from a checkpoint until this is closed, or its process ends: two audits would
+    each take their own ledger for the one that Spark's part goes with. Raises `SourceError` when
+    somebody else has it, or when the folder is no audit's."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _check_own(folder)
+        held = lock(folder / LOCK)
+    except OSError as error:
+        raise SourceError(f"--checkpoint {folder}: {error.strerror}") from None
+    if held is None:
+        raise SourceError(f"{folder}: somebody else is at this audit; wait, or end it")
+    return held
+
+
+def _check_own(folder: Path) -> None:
+    file = folder / FILE
+    ours = {STREAM, LOCK, _unfinished(file).name}
+    if not file.exists() and {each.name for each in folder.iterdir()} - ours:
+        raise SourceError(f"{folder} is not empty and holds no audit; name another")
+
+
 def opened(folder: Path, topic: str) -> Audit:
     """The audit that a checkpoint holds, or a new one. Raises `SourceError` when the folder is
-    another topic's or no audit's, or only half of it is there."""
+    another topic's or no audit's, or only half of it is there, or its halves do not go together."""
     file, stream = folder / FILE, folder / STREAM
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -152,10 +176,10 @@ def opened(folder: Path, topic: str) -> Audit:
         if not file.exists():
             if begun:
                 raise SourceError(f"{folder} has lost its {FILE}; audit with a new --checkpoint")
-            if {each.name for each in folder.iterdir()} - {STREAM, _unfinished(file).name}:
-                raise SourceError(f"{folder} is not empty and holds no audit; name another")
+            _check_own(folder)
             return Audit(topic)
         found = _decoded(file.read_bytes())
+        committed = _committed(stream)
     except OSError as error:
         raise SourceError(f"--checkpoint {folder}: {error.strerror}") from None
     except (ValueError, TypeError, KeyError, msgpack.UnpackException):
@@ -166,7 +190,18 @@ def opened(folder: Path, topic: str) -> Audit:
         raise SourceError(f"{folder} is an audit of topic {found.topic}, not of {topic}")
     if not (stream / "offsets").is_dir():
         raise SourceError(f"{folder} has lost its {STREAM}; audit with a new --checkpoint")
+    if found.batch < committed:
+        raise SourceError(
+            f"{file} is older than its {STREAM}, which has committed micro-batch {committed} where "
+            f"{found.batch} is the last that is counted; audit with a new --checkpoint"
+        )
     return found
+
+
+def _committed(stream: Path) -> int:
+    """The last micro-batch that Spark will not play again; -1 where there is none."""
+    names = [each.name for each in (stream / "commits").glob("*")]
+    return max((int(name) for name in names if name.isdecimal()), default=-1)
 
 
 def keep(folder: Path, audit: Audit) -> None:

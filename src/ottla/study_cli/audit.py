@@ -66,6 +66,7 @@ def audit(
             with ear.leaving():
                 _check_spark(master)
                 job = _begun(bootstrap, topic, folder, line.over, (timeout, batch))
+                stack.callback(job.close)
             _run(job, line, ear, once=once, seconds=seconds, master=master)
         line.clear()
         say(_summary(topic, job, ear))
