@@ -6,11 +6,12 @@ way (nobody listens, the leader resigned, a new one does not know its high water
 reason to look up again, until `timeout` seconds have passed without an answer. What has been read
 stays read: a range goes on behind the last batch that came.
 
-Three things are no matter of waiting. A topic with another id than the one asked for is another
-topic. Records below the log start are gone: that is `DataLossError`,
-or with `strict` off the range goes on at the log start. And a log that ends before what was read of
-it has lost what consumers had seen: that is an error once waiting did not help, because on Kafka a
-new leader's high watermark may be behind for a moment.
+Four things are no matter of waiting. A topic with another id than the one asked for is another
+topic. A batch whose CRC does not match is fetched once more, for that may have come about on the
+way, and then called damaged. Records below the log start are gone: that is `DataLossError`, or with
+`strict` off the range goes on at the log start. And a log that ends before what was read of it has
+lost what consumers had seen: that is an error once waiting did not help, because on Kafka a new
+leader's high watermark may be behind for a moment.
 """
 
 from __future__ import annotations
@@ -92,12 +93,22 @@ class WireTopics:
     def read(self, wanted: Range) -> Iterator[Placed]:
         """The batches that overlap a range, in order. Raises `SourceError`."""
         at = wanted.start
+        partition = f"{wanted.topic}-{wanted.partition}"
+        damaged_at: Offset | None = None
         while at < wanted.end:
-            place = f"{wanted.topic}-{wanted.partition} at offset {at}"
+            place = f"{partition} at offset {at}"
             batches, at = self._insist(place, partial(self._fetch, wanted, at))
             for batch in batches:
                 if batch.base_offset >= wanted.end:
                     return
+                if not crc_matches(batch):
+                    if damaged_at == at:
+                        raise SourceError(
+                            f"the batch at offset {batch.base_offset} of {partition} is damaged: "
+                            f"its CRC does not match"
+                        )
+                    damaged_at = at
+                    break
                 if batch.last_offset >= at:
                     yield Placed(at, batch)
                     at = batch.last_offset + 1
@@ -262,9 +273,6 @@ class WireTopics:
         batches = split_batches(bytes(found.records or b""))
         if not batches:
             raise _NotYetError(f"nothing there, though the range ends at {wanted.end}")
-        for batch in batches:
-            if not crc_matches(batch):
-                raise FrameError(f"CRC of the batch at offset {batch.base_offset} does not match")
         return batches, at
 
     def _behind_what_is_gone(self, wanted: Range, at: Offset) -> Offset:
