@@ -56,5 +56,6 @@ def _pass_on(peer: socket.socket, broker: Address, change: Change) -> None:
     with peer, socket.create_connection(broker) as behind:
         while request := _frame(peer):
             behind.sendall(_SIZE.pack(len(request)) + request)
-            answer = change(*_NEXT.unpack_from(request), _frame(behind))
+            api, version = _NEXT.unpack_from(request)
+            answer = change(api, version, _frame(behind))
             peer.sendall(_SIZE.pack(len(answer)) + answer)
