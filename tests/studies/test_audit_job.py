@@ -70,6 +70,7 @@ def test_a_topic_that_cannot_be_read_ends_the_audit_with_its_reason(spark, tmp_p
 def checkpoint_of(folder, running):
     """A checkpoint whose audit has read all of `ANOMALIES` of the topic that is there now."""
     (folder / "stream" / "offsets").mkdir(parents=True)
+    (folder / "stream" / "offsets" / "0").write_text('v1\n{}\n{"t": {"0": 14, "1": 14}}')
     read = Audit("t", batch=0, partitions={0: Ledger(next=14), 1: Ledger(next=14)})
     read.topic_id = WireTopics([running.addresses[1]]).topic_id("t")
     keep(folder, read)

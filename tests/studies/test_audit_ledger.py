@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.sim.studies.audit.job import in_order, reason
-from ottla.sim.studies.audit.ledger import Audit, keep, opened, taken, told
+from ottla.sim.studies.audit.ledger import Audit, keep, opened, reached, taken, told
 from ottla.sim.studies.audit.sequences import Seen
 from ottla.sim.studies.topics.asked import SourceError
 from ottla.sim.studies.topics.identity import parted
@@ -148,9 +148,43 @@ def test_what_an_audit_has_read_is_kept_as_offsets():
 
 def test_what_was_deleted_before_it_was_audited_is_an_error():
     audit, _ = audited()
-    audit.goes_on({0: Bounds(14, 30), 1: Bounds(0, 14)})
+    audit.goes_on({0: Bounds(14, 30), 1: Bounds(0, 14)}, {0: 14, 1: 14})
     with pytest.raises(SourceError, match="t-0: records 14 to 19 were deleted before"):
-        audit.goes_on({0: Bounds(20, 30), 1: Bounds(0, 14)})
+        audit.goes_on({0: Bounds(20, 30), 1: Bounds(0, 14)}, {0: 14, 1: 14})
+
+
+def test_what_was_deleted_of_a_partition_that_was_empty_is_an_error():
+    """Partition 2 was empty when the stream came by, at 50; partition 3 came later."""
+    audit, _ = audited()
+    known, where = {0: Bounds(0, 14), 1: Bounds(0, 14)}, {0: 14, 1: 14, 2: 50}
+    audit.goes_on({**known, 2: Bounds(50, 70), 3: Bounds(0, 9)}, where)
+    with pytest.raises(SourceError, match="t-2: records 50 to 59 were deleted before"):
+        audit.goes_on({**known, 2: Bounds(60, 70)}, where)
+    with pytest.raises(SourceError, match="t-3: records 0 to 4 were deleted before"):
+        audit.goes_on({**known, 2: Bounds(50, 70), 3: Bounds(5, 9)}, where)
+
+
+def test_offsets_that_were_read_and_have_no_batch_may_be_deleted():
+    """As of a log whose last batches compaction took before they were read."""
+    audit, _ = audited()
+    audit.goes_on({0: Bounds(20, 30), 1: Bounds(0, 14)}, {0: 20, 1: 14})
+
+
+def test_how_far_the_stream_has_come_is_in_what_spark_wrote_down(tmp_path):
+    audit, _ = audited()
+    audit.batch = 7
+    offsets = kept(tmp_path, audit) / "stream" / "offsets"
+    for number, end in ((6, 0), (7, 14), (8, 90)):
+        text = f'v1\n{{"conf":{{}}}}\n{{"t": {{"0": {end}, "2": 50}}, "topic ids": {{"t": "x"}}}}'
+        (offsets / str(number)).write_text(text)
+    assert reached(tmp_path, audit) == {0: 14, 2: 50}
+    for damage in ("", "v1\n{}\n-", 'v1\n{}\n{"t": 3}', 'v1\n{}\n{"u": {"0": 1}}', "v1\n{}\n3"):
+        (offsets / "7").write_text(damage)
+        with pytest.raises(SourceError, match=r"offsets/7 is damaged; audit with a new --check"):
+            reached(tmp_path, audit)
+    (offsets / "7").unlink()
+    with pytest.raises(SourceError, match="stream has lost its micro-batch 7; audit with a new"):
+        reached(tmp_path, audit)
 
 
 def test_epochs_of_leaders_that_fall_are_of_another_topic():

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ottla.log.types import Offset
-from ottla.sim.studies.audit.ledger import STREAM, Audit, keep, opened, taken, told
+from ottla.sim.studies.audit.ledger import STREAM, Audit, keep, opened, reached, taken, told
 from ottla.sim.studies.audit.sequences import Seen
 from ottla.sim.studies.topics.asked import Asked, SourceError, asked
 from ottla.sim.studies.topics.offsets import Bounds
@@ -94,8 +94,8 @@ class Job:
         audit = opened(self.checkpoint, self.topic)
         if audit.batch >= 0:
             now = present_behind(wanted, audit.kept)
+            audit.goes_on(now.bounds[self.topic], reached(self.checkpoint, audit))
         self._ends = now.bounds[self.topic]
-        audit.goes_on(self._ends)
         audit.topic_id = now.ids.get(self.topic, audit.topic_id)
         self.audit = audit
         self.said = self.audit.told()

@@ -13,6 +13,7 @@ leaders that fall, or a log that ends too early, may still tell.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from typing import IO, Any
 
 import msgpack
 
+from ottla.log.types import Offset
 from ottla.sim.files import lock
 from ottla.sim.studies.audit.sequences import Finding, Kind, Ledger, Missing, Seen, Tail
 from ottla.sim.studies.topics.asked import SourceError
@@ -59,15 +61,17 @@ class Audit:
         reached = {str(number): each.next for number, each in self.partitions.items()}
         return joined({self.topic: reached}, {self.topic: self.topic_id} if self.topic_id else {})
 
-    def goes_on(self, bounds: Mapping[int, Bounds]) -> None:
-        """Raises `SourceError` when records were deleted before they were audited."""
-        for number, ledger in self.partitions.items():
-            start = bounds[number].start
-            if start > ledger.next:
+    def goes_on(self, bounds: Mapping[int, Bounds], reached: Mapping[int, Offset]) -> None:
+        """Raises `SourceError` when records were deleted before they were audited. Partitions
+        without batches have no ledger, but the stream has `reached` them; those that it has not
+        met came into being later, and it reads them from 0 on."""
+        for number, (start, _) in bounds.items():
+            ledger = self.partitions.get(number, Ledger())
+            read = max(ledger.next, reached.get(number, 0))
+            if start > read:
                 raise SourceError(
-                    f"{self.topic}-{number}: records {ledger.next} to {start - 1} were deleted "
-                    f"before they were audited, the log starts at {start}; audit with a new "
-                    f"--checkpoint"
+                    f"{self.topic}-{number}: records {read} to {start - 1} were deleted before "
+                    f"they were audited, the log starts at {start}; audit with a new --checkpoint"
                 )
 
     def observe(self, partition: int, batch: Seen) -> list[Finding]:
@@ -202,6 +206,22 @@ def _committed(stream: Path) -> int:
     """The last micro-batch that Spark will not play again; -1 where there is none."""
     names = [each.name for each in (stream / "commits").glob("*")]
     return max((int(name) for name in names if name.isdecimal()), default=-1)
+
+
+def reached(folder: Path, audit: Audit) -> dict[int, Offset]:
+    """Where the last micro-batch that is counted ended, by partition, as Spark wrote it down before
+    it began. Raises `SourceError` when that is not there any more."""
+    file = folder / STREAM / "offsets" / str(audit.batch)
+    try:
+        offsets = json.loads(file.read_text(encoding="utf-8").splitlines()[-1])[audit.topic]
+        return {int(partition): int(offset) for partition, offset in offsets.items()}
+    except FileNotFoundError:
+        what = f"has lost its micro-batch {audit.batch}"
+        raise SourceError(f"{folder / STREAM} {what}; audit with a new --checkpoint") from None
+    except OSError as error:
+        raise SourceError(f"--checkpoint {folder}: {error.strerror}") from None
+    except (LookupError, TypeError, ValueError, AttributeError):
+        raise SourceError(f"{file} is damaged; audit with a new --checkpoint") from None
 
 
 def keep(folder: Path, audit: Audit) -> None:
