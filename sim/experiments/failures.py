@@ -2,6 +2,9 @@
 
 Each is a plan for a world at the beginning of its load; it needs no nemesis, whose programs choose
 whom they hit. What is taken down or cut off comes back by itself. Choices: stream `failures`.
+
+A load that is over before the second strike may have come is refused: "0 lost" would be said of a
+failure that never was.
 """
 
 from __future__ import annotations
@@ -10,12 +13,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
+from ottla.broker.errors import ConfigError
 from ottla.raft.types import Micros, NodeId
+from ottla.sim.settings import RunConfig
 from ottla.sim.world import World
 
 SECOND: Micros = 1_000_000
 MOMENTS: tuple[Micros, ...] = (1 * SECOND, 6 * SECOND)
 """No failure before these; each comes within a second."""
+MS: Micros = 1_000
 DOWN: Micros = 2 * SECOND
 """How long a node is down or cut off."""
 LAG: Micros = 300_000
@@ -30,9 +36,26 @@ class Failure:
     strike: Callable[[World], None]
     spared: str = "Nothing is lost."
     """Why nothing is lost for which nobody waits but the leader, if it is not."""
+    takes: Micros = 0
+    """What passes between its moment and its worst."""
+
+    @property
+    def ends(self) -> tuple[Micros, ...]:
+        """When, after the start of the load, each strike is over at the latest."""
+        return tuple(moment + SECOND + self.takes for moment in MOMENTS)
+
+    def check(self, config: RunConfig) -> None:
+        """Raises `ConfigError` where the load may be over before all of it has happened."""
+        if config.load_ms * MS < self.ends[-1]:
+            first, second = (f"{end / SECOND:g} s" for end in self.ends)
+            raise ConfigError(
+                f"failure {self.name!r} strikes twice, up to {first} and {second} after the start: "
+                f"load_ms is {config.load_ms}; {self.ends[-1] // MS} at least"
+            )
 
     def plan(self, world: World) -> None:
-        """Have it happen."""
+        """Have it happen. Raises `ConfigError`, as `check` does."""
+        self.check(world.config)
         stream = world.choices.stream("failures")
         for moment in MOMENTS:
             world.kernel.after(moment + stream.below(SECOND), self.strike, world)
@@ -113,8 +136,10 @@ FAILURES = (
     Failure("a follower is killed", _follower_killed),
     Failure("the leader is killed", _leader_killed, _ON_ITS_WAY),
     Failure("the leader loses power", _leader_loses_power, _ON_ITS_WAY),
-    Failure("a follower lags, the leader loses power", _follower_lags_and_leader_dies, _ON_ITS_WAY),
+    Failure(
+        "a follower lags, the leader loses power", _follower_lags_and_leader_dies, _ON_ITS_WAY, LAG
+    ),
     Failure("the leader is cut off", _leader_cut_off),
-    Failure("the leader is cut off and loses power", _leader_cut_off_and_dies),
+    Failure("the leader is cut off and loses power", _leader_cut_off_and_dies, takes=LAG),
     Failure("all lose power", _all_lose_power),
 )

@@ -22,7 +22,7 @@ from ottla.sim.run import Outcome, Verdict, digest, undisturbed
 from ottla.sim.settings import RunConfig
 from ottla.sim.world import BrokerBug, World
 
-PLANS = {each.name: each.plan for each in FAILURES}
+BY_NAME = {each.name: each for each in FAILURES}
 
 
 def run_whole(
@@ -33,9 +33,10 @@ def run_whole(
 ) -> tuple[Outcome, frozenset[str]]:
     """The run, and the ids of the invariants that its history breaks. `failure` names a plan, and
     raises `KeyError` if there is none of that name; `watching` is called with the world before it
-    boots. Raises `ConfigError` where no leader could be elected: nothing is drawn to fit."""
+    boots. Raises `ConfigError` where no leader could be elected, and where the load ends before the
+    failure: nothing is drawn to fit."""
     config.check_elections()
-    plan = None if failure is None else PLANS[failure]
+    plan = None if failure is None else BY_NAME[failure].plan
     with undisturbed():
         world = World(config, choices)
         for each in watching:

@@ -13,8 +13,9 @@
                                     when it went bad, and partition, where), and the text that
                                     their columns fill
 
-Among settings `failure` names a plan of `sim/experiments/failures.py`, or "none". Whatever is wrong
-with a file is said in one line that names the key, and what is wrong with its SQL by `binding.py`.
+Among settings `failure` names a plan of `sim/experiments/failures.py`, or "none"; `load_ms` has to
+leave it the time to happen. Whatever is wrong with a file is said in one line that names the key,
+and what is wrong with its SQL by `binding.py`.
 """
 
 from __future__ import annotations
@@ -233,6 +234,7 @@ def _variants(told: Mapping[str, Any]) -> Iterator[Variant]:
         label = str(line.get(_LABEL, ""))
         varies = {**({} if label else line), **dict(zip(grid, values, strict=True))}
         config = _config(given, swarm=swarm)
+        _check_room(failure, config)
         yield Variant(number, cells, config, failure, label, _label(label, varies))
 
 
@@ -306,6 +308,15 @@ def _failure(name: Any, *, swarm: bool) -> str | None:
     if swarm:
         raise StudyError(f"failure is {name!r}; with swarm the nemesis decides what goes wrong")
     return str(name)
+
+
+def _check_room(name: str | None, config: RunConfig) -> None:
+    for each in FAILURES:
+        if each.name == name:
+            try:
+                each.check(config)
+            except ConfigError as error:
+                raise StudyError(str(error)) from None
 
 
 def _config(given: Mapping[str, Any], *, swarm: bool) -> RunConfig:

@@ -171,7 +171,7 @@ def test_conducting_tells_of_every_run_and_keeps_the_seeds_apart():
 def test_a_run_that_comes_to_no_end_is_named():
     """Here it gets no time to come to rest."""
     (first, *_) = acks.EXPERIMENT.variants
-    variant = replace(first, config=first.config.with_(settle_ms=1, records=20, load_ms=2_000))
+    variant = replace(first, config=first.config.with_(settle_ms=1, records=20, load_ms=7_000))
     with pytest.raises(NoEndError, match="seed 5 of 0, 1, a follower is killed, each-turn: "):
         conduct(replace(acks.EXPERIMENT, variants=(variant,)), range(5, 6))
 

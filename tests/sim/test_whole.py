@@ -3,9 +3,11 @@
 import pytest
 
 from cli_process import ottla
+from ottla.broker.errors import ConfigError
 from ottla.sim.choices import Drawn
 from ottla.sim.experiments.acks import BASE, EXPERIMENT
 from ottla.sim.experiments.conduct import play
+from ottla.sim.experiments.failures import FAILURES
 from ottla.sim.experiments.whole import run_whole
 from ottla.sim.recording.record import record
 from ottla.sim.run import Verdict
@@ -66,3 +68,30 @@ def test_a_plan_that_is_none_and_a_tape_are_refused_in_one_line(tmp_path):
     assert "--failure rain: there is none; there are a follower is killed" in done.stderr
     done = ottla("sim", "run", "--seed", "0", "--whole", "--tape", tmp_path / "x")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+LATER = ("a follower lags, the leader loses power", "the leader is cut off and loses power")
+"""The power goes 0.3 s after their moment."""
+
+
+@pytest.mark.parametrize("failure", [each.name for each in FAILURES])
+def test_a_failure_strikes_twice_and_a_load_too_short_for_it_is_refused(failure):
+    """It was told "ok" of a leader that nobody had killed."""
+    least = 7_300 if failure in LATER else 7_000
+    config = OFF.with_(load_ms=least, records=20)
+    rows = run_whole(Drawn(0), config, failure)[0].rows
+    (begun,) = (row.t_us for row in rows if (row.kind, row.code) == ("phase", "load"))
+    struck = [row.t_us - begun for row in rows if row.kind == "fault"]
+    early = [each for each in struck if each < (least - 5_000) * 1_000]
+    late = [each for each in struck if each not in early]
+    assert early
+    assert late
+    assert min(early) >= 1_000_000
+    assert 6_000_000 <= min(late) <= max(late) < least * 1_000
+    with pytest.raises(ConfigError) as refused:
+        run_whole(Drawn(0), config.with_(load_ms=least - 1), failure)
+    first, second = ("2.3", "7.3") if failure in LATER else ("2", "7")
+    assert str(refused.value) == (
+        f"failure '{failure}' strikes twice, up to {first} s and {second} s after the start: "
+        f"load_ms is {least - 1}; {least} at least"
+    )

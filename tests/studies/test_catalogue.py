@@ -20,10 +20,10 @@ from ottla.study.page import page
 from studies_tiny import contents, study
 
 SHORTER = {
-    "acks": {"records": 60, "load_ms": 3_000},
+    "acks": {"records": 60, "load_ms": 7_000},
     "pipelining": {},
     "idempotence": {"records": 60},
-    "failover": {"records": 60, "load_ms": 3_000},
+    "failover": {"records": 60, "load_ms": 7_000},
     "mutants": {"records": 60, "load_ms": 3_000},
     "compare-profiles": {"records": 60, "load_ms": 4_000},
     "clean": {},

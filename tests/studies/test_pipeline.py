@@ -78,7 +78,7 @@ def test_a_run_that_an_anomaly_ends_has_lost_nothing_that_nobody_looked_for(tmp_
 def test_that_nothing_goes_wrong_is_a_word_in_the_table_of_variants(tmp_path, duck):
     """NULL there: a bar over `failure` was left out, and asking for 'none' found nothing."""
     plans = ["none", "all lose power"]
-    text = TINY.replace("acks = [1, -1]", f"failure = {plans}")
+    text = TINY.replace("acks = [1, -1]", f"failure = {plans}").replace("1000", "7000")
     told = study(tmp_path / "grid", text, seeds=1, engine=duck)
     assert [row["failure"] for row in told.engine.rows("SELECT failure FROM variants")] == plans
     silent = study(tmp_path / "plain", seeds=1, engine=duck)

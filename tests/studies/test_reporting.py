@@ -27,7 +27,7 @@ from studies_tiny import TINY, study
 
 KILLED = (
     TINY.replace("records = 12", "records = 120").replace(
-        "load_ms = 1000", 'load_ms = 3000\nfailure = "the leader is killed"'
+        "load_ms = 1000", 'load_ms = 7000\nfailure = "the leader is killed"'
     )
     + """
 [[table]]

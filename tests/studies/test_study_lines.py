@@ -129,3 +129,23 @@ def test_nodes_too_far_apart_for_a_leader_are_refused_when_the_file_is_read():
         "settings: election_timeout_ms is 500, but the nearest majority of nodes 1, 2, 3 is 2000 "
         "ms apart, there and back: no leader could stay"
     )
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        'load_ms = 6_999\nfailure = "all lose power"\n',
+        'load_ms = 6_999\n[grid]\nfailure = ["none", "all lose power"]\n',
+        'failure = "all lose power"\n[grid]\nload_ms = [7_000, 6_999]\n',
+        '[[variant]]\nlabel = "a"\nload_ms = 6_999\nfailure = "all lose power"\n',
+    ],
+)
+def test_a_load_that_is_over_before_the_failure_is_refused_when_the_file_is_read(more):
+    """Its report would say what was lost to a failure that never was."""
+    with pytest.raises(StudyError) as refused:
+        parse(HEAD + more)
+    assert str(refused.value) == (
+        "failure 'all lose power' strikes twice, up to 2 s and 7 s after the start: "
+        "load_ms is 6999; 7000 at least"
+    )
+    parse(HEAD + more.replace("6_999", "7_001"))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from ottla.sim.choices import Choices
+    from ottla.sim.experiments.failures import Failure as Plan
     from ottla.sim.recording.record import Again
     from ottla.sim.run import Outcome
     from ottla.sim.settings import RunConfig
@@ -31,7 +32,7 @@ Whole = Annotated[
     bool, typer.Option("--whole", help="As studies do: draw no settings, go on to the end.")
 ]
 Failure = Annotated[
-    str, typer.Option(help="A plan of what goes wrong (sim/experiments/failures.py); with --whole.")
+    str, typer.Option(help="A plan of what goes wrong, twice within 7 s of load; as with --whole.")
 ]
 Jobs = Annotated[int, typer.Option(min=1, max=1024, help="Processes.")]
 
@@ -183,11 +184,13 @@ def whole_of(
     and what does it again. Raises `SimUsageError`."""
     from ottla.broker.errors import ConfigError
     from ottla.sim.choices import Drawn
-    from ottla.sim.experiments.whole import PLANS, run_whole
+    from ottla.sim.experiments.whole import BY_NAME, run_whole
 
-    if failure and failure not in PLANS:
-        raise SimUsageError(f"--failure {failure}: there is none; there are {', '.join(PLANS)}")
+    if failure and failure not in BY_NAME:
+        raise SimUsageError(f"--failure {failure}: there is none; there are {', '.join(BY_NAME)}")
     given = config_of(config, settings, whole=True)
+    if failure:
+        _check_room(BY_NAME[failure], given)
     nearest_ms = given.nearest_us // 1_000
     if given.request_timeout_ms <= nearest_ms:
         raise SimUsageError(
@@ -203,6 +206,16 @@ def whole_of(
         return again(Drawn(seed_of(seed)), ()), again
     except ConfigError as error:
         raise SimUsageError(f"{error}; {_NOTHING_DRAWN} to fit, so set it higher") from None
+
+
+def _check_room(failure: Plan, given: RunConfig) -> None:
+    """Whether the load is long enough for what is to go wrong in it. Raises `SimUsageError`."""
+    from ottla.broker.errors import ConfigError
+
+    try:
+        failure.check(given)
+    except ConfigError as error:
+        raise SimUsageError(str(error)) from None
 
 
 def check_out(path: Path | None) -> None:
