@@ -1,4 +1,8 @@
-"""Who ends a study early is left with no process of it, and goes on with it later."""
+"""Who ends a study early is left with no process of it, and goes on with it later.
+
+Ctrl-C and SIGTERM are one to it, but for the word and the status. They come to its process alone,
+as from `kill`, or to all that it has started as well, as from a terminal.
+"""
 
 import os
 import signal
@@ -13,9 +17,13 @@ from ottla.sim.studies.sheets import sheets
 from studies_spark import need_spark
 from studies_tiny import TINY
 
+TOLD = {signal.SIGINT: "interrupted", signal.SIGTERM: "stopped by SIGTERM"}
+SIGNALS = pytest.mark.parametrize("number", TOLD, ids=["INT", "TERM"])
 
+
+@SIGNALS
 @pytest.mark.parametrize("to_all", [True, False], ids=["terminal", "kill"])
-def test_an_interrupt_ends_all_quietly(tmp_path, to_all):
+def test_a_signal_ends_all_quietly(tmp_path, to_all, number):
     file = tmp_path / "long.toml"
     file.write_text(TINY)
     out = tmp_path / "out"
@@ -24,13 +32,14 @@ def test_an_interrupt_ends_all_quietly(tmp_path, to_all):
     try:
         at_work = out / "bronze"
         await_that(lambda: len(list(at_work.glob("_running-*/*"))) == 2, 60, "nobody works")
-        (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
+        (os.killpg if to_all else os.kill)(process.pid, number)
         _, said = process.communicate(timeout=30)
         assert (process.returncode, said) == (
-            130,
-            "ottla: interrupted; the same command goes on from here\n",
+            128 + number,
+            f"ottla: {TOLD[number]}; the same command goes on from here\n",
         )
         await_nobody(process)
+        assert not list(out.glob("_scratch-*"))
     finally:
         end(process)
 
@@ -40,20 +49,26 @@ TABLES = len([each for each in sheets("silver") if not each.shared])
 
 
 @pytest.mark.slow
+@SIGNALS
+@pytest.mark.parametrize("to_all", [True, False], ids=["terminal", "kill"])
 @pytest.mark.parametrize(
     "under_way", ["bronze/_running-*/*", "silver/requests/_making*/_temporary"]
 )
-def test_an_interrupt_ends_spark_quietly_too_and_the_study_is_gone_on_with(tmp_path, under_way):
+def test_a_signal_ends_spark_quietly_too_and_the_study_is_gone_on_with(
+    tmp_path, under_way, to_all, number
+):
     """Once in a sweep and once in the middle of SQL: there PySpark, which took Ctrl-C for itself,
     called the JVM over a connection that was waiting, and ended in five tracebacks."""
     with on_spark(tmp_path) as process:
         await_that(lambda: any(tmp_path.glob(under_way)) or process.poll(), 300, "nobody works")
         assert process.poll() is None, process.communicate()
-        os.killpg(process.pid, signal.SIGINT)
+        (os.killpg if to_all else os.kill)(process.pid, number)
         _, said = process.communicate(timeout=120)
-        assert process.returncode == 130, said
+        assert process.returncode == 128 + number, said
+        assert f"ottla: {TOLD[number]}; the same command goes on from here\n" in said
         assert not any(word in said for word in ("Traceback", "Exception", "\tat ")), said
         await_nobody(process)
+        assert not list(tmp_path.glob("_scratch-*"))
     gone_on_with(tmp_path)
 
 

@@ -3,6 +3,8 @@
 Work in Python may be left anywhere. A call to Spark's JVM may not: whoever leaves one has a
 connection that is out of step. So there the signal is only noted, for a loop to look at.
 
+A study minds Ctrl-C anyway, and SIGTERM as though it were that; an audit has an `Ear`.
+
 Who ends a command often ends its JVM with the same signal, as `timeout` does. Then threads of
 PySpark that wait for it end in tracebacks, so nothing goes to standard error any more.
 """
@@ -14,7 +16,10 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
+
+import typer
 
 HEARD = (signal.SIGINT, signal.SIGTERM)
 
@@ -53,3 +58,31 @@ class Ear:
     def status(self) -> int:
         """What a process ends with that was ended by the signal; 0 without one."""
         return 128 + self.heard if self.heard else 0
+
+
+@contextmanager
+def terminable(said: str) -> Iterator[None]:
+    """Within, the first SIGTERM is a Ctrl-C; once that has ended everything, `said` is the last
+    line, and the status 143. Whatever else fails meanwhile does so because others were sent the
+    signal too. `timeout` sends it twice; the second one would end the tidying up."""
+    heard = False
+    stderr = sys.stderr
+
+    def hear(*_: object) -> None:
+        nonlocal heard
+        if not heard:
+            heard = True
+            sys.stderr = StringIO()  # nobody reads it
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, hear)
+    try:
+        yield
+    except BaseException:
+        if not heard:
+            raise
+        stderr.write(f"ottla: {said}\n")
+        raise typer.Exit(128 + signal.SIGTERM) from None
+    finally:
+        if not heard:
+            signal.signal(signal.SIGTERM, before)

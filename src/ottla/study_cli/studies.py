@@ -1,7 +1,8 @@
 """`ottla study run`, `ottla study list`: the whole pipeline in one command.
 
 Progress goes to one line that moves; each stage that is over stays. Status 2 is a mistake of the
-user's, told in one line; 1 means that the study itself found something wrong with its results.
+user's, told in one line; 1 means that the study itself found something wrong with its results. 130
+and 143: SIGINT or SIGTERM came, and the study can be gone on with.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import typer
 from ottla.sim_cli.asking import seed_of
 from ottla.sim_cli.telling import say
 from ottla.study_cli.progress import Display
+from ottla.study_cli.stopping import terminable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +40,9 @@ Wave = Annotated[
 ]
 
 
+_GO_ON = "the same command goes on from here"
+
+
 class StudyUsageError(typer.TyperException):
     """The user can do something about it; the text is one line that says what."""
 
@@ -55,7 +60,7 @@ def run(
     wave: Wave = None,
 ) -> None:
     """Simulate, keep, judge, aggregate, report: a study from its file to its page."""
-    with _told_plainly(out):
+    with _told_plainly(out), terminable(f"stopped by SIGTERM; {_GO_ON}"):
         share = _share(share)
         say(_run(_Asked(name, out, seeds, first, engine, master, jobs, share, wave)))
 
@@ -93,7 +98,7 @@ def _told_plainly(out: str) -> Iterator[None]:
     except NotTheSameError as error:
         raise StudyUsageError(f"{error}: the code is not the one that ran it") from None
     except KeyboardInterrupt:
-        sys.stderr.write("ottla: interrupted; the same command goes on from here\n")
+        sys.stderr.write(f"ottla: interrupted; {_GO_ON}\n")
         raise typer.Abort from None
 
 
