@@ -108,6 +108,7 @@ def _run(asked: _Asked) -> str:
     from ottla.sim.studies.lake import Lake
     from ottla.sim.studies.pipeline import Pipeline
     from ottla.sim.studies.reporting import findings_of
+    from ottla.sim.studies.rotten import naming_what_is_rotten
     from ottla.study.report import write
 
     plan = _plan(asked)
@@ -118,7 +119,7 @@ def _run(asked: _Asked) -> str:
         opened = open_engine(
             asked.engine, master=asked.master, jobs=jobs, scratch=root, told=display.say
         )
-        with closing(opened):
+        with closing(opened), naming_what_is_rotten(root):
             Pipeline(lake, opened, display.told, display.say).run()
             display.doing("report")
             findings = findings_of(lake, opened, _command(asked, plan), jobs or 1)
