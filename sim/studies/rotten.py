@@ -57,6 +57,6 @@ def _readable(part: Path) -> bool:
         with parquet.ParquetFile(part) as file:
             for batch in file.iter_batches():
                 batch.validate(full=True)
-    except (ArrowException, OSError):
+    except (ArrowException, OSError, UnicodeDecodeError):  # the last for what is no text in UTF-8
         return False
     return True
