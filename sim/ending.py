@@ -7,11 +7,14 @@ leader for each partition that has a majority of its replicas there, finish what
 and agree. Then the rest is healed too, everybody must agree, and consumers read to the end.
 
 What cannot come right must be explained (`unavoidable`): a partition without a majority in the
-core, or led from outside. Anything else that does not is anomaly sim-I31.
+core, or led from outside; clients that gave up before they could be served. Anything else that does
+not is anomaly sim-I31. Clients that have nothing left to ask prove nothing either: with `probes` a
+record is asked for until it is stored, in each partition.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
@@ -34,6 +37,9 @@ class Waiting(Protocol):
 
     def probe(self, partitions: Sequence[int]) -> None:
         """Ask for a record of each to be stored."""
+
+    def ways(self, partition: int) -> Sequence[NodeId]:
+        """The nodes to which who would be asked for that record has a connection."""
 
     def idle(self) -> bool:
         """Every record that a producer was handed has its outcome."""
@@ -62,6 +68,7 @@ class Ending:
         self.core = self._choose_core()
         for node in self.core:
             world.history.add("phase", code="heal", node=node)
+        healed = len(world.history.rows)
         self.clients.stop_faults()
         world.heal(self.core)
         served = [each for each in range(world.config.partitions) if self._has_quorum(each)]
@@ -73,6 +80,7 @@ class Ending:
             self._probe(served)
         if not self.unavoidable:
             self._await(self.clients.idle, "answers for all that clients wait for")
+            self._note_fruitless(served, healed)
         self._await(
             lambda: self._agree(self.core, self._led_inside(served)), "agreement of the core"
         )
@@ -93,14 +101,62 @@ class Ending:
         self._await(lambda: self._led(partitions), "leaders in the end")
         world.history.add("phase", code="done")
 
-    def _probe(self, served: Sequence[int]) -> None:
-        """Have something stored in each partition; clients that only gave up would be idle too."""
-        marks = {each: self.world.high_watermark(each, -1) for each in served}
-        self.clients.probe(served)
-        self._await(
-            lambda: all(self.world.high_watermark(each, -1) > mark for each, mark in marks.items()),
-            "a record stored in each partition",
-        )
+    def _probe(self, asked: Sequence[int]) -> None:
+        """Have something stored in each of these: clients that only gave up would be idle, too. A
+        record that was given up is asked for again; who waits for a node that is not healed may
+        take a request's timeout until it looks elsewhere, and not every record has as long."""
+        if not self.world.config.producers:
+            return
+        marks = {each: self.world.high_watermark(each, -1) for each in asked}
+
+        def stored() -> bool:
+            for each in [it for it in marks if self.world.high_watermark(it, -1) > marks[it]]:
+                del marks[each]
+            if marks and self.clients.idle():
+                self.clients.probe(list(marks))
+            return not marks
+
+        try:
+            self._await(stored, "a record stored in each partition")
+        except NotLive:
+            reasons = [self._not_asked(each) for each in marks]
+            if not all(reasons):
+                raise
+            self.unavoidable.extend(
+                f"nothing had to be stored in partition {partition}: {reason}"
+                for partition, reason in zip(marks, reasons, strict=True)
+            )
+
+    def _not_asked(self, partition: int) -> str:
+        """Why the core could not be asked to store anything; empty if it could. A client that is
+        connected to nodes that are not healed is answered that they know of no leader, and looks no
+        further."""
+        config, leader = self.world.config, self.world.leader(partition)
+        ways = self.clients.ways(partition)
+        inside = [each for each in self.world.placement[partition] if each in self.core]
+        if leader is not None and leader.node_id not in self.core:
+            return "it is led from outside, and not every client has a way there"
+        if config.acks == -1 and len(inside) < config.min_insync:
+            return f"acks=all needs {config.min_insync} replicas in sync, there are {inside}"
+        if ways and set(ways).isdisjoint(self.core):
+            return f"its producer is connected to nodes {list(ways)} alone, which are not healed"
+        return ""
+
+    def _note_fruitless(self, served: Sequence[int], healed: int) -> None:
+        """Say so where clients came to rest by giving up: nothing forbids it, and nothing shows
+        that the core would have served them."""
+        config = self.world.config
+        since = self.world.history.rows[healed:]
+        stored = {row.partition for row in since if row.kind == "ok"}
+        ended = Counter(row.partition for row in since if row.kind in {"fail", "info"})
+        for partition in served:
+            if ended[partition] and partition not in stored and config.acks != 0:
+                self.unavoidable.append(
+                    f"nothing was stored in partition {partition} once a majority was healed: all "
+                    f"{ended[partition]} records that waited were given up within the "
+                    f"{config.delivery_timeout_ms} ms that they had; --set probes=true asks until "
+                    "one is stored"
+                )
 
     def _choose_core(self) -> tuple[NodeId, ...]:
         """A random majority; the plain choice is everybody."""

@@ -177,7 +177,8 @@ class RunConfig:
     leader_left_out: bool = False
     """The leader of partition 0 is not among the nodes that are healed first."""
     probes: bool = False
-    """One more record is handed out for each partition that the healed nodes must serve."""
+    """One more record is asked for, until it is stored, in each partition that the healed nodes
+    must serve."""
     settle_ms: int = SETTLE_MS
     """How long everything may take to come to rest once nothing goes wrong any more; at its default
     longer where elections or clients are slow (`bound_ms`)."""

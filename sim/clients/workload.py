@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from ottla.raft.types import Micros
+from ottla.raft.types import Micros, NodeId
 from ottla.sim.clients.base import MS, surroundings_of
 from ottla.sim.clients.consumer import Consumer
 from ottla.sim.clients.producer import Producer
@@ -95,6 +95,11 @@ class Clients:
         """Hand out one more record for each of these."""
         for partition in partitions if self.producers else ():
             self.hand(partition % len(self.producers), partition)
+
+    def ways(self, partition: int) -> Sequence[NodeId]:
+        """The nodes to which the producer that is asked for such a record has a connection."""
+        producer = self.producers[partition % len(self.producers)]
+        return [node for node, link in sorted(producer.links.items()) if link.ready]
 
     def idle(self) -> bool:
         """Whether every record was handed out and has its outcome, and none is on its way."""

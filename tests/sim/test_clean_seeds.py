@@ -11,14 +11,15 @@ import pytest
 from ottla.sim.sweep import sweep
 from ottla.sim.sweep_folder import Plan
 
-SEEDS = 2_000
+PLANS = [Plan(0, 2_000), Plan(10_000, 300, "probes = true")]
 
 
 @pytest.mark.slow
-def test_no_seed_raises_an_alarm():
+@pytest.mark.parametrize("plan", PLANS, ids=["plain", "probes"])
+def test_no_seed_raises_an_alarm(plan):
     wrong = [
         f"seed {each.seed}: {each.reason}"
-        for each in sweep(Plan(0, SEEDS), os.cpu_count() or 1)
+        for each in sweep(plan, os.cpu_count() or 1)
         if each.verdict != "ok"
     ]
     assert not wrong, "\n".join(wrong)

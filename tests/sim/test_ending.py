@@ -1,5 +1,6 @@
 """How a run ends: what the judge asks of its end is what the end waits for, and what nobody could
-bring about is explained instead.
+bring about is explained instead. So is what clients gave up before they were served: they come to
+rest by that, too, which shows nothing.
 """
 
 from __future__ import annotations
@@ -65,6 +66,23 @@ def test_who_cannot_hear_the_controller_is_not_asked_to_lead():
     ending.finish()
     world.observer.final(world)
     assert judge(world.history.rows).anomalies == ()
+
+
+def test_clients_that_gave_up_before_they_were_served_are_told_of(monkeypatch):
+    """They come to rest as well, and the run was called good without a word."""
+    world = World(RunConfig(producers=1, consumers=0, records=0), Replayed(Tape()))
+    world.boot()
+    clients = make_clients(world)
+    clients.start()
+
+    def gives_up():
+        world.history.add("info", client=1, partition=0, code="EXPIRED", acks=-1)
+
+    monkeypatch.setattr(clients, "stop_faults", gives_up)
+    ending = Ending(world, clients)
+    ending.settle()
+    (told,) = ending.unavoidable
+    assert told.startswith("nothing was stored in partition 0 once a majority was healed: all 1 ")
 
 
 def test_a_leader_that_is_left_out_stays_as_broken_as_it_is_and_the_others_store_a_record():

@@ -139,7 +139,7 @@ def test_a_sweep_goes_on_where_it_stopped(tmp_path):
 def test_settings_say_what_is_wrong():
     for text, told in (
         ("nodes = 9", "nodes is 9; 1 to 7"),
-        ("replicas = 5", "replicas is 5, but there are 3 nodes"),
+        ("nodes = 3\nreplicas = 5", "replicas is 5, but there are 3 nodes"),
         ("nods = 3", "no such setting: nods"),
         ('nodes = "3"', "nodes is '3'; a whole number is expected"),
         ('idempotent = "yes"', "idempotent is 'yes'; true or false is expected"),

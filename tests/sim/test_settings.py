@@ -142,7 +142,7 @@ def test_no_run_stands_still_in_virtual_time():
         **dict.fromkeys(("sync_us", "sync_jitter_us", "turn_us", "delivery_timeout_ms"), 0),
         **dict.fromkeys(("retry_backoff_ms", "metadata_max_age_ms", "request_timeout_ms"), 1),
     }
-    config = QUIET.with_(load_ms=3_000, records=20, **spans)
+    config = QUIET.with_(load_ms=7_000, records=20, **spans)
     outcome, _ = run_whole(Drawn(1), config, "all lose power")
     assert "crash" in {row.kind for row in outcome.rows}
     assert outcome.simulated > 3_000_000
