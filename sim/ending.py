@@ -77,7 +77,7 @@ class Ending:
                 world.history.add("phase", code="excused", partition=partition)
         self._await_leaders(served)
         if world.config.probes:
-            self._probe(served)
+            self._probe(served, healed)
         if not self.unavoidable:
             self._await(self.clients.idle, "answers for all that clients wait for")
             self._note_fruitless(served, healed)
@@ -101,7 +101,7 @@ class Ending:
         self._await(lambda: self._led(partitions), "leaders in the end")
         world.history.add("phase", code="done")
 
-    def _probe(self, asked: Sequence[int]) -> None:
+    def _probe(self, asked: Sequence[int], healed: int) -> None:
         """Have something stored in each of these: clients that only gave up would be idle, too. A
         record that was given up is asked for again; who waits for a node that is not healed may
         take a request's timeout until it looks elsewhere, and not every record has as long."""
@@ -119,7 +119,7 @@ class Ending:
         try:
             self._await(stored, "a record stored in each partition")
         except NotLive:
-            reasons = [self._not_asked(each) for each in marks]
+            reasons = [self._not_asked(each, healed) for each in marks]
             if not all(reasons):
                 raise
             self.unavoidable.extend(
@@ -127,35 +127,46 @@ class Ending:
                 for partition, reason in zip(marks, reasons, strict=True)
             )
 
-    def _not_asked(self, partition: int) -> str:
-        """Why the core could not be asked to store anything; empty if it could. A client that is
-        connected to nodes that are not healed is answered that they know of no leader, and looks no
-        further."""
+    def _not_asked(self, partition: int, healed: int) -> str:
+        """Why the core could not be asked to store anything; empty if it could, or was. A client
+        that is connected to nodes that are not healed is answered that they know of no leader, and
+        looks no further."""
         config, leader = self.world.config, self.world.leader(partition)
+        if leader is None:
+            return ""
         ways = self.clients.ways(partition)
         inside = [each for each in self.world.placement[partition] if each in self.core]
-        if leader is not None and leader.node_id not in self.core:
+        if leader.node_id not in self.core:
             return "it is led from outside, and not every client has a way there"
         if config.acks == -1 and len(inside) < config.min_insync:
             return f"acks=all needs {config.min_insync} replicas in sync, there are {inside}"
-        if ways and set(ways).isdisjoint(self.core):
+        astray = ways and set(ways).isdisjoint(self.core)
+        if astray and not self._was_asked(partition, leader.node_id, healed):
             return f"its producer is connected to nodes {list(ways)} alone, which are not healed"
         return ""
+
+    def _was_asked(self, partition: int, leader: NodeId, healed: int) -> bool:
+        """Whether a producer sent it something since it leads: who answers nothing loses its
+        clients to others."""
+        asked = False
+        for row in self.world.history.rows[healed:]:
+            if row.partition == partition and row.node == leader:
+                asked = row.kind == "send" or (asked and row.kind != "leader")
+        return asked
 
     def _note_fruitless(self, served: Sequence[int], healed: int) -> None:
         """Say so where clients came to rest by giving up: nothing forbids it, and nothing shows
         that the core would have served them."""
-        config = self.world.config
         since = self.world.history.rows[healed:]
         stored = {row.partition for row in since if row.kind == "ok"}
-        ended = Counter(row.partition for row in since if row.kind in {"fail", "info"})
-        for partition in served:
-            if ended[partition] and partition not in stored and config.acks != 0:
+        ended = Counter((row.partition, row.code) for row in since if row.kind in {"fail", "info"})
+        for partition in served if self.world.config.acks != 0 else ():
+            codes = [f"{n} {code}" for (of, code), n in ended.most_common() if of == partition]
+            if codes and partition not in stored:
                 self.unavoidable.append(
-                    f"nothing was stored in partition {partition} once a majority was healed: all "
-                    f"{ended[partition]} records that waited were given up within the "
-                    f"{config.delivery_timeout_ms} ms that they had; --set probes=true asks until "
-                    "one is stored"
+                    f"nothing was stored in partition {partition} once a majority was healed: its "
+                    f"clients gave up what they had left ({', '.join(codes)}); --set probes=true "
+                    "asks until something is"
                 )
 
     def _choose_core(self) -> tuple[NodeId, ...]:

@@ -17,13 +17,14 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import connection, get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection
-from threading import Event, Thread
+from threading import Event, Thread, current_thread, main_thread
 from typing import ParamSpec, TypeVar
 
 _over = Event()
 _CAN_BLOCK = hasattr(signal, "pthread_sigmask")  # Windows cannot
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
+_STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
 class NobodyWaitsError(Exception):
@@ -36,13 +37,35 @@ class _Pool(ProcessPoolExecutor):
     def submit(
         self, fn: Callable[_Given, _Result], /, *args: _Given.args, **kwargs: _Given.kwargs
     ) -> Future[_Result]:
-        if not _CAN_BLOCK:
-            return super().submit(fn, *args, **kwargs)
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            return super().submit(fn, *args, **kwargs)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        with _undisturbed():
+            if not _CAN_BLOCK:
+                return super().submit(fn, *args, **kwargs)
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
+                return super().submit(fn, *args, **kwargs)
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Within, what ends a command is only noted, and heard at the end: a process that is half born
+    would be met by nobody, or tell of it in a traceback. To block signals does not do it: another
+    thread may take one, and its handler runs in the main thread all the same."""
+    handlers = {each: signal.getsignal(each) for each in _STOPS}
+    if current_thread() is not main_thread() or None in handlers.values():
+        yield
+        return
+    noted: list[int] = []
+    for each in _STOPS:
+        signal.signal(each, lambda number, _: noted.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for first in noted[:1]:
+            signal.raise_signal(first)
 
 
 @contextmanager

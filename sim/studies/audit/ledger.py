@@ -22,6 +22,7 @@ from typing import IO, Any
 
 import msgpack
 
+from ottla.log.checksum import crc32c
 from ottla.log.types import Offset
 from ottla.sim.files import lock
 from ottla.sim.studies.audit.sequences import Finding, Kind, Ledger, Missing, Seen, Tail
@@ -31,7 +32,7 @@ from ottla.sim.studies.topics.offsets import Bounds
 
 VERSION = 4
 """Version 1 did not know what of a gap was filled; version 2 no topic id; version 3 not what of a
-gap was told. The last two are read where that makes no difference."""
+gap was told. The last two are read where that makes no difference; they have no checksum either."""
 FILE = "ledger.msgpack"
 STREAM = "stream"
 """Below the checkpoint: Spark's own."""
@@ -258,7 +259,8 @@ def _encoded(audit: Audit) -> bytes:
         for number, ledger in audit.partitions.items()
     }
     so_far = (audit.batch, partitions, audit.findings, audit.counts)
-    packed: bytes = msgpack.packb((VERSION, audit.topic, *so_far, audit.topic_id))
+    body = msgpack.packb((audit.topic, *so_far, audit.topic_id))
+    packed: bytes = msgpack.packb((VERSION, crc32c(body), body))
     return packed
 
 
@@ -267,6 +269,11 @@ def _decoded(data: bytes) -> Audit | None:
     version, *fields = msgpack.unpackb(data, strict_map_key=False)
     if version not in {2, 3, VERSION}:
         return None
+    if version == VERSION:
+        crc, body = fields
+        if crc != crc32c(body):
+            raise ValueError("its checksum does not match")
+        fields = msgpack.unpackb(body, strict_map_key=False)
     topic, batch, partitions, findings, counts, *topic_id = fields
     audit = Audit(
         topic,
