@@ -7,8 +7,10 @@ not allow with idempotence (facts/kafka.md 2), and the swarm draws.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ottla.sim.invariants.findings import Row
-from ottla.sim.invariants.index import Index
+from ottla.sim.invariants.index import Index, idempotent
 
 WINDOW = 5
 """Batches."""
@@ -23,6 +25,8 @@ class Window:
         producer, epoch and first sequence; the earliest where a batch is stored twice."""
         appended = first_appended(index)
         behind: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+        for row, since in _deleted(index):
+            behind.setdefault(_whose(row), []).append((row.seq, since))
         batch = None
         for row in index.producers():
             if (row.partition, row.chain) != batch:
@@ -45,6 +49,23 @@ def first_appended(index: Index) -> dict[tuple[int, int], int]:
     for row in index.rows["append"]:
         appended.setdefault((row.partition, row.chain), row.eid)
     return appended
+
+
+def _deleted(index: Index) -> Iterator[tuple[Row, int]]:
+    """Batches that were committed and deleted since, in their order, each with the row in which it
+    was first appended: who applied them remembers them, though no log holds them in the end."""
+    starts = {partition: rows[0].off for partition, rows in index.canon.items() if rows}
+    gone: dict[tuple[int, int], Row] = {}
+    for row in index.rows["apply"]:
+        if idempotent(row) and row.off < starts.get(row.partition, row.off + 1):
+            gone.setdefault((row.partition, row.off), row)
+    if not gone:
+        return
+    appended: dict[tuple[int, int, int], int] = {}
+    for row in index.rows["append"]:
+        appended.setdefault((row.partition, row.term, row.log_index), row.eid)
+    for _, row in sorted(gone.items()):
+        yield row, appended.get((row.partition, row.term, row.log_index), -1)
 
 
 def _whose(row: Row) -> tuple[int, int, int]:

@@ -68,7 +68,7 @@ FROM (
 WHERE forgot = 0 AND pid >= 0 AND epoch >= 0;
 
 -- view outdated: batches that brokers could not remember any more, with the row in which the last
--- of the five was appended that lie behind them
+-- of the five was appended that lie behind them; those that were deleted since are in no log
 SELECT run_id, partition, pid, epoch, seq, MIN(eid) AS eid
 FROM (
   SELECT run_id, partition, pid, epoch, seq,
@@ -86,6 +86,23 @@ FROM (
       GROUP BY run_id, partition, chain
     ) a ON a.run_id = c.run_id AND a.partition = c.partition AND a.chain = c.chain
     WHERE c.place = 1
+    UNION ALL
+    SELECT d.run_id, d.partition, d.pid, d.epoch, d.seq, d.off, COALESCE(a.eid, -1)
+    FROM (
+      SELECT run_id, partition, pid, epoch, seq, off, term, log_index,
+        ROW_NUMBER() OVER (PARTITION BY run_id, partition, off ORDER BY eid) AS place
+      FROM ev WHERE kind = 'apply' AND pid >= 0 AND epoch >= 0
+    ) d
+    LEFT JOIN (
+      SELECT run_id, partition, MIN(off) AS off FROM canon GROUP BY run_id, partition
+    ) begins ON begins.run_id = d.run_id AND begins.partition = d.partition
+    LEFT JOIN (
+      SELECT run_id, partition, term, log_index, MIN(eid) AS eid
+      FROM ev WHERE kind = 'append'
+      GROUP BY run_id, partition, term, log_index
+    ) a ON a.run_id = d.run_id AND a.partition = d.partition AND a.term = d.term
+      AND a.log_index = d.log_index
+    WHERE d.place = 1 AND (begins.off IS NULL OR d.off < begins.off)
   ) batches
 ) behind
 WHERE eid IS NOT NULL
