@@ -77,7 +77,9 @@ def draw(choices: Choices, base: RunConfig) -> RunConfig:
     _fit_fates(base, drawn)
     _fit_clients(base, drawn)
     _fit_batches(base, drawn)
-    return replace(base.with_(**drawn), said=frozenset())
+    # Not a new frozenset: one that is made during a run does not list its members (`outside.py`),
+    # and a configuration is copied and told long after it.
+    return replace(base.with_(**drawn), said=_PLAIN.said)
 
 
 def _free(base: RunConfig, name: str) -> bool:

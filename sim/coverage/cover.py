@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ottla.idempotency.profiles import profile_named
 from ottla.sim.choices import Drawn
 from ottla.sim.coverage.facts import Facts
+from ottla.sim.coverage.points import name_of
 from ottla.sim.coverage.predicates import PREDICATES
 from ottla.sim.coverage.states import State, states_of
 from ottla.sim.processes import go_on, processes
@@ -54,7 +55,8 @@ class Cover:
     answers: dict[str, Tally] = field(default_factory=dict)
     growth: list[int] = field(default_factory=list)
     """States known after each seed, in the order of seeds."""
-    _states: dict[State, None] = field(default_factory=dict)
+    states: dict[str, Tally] = field(default_factory=dict)
+    """By their names (`points.py`), in the order in which they came."""
 
     @classmethod
     def of(cls, config: RunConfig) -> Cover:
@@ -68,11 +70,11 @@ class Cover:
             (self.predicates, reached.predicates),
             (self.rules, reached.rules),
             (self.answers, reached.answers),
+            (self.states, tuple(map(name_of, reached.states))),
         ):
             for name in names:
                 table[name] = table.get(name, Tally()).and_by(reached.seed)
-        self._states.update(dict.fromkeys(reached.states))
-        self.growth.append(len(self._states))
+        self.growth.append(len(self.states))
 
     @property
     def newcomers(self) -> int:

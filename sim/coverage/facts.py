@@ -100,6 +100,11 @@ class Facts:
                 return True
         return False
 
+    def up(self, node: int, at: int) -> bool:
+        """Whether a node ran at that event. Its first life begins without a row."""
+        turns = [row for row in self.of("start", "crash") if row.node == node and row.eid < at]
+        return not turns or max(turns, key=lambda row: row.eid).kind == "start"
+
     def batch(self, row: Row) -> Batch:
         """The batch that a row is about."""
         key = (row.partition, row.pid, row.epoch, row.seq)

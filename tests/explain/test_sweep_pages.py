@@ -76,3 +76,13 @@ def test_what_was_never_reached_is_said():
     assert "never reached" in row
     (picture,) = pictures(text)
     assert picture.get("aria-label")
+
+
+def test_a_page_names_each_state_that_was_reached():
+    cover = Cover.of(RunConfig(profile="reference-strict"))
+    seen = (2, 0, 1, 2, 3, 1, 0, "crash")
+    cover.add(Reached(5, (), (), (), ((0, 0, 0, 0, 0, 0, 0, "start"),)))
+    cover.add(Reached(6, (), (), (), (seen,)))
+    (row,) = re.findall(r"<tr><th>2/0/1/2/3/1/0/crash</th>.*?</tr>", cover_page(cover, "ottla"))
+    assert "a node goes down: 2 nodes are up, nobody leads" in row
+    assert "<td class='n'>1</td><td class='n'>50.0%</td><td class='n'>6</td>" in row

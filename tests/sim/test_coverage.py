@@ -1,5 +1,8 @@
 """What is counted as reached was reached: each predicate knows its own scenario, and a calm run
-reaches none that needs a fault. Seeds give the same cover in any number of processes."""
+reaches none that needs a fault. Seeds give the same cover in any number of processes.
+
+A scenario is played from its script; one that is a program of the nemesis is brought about by that.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from ottla.sim.coverage.cover import Cover, Reached, cover, reached_by
 from ottla.sim.coverage.facts import Facts
 from ottla.sim.coverage.predicates import PREDICATES
 from ottla.sim.coverage.states import states_of
+from ottla.sim.nemesis.hand import Hand
+from ottla.sim.nemesis.nemesis import named
 from ottla.sim.run import run_choices, undisturbed
 from ottla.sim.scenarios.page import files
 from ottla.sim.scenarios.script import Script
@@ -18,7 +23,10 @@ from ottla.sim.settings import RunConfig
 SHORT = RunConfig(profile="reference-strict", load_ms=2_000, records=30, fault_every_ms=300)
 BY_ID = {row.id: row for row in PREDICATES}
 OTHERWISE = {"S13", "S30", "S36", "S37", "S38", "S39", "S41", "S42", "S51", "S52", "S60"}
-"""A script does these by other means than the nemesis, or brings about another shape of them."""
+"""A script does these by other means than the nemesis, or brings about another shape of them.
+Those that are a program of the nemesis are known by that."""
+LEADER, FOLLOWER = (), (2,)
+"""What `Hand.somebody` picks from, by its first choice."""
 CALM = {"sim-S01", "sim-S57"}
 """What a run without faults may reach."""
 
@@ -36,6 +44,20 @@ class Played(Script):
         return world
 
 
+def booted():
+    """Three nodes, of which node 1 leads."""
+    script = Played()
+    script.play("> nodes 3")
+    (world,) = script.worlds
+    return world
+
+
+def strike(world, program, *picks):
+    """The nemesis does this, with these choices and the plain ones behind them."""
+    stream = Replayed(Tape({"nemesis": dict(enumerate(picks))})).stream("nemesis")
+    named(program).run(Hand(world, stream))
+
+
 def known(path):
     number = f"S{path.stem[1:3]}"
     return f"sim-{number}" in BY_ID and number not in OTHERWISE
@@ -49,6 +71,41 @@ def test_a_predicate_knows_its_scenario(path):
         script.play("\n".join(line for line in lines if not line.startswith("> mutant")))
     holds = BY_ID[f"sim-S{path.stem[1:3]}"].holds
     assert any(holds(Facts(world.history.rows)) for world in script.worlds)
+
+
+@pytest.mark.parametrize(
+    ("program", "picks", "number", "reached"),
+    [
+        ("isolate", LEADER, "S36", True),
+        ("isolate", FOLLOWER, "S36", False),
+        ("deaf", LEADER, "S37", True),
+        ("deaf", FOLLOWER, "S37", False),
+        ("mute", LEADER, "S37", False),
+        ("deaf", FOLLOWER, "S38", True),
+        ("deaf", LEADER, "S38", False),
+        ("mute", FOLLOWER, "S38", False),
+        ("bridge", (), "S39", True),
+        ("halves", (), "S39", False),
+        ("jump-clock", (), "S41", True),
+        ("step-wall-clock", (), "S41", False),
+        ("drift", (), "S41", False),
+        ("transfer", (), "S42", True),
+        ("kill", (), "S42", False),
+    ],
+)
+def test_a_predicate_knows_the_fault_of_the_nemesis(program, picks, number, reached):
+    world = booted()
+    strike(world, program, *picks)
+    assert BY_ID[f"sim-{number}"].holds(Facts(world.history.rows)) is reached
+
+
+def test_a_node_that_is_down_sends_nothing_whoever_it_would_hear():
+    world = booted()
+    world.crash(2)
+    strike(world, "deaf", *FOLLOWER)
+    facts = Facts(world.history.rows)
+    assert [row.node for row in facts.faults("hears nobody")] == [2]
+    assert not BY_ID["sim-S38"].holds(facts)
 
 
 def test_a_calm_run_reaches_nothing_that_needs_a_fault():

@@ -1,5 +1,10 @@
-"""What no seed decides is refused while a run of the kernel goes on, wherever it is asked for."""
+"""What no seed decides is refused while a run of the kernel goes on, wherever it is asked for.
 
+Modules that decide meet sets without an order, in the log and in the simulator too. What a run
+leaves behind is told and copied after it, so no such set may be in there.
+"""
+
+import importlib
 import operator
 import random
 import threading
@@ -10,9 +15,9 @@ import pytest
 
 from ottla.idempotency import table as producer_table
 from ottla.idempotency.table import ProducerTable
-from ottla.sim.outside import FrozenMembersOnly, MembersOnly, RefusedError
+from ottla.sim.outside import FrozenMembersOnly, MembersOnly, RefusedError, ordered
 from ottla.sim.run import Verdict, run
-from ottla.sim.settings import RunConfig
+from ottla.sim.settings import RunConfig, from_toml
 
 CONFIG = RunConfig(profile="reference-strict", load_ms=500, records=10)
 
@@ -63,6 +68,32 @@ def test_the_outside_world_is_there_again_afterwards(monkeypatch):
     assert time.time() > 0
     assert random.random() < 1
     assert vars(producer_table).get("set", set) is set
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("log.offset_index", "log.memory_disk", "raft.core", "sim.choices", "sim.clocks"),
+        *("sim.disks", "sim.handlers", "sim.kernel", "sim.life", "sim.reference_model"),
+        *("sim.serving", "sim.swarm"),
+    ],
+)
+def test_whoever_decides_meets_sets_without_order(name):
+    module = importlib.import_module(f"ottla.{name}")
+    before = {each: vars(module).get(each) for each in ("set", "frozenset")}
+    with ordered():
+        for each in before:
+            made = vars(module)[each]([1, 2])
+            with pytest.raises(RefusedError, match=f"going through a {each}"):
+                list(made)
+    assert all(vars(module)[each] in {was, set, frozenset} for each, was in before.items())
+
+
+def test_the_configuration_that_a_seed_drew_is_read_after_the_run():
+    """It is told and copied then; a set that lists no members could not be."""
+    config = run(3, CONFIG).config
+    assert list(config.said) == []
+    assert from_toml(config.told()) == config
 
 
 OTHER = {2, 3}

@@ -13,6 +13,11 @@ CORE = "raft/planted.py"
 SHELL = "broker/planted.py"
 TEST = "tests/broker/test_planted.py"
 
+SIMULATOR = (
+    *("choices", "clocks", "disks", "handlers", "kernel", "life", "reference_model"),
+    *("serving", "swarm"),
+)
+
 
 def function(lines: int, docstring: int = 0) -> str:
     said = ['    """said' + "\n    more" * (docstring - 1) + '"""'] if docstring else []
@@ -99,6 +104,13 @@ BAD = {
         ("broker/isr.py", "from concurrent.futures import Future"),
         ("broker/pipeline.py", "print('here')"),
         (CORE, "order = hash(name)"),
+        ("log/record_batch.py", "import time"),
+        ("log/offset_index.py", "from datetime import UTC, datetime"),
+        ("log/memory_disk.py", "from threading import Thread"),
+        ("log/memory_disk.py", "import threading"),
+        ("sim/choices.py", "from random import Random, random"),
+        ("sim/kernel.py", "from time import monotonic"),
+        ("sim/disks.py", "open('x')"),
     ],
     "no_waiting": [
         (CORE, "async def f(): ..."),
@@ -106,6 +118,10 @@ BAD = {
         ("broker/replica.py", "async with g: ..."),
         ("broker/controller.py", "async for x in g: ..."),
         ("broker/beats.py", "[x async for x in g]"),
+        ("log/recovery.py", "async def f(): ..."),
+        ("sim/kernel.py", "async def f(): ..."),
+        ("sim/life.py", "async def f():\n    await g()"),
+        ("sim/serving.py", "async def f():\n    async with g: ..."),
     ],
     "no_set_order": [
         (CORE, "for x in {1, 2}: ..."),
@@ -124,6 +140,8 @@ BAD = {
         (CORE, "votes = {1, 2}\ndef f():\n    for vote in votes: ..."),
         (CORE, "class C:\n    votes: set[int]\n    def f(self):\n        return list(self.votes)"),
         (CORE, SET_BOUND_IN_INIT),
+        ("log/keys.py", "for x in {1, 2}: ..."),
+        *((f"sim/{name}.py", "for x in {1, 2}: ...") for name in SIMULATOR),
     ],
 }
 
@@ -181,10 +199,16 @@ GOOD = {
         (CORE, "import dataclasses\nfrom collections.abc import Callable"),
         ("broker/server.py", "import time, asyncio"),
         (CORE, "def f(now, print_): return now"),
+        ("log/memory_disk.py", "from threading import Event"),
+        ("log/lmdb_store.py", "import os\nfrom pathlib import Path"),
+        ("log/folder.py", "import os"),
+        ("sim/choices.py", "from random import Random"),
     ],
     "no_waiting": [
         (CORE, "def f():\n    '''Nobody may await here.'''"),
         ("broker/server.py", "async def f():\n    await g()"),
+        ("sim/life.py", "async def f(): ..."),
+        ("sim/serving.py", "async def f(): ..."),
     ],
     "no_set_order": [
         (CORE, "for x in sorted({1, 2}): ..."),

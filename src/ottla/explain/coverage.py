@@ -1,4 +1,4 @@
-"""What a sweep reached, as a page: scenarios, rules, answers, and how the states grew."""
+"""What a sweep reached, as a page: scenarios, rules, answers, states, how they grew."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from ottla.page.document import document, header, section
 from ottla.page.svg import line, text
 from ottla.sim.coverage.cover import Cover, Tally
+from ottla.sim.coverage.points import told
 from ottla.sim.coverage.predicates import PREDICATES
 
 STYLE = Path(__file__).with_name("explain.css")
@@ -36,6 +37,10 @@ def cover_page(cover: Cover, command: str) -> str:
         section("Scenarios", _table(cover.predicates, seeds, says)),
         section("Rules of idempotent produce", _table(cover.rules, seeds, {})),
         section("What clients were answered", _table(cover.answers, seeds, {})),
+        section(
+            "Abstract states, by name",
+            _table(cover.states, seeds, {name: told(name) for name in cover.states}),
+        ),
     ]
     return document("What a sweep reached", sections, STYLE)
 

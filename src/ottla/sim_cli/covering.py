@@ -47,7 +47,9 @@ def cover(
     jobs: Jobs = 1,
     config: ConfigFile = None,
     settings: Settings = None,
-    out: Annotated[Path | None, typer.Option(help="A page with the same, and a curve.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A page with the same, a curve, each state.")
+    ] = None,
 ) -> None:
     """Which scenarios, rules and abstract states seeds reach; the seeds are run for that."""
     from ottla.broker.errors import ConfigError
