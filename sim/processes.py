@@ -13,8 +13,9 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
+from itertools import islice
 from multiprocessing import connection, get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from threading import Event, Thread, current_thread, main_thread
@@ -82,6 +83,22 @@ def processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
         ours.close()
         pool.shutdown(cancel_futures=True)
         theirs.close()
+
+
+def as_they_end(asked: Iterator[Future[_Result]], ahead: int) -> Iterator[Future[_Result]]:
+    """Each future when it is done, and not when those before it are; at most `ahead` of them are
+    asked for and not given yet. Of those that are done at once what broke comes last: it ends the
+    work, and what the others came to would be lost."""
+    running: list[Future[_Result]] = []
+    while True:
+        running += islice(asked, ahead - len(running))
+        if not running:
+            return
+        done, _ = wait(running, return_when=FIRST_COMPLETED)
+        ended = [each for each in running if each in done]
+        for each in sorted(ended, key=lambda future: future.exception() is not None):
+            running.remove(each)
+            yield each
 
 
 def go_on() -> None:

@@ -10,15 +10,12 @@ Workers are fresh processes that get seeds and give back plain tuples.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
-from itertools import islice
 from pathlib import Path
 from traceback import extract_tb
 
 from ottla.sim.canary import Canary, canary
-from ottla.sim.processes import go_on, processes
+from ottla.sim.processes import as_they_end, go_on, processes
 from ottla.sim.run import Outcome, Verdict, run
 from ottla.sim.settings import from_toml
 from ottla.sim.sweep_folder import Folder, Plan, SeedResult
@@ -59,7 +56,8 @@ def sweep(
     begins: Callable[[int], None] = lambda _: None,
 ) -> Iterator[SeedResult]:
     """Every seed's result: first those that `out` has already, which are not run again, then the
-    others, in order.
+    others. With one job they come in order; with more, part by part as parts come to their end,
+    and in order within a part.
 
     `told` what became of the canary; `begins` hears how many were there already, when they have
     been given and the first of the others is about to be run. Raises `VoidSweepError` before any
@@ -121,15 +119,10 @@ def _run_chunks(chunks: Iterable[range], plan: Plan, jobs: int) -> Iterator[_Don
         for chunk in chunks:
             yield run_chunk(chunk, plan.settings)
         return
-    todo = iter(chunks)
     with processes(jobs) as pool:
-        running: deque[Future[_Done]] = deque()
-        while True:
-            for chunk in islice(todo, AHEAD * jobs - len(running)):
-                running.append(pool.submit(run_chunk, chunk, plan.settings))
-            if not running:
-                return
-            yield running.popleft().result()
+        asked = (pool.submit(run_chunk, chunk, plan.settings) for chunk in chunks)
+        for done in as_they_end(asked, AHEAD * jobs):
+            yield done.result()
 
 
 def run_chunk(seeds: range, settings: str) -> _Done:

@@ -5,6 +5,7 @@ look alike there.
 """
 
 import json
+import shlex
 
 import pytest
 from typer.testing import CliRunner
@@ -43,7 +44,8 @@ def test_a_weakened_seed_keeps_its_reason_and_is_no_failure(tmp_path):
     settings.write_text(BEYOND)
     told = swept("--first", seed, "--seeds", 1, "--config", settings)
     assert told.exit_code == 0, told.output
-    assert f"seed {seed} weakened: {reason}" in told.stdout
+    again = shlex.join(["ottla", "sim", "run", "--seed", str(seed), "--config", str(settings)])
+    assert f"seed {seed} weakened: {reason}\n  {again}\n" in told.stdout
     assert "1 of 1 seeds, 0 failed, 1 weakened" in told.stdout
 
 
@@ -94,6 +96,17 @@ def test_a_sweep_ends_with_what_failed_first_and_how_often(monkeypatch):
     told = swept("--seeds", 4)
     assert told.exit_code == 1
     assert told.stdout.splitlines()[-1] == "failed: 2 of sim-I36, 1 of sim-I26"
+
+
+def test_what_failed_as_often_stands_by_name_whichever_came_first(monkeypatch):
+    rows = ["sim-I36", "sim-I26"]
+    results = [
+        SeedResult(seed, "failed", name, f"{name}, told", "", "", 0, 0, 0, 0)
+        for seed, name in enumerate(rows)
+    ]
+    for each in (results, results[::-1]):
+        monkeypatch.setattr(sweep_module, "sweep", lambda *_, found=each, **__: iter(found))
+        assert swept("--seeds", 2).stdout.splitlines()[-1] == "failed: 1 of sim-I26, 1 of sim-I36"
 
 
 def test_a_folder_with_a_setting_that_is_gone_is_one_line(tmp_path):

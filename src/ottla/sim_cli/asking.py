@@ -137,6 +137,11 @@ def _value(text: str) -> int | str | bool:
         return text
 
 
+def taped(what: str) -> bool:
+    """Whether a file is meant, not a seed."""
+    return Path(what).exists()
+
+
 def outcome_of(what: str, config: Path | None = None, settings: list[str] | None = None) -> Outcome:
     """The run of a seed under these settings, or of a tape, which has its own. Raises
     `SimUsageError`."""
@@ -146,8 +151,7 @@ def outcome_of(what: str, config: Path | None = None, settings: list[str] | None
     from ottla.sim.run import run as run_seed
     from ottla.sim.tape_file import TapeError, read
 
-    path = Path(what)
-    if not path.exists():
+    if not taped(what):
         try:
             seed = seed_of(what)
         except SimUsageError as error:
@@ -156,7 +160,7 @@ def outcome_of(what: str, config: Path | None = None, settings: list[str] | None
     if config is not None or settings:
         raise SimUsageError(f"{what}: a tape has its own settings; leave out --config and --set")
     try:
-        kept = read(path)
+        kept = read(Path(what))
         _check_faults(kept.case.config)
     except OSError as error:
         raise SimUsageError(f"{what}: {error.strerror}") from None

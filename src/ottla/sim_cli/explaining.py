@@ -21,6 +21,7 @@ from ottla.sim_cli.asking import (
     check_out,
     mutant_named,
     outcome_of,
+    taped,
     whole_of,
 )
 from ottla.sim_cli.telling import say
@@ -84,7 +85,7 @@ def title_of(
     what: str, config: Path | None, settings: list[str] | None, verb: str
 ) -> tuple[str, str]:
     """What a page about a seed or a tape is called, and the command that makes it again."""
-    title = f"Tape {Path(what).name}" if Path(what).exists() else f"Seed {what}"
+    title = f"Tape {Path(what).name}" if taped(what) else f"Seed {what}"
     return title, shlex.join(["ottla", "sim", verb, what, *given(config, settings)])
 
 

@@ -1,8 +1,9 @@
 """`ottla sim run`, `replay`, `show`, `diff`, `shrink`: one run.
 
-A run is named by its seed, or by a file with its tape. What a command needs of the simulator it
-imports itself: `ottla up` must not pay for it. Status 1 means that there is something to see, such
-as an anomaly or a difference; what a user did wrong is a `SimUsageError`, status 2.
+A run is named by its seed and the settings it was swept with, or by a file with its tape, which
+has its own. What a command needs of the simulator it imports itself: `ottla up` must not pay for
+it. Status 1 means that there is something to see, such as an anomaly or a difference; what a user
+did wrong is a `SimUsageError`, status 2.
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ from ottla.sim_cli.asking import (
     keep,
     outcome_of,
     seed_of,
+    taped,
     whole_of,
 )
 from ottla.sim_cli.telling import Line, say, tell
 
 if TYPE_CHECKING:
+    from ottla.sim.run import Outcome
     from ottla.sim.tape_file import Case
 
 
@@ -60,14 +63,19 @@ def run(
     tell(outcome)
 
 
-def replay(what: What) -> None:
-    """A run once more, from its seed or its tape. Ends with status 1 unless the verdict is ok."""
-    tell(outcome_of(what))
+def replay(what: What, *, config: ConfigFile = None, settings: Settings = None) -> None:
+    """A run once more, from its seed or its tape. Ends with status 1 unless the verdict is ok.
+
+    A seed is another run under other settings: give those that it was swept with.
+    """
+    tell(outcome_of(what, config, settings))
 
 
 def show(
     what: What,
     *,
+    config: ConfigFile = None,
+    settings: Settings = None,
     kind: Annotated[list[str] | None, typer.Option(help="Only this kind; repeatable.")] = None,
     last: Annotated[int, typer.Option(min=1, help="Only so many, the last ones.")] = 1_000_000,
 ) -> None:
@@ -78,7 +86,8 @@ def show(
     for each in kind or ():
         if each not in KINDS:
             raise SimUsageError(f"no such kind: {each}; there are {', '.join(KINDS)}")
-    rows = [row for row in outcome_of(what).rows if not kind or row.kind in kind]
+    outcome = outcome_of(what, config, settings)
+    rows = [row for row in outcome.rows if not kind or row.kind in kind]
     for row in rows[-last:]:
         say(f"{row.eid:6} {told(row)}")
 
@@ -86,11 +95,22 @@ def show(
 def diff(
     left: What,
     right: Annotated[str, typer.Argument(help="Another one.")],
+    *,
+    config: ConfigFile = None,
+    settings: Settings = None,
 ) -> None:
-    """The first event at which two runs differ. Ends with status 1 if there is one."""
+    """The first event at which two runs differ. Ends with status 1 if there is one.
+
+    Settings are those of each side that is a seed.
+    """
     from ottla.sim.compare import parting
 
-    found = parting(outcome_of(left).rows, outcome_of(right).rows)
+    def side(what: str, other: str) -> Outcome:
+        if taped(what) and not taped(other):
+            return outcome_of(what)  # the settings are the other's
+        return outcome_of(what, config, settings)
+
+    found = parting(side(left, right).rows, side(right, left).rows)
     say("the same history" if found is None else str(found))
     raise typer.Exit(0 if found is None else 1)
 
@@ -98,6 +118,8 @@ def diff(
 def shrink(
     what: What,
     *,
+    config: ConfigFile = None,
+    settings: Settings = None,
     out: Annotated[Path, typer.Option(help="Where the smaller tape goes.")] = Path("small.tape"),
     seconds: Annotated[float, typer.Option(min=1, help="How long to try.")] = 60.0,
 ) -> None:
@@ -110,7 +132,7 @@ def shrink(
     from ottla.sim.tape_file import Case
 
     check_out(out)
-    outcome = outcome_of(what)
+    outcome = outcome_of(what, config, settings)
     if not outcome.anomalies:
         raise SimUsageError(f"{what}: nothing to shrink, the verdict is {outcome.verdict.value}")
     line, until = Line(), monotonic() + seconds

@@ -6,6 +6,7 @@ there is to tell is told as it comes; status 1 means that something was found.
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from contextlib import suppress
 from itertools import count
@@ -25,7 +26,7 @@ from ottla.sim_cli.asking import (
     mutant_named,
     seed_of,
 )
-from ottla.sim_cli.explaining import there, write
+from ottla.sim_cli.explaining import given, there, write
 from ottla.sim_cli.telling import Line, say
 
 if TYPE_CHECKING:
@@ -47,15 +48,16 @@ def sweep(
 ) -> None:
     """Many seeds; those that fail are listed as they come. Ends with status 1 if any does.
 
-    So are those that a fault beyond the budget weakened, which is no failure. A mutant is run
-    first, the canary. Is it not noticed, the sweep is void and ends there.
+    So are those that a fault beyond the budget weakened, which is no failure. Below each stands the
+    command that does its run again. A mutant is run first, the canary. Is it not noticed, the sweep
+    is void and ends there.
     """
     from ottla.sim.sweep import VoidSweepError
     from ottla.sim.sweep import sweep as run_sweep
     from ottla.sim.sweep_folder import Plan, SweepError
 
     plan = Plan(seed_of(first), seeds, config_of(config, settings).told())
-    seen = _Seen(seeds)
+    seen = _Seen(seeds, given(config, settings))
     try:
         for result in run_sweep(
             plan, jobs, out, lambda canary: seen.line.over(str(canary)), begins=seen.begins
@@ -76,7 +78,8 @@ def sweep(
 class _Seen:
     """What a sweep has come to, and how fast: what was there already took no time."""
 
-    def __init__(self, seeds: int) -> None:
+    def __init__(self, seeds: int, shared: list[str]) -> None:
+        self._shared = shared
         self.line, self.found = Line(), Counter[str]()
         self._broken = Counter[str]()
         self._seeds, self._done, self._there = seeds, 0, 0
@@ -93,7 +96,8 @@ class _Seen:
         self._done += 1
         self.found[result.verdict] += 1
         if result.verdict != "ok":
-            self.line.over(_not_ok(result))
+            self.line.over(f"seed {result.seed} {result.verdict}: {result.reason}")
+            self.line.over(f"  {self._again(result.seed)}")
         if result.verdict == "failed":
             self._broken[result.invariant or "the run itself"] += 1
         self._show()
@@ -102,7 +106,8 @@ class _Seen:
         """The last word: by which invariant seeds failed first, and how many."""
         self.line.end()
         if self._broken:
-            often = (f"{times} of {name}" for name, times in self._broken.most_common())
+            most = sorted(self._broken.items(), key=lambda each: (-each[1], each[0]))
+            often = (f"{times} of {name}" for name, times in most)
             say(f"failed: {', '.join(often)}")
 
     def interrupted(self, *, kept: bool) -> None:
@@ -110,6 +115,10 @@ class _Seen:
         self.line.end()
         on = "the same command goes on" if kept else "with --out DIR the same command would go on"
         say(f"interrupted: {self._done} of {self._seeds} seeds are done; {on}")
+
+    def _again(self, seed: int) -> str:
+        """`run`, not `replay`: that would take a file of this name for the run."""
+        return shlex.join(["ottla", "sim", "run", "--seed", str(seed), *self._shared])
 
     def _show(self) -> None:
         told = f"{self._done} of {self._seeds} seeds, {_in_short(self.found)}"
@@ -124,10 +133,6 @@ class _Seen:
 def _in_short(found: Counter[str]) -> str:
     weakened = f", {found['weakened']} weakened" if found["weakened"] else ""
     return f"{found['failed']} failed{weakened}"
-
-
-def _not_ok(result: SeedResult) -> str:
-    return f"seed {result.seed} {result.verdict}: {result.reason}"
 
 
 def meta(

@@ -1,0 +1,90 @@
+"""A seed that a sweep lists is the same run for every command that is given its settings."""
+
+import re
+import shlex
+
+import pytest
+from pyarrow import parquet
+from typer.testing import CliRunner
+
+from ottla.sim_cli.app import app
+from ottla.sim_cli.asking import SimUsageError
+
+SHARED = ["--set", "mutants=M06", "--set", "load_ms=1000", "--set", "records=20"]
+OTHER = ["--set", "load_ms=200", "--set", "records=4"]
+OWN = "a tape has its own settings; leave out --config and --set"
+
+
+def sim(*words):
+    return CliRunner().invoke(app, list(map(str, words)))
+
+
+def digest_of(told):
+    (digest,) = re.findall(r"^digest (\w+) after", told.stdout, re.MULTILINE)
+    return digest
+
+
+@pytest.fixture
+def tape(tmp_path):
+    path = tmp_path / "0.tape"
+    sim("run", "--seed", 0, *SHARED, "--tape", path)
+    return path
+
+
+@pytest.fixture
+def config(tmp_path):
+    """The first two of `SHARED` stand in a file whose name must be quoted."""
+    path = tmp_path / "my settings.toml"
+    path.write_text('mutants = "M06"\nload_ms = 1000\n')
+    return ["--config", str(path), *SHARED[4:]]
+
+
+def test_a_failing_seed_stands_above_the_command_that_runs_it(tmp_path, config):
+    swept = sim("sweep", "--seeds", 2, *config, "--out", tmp_path / "out")
+    assert swept.exit_code == 1, swept.output
+    lines = swept.stdout.splitlines()
+    rows = parquet.ParquetFile(tmp_path / "out" / "part-00000000.parquet").read().to_pylist()
+    assert [each["verdict"] for each in rows] == ["failed", "failed"]
+    for row in rows:
+        told = f"seed {row['seed']} failed: {row['reason']}"
+        words = shlex.split(lines[lines.index(told) + 1])
+        assert words[:2] == ["ottla", "sim"]
+        again = sim(*words[2:])
+        assert again.stdout.splitlines()[-1] == f"failed: {row['reason']}"
+        replayed = sim("replay", row["seed"], *config)
+        assert digest_of(again) == digest_of(replayed) == row["digest"]
+
+
+def test_show_has_the_settings_of_a_seed(tape, config):
+    shown = sim("show", 0, *SHARED)
+    assert shown.exit_code == 0
+    assert shown.stdout == sim("show", tape).stdout == sim("show", 0, *config).stdout
+    assert shown.stdout != sim("show", 0, *OTHER).stdout
+
+
+def test_shrink_has_the_settings_of_a_seed(tmp_path):
+    out = tmp_path / "small.tape"
+    told = sim("shrink", 0, *SHARED, "--out", out, "--seconds", 1)
+    assert told.exit_code == 1
+    assert "failed: sim-I09" in told.stdout
+    assert out.exists()
+
+
+def test_diff_has_the_settings_of_both_seeds(config):
+    assert sim("diff", 0, "0x0", *config).stdout == "the same history\n"
+    assert sim("diff", 0, 1, *config).stdout.startswith("event ")
+
+
+def test_diff_has_the_settings_of_the_side_that_is_a_seed(tape):
+    for sides in ((tape, 0), (0, tape)):
+        same = sim("diff", *sides, *SHARED)
+        assert (same.exit_code, same.stdout) == (0, "the same history\n")
+        assert sim("diff", *sides, *OTHER).exit_code == 1
+
+
+@pytest.mark.parametrize("verb", ["replay", "show", "shrink", "diff"])
+def test_a_tape_refuses_settings(tape, verb):
+    sides = [tape, tape] if verb == "diff" else [tape]
+    told = CliRunner().invoke(app, [verb, *map(str, sides), *SHARED], standalone_mode=False)
+    assert isinstance(told.exception, SimUsageError)
+    assert str(told.exception) == f"{tape}: {OWN}"
