@@ -314,9 +314,19 @@ def produced(answer: Any) -> Produced | None:
     return Produced(ErrorCode(found.error_code), found.base_offset, start)
 
 
+class DamagedBatchError(FrameError):
+    """Fetched bytes that are no batch, `behind` some that are."""
+
+    def __init__(self, defect: BatchDefect, behind: list[RecordBatch]) -> None:
+        super().__init__(f"a fetched batch: {defect.value}")
+        self.defect = defect
+        self.behind = behind
+
+
 def split_batches(records: bytes) -> list[RecordBatch]:
-    """The whole batches at the front of a fetched byte string; a cut one at its end is left."""
-    batches = []
+    """The whole batches at the front of a fetched byte string; a cut one at its end is left.
+    Raises `DamagedBatchError`; CRCs are not looked at."""
+    batches: list[RecordBatch] = []
     at = 0
     while len(records) - at >= 12:
         end = at + 12 + _BATCH_LENGTH.unpack_from(records, at + 8)[0]
@@ -324,7 +334,7 @@ def split_batches(records: bytes) -> list[RecordBatch]:
             break
         batch = read_batch(records[at:end])
         if isinstance(batch, BatchDefect):
-            raise FrameError(f"a fetched batch: {batch.value}")
+            raise DamagedBatchError(batch, batches)
         batches.append(batch)
         at = end
     return batches

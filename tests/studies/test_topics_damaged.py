@@ -1,4 +1,8 @@
-"""A damaged batch is called one, at once: asking again and again would not mend it."""
+"""A damaged batch is called one, at once: asking again and again would not mend it.
+
+A header that was wrong was asked for until time was up, and the sound batches before it were lost
+with it.
+"""
 
 import time
 
@@ -19,18 +23,36 @@ BATCHES = [
 ]
 
 
+BASE_OFFSET = (3).to_bytes(8, "big")
+BASE_AT, LENGTH_AT, MAGIC_AT = 0, 8, 16
+HIGH = (1 << 48) + 3
+
+
 class Damage:
     """Fetched batches that come damaged so many times."""
 
-    def __init__(self, times):
+    def __init__(self, times, change=lambda answer: answer.replace(b"fragile", b"broken!")):
         self.times = times
+        self.change = change
         self.fetches = 0
 
     def __call__(self, api, _, answer):
         if api != API_KEYS["fetch"]:
             return answer
         self.fetches += 1
-        return answer.replace(b"fragile", b"broken!") if self.fetches <= self.times else answer
+        return self.change(answer) if self.fetches <= self.times else answer
+
+
+def headed(at, byte):
+    """Another byte in the header of the fragile batch, which is the one of base offset 3."""
+
+    def change(answer):
+        begin = answer.rfind(BASE_OFFSET, 0, max(0, answer.find(b"fragile")))
+        if begin < 0:
+            return answer
+        return answer[: begin + at] + byte + answer[begin + at + len(byte) :]
+
+    return change
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +85,30 @@ def test_a_damaged_batch_is_called_one_at_once(broker):
     )
     assert damage.fetches == 2
     assert time.monotonic() - begun < 10
+
+
+@pytest.mark.parametrize(
+    ("at", "byte", "fetches", "what"),
+    [
+        (MAGIC_AT, b"\x05", 2, "magic outside 0..2"),
+        (LENGTH_AT, b"\x00\x00\x00\x05", 2, "length field below 14"),
+        # Behind a sound batch it looks like one that a limit cut.
+        (LENGTH_AT, b"\x00\x7f", 3, "its length is more than was sent"),
+        (BASE_AT, b"\x00" * 8, 2, "it names offsets 0 to 1, which cannot be"),
+        (BASE_AT, b"\x00\x01", 2, f"it names offsets {HIGH} to {HIGH + 1}, which cannot be"),
+    ],
+)
+def test_a_damaged_header_is_called_one_at_once(broker, at, byte, fetches, what):
+    damage, begun = Damage(99, headed(at, byte)), time.monotonic()
+    assert read(broker, damage) == ([0], f"the batch at offset 3 of t-0 is damaged: {what}")
+    assert damage.fetches == fetches
+    assert time.monotonic() - begun < 10
+
+
+def test_an_old_message_format_is_called_one(broker):
+    seen, told = read(broker, Damage(99, headed(MAGIC_AT, b"\x01")))
+    assert seen == [0]
+    assert told == "offset 3 is in message format 0 or 1; 2 is read"
 
 
 def test_a_batch_that_was_damaged_on_the_way_is_fetched_again(broker):

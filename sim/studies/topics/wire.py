@@ -7,11 +7,11 @@ reason to look up again, until `timeout` seconds have passed without an answer. 
 stays read: a range goes on behind the last batch that came.
 
 Four things are no matter of waiting. A topic with another id than the one asked for is another
-topic. A batch whose CRC does not match is fetched once more, for that may have come about on the
-way, and then called damaged. Records below the log start are gone: that is `DataLossError`, or with
-`strict` off the range goes on at the log start. And a log that ends before what was read of it has
-lost what consumers had seen: that is an error once waiting did not help, because on Kafka a new
-leader's high watermark may be behind for a moment.
+topic. A batch whose header, offsets or CRC are wrong is fetched once more, for that may have come
+about on the way, and then called damaged. Records below the log start are gone: that is
+`DataLossError`, or with `strict` off the range goes on at the log start. And a log that ends before
+what was read of it has lost what consumers had seen: that is an error once waiting did not help,
+because on Kafka a new leader's high watermark may be behind for a moment.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from ottla.broker.client import split_batches
+from ottla.broker.client import DamagedBatchError, split_batches
 from ottla.broker.codec import ZERO_ID, FrameError
 from ottla.broker.errors import ErrorCode
-from ottla.log.record_batch import crc_matches
+from ottla.log.record_batch import BatchDefect, crc_matches
 from ottla.log.types import Offset, RecordBatch
 from ottla.sim.studies.topics.asked import (
     FROM_EARLIEST,
@@ -54,6 +54,16 @@ class _NotYetError(Exception):
     def __init__(self, text: str, within: float = float("inf")) -> None:
         super().__init__(text)
         self.within = within
+
+
+class _Fetched(NamedTuple):
+    """What a leader answered to one fetch."""
+
+    batches: list[RecordBatch]
+    at: Offset
+    """Where to go on if there is none: behind what is gone."""
+    damage: str = ""
+    """What is wrong with the bytes behind these batches."""
 
 
 class WireTopics:
@@ -97,21 +107,20 @@ class WireTopics:
         damaged_at: Offset | None = None
         while at < wanted.end:
             place = f"{partition} at offset {at}"
-            batches, at = self._insist(place, partial(self._fetch, wanted, at))
+            batches, at, damage = self._insist(place, partial(self._fetch, wanted, at))
             for batch in batches:
                 if batch.base_offset >= wanted.end:
                     return
                 if not crc_matches(batch):
-                    if damaged_at == at:
-                        raise SourceError(
-                            f"the batch at offset {batch.base_offset} of {partition} is damaged: "
-                            f"its CRC does not match"
-                        )
-                    damaged_at = at
+                    damage = "its CRC does not match"
                     break
                 if batch.last_offset >= at:
                     yield Placed(at, batch)
                     at = batch.last_offset + 1
+            if damage and damaged_at == at:
+                raise SourceError(f"the batch at offset {at} of {partition} is damaged: {damage}")
+            if damage:
+                damaged_at = at
 
     # ---- asking again
 
@@ -237,8 +246,7 @@ class WireTopics:
 
     # ---- records
 
-    def _fetch(self, wanted: Range, at: Offset) -> tuple[list[RecordBatch], Offset]:
-        """Batches from `at` on, and where to go on if there is none: behind what is gone."""
+    def _fetch(self, wanted: Range, at: Offset) -> _Fetched:
         topic, partition = wanted.topic, wanted.partition
         leader = self._look_up(topic).get(partition)
         check_same(topic, wanted.topic_id, self._ids[topic])
@@ -267,13 +275,13 @@ class WireTopics:
         )
         found = answer.responses[0].partitions[0]
         if found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            return [], self._behind_what_is_gone(wanted, at)
+            return _Fetched([], self._behind_what_is_gone(wanted, at))
         if found.error_code:
             raise _NotYetError(_named(found.error_code))
-        batches = split_batches(bytes(found.records or b""))
-        if not batches:
+        records = bytes(found.records or b"")
+        if not records:
             raise _NotYetError(f"nothing there, though the range ends at {wanted.end}")
-        return batches, at
+        return _split(records, at, int(found.high_watermark))
 
     def _behind_what_is_gone(self, wanted: Range, at: Offset) -> Offset:
         start, end = self._bounds(wanted.topic, wanted.partition)[wanted.partition]
@@ -285,6 +293,28 @@ class WireTopics:
                 f"starts at {start}; failOnDataLoss=false goes on there"
             )
         return start
+
+
+def _split(records: bytes, at: Offset, high_watermark: Offset) -> _Fetched:
+    """The first batch comes whole, however small the limits of a fetch are (KIP-74), and holds `at`
+    or what comes next; offsets rise up to the high watermark. No CRC is over them. Raises
+    `UnfitError`."""
+    damage = ""
+    try:
+        batches = split_batches(records)
+    except DamagedBatchError as error:
+        batches, damage = error.behind, error.defect.value
+        if error.defect is BatchDefect.OLD_MAGIC and not batches:
+            raise UnfitError(f"offset {at} is in message format 0 or 1; 2 is read") from None
+    least = at
+    for place, batch in enumerate(batches):
+        if not max(least, batch.base_offset) <= batch.last_offset < high_watermark:
+            offsets = f"{batch.base_offset} to {batch.last_offset}"
+            return _Fetched(batches[:place], at, f"it names offsets {offsets}, which cannot be")
+        least = batch.last_offset + 1
+    if not batches and not damage:
+        damage = "its length is more than was sent"
+    return _Fetched(batches, at, damage)
 
 
 def _named(code: int) -> str:
