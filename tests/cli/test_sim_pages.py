@@ -1,8 +1,11 @@
-"""The command that a page says it is from does it again, word by word."""
+"""The command that a page says it is from does it again, word by word; and a page replaces another
+page, nothing else."""
 
 import re
 import shlex
 from html import unescape
+
+import pytest
 
 from cli_process import ottla
 
@@ -21,3 +24,17 @@ def test_a_page_names_its_command_with_all_its_settings(tmp_path):
         told = re.search(r"ottla sim [^<]*", page.read_text(encoding="utf-8"))
         assert told is not None
         assert shlex.split(unescape(told[0])) == ["ottla", *command]
+
+
+@pytest.mark.parametrize(
+    "command", [["explain", "3"], ["why", "3"], ["cover", "--seeds", "1"]], ids=lambda each: each[0]
+)
+def test_what_is_no_page_stays(tmp_path, command):
+    notes = tmp_path / "notes.html"
+    notes.write_text("<!doctype html><p>my own notes\n")
+    done = ottla("sim", *command, "--out", notes)
+    assert done.returncode == 2
+    assert done.stderr.strip().endswith(
+        f"{notes}: is there, and no page of Ottla's; name another file"
+    )
+    assert notes.read_text() == "<!doctype html><p>my own notes\n"

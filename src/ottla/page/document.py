@@ -13,6 +13,8 @@ from pathlib import Path
 from ottla import __version__
 
 HOUSE = Path(__file__).with_name("house.css")
+_BEGIN = "<!doctype html>"
+_BRAND = '<p class="brand">Ottla '
 
 
 def document(title: str, sections: Iterable[str], *styles: Path, script: Path | None = None) -> str:
@@ -21,7 +23,7 @@ def document(title: str, sections: Iterable[str], *styles: Path, script: Path | 
     code = "" if script is None else f"<script>{script.read_text(encoding='utf-8')}</script>"
     return "\n".join(
         [
-            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+            f'{_BEGIN}<html lang="en"><head><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">',
             f"<title>{escape(title)}</title>",
@@ -32,11 +34,16 @@ def document(title: str, sections: Iterable[str], *styles: Path, script: Path | 
     )
 
 
+def is_page(text: str) -> bool:
+    """Whether a text is a page of this house, which another may replace."""
+    return text.startswith(_BEGIN) and _BRAND in text
+
+
 def header(title: str, badge: tuple[str, str], lead: str, fine: str) -> str:
     """The head of a page: text, but `fine`, which is HTML. `badge`: good or bad, and a word."""
     kind, word = badge
     return (
-        f'<header><p class="brand">Ottla {__version__}</p><h1>{escape(title)}'
+        f"<header>{_BRAND}{__version__}</p><h1>{escape(title)}"
         f'<span class="badge {kind}">{escape(word)}</span></h1>'
         f'<p class="lead">{escape(lead)}</p><p class="fine">{fine}</p></header>'
     )

@@ -14,10 +14,9 @@ from ottla.sim_cli.asking import (
     Settings,
     SimUsageError,
     What,
-    check_out,
     outcome_of,
 )
-from ottla.sim_cli.explaining import title_of, write
+from ottla.sim_cli.explaining import check_page, title_of, write
 from ottla.sim_cli.telling import Line, say
 
 
@@ -39,7 +38,7 @@ def why(
     from ottla.sim.why import Point, futures_of
     from ottla.sim.why import why as ask_why
 
-    check_out(out)
+    check_page(out)
     outcome = outcome_of(what, config, settings)
     if not outcome.anomalies:
         raise SimUsageError(f"{what}: nothing to explain, the verdict is {outcome.verdict.value}")

@@ -18,11 +18,10 @@ from ottla.sim_cli.asking import (
     Jobs,
     Settings,
     SimUsageError,
-    check_out,
     config_of,
     seed_of,
 )
-from ottla.sim_cli.explaining import given, write
+from ottla.sim_cli.explaining import check_page, given, write
 from ottla.sim_cli.telling import Line, say
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def cover(
     from ottla.sim.coverage.cover import cover as reach
     from ottla.sim.settings import from_toml
 
-    check_out(out)
+    check_page(out)
     plan = _plan(folder, first, seeds, config, settings)
     try:
         shared = from_toml(plan.settings)

@@ -50,7 +50,7 @@ def explain(
     from ottla.explain.report import page
     from ottla.sim.recording.scenario import scenario_named
 
-    check_out(out)
+    check_page(out)
     path = scenario_named(what)
     if path is None:
         if mutant or act != 1:
@@ -135,6 +135,17 @@ def there(path: Path) -> str:
         raise SimUsageError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise SimUsageError(f"{path}: is there, and no page: no text in UTF-8") from None
+
+
+def check_page(path: Path | None) -> None:
+    """Whether a page may be written there: into a folder that is there, and over nothing but
+    another page. Raises `SimUsageError`."""
+    from ottla.page.document import is_page
+
+    check_out(path)
+    text = "" if path is None else there(path)
+    if text.strip() and not is_page(text):
+        raise SimUsageError(f"{path}: is there, and no page of Ottla's; name another file")
 
 
 def write(path: Path, text: str) -> None:
