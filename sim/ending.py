@@ -1,15 +1,17 @@
 """How every run ends: all faults stop, and then everything has to come right within a bound.
 
 First only a *core* is healed: a random majority of the nodes, what they have between them, and all
-clients. Everything else stays exactly as broken as it is, for good (sim-Z; TigerBeetle's lesson: a
-fault that is always healed hides the livelock it causes). Within the bound the core must have a
-leader for each partition that has a majority of its replicas there, finish what clients wait for,
-and agree. Then the rest is healed too, everybody must agree, and consumers read to the end.
+clients. Nothing new goes wrong; what else is dead, cut or frozen stays so, for good (sim-Z;
+TigerBeetle's lesson: a fault that is always healed hides the livelock it causes). Within the bound
+the core must have a leader for each partition that has a majority of its replicas there, finish
+what clients wait for, and agree. Then the rest is healed too, everybody must agree, and consumers
+read to the end.
 
 What cannot come right must be explained (`unavoidable`): a partition without a majority in the
 core, or led from outside; clients that gave up before they could be served. Anything else that does
-not is anomaly sim-I31. Clients that have nothing left to ask prove nothing either: with `probes` a
-record is asked for until it is stored, in each partition.
+not is anomaly sim-I31. Clients that have nothing left to ask prove nothing either: with `probes`,
+which the swarm always draws, a record is asked for until it is stored, in each partition. That
+comes after the core came to rest without: a new record would sweep along what was stuck.
 """
 
 from __future__ import annotations
@@ -21,12 +23,13 @@ from typing import Protocol
 from ottla.broker.partition import Partition
 from ottla.raft.quorum import majority
 from ottla.raft.types import Micros, NodeId
+from ottla.sim.probes import Asked, Probes
 from ottla.sim.world import STEP, World
 
 MS: Micros = 1_000
 
 
-class Waiting(Protocol):
+class Waiting(Asked, Protocol):
     """The clients of a run, as its end sees them."""
 
     def start(self) -> None:
@@ -34,12 +37,6 @@ class Waiting(Protocol):
 
     def stop_faults(self) -> None:
         """No client dies or is replaced any more."""
-
-    def probe(self, partitions: Sequence[int]) -> None:
-        """Ask for a record of each to be stored."""
-
-    def ways(self, partition: int) -> Sequence[NodeId]:
-        """The nodes to which who would be asked for that record has a connection."""
 
     def idle(self) -> bool:
         """Every record that a producer was handed has its outcome."""
@@ -76,14 +73,14 @@ class Ending:
             if partition not in served:
                 world.history.add("phase", code="excused", partition=partition)
         self._await_leaders(served)
-        if world.config.probes:
-            self._probe(served, healed)
         if not self.unavoidable:
             self._await(self.clients.idle, "answers for all that clients wait for")
+        self._agreed(served)
+        if world.config.probes and world.config.producers:
+            self._probe(served, healed)
+            self._agreed(served)
+        elif not self.unavoidable:
             self._note_fruitless(served, healed)
-        self._await(
-            lambda: self._agree(self.core, self._led_inside(served)), "agreement of the core"
-        )
 
     def finish(self) -> None:
         """The second phase. Raises `NotLive`."""
@@ -101,58 +98,24 @@ class Ending:
         self._await(lambda: self._led(partitions), "leaders in the end")
         world.history.add("phase", code="done")
 
+    def _agreed(self, served: list[int]) -> None:
+        self._await(
+            lambda: self._agree(self.core, self._led_inside(served)), "agreement of the core"
+        )
+
     def _probe(self, asked: Sequence[int], healed: int) -> None:
-        """Have something stored in each of these: clients that only gave up would be idle, too. A
-        record that was given up is asked for again; who waits for a node that is not healed may
-        take a request's timeout until it looks elsewhere, and not every record has as long."""
-        if not self.world.config.producers:
-            return
-        marks = {each: self.world.high_watermark(each, -1) for each in asked}
-
-        def stored() -> bool:
-            for each in [it for it in marks if self.world.high_watermark(it, -1) > marks[it]]:
-                del marks[each]
-            if marks and self.clients.idle():
-                self.clients.probe(list(marks))
-            return not marks
-
+        """Clients that only gave up would be idle, too: have something stored in each of these."""
+        probes = Probes(self.world, self.clients, self.core, asked, healed)
         try:
-            self._await(stored, "a record stored in each partition")
+            self._await(probes.stored, "a record stored in each partition")
         except NotLive:
-            reasons = [self._not_asked(each, healed) for each in marks]
+            reasons = [probes.excuse(each) for each in probes.left]
             if not all(reasons):
                 raise
             self.unavoidable.extend(
                 f"nothing had to be stored in partition {partition}: {reason}"
-                for partition, reason in zip(marks, reasons, strict=True)
+                for partition, reason in zip(probes.left, reasons, strict=True)
             )
-
-    def _not_asked(self, partition: int, healed: int) -> str:
-        """Why the core could not be asked to store anything; empty if it could, or was. A client
-        that is connected to nodes that are not healed is answered that they know of no leader, and
-        looks no further."""
-        config, leader = self.world.config, self.world.leader(partition)
-        if leader is None:
-            return ""
-        ways = self.clients.ways(partition)
-        inside = [each for each in self.world.placement[partition] if each in self.core]
-        if leader.node_id not in self.core:
-            return "it is led from outside, and not every client has a way there"
-        if config.acks == -1 and len(inside) < config.min_insync:
-            return f"acks=all needs {config.min_insync} replicas in sync, there are {inside}"
-        astray = ways and set(ways).isdisjoint(self.core)
-        if astray and not self._was_asked(partition, leader.node_id, healed):
-            return f"its producer is connected to nodes {list(ways)} alone, which are not healed"
-        return ""
-
-    def _was_asked(self, partition: int, leader: NodeId, healed: int) -> bool:
-        """Whether a producer sent it something since it leads: who answers nothing loses its
-        clients to others."""
-        asked = False
-        for row in self.world.history.rows[healed:]:
-            if row.partition == partition and row.node == leader:
-                asked = row.kind == "send" or (asked and row.kind != "leader")
-        return asked
 
     def _note_fruitless(self, served: Sequence[int], healed: int) -> None:
         """Say so where clients came to rest by giving up: nothing forbids it, and nothing shows

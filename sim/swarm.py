@@ -55,9 +55,11 @@ TABLE: Mapping[str, Sequence[int | str | bool]] = {
     "restart_ppm": (0, 0, 50_000),
     "slow_sync_ppm": (0, 0, 10_000),
     "fault_every_ms": (1_000, 500, 2_000, 5_000),
+    "probes": (True,),
 }
-"""What each setting is drawn from; the first is the plain one. Not drawn: arrivals at random, which
-go on when a run ends and then meet delivery timeouts."""
+"""What each setting is drawn from; the first is the plain one. Probes are drawn always: every run
+must make progress in the end. Not drawn: arrivals at random, which go on when a run ends and then
+meet delivery timeouts."""
 
 _PLAIN = RunConfig()
 
@@ -176,3 +178,6 @@ def _fit_batches(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
     if limit in drawn:
         record_bytes = int(drawn.get("record_bytes", base.record_bytes))
         drawn[limit] = max(int(drawn[limit]), AROUND_BYTES + record_bytes)
+    elif "record_bytes" in drawn:
+        most = max(1, base.max_message_bytes - AROUND_BYTES)
+        drawn["record_bytes"] = min(int(drawn["record_bytes"]), most)

@@ -91,10 +91,10 @@ class Clients:
         for place in range(len(self.producers)):
             _Share(self, place).begin()
 
-    def probe(self, partitions: Sequence[int]) -> None:
-        """Hand out one more record for each of these."""
-        for partition in partitions if self.producers else ():
-            self.hand(partition % len(self.producers), partition)
+    def probe(self, partition: int) -> int:
+        """Hand out one more record, for this partition; its number."""
+        self.hand(partition % len(self.producers), partition)
+        return self.handed - 1
 
     def ways(self, partition: int) -> Sequence[NodeId]:
         """The nodes to which the producer that is asked for such a record has a connection."""

@@ -197,7 +197,16 @@ CATALOGUE: tuple[Row, ...] = (
         "client: bump only where nothing may be stored",
         _PIPELINES,
     ),
-    Row("M21", Mutant.NUMBERS_GIVEN_BACK, "client: a sequence for good", _JAVA),
+    Row(
+        "M21",
+        Mutant.NUMBERS_GIVEN_BACK,
+        "client: a sequence for good",
+        Conditions(
+            {**_JAVA.settings, "probes": False},
+            f"{_JAVA.why}; a probe under a number that was given back would never be stored, and "
+            "that would be told instead of what was lost before",
+        ),
+    ),
     Row("M22", Mutant.SHORT_WINDOW, "the fifth batch of the window", _CLIENTS),
     Row(
         "M23",

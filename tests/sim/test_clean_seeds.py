@@ -11,15 +11,14 @@ import pytest
 from ottla.sim.sweep import sweep
 from ottla.sim.sweep_folder import Plan
 
-PLANS = [Plan(0, 2_000), Plan(10_000, 300, "probes = true")]
+PLAN = Plan(0, 2_000)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("plan", PLANS, ids=["plain", "probes"])
-def test_no_seed_raises_an_alarm(plan):
+def test_no_seed_raises_an_alarm():
     wrong = [
         f"seed {each.seed}: {each.reason}"
-        for each in sorted(sweep(plan, os.cpu_count() or 1))
+        for each in sorted(sweep(PLAN, os.cpu_count() or 1))
         if each.verdict != "ok"
     ]
     assert not wrong, "\n".join(wrong)

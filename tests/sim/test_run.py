@@ -50,8 +50,9 @@ def test_a_seed_has_one_history_and_so_has_its_tape(seed):
 def test_every_record_has_its_outcome_and_most_are_acknowledged():
     outcome = run(3, SHORT)
     kinds = [row.kind for row in outcome.rows]
-    assert kinds.count("inv") == 40
-    assert kinds.count("ok") + kinds.count("info") + kinds.count("fail") == 40
+    asked = kinds.count("inv")
+    assert asked > 40  # one more for each partition in the end
+    assert kinds.count("ok") + kinds.count("info") + kinds.count("fail") == asked
     assert kinds.count("ok") >= 30
     assert kinds.count("poll") >= kinds.count("ok")
 

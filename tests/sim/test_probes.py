@@ -1,0 +1,95 @@
+"""Progress in the end: what counts as a record that was stored, and who is excused.
+
+With a probe that counted the watermark of a leader that only just learned it, a partition that
+could store nothing passed; with every leader from outside excused, so did one that was deaf.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from ottla.sim.choices import Drawn, Replayed, Tape
+from ottla.sim.clients.workload import make_clients
+from ottla.sim.mutants.catalogue import BY_ID
+from ottla.sim.mutants.matrix import settings_of
+from ottla.sim.probes import Probes
+from ottla.sim.run import Verdict, run
+from ottla.sim.settings import RunConfig
+from ottla.sim.swarm import draw
+from ottla.sim.world import World
+
+MS = 1_000
+SHORT = RunConfig(load_ms=1_000, records=12)
+
+
+def begun(config):
+    """A world that is led, and its clients at work."""
+    late = dict.fromkeys(range(100), 400 * MS)  # or nodes 2 and 3 would stand at once, for ever
+    world = World(config, Replayed(Tape({"election 3": late})))
+    world.boot()
+    clients = make_clients(world)
+    clients.start()
+    return world, clients
+
+
+def probed(world, clients, core):
+    return Probes(world, clients, core, [0], len(world.history.rows))
+
+
+def test_the_swarm_asks_every_run_for_progress_unless_it_is_told_otherwise():
+    assert all(draw(Drawn(seed), RunConfig()).probes for seed in range(20))
+    quiet = RunConfig().with_(probes=False)
+    told = RunConfig(probes=False, said=frozenset({"probes"}))
+    assert draw(Drawn(0), quiet).probes
+    assert not draw(Drawn(0), told).probes
+
+
+def test_a_run_stores_one_record_more_for_each_partition():
+    outcome = run(5, SHORT.with_(partitions=3))
+    assert outcome.verdict is Verdict.OK, outcome.reason
+    assert [row.op for row in outcome.rows if row.kind == "inv"][-3:] == [12, 13, 14]
+
+
+def test_what_was_there_before_does_not_count_as_stored():
+    world, clients = begun(RunConfig(producers=1, consumers=0, records=4, load_ms=100))
+    world.until(clients.idle, 5_000 * MS, "four records")
+    leader = world.leader(0)
+    assert leader is not None
+    assert world.high_watermark(0, -1) == 4
+    world.crash(leader.node_id, power=False)  # nobody leads, and who does has to learn it anew
+    probes = probed(world, clients, world.nodes)
+    assert not probes.stored()
+    world.until(lambda: world.high_watermark(0, -1) >= 4, 10_000 * MS, "the watermark, learned")
+    world.until(probes.stored, 30_000 * MS, "a record stored")
+    assert world.high_watermark(0, -1) == 5
+
+
+def test_a_probe_that_was_given_up_is_asked_for_again():
+    config = RunConfig(producers=1, consumers=0, records=0, delivery_timeout_ms=3_000)
+    world, clients = begun(config)
+    for node in world.nodes:
+        world.network.isolate(node)
+    world.until(lambda: world.leader(0) is None, 10_000 * MS, "no leader")
+    probes = probed(world, clients, world.nodes)
+    world.until(
+        lambda: probes.stored() or [row.kind for row in world.history.rows].count("inv") > 2,
+        20_000 * MS,
+        "two probes given up",
+    )
+    assert probes.left == [0]
+    assert probes.excuse(0) == ""
+    world.network.mend(world.nodes)
+    world.until(probes.stored, 30_000 * MS, "a record stored")
+
+
+def test_records_that_the_topic_does_not_take_are_no_matter_of_progress():
+    settings = {"max_message_bytes": 150, "record_bytes": 200, "producers": 1, "partitions": 1}
+    outcome = run(1, SHORT.with_(**settings))
+    assert outcome.verdict is Verdict.OK, outcome.reason
+    assert any("records are larger than 150 bytes" in each for each in outcome.unavoidable)
+
+
+@pytest.mark.parametrize(("mutant", "seed"), [("M15", 3), ("M29", 5)])
+def test_a_leader_that_was_not_healed_and_answers_nothing_is_not_excused(mutant, seed):
+    outcome = run(seed, settings_of(BY_ID[mutant]))
+    assert [each.invariant for each in outcome.anomalies] == ["sim-I31"]
