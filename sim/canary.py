@@ -1,9 +1,9 @@
 """The canary: every sweep carries a mutant that has to be noticed.
 
 A sweep in which nothing fails looks the same whether nothing is wrong or nobody looks. So beside
-its seeds each sweep runs the broker with one safety mechanism switched off, in the same kind of
-process. Is that not noticed, then what the seeds say is worth nothing: the sweep is void
-(TigerBeetle's canary fuzzer, which must fail).
+its seeds each sweep, that of a study too, runs the broker with one safety mechanism switched off,
+in the same kind of process. Is that not noticed, then what the seeds say is worth nothing: the
+sweep is void (TigerBeetle's canary fuzzer, which must fail).
 
 The mutant answers acks=all when the leader has appended (sim-M06). One producer has one record
 under way at a time, and nothing else goes wrong: each answer is one record too early, no more, and

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ParamSpec, TypeVar
 
+from ottla.sim.canary import Canary
 from ottla.sim.studies.bronze import Work
 from ottla.sim.studies.engine import DUCKDB_LACKS
 from ottla.sim.studies.lake import SCRATCH, making
@@ -65,6 +66,10 @@ class Duck:
             self._connection.execute(f"SET {name[0]} = false")
         self._pool = Pool(jobs)
         self._views: set[str] = set()
+
+    def canary(self) -> Canary:
+        """What becomes of it in a process of the pool."""
+        return self._pool.canary()
 
     def simulate(self, work: Work, runs: range, into: Path, told: Callable[[int], None]) -> None:
         """Events of these runs as the folder `into`."""

@@ -18,6 +18,7 @@ from shutil import which
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
+from ottla.sim.canary import Canary
 from ottla.sim.studies.bronze import Work
 from ottla.sim.studies.lake import SCRATCH
 from ottla.sim.studies.masters import check_master
@@ -37,6 +38,9 @@ class Engine(Protocol):
     name: str
     at_once: int
     """How many statements it is given at once."""
+
+    def canary(self) -> Canary:
+        """What becomes of the canary where this engine runs seeds: it is run there, anew."""
 
     def simulate(self, work: Work, runs: range, into: Path, told: Callable[[int], None]) -> None:
         """Events of these runs as the folder `into`. `told` hears how many more runs are over."""

@@ -118,6 +118,8 @@ class Findings:
     tables: tuple[Table, ...] = ()
     charts: tuple[Chart, ...] = ()
     worst: tuple[Worst, ...] = ()
+    canary: str = ""
+    """Which it was, and what noticed it."""
     versions: tuple[tuple[str, str], ...] = ()
     """Of what, and which; the commit too, where it is known."""
     stages: tuple[Stage, ...] = field(default=())

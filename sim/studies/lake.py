@@ -2,6 +2,7 @@
 
     OUT/study.json                       the plan
     OUT/study.bill.json                  seconds that each stage has taken so far
+    OUT/study.canary.json                was the canary of its sweep noticed?
     OUT/bronze/wave=00000/               events of one wave of runs
     OUT/silver/TABLE/batch=00000/        a silver table of several waves
     OUT/silver/verdicts/batch=00000/     SQL verdicts of the judged runs of several waves
@@ -37,6 +38,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from ottla.sim.canary import Canary
 from ottla.sim.files import lock, write_whole
 from ottla.sim.studies import names
 from ottla.sim.studies.study import Study, StudyError, parse
@@ -54,6 +56,7 @@ SUCCESS = "_SUCCESS"
 REPORT = "report.html"
 _OWN = "study."
 _PLAN, _LOCK, _BILL = "study.json", "study.lock", "study.bill.json"
+_CANARY = "study.canary.json"
 _CALLED = {"versions": "the code of Ottla"}
 """Parts of a plan by the words of people."""
 _MAKING = "_making-"
@@ -210,6 +213,19 @@ class Lake:
             if not isinstance(seconds, int | float) or not 0 <= seconds < inf:
                 raise StudyError(f"{path} {wrong}")
         return bill
+
+    def keep_canary(self, found: Canary) -> None:
+        """Keep what became of the canary, in place of what became of it before."""
+        write_whole(self.root / _CANARY, json.dumps(found._asdict()).encode())
+
+    def canary(self) -> Canary | None:
+        """What became of it; None where that is not kept, or what is kept cannot be read: it is
+        soon run again."""
+        try:
+            found = Canary(**json.loads((self.root / _CANARY).read_text(encoding="utf-8")))
+        except (FileNotFoundError, ValueError, TypeError, RecursionError):
+            return None
+        return found if [*map(type, found)] == [str, bool, str, str] else None
 
     @property
     def report(self) -> Path:

@@ -1,12 +1,15 @@
 """The pipeline: sweep, silver, judge, gold, report; each stage goes on where it was stopped.
 
-    sweep    runs -> bronze, wave by wave
+    sweep    the canary, then runs -> bronze, wave by wave
     silver   bronze -> silver, in batches of waves
     judge    bronze of judged runs -> SQL verdicts, in batches of waves
     gold     silver of all batches -> gold
 
 What is there is not made again, so a study that is whole costs nothing to run again. Nothing is
 collected here but what gold and the report need: memory does not grow with the number of runs.
+
+The canary (`ottla.sim.canary`) is run anew whenever there are runs to do: it stands for the code
+and the machine that do them. Is it not noticed, no run is done and no later stage begun.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from ottla.sim.studies.lake import SUCCESS, Lake, cost, made, making
 from ottla.sim.studies.order import in_order
 from ottla.sim.studies.pairs import PAIRS, pairs_query
 from ottla.sim.studies.sheets import JUDGING, sheet, sheets
-from ottla.sim.studies.study import DisagreementError
+from ottla.sim.studies.study import DisagreementError, VoidStudyError
 from ottla.sim.studies.variants import variants_columns
 
 STAGES = ("sweep", "silver", "judge", "gold")
@@ -52,8 +55,8 @@ class Progress:
 
 
 class Pipeline:
-    """A study under way. `told` hears of every step, `said` in one line of what is not as it was
-    left."""
+    """A study under way. `told` hears of every step, `said` in one line of the canary, and of what
+    is not as it was left."""
 
     def __init__(
         self,
@@ -93,13 +96,28 @@ class Pipeline:
         plan = self.plan
         work = Work(plan.study, plan.first, plan.share)
         stage = self._stage("sweep", plan.runs)
+        todo = {n for n, _ in self._waves if not self._whole(self.lake.bronze(n))}
+        self._see_the_canary(anew=bool(todo))
         for number, runs in self._waves:
             folder = self.lake.bronze(number)
-            if not self._whole(folder):
+            if number in todo:
                 self.engine.simulate(work, runs, folder, stage.step)
                 stage.wrote(folder)
             else:
                 stage.found(folder, len(runs))
+
+    def _see_the_canary(self, *, anew: bool) -> None:
+        """Raises `VoidStudyError` where it is not noticed. Not `anew`, it is run only where nothing
+        good is kept of it."""
+        found = self.lake.canary()
+        if not anew and found is not None and found.noticed:
+            self._say(f"{found}, as kept with the runs")
+            return
+        found = self.engine.canary()
+        self.lake.keep_canary(found)
+        if not found.noticed:
+            raise VoidStudyError(str(found))
+        self._say(str(found))
 
     def _silver(self) -> None:
         tables = [each.name for each in sheets("silver") if not each.shared]

@@ -13,7 +13,9 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
+from ottla.sim.canary import Canary, canary
 from ottla.sim.processes import go_on, processes
 from ottla.sim.studies.bronze import Work, schema
 from ottla.sim.studies.marks import Marks, marked
@@ -26,27 +28,31 @@ _CHUNKS = 4
 COMPRESSION = "zstd"
 _AHEAD = 2
 _LOOK_S = 0.2
+T = TypeVar("T")
 
 
 class Pool:
-    """Processes that simulate; they start with the first wave and stay."""
+    """Processes that simulate; they start with the first that is asked of them and stay."""
 
     def __init__(self, jobs: int):
         self._jobs = jobs
         self._stack = ExitStack()
         self._pool: ProcessPoolExecutor | None = None
 
+    def canary(self) -> Canary:
+        """What becomes of the canary in one of them."""
+        return _given(self._started().submit(canary))
+
     def simulate(self, work: Work, runs: range, folder: Path, marks: Marks) -> None:
         """Write the events of these runs into a folder."""
-        if self._pool is None:
-            self._pool = self._stack.enter_context(processes(self._jobs))
+        pool = self._started()
         size = max(1, min(CHUNK, -(-len(runs) // (_CHUNKS * self._jobs))))
         todo = iter(range(0, len(runs), size))
         running: deque[Future[None]] = deque()
         while True:
             for start in islice(todo, _AHEAD * self._jobs - len(running)):
                 chunk = runs[start : start + size]
-                asked = self._pool.submit(_write, work, chunk, str(folder), str(marks.folder))
+                asked = pool.submit(_write, work, chunk, str(folder), str(marks.folder))
                 running.append(asked)
             if not running:
                 return
@@ -56,14 +62,19 @@ class Pool:
                 _given(each)
             marks.look()
 
+    def _started(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            self._pool = self._stack.enter_context(processes(self._jobs))
+        return self._pool
+
     def close(self) -> None:
         """End the processes."""
         self._stack.close()
 
 
-def _given(asked: Future[None]) -> None:
+def _given(asked: Future[T]) -> T:
     try:
-        asked.result()
+        return asked.result()
     except BrokenProcessPool:
         raise StudyError(
             "a process that simulates was killed, perhaps for want of memory; "

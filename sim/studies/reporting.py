@@ -57,6 +57,7 @@ def findings_of(lake: Lake, engine: Engine, command: str, jobs: int) -> Findings
         tables=tuple(_tables(lake, engine)),
         charts=tuple(_chart(each, engine) for each in study.charts),
         worst=worst_runs(study, engine),
+        canary=_canary(lake),
         versions=_versions(plan, engine.name),
         stages=stages(lake),
     )
@@ -106,6 +107,16 @@ def stages(lake: Lake) -> tuple[Stage, ...]:
 def _stage(name: str, seconds: float, folders: Iterable[Path]) -> Stage:
     costs = [each for each in map(cost, folders) if each is not None]
     return Stage(name, seconds, sum(each.rows for each in costs), sum(each.bytes for each in costs))
+
+
+def _canary(lake: Lake) -> str:
+    """What the report says of it: the same each time."""
+    found = lake.canary()
+    if found is None:
+        return "nothing is kept of it"
+    if not found.noticed:
+        return f"{found.mutant} was not noticed"
+    return f"{found.mutant} noticed by {found.invariant}"
 
 
 def _versions(plan: Plan, engine: str) -> tuple[tuple[str, str], ...]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ottla.sim.studies.study import DisagreementError, StudyError
+from ottla.sim.studies.study import StudyError, UntrustedError
 
 
 @contextmanager
@@ -21,7 +21,7 @@ def naming_what_is_rotten(root: Path) -> Iterator[None]:
 
     try:
         yield
-    except DisagreementError:
+    except UntrustedError:
         raise
     except (StudyError, ArrowException, OSError) as error:
         rotten = _rotten(root) if _may_be_rot(error) else None

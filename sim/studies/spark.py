@@ -36,6 +36,7 @@ from threading import Lock
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from uuid import uuid4
 
+from ottla.sim.canary import Canary, canary
 from ottla.sim.studies.apart import apart
 from ottla.sim.studies.bronze import SCHEMA, Batch, Work
 from ottla.sim.studies.lake import cost, making
@@ -50,6 +51,13 @@ TASK = 25
 COMPRESSION = "zstd"
 _LOOK_S = 0.5
 _KEY = "run_id"
+_CANARY = {
+    "mutant": "VARCHAR",
+    "noticed": "BOOLEAN",
+    "invariant": "VARCHAR",
+    "reason": "VARCHAR",
+}
+"""Columns of the canary's one row."""
 _MOST_BUCKETS = 64
 _EVERYWHERE = {
     # What is bucketed by run is in its place for a join on run and something else, too.
@@ -183,6 +191,12 @@ class Spark:
         self._buckets = min(partitions, _MOST_BUCKETS)
         self._shipped = TemporaryDirectory()  # executors fetch it when they begin: it stays
         session.addArtifacts(str(packed(Path(self._shipped.name))), pyfile=True)
+
+    @_apart
+    def canary(self) -> Canary:
+        """What becomes of it in a task of its own."""
+        (row,) = self.session.range(0, 1, 1, 1).mapInArrow(_canary, _ddl(_CANARY)).collect()
+        return Canary(**row.asDict())
 
     @_apart
     def simulate(self, work: Work, runs: range, into: Path, told: Callable[[int], None]) -> None:
@@ -345,3 +359,12 @@ def _simulated(work: Work, marks: str, asked: Iterator[Batch]) -> Iterator[Batch
     """One task: the events of the runs that it is asked for."""
     for batch in asked:
         yield from marked(work, batch.column(0).to_pylist(), marks)
+
+
+def _canary(asked: Iterator[Batch]) -> Iterator[Batch]:
+    """One task: the canary, once for each row that it is asked for."""
+    import pyarrow as pa
+
+    for batch in asked:
+        found = [canary()._asdict() for _ in batch.column(0)]
+        yield pa.RecordBatch.from_pylist(found)

@@ -65,8 +65,16 @@ class StudyError(Exception):
     """The study cannot be done as it was asked for; the text is one line that says why."""
 
 
-class DisagreementError(StudyError):
-    """SQL and Python judge a run differently: one of them is wrong, no figure can be trusted."""
+class UntrustedError(StudyError):
+    """No figure of the study can be trusted."""
+
+
+class DisagreementError(UntrustedError):
+    """SQL and Python judge a run differently: one of them is wrong."""
+
+
+class VoidStudyError(UntrustedError):
+    """The canary was not noticed: the checkers see nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,6 +126,7 @@ def findings(**changes: Any) -> Findings:
                 "0123456789abcdef",
             ),
         ),
+        "canary": "M06 noticed by sim-I09",
         "versions": (("ottla", "0.1"), ("commit", "abcdef0123456789"), ("python", "3.11.9")),
         "stages": (
             Stage("sweep", 93.4, 4_900_000, 31_000_000),

@@ -108,7 +108,8 @@ def test_it_is_said_which_folder_is_made_anew(tmp_path, duck):
     Pipeline(lake, duck, lambda _: None, said.append).run()
     lake.close()
     assert said == [
-        "bronze/wave=00001: its files are not those that _SUCCESS tells of; it is made again"
+        "bronze/wave=00001: its files are not those that _SUCCESS tells of; it is made again",
+        "canary M06: noticed by sim-I09",
     ]
 
 

@@ -19,6 +19,7 @@ from pyarrow import parquet
 from typer.testing import CliRunner
 
 from cli_process import ottla
+from ottla.sim.canary import Canary
 from ottla.sim.studies import engine
 from ottla.sim.studies.lake import making
 from ottla.sim.studies.study import StudyError
@@ -258,6 +259,9 @@ class Asked:
 
     def __init__(self):
         self.folders = []
+
+    def canary(self):
+        return Canary("M06", True, "sim-I09", "")
 
     def simulate(self, work, runs, into, told):
         self.folders.append(into)

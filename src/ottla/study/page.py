@@ -7,7 +7,7 @@
     worst      runs that are worst to who asked: the command that does each again, and its picture
     judged     how many runs were judged, and what is broken
     bill       what it took, stage by stage, and per 1,000 seeds
-    study      the file that was asked with, word for word; versions, commit
+    study      the file that was asked with, word for word; canary, versions, commit
 
 Everything is said in text too; it can be read on paper, in the dark and on a telephone.
 """
@@ -228,6 +228,7 @@ def _study(findings: Findings) -> str:
     told = (
         ("seeds", f"{findings.seeds:,}, from {findings.first} to {last}"),
         ("variants", f"{findings.variants:,}, each run with every seed"),
+        ("canary", findings.canary),
         *findings.versions,
     )
     return f'{facts(told)}<pre class="file">{escape(findings.text)}</pre>'

@@ -84,11 +84,11 @@ class _Asked:
 def _told_plainly(out: str) -> Iterator[None]:
     """Whatever ends a study is one line."""
     from ottla.sim.recording.record import NotTheSameError
-    from ottla.sim.studies.study import DisagreementError, StudyError
+    from ottla.sim.studies.study import StudyError, UntrustedError
 
     try:
         yield
-    except DisagreementError as error:
+    except UntrustedError as error:
         sys.stderr.write(f"ottla: {error}\n")
         raise typer.Exit(1) from None
     except StudyError as error:

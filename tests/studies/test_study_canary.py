@@ -1,0 +1,158 @@
+"""Every sweep of a study carries the canary, and one that nobody notices makes the study void.
+
+Where nobody is to notice, every process of the command is blind, those of the pool and of Spark
+too: Python takes up `sitecustomize` from PYTHONPATH in each, which has the checkers see nothing.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from html import unescape
+
+import pytest
+
+from ottla.sim import run as run_module
+from ottla.sim.canary import Canary
+from ottla.sim.invariants.findings import Findings
+from ottla.sim.studies.lake import Lake
+from ottla.sim.studies.pipeline import Pipeline
+from ottla.sim.studies.plan import plan_of
+from ottla.sim.studies.reporting import findings_of
+from ottla.sim.studies.study import VoidStudyError, parse
+from studies_spark import need_spark
+from studies_tiny import BATCH_ROWS, SEEDS, TINY, WAVE
+
+NOTICED = "canary M06: noticed by sim-I09"
+AS_KEPT = f"{NOTICED}, as kept with the runs"
+MISSED = Canary("M06", False, "", "")
+VOID = f"ottla: {MISSED}\n"
+BLIND = """
+from ottla.sim import run
+from ottla.sim.invariants.findings import Findings
+
+run.attach = lambda _, *, stop: Findings(stop=stop)
+run.judged_at_the_end = lambda _: iter(())
+"""
+LATER = ("silver", "gold", "report.html")
+
+
+class Counted:
+    """An engine whose canary is counted, and may be said to have been missed."""
+
+    def __init__(self, engine):
+        self.engine = engine
+        self.canaries = 0
+        self.missed = False
+
+    def canary(self):
+        self.canaries += 1
+        return MISSED if self.missed else self.engine.canary()
+
+    def __getattr__(self, name):
+        return getattr(self.engine, name)
+
+
+def run(out, engine):
+    """The study; what was said, and what the report says of the canary."""
+    said: list[str] = []
+    lake = Lake(out, plan_of(parse(TINY), SEEDS, 0, wave=WAVE, batch_rows=BATCH_ROWS))
+    try:
+        Pipeline(lake, engine, lambda _: None, said.append).run()
+        return said, findings_of(lake, engine, "", 1).canary
+    finally:
+        lake.close()
+
+
+def command(tmp_path, *options, blind):
+    """The study as a user runs it, with processes that see, or that do not."""
+    (tmp_path / "tiny.toml").write_text(TINY)
+    (tmp_path / "blind").mkdir(exist_ok=True)
+    (tmp_path / "blind" / "sitecustomize.py").write_text(BLIND)
+    path = [str(tmp_path / "blind")] if blind else []
+    path += filter(None, [os.environ.get("PYTHONPATH")])
+    asked = ["tiny.toml", "--seeds", "2", "--wave", "3", "--out", "out", *options]
+    return subprocess.run(
+        [sys.executable, "-m", "ottla", "study", "run", *asked],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "SPARK_LOCAL_IP": "127.0.0.1"},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_it_runs_where_the_seeds_run(engine, monkeypatch):
+    """This process is blind, and no process of the pool or of Spark is."""
+    monkeypatch.setattr(run_module, "attach", lambda _, *, stop: Findings(stop=stop))
+    monkeypatch.setattr(run_module, "judged_at_the_end", lambda _: iter(()))
+    found = engine.canary()
+    assert str(found) == NOTICED
+    assert found.reason.startswith("sim-I09 at event ")
+
+
+def test_it_is_run_anew_where_the_sweep_goes_on_or_nothing_is_kept_of_it(tmp_path, duck):
+    engine = Counted(duck)
+    reported = "M06 noticed by sim-I09"
+    assert run(tmp_path, engine) == ([NOTICED], reported)
+    kept = (tmp_path / "study.canary.json").read_bytes()
+    assert run(tmp_path, engine) == ([AS_KEPT], reported)
+    assert engine.canaries == 1
+    (tmp_path / "bronze" / "wave=00001" / "_SUCCESS").unlink()
+    assert run(tmp_path, engine) == ([NOTICED], reported)
+    (tmp_path / "study.canary.json").unlink()
+    assert run(tmp_path, engine) == ([NOTICED], reported)
+    assert engine.canaries == 3
+    assert (tmp_path / "study.canary.json").read_bytes() == kept
+
+
+@pytest.mark.parametrize("kept", ["{", "[]", "7", '{"mutant": "M06"}', "\\", "noticed: yes"])
+def test_what_cannot_be_read_of_it_is_nothing(tmp_path, kept):
+    lake = Lake(tmp_path, plan_of(parse(TINY), SEEDS, 0))
+    lake.keep_canary(MISSED)
+    assert lake.canary() == MISSED
+    wrong = json.dumps({**MISSED._asdict(), "noticed": "yes"})
+    (tmp_path / "study.canary.json").write_text(wrong if kept == "noticed: yes" else kept)
+    assert lake.canary() is None
+    lake.close()
+
+
+def test_a_sweep_that_had_begun_is_void_too_and_does_no_run(tmp_path, duck):
+    """Nor is what was kept of a canary that was missed taken for one that was noticed."""
+    engine = Counted(duck)
+    run(tmp_path, engine)
+    wave = tmp_path / "bronze" / "wave=00001"
+    (wave / "_SUCCESS").rename(tmp_path / "bronze" / "_put_by")
+    engine.missed = True
+    with pytest.raises(VoidStudyError, match="void: the canary, mutant M06, was"):
+        run(tmp_path, engine)
+    assert not (wave / "_SUCCESS").exists()
+    (tmp_path / "bronze" / "_put_by").rename(wave / "_SUCCESS")
+    with pytest.raises(VoidStudyError):
+        run(tmp_path, engine)
+    engine.missed = False
+    assert run(tmp_path, engine) == ([NOTICED], "M06 noticed by sim-I09")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(["--engine", "duckdb", "--jobs", "2"], id="duck"),
+        pytest.param(["--master", "local[2]"], id="spark", marks=pytest.mark.slow),
+    ],
+)
+def test_a_study_whose_checkers_are_blind_is_void(tmp_path, options):
+    if "--master" in options:
+        need_spark()
+    done = command(tmp_path, *options, blind=True)
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.splitlines(keepends=True)[-1] == VOID  # a JVM has its own to say first
+    assert not (tmp_path / "out" / "bronze").exists()
+    assert not any((tmp_path / "out" / each).exists() for each in LATER)
+    kept = json.loads((tmp_path / "out" / "study.canary.json").read_text())
+    assert kept == MISSED._asdict()
+    seeing = command(tmp_path, *options, blind=False)
+    assert seeing.returncode == 0, seeing.stderr
+    assert NOTICED in seeing.stdout.splitlines()
+    report = unescape((tmp_path / "out" / "report.html").read_text(encoding="utf-8"))
+    assert "M06 noticed by sim-I09" in report
