@@ -112,10 +112,10 @@ class Ending:
             reasons = [probes.excuse(each) for each in probes.left]
             if not all(reasons):
                 raise
-            self.unavoidable.extend(
-                f"nothing had to be stored in partition {partition}: {reason}"
-                for partition, reason in zip(probes.left, reasons, strict=True)
-            )
+            for partition, reason in zip(probes.left, reasons, strict=True):
+                told = f"nothing had to be stored in partition {partition}: {reason}"
+                self.unavoidable.append(told)
+                self.world.history.add("phase", code="excused", partition=partition)
 
     def _note_fruitless(self, served: Sequence[int], healed: int) -> None:
         """Say so where clients came to rest by giving up: nothing forbids it, and nothing shows

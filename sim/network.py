@@ -178,7 +178,8 @@ class SimNetwork:
             link.held = []
 
     def release(self, name: LinkName) -> None:
-        """Let what was kept go on, in order, before anything newer."""
+        """Let what was kept go on, in order, before anything newer. On their way datagrams may pass
+        each other still, as all of them may."""
         link = self.links[name]
         held, link.held = link.held, None
         for sender, to, receive, message in held or ():

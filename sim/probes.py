@@ -1,11 +1,12 @@
 """At the end of a run: one more record for each partition that the healed nodes must serve.
 
 **Theory.** A partition makes progress when its leader's high watermark passes every record that any
-living replica held when the probes began: nothing older can move it there. A probe that was given
-up is asked for again, for who waits for a node that is not healed may take a request's timeout
-until it looks elsewhere, and not every record has as long. What was not stored in time is sim-I31,
-unless nobody could ask for it (`Probes.excuse`): a leader that was asked and could have stored the
-record is never excused, be it one of those that were healed or not.
+living replica held when the probes began, for nothing older can move it there, and a client was
+told of its probe (sim-I31 asks for that as well). A probe that was given up is asked for again, for
+who waits for a node that is not healed may take a request's timeout until it looks elsewhere, and
+not every record has as long. What was not stored in time is sim-I31, unless nobody could ask for it
+(`Probes.excuse`): a leader that was asked and could have stored the record is never excused, be it
+one of those that were healed or not.
 """
 
 from __future__ import annotations
@@ -54,18 +55,22 @@ class Probes:
         self._begun = self._seen = len(world.history.rows)
         self._open = {clients.probe(each): each for each in partitions}
         """Partition of each record that has no outcome yet."""
+        self._told: set[int] = set()
+        """Partitions of which a probe was acknowledged."""
         self._refused: set[int] = set()
         """Partitions whose last probe was too large for them."""
 
     def stored(self) -> bool:
         """Whether something has been, in each of them; asks again for what was given up."""
-        world = self.world
-        passed = [each for each in self.left if world.high_watermark(each, -1) > self._marks[each]]
-        self.left = [each for each in self.left if each not in passed]
-        for partition in self._ended():
+        ended = self._ended()
+        self.left = [each for each in self.left if each not in self._told or not self._passed(each)]
+        for partition in ended:
             if partition in self.left:
                 self._open[self.clients.probe(partition)] = partition
         return not self.left
+
+    def _passed(self, partition: int) -> bool:
+        return self.world.high_watermark(partition, -1) > self._marks[partition]
 
     def _ended(self) -> list[int]:
         """Partitions whose probes have had their outcome since this was asked."""
@@ -74,7 +79,9 @@ class Probes:
         for row in rows[self._seen :]:
             if row.kind in _ENDS and row.op in self._open:
                 ended.append(self._open.pop(row.op))
-                if row.code == _TOO_LARGE:
+                if row.kind == "ok":
+                    self._told.add(ended[-1])
+                elif row.code == _TOO_LARGE:
                     self._refused.add(ended[-1])
         self._seen = len(rows)
         return ended

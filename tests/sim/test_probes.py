@@ -93,3 +93,9 @@ def test_records_that_the_topic_does_not_take_are_no_matter_of_progress():
 def test_a_leader_that_was_not_healed_and_answers_nothing_is_not_excused(mutant, seed):
     outcome = run(seed, settings_of(BY_ID[mutant]))
     assert [each.invariant for each in outcome.anomalies] == ["sim-I31"]
+
+
+def test_a_probe_that_is_stored_and_not_acknowledged_is_asked_for_again():
+    """It had expired at its client by then, and sim-I31 called the run stuck."""
+    outcome = run(8_005_920, RunConfig(load_ms=1_000, records=12, fault_every_ms=250))
+    assert outcome.verdict is Verdict.OK, outcome.reason
