@@ -13,10 +13,11 @@ person reads. Behind the history of a run come rows of other kinds; `eid` goes o
 | run | one per run: `code` its verdict, `told` why, `t_us` simulated, `off` rows it has (1) |
 | noticed | of runs that failed: `code` the invariant that was seen to be broken first |
 | verdict | of judged runs: `code` an invariant that `judge` finds broken; one row each |
-| breakdown | the run broke: `code` which exception, `told` its text; it has no other row |
+| breakdown | the run broke: `code` which exception, `told` its text (2); it has no other row |
 | reached | with coverage: `code` a predicate, or an abstract state, that the run came through |
 
 (1) And `aux` steps of the kernel, `log_index` choices, `chain` its digest as 64 bits with a sign.
+(2) In one line, what is no text of UTF-8 escaped. A run whose values do not fit the columns broke.
 
 Judged is every run whose verdict is not ok, and of the others a share that is drawn by a hash, so
 that it is the same share everywhere.
@@ -102,34 +103,23 @@ class _Page:
     """Rows until there are enough for a batch."""
 
     def __init__(self) -> None:
-        self._heads: list[tuple[Head, int]] = []
-        self._events: list[Event] = []
-        self._told: list[str | None] = []
+        self._runs: list[Batch] = []
+        self._rows = 0
 
     def __len__(self) -> int:
-        return len(self._events)
+        return self._rows
 
-    def add(self, head: Head, events: list[Event], told: str | None) -> None:
-        """The rows of one run; the last one is the one with something to say."""
-        self._heads.append((head, len(events)))
-        self._events += events
-        self._told += [None] * (len(events) - 1)
-        self._told.append(told)
+    def add(self, run: Batch) -> None:
+        """The rows of one run."""
+        self._runs.append(run)
+        self._rows += run.num_rows
 
     def batch(self) -> Batch:
         """What there is."""
         import pyarrow as pa
 
-        heads: list[list[Any]] = [[], [], [], []]
-        for head, count in self._heads:
-            for column, value in zip(heads, head, strict=True):
-                column.extend(repeat(value, count))
-        columns = [*heads, *map(list, zip(*self._events, strict=True)), self._told]
-        arrays = [
-            pa.array(column, type=field.type)
-            for column, field in zip(columns, schema(), strict=True)
-        ]
-        return pa.RecordBatch.from_arrays(arrays, schema=schema())
+        (whole,) = pa.Table.from_batches(self._runs).combine_chunks().to_batches()
+        return whole
 
 
 def histories(work: Work, runs: Iterable[int]) -> Iterator[Batch]:
@@ -144,7 +134,7 @@ def counted(work: Work, runs: Iterable[int]) -> Iterator[tuple[Batch | None, int
     many runs are over."""
     study, page, over = parse(work.study), _Page(), 0
     for over, run_id in enumerate(runs, 1):
-        page.add(*_told(work, study, run_id))
+        page.add(_told(work, study, run_id))
         if len(page) >= FLUSH_ROWS:
             yield page.batch(), over
             page = _Page()
@@ -154,16 +144,36 @@ def counted(work: Work, runs: Iterable[int]) -> Iterator[tuple[Batch | None, int
         yield page.batch(), over
 
 
-def _told(work: Work, study: Study, run_id: int) -> tuple[Head, list[Event], str | None]:
+def _told(work: Work, study: Study, run_id: int) -> Batch:
+    """The rows of a run. They are columns before it counts as done: a value that fits none breaks
+    this run, and not all those that would be written with it."""
     seed, variant = work.place(run_id)
     chosen = work.chosen(run_id)
     try:
         done = trial(study, study.variants[variant], seed)
         head = Head(run_id, seed, variant, chosen or done.verdict != "ok")
-        return head, _rows(study, done, judged=head.judged), done.told
+        return _columns(head, _rows(study, done, judged=head.judged), done.told)
     except Exception as error:  # noqa: BLE001 - one broken run must not cost the others
         row = Event(0, 0, "breakdown", code=type(error).__name__)
-        return Head(run_id, seed, variant, False), [row], str(error)
+        return _columns(Head(run_id, seed, variant, False), [row], _in_one_line(error))
+
+
+def _columns(head: Head, events: list[Event], told: str | None) -> Batch:
+    """The rows of one run; the last one is the one with something to say."""
+    import pyarrow as pa
+
+    heads = [[value] * len(events) for value in head]
+    says = [*repeat(None, len(events) - 1), told]
+    columns = [*heads, *map(list, zip(*events, strict=True)), says]
+    arrays = [
+        pa.array(column, type=field.type) for column, field in zip(columns, schema(), strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema())
+
+
+def _in_one_line(error: Exception) -> str:
+    text = str(error).encode(errors="backslashreplace").decode()
+    return " ".join(text.split())
 
 
 def _rows(study: Study, done: Trial, *, judged: bool) -> list[Event]:

@@ -86,6 +86,28 @@ class Worst:
     """And where."""
 
 
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """A run that came to no end, and what ended it."""
+
+    seed: int
+    variant: str
+    """What the study calls it."""
+    why: str
+    """The exception, in one line."""
+    command: str
+    """Shows it again."""
+
+    def __str__(self) -> str:
+        """In one line.
+
+        >>> print(Breakdown(7, "acks=1", "KeyError: 3", "ottla sim run --seed 7"))
+        seed 7 of acks=1 broke: KeyError: 3; ottla sim run --seed 7
+        """
+        of = f" of {self.variant}" if self.variant else ""
+        return f"seed {self.seed}{of} broke: {self.why}; {self.command}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
     """What came of a study."""
@@ -108,7 +130,7 @@ class Findings:
     share: float
     """Which share was to be, besides all that failed."""
     broke: int
-    """Runs that came to no end."""
+    """Runs that came to no end; they count nowhere else."""
     engine: str
     """Which did the SQL."""
     jobs: int
@@ -118,6 +140,8 @@ class Findings:
     tables: tuple[Table, ...] = ()
     charts: tuple[Chart, ...] = ()
     worst: tuple[Worst, ...] = ()
+    breakdowns: tuple[Breakdown, ...] = ()
+    """The first of the runs that broke."""
     canary: str = ""
     """Which it was, and what noticed it."""
     versions: tuple[tuple[str, str], ...] = ()

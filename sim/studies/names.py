@@ -28,6 +28,7 @@ GOLD = (
     "coverage",
     "throughput",
     "differences",
+    "partings",
 )
 VARIANTS = "variants"
 KIND = "kind"

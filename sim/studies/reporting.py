@@ -14,16 +14,33 @@ from pathlib import Path
 from ottla.sim.experiments.model import Chart
 from ottla.sim.studies import names
 from ottla.sim.studies.engine import Engine
-from ottla.sim.studies.findings import Findings, Rows, Stage, Table, chart_of, table_of
+from ottla.sim.studies.findings import (
+    Breakdown,
+    Findings,
+    Rows,
+    Stage,
+    Table,
+    chart_of,
+    table_of,
+)
 from ottla.sim.studies.lake import Lake, Plan, cost
 from ottla.sim.studies.sentences import answer
-from ottla.sim.studies.study import ChartAsked, StudyError
+from ottla.sim.studies.study import ChartAsked, Study, StudyError
+from ottla.sim.studies.worst import command as again
 from ottla.sim.studies.worst import worst_runs
 
 _PACKAGES = {"duckdb": ("duckdb", "pyarrow"), "spark": ("pyspark", "pyarrow")}
 _COUNTED = """
 SELECT COUNT(*) AS runs, SUM(CASE WHEN judged THEN 1 ELSE 0 END) AS judged, SUM(broke) AS broke
 FROM runs"""
+BREAKDOWNS = 10
+"""That are named, of however many."""
+_BROKE = f"""
+SELECT seed, variant, reason
+FROM runs
+WHERE broke = 1
+ORDER BY run_id
+LIMIT {BREAKDOWNS}"""
 _BROKEN = """
 SELECT p.invariant, COUNT(DISTINCT p.run_id) AS runs_in_which_it_is_broken,
   COUNT(DISTINCT p.variant) AS of_so_many_variants
@@ -57,10 +74,19 @@ def findings_of(lake: Lake, engine: Engine, command: str, jobs: int) -> Findings
         tables=tuple(_tables(lake, engine)),
         charts=tuple(_chart(each, engine) for each in study.charts),
         worst=worst_runs(study, engine),
+        breakdowns=tuple(_breakdowns(study, engine)),
         canary=_canary(lake),
         versions=_versions(plan, engine.name),
         stages=stages(lake),
     )
+
+
+def _breakdowns(study: Study, engine: Engine) -> Iterable[Breakdown]:
+    for row in engine.rows(_BROKE):
+        variant = study.variants[int(row["variant"])]
+        seed = int(row["seed"])
+        told = again(variant, seed, swarm=study.swarm)
+        yield Breakdown(seed, variant.label, row["reason"], told)
 
 
 def _tables(lake: Lake, engine: Engine) -> Iterable[Table]:

@@ -114,8 +114,8 @@ the plan of what goes wrong ('none' where there is none, as always with swarm), 
 column for whatever else varies in the study.
 """
 _GOLD_SAYS = (
-    "A few rows per variant. Intervals are Wilson's, of 95 %; percentiles are nearest ranks: the "
-    "smallest value that so many percent do not exceed."
+    "A few rows per variant; of gold_partings one per seed. Intervals are Wilson's, of 95 %; "
+    "percentiles are nearest ranks: the smallest value that so many percent do not exceed."
 )
 _LAYERS = (
     (SILVER, "Silver", "What happened, run by run. Every table has run_id and variant.", ""),

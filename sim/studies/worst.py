@@ -1,8 +1,9 @@
 """Which runs are worst to who asked, each with the command that does it again.
 
-A study may say what worst is; otherwise it is what broke, then what failed, then what lost
-acknowledged records, then what stood still for longest. Of each variant one run is named at most,
-and none whose history is that of one named already: three runs are three stories.
+A study may say what worst is; otherwise it is what failed, then what lost acknowledged records,
+then what stood still for longest. What broke has no figures and is told by itself. Of each variant
+one run is named at most, and none whose history is that of one named already: three runs are three
+stories.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ LEFT JOIN (
   ) w
   WHERE w.place = 1
 ) f ON f.run_id = r.run_id
-ORDER BY r.broke DESC, CASE WHEN r.verdict = 'failed' THEN 0 ELSE 1 END, r.lost DESC,
+WHERE r.broke = 0
+ORDER BY CASE WHEN r.verdict = 'failed' THEN 0 ELSE 1 END, r.lost DESC,
   COALESCE(f.longest_us, 0) DESC, r.run_id
 """,
     "verdict {verdict}; {lost} acknowledged records lost; longest without a leader that serves: "

@@ -16,7 +16,7 @@ What is expected of a table is all its rows of that run, in any order, with just
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -26,7 +26,8 @@ from ottla.sim.invariants.judge import judge
 from ottla.sim.studies import bronze
 from ottla.sim.studies.engine import Engine
 from ottla.sim.studies.events import define_events
-from ottla.sim.studies.sheets import GOLD, SILVER, Sheet, sheet, sheets
+from ottla.sim.studies.names import VERDICTS
+from ottla.sim.studies.sheets import GOLD, JUDGING, SILVER, Sheet, sheet, sheets
 from sim_histories import read
 
 FOLDER = Path(__file__).parents[1] / "studies" / "cases"
@@ -170,6 +171,14 @@ def make_silver(engine: Engine, folder: Path) -> None:
 def put(engine: Engine, layer: str, name: str, rows: Sequence[Row]) -> None:
     """A table with these rows, as if its statement had made it; what they do not say is NULL."""
     put_typed(engine, name, sheet(layer, name).types, rows)
+
+
+def put_silver(engine: Engine, given: Mapping[str, Sequence[Row]]) -> None:
+    """All silver tables and the verdicts, with rows by "silver" and their name."""
+    for each in sheets(SILVER):
+        if not each.shared:
+            put(engine, SILVER, each.name, given.get(f"silver {each.name}", []))
+    put(engine, JUDGING, VERDICTS, given.get("silver verdicts", []))
 
 
 def put_typed(engine: Engine, name: str, types: dict[str, str], rows: Sequence[Row]) -> None:

@@ -3,11 +3,11 @@
 import pytest
 
 from ottla.sim.mutants.matrix import wilson
-from ottla.sim.studies.names import GOLD_PREFIX, VERDICTS
+from ottla.sim.studies.names import GOLD_PREFIX
 from ottla.sim.studies.pairs import PAIRS, pairs, pairs_query
-from ottla.sim.studies.sheets import GOLD, JUDGING, SILVER, sheets
+from ottla.sim.studies.sheets import GOLD, sheets
 from ottla.sim.studies.study import parse
-from studies_cases import make, projected, put, put_typed, tables
+from studies_cases import make, projected, put_silver, put_typed, tables
 
 TABLES = tables("gold.txt")
 EXPECTED = {name: rows for name, rows in TABLES.items() if name.startswith("=> ")}
@@ -24,13 +24,6 @@ acks = [1, -1]
 sql = "SELECT COUNT(*) AS n FROM runs"
 text = "{n}"
 """
-
-
-def put_silver(engine, given):
-    for each in sheets(SILVER):
-        if not each.shared:
-            put(engine, SILVER, each.name, given.get(f"silver {each.name}", []))
-    put(engine, JUDGING, VERDICTS, given.get("silver verdicts", []))
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ How it looks is for eyes: in the light, in the dark, on paper, on a telephone.
 """
 
 import re
+from html import escape
 from html.parser import HTMLParser
 from itertools import pairwise
 from xml.etree import ElementTree as ET
@@ -13,7 +14,7 @@ import pytest
 
 import studies_findings as made_up
 from ottla.page.chart import draw
-from ottla.sim.studies.findings import chart_of, table_of
+from ottla.sim.studies.findings import Breakdown, chart_of, table_of
 from ottla.study.page import Picture, page
 
 VOID = {"meta", "br", "input"}
@@ -102,9 +103,15 @@ def test_everything_that_was_found_is_on_it():
 
 
 def test_runs_that_came_to_no_end_are_said_first():
-    text = page(made_up.findings(broke=3), {})
+    named = Breakdown(9, "acks=1", f"KeyError: {made_up.BITING}", "ottla sim run --seed 9")
+    text = page(made_up.findings(broke=3, breakdowns=(named,)), {})
     assert "3 of 700 runs broke" in text
     assert "3 runs came to no end" in text
+    assert f"KeyError: {escape(made_up.BITING)}" in text
+    assert "ottla sim run --seed 9" in text
+    assert "And 2 more" in text
+    assert "650 of 697 runs were judged in SQL" in text
+    assert "1 run came to no end" in page(made_up.findings(broke=1, breakdowns=(named,)), {})
     assert "runs broke" not in page(made_up.findings(), {})
 
 

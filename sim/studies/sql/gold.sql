@@ -1,13 +1,14 @@
 -- Gold: a few rows per variant, over the silver tables of all waves. Shares have Wilson's interval
 -- of 95 % (z = 1.96): between low and high. At a share of 0, or of 1, it ends there, which rounding
 -- would miss by a little. Percentiles are nearest ranks: the smallest value that so many percent do
--- not exceed. `pairs` are two variants each that differ in their profile alone.
+-- not exceed. `pairs` are two variants each that differ in their profile alone. A run that broke has
+-- no figures, and is one of no share: it counts in no table here.
 
 -- verdicts: one row per variant and invariant that broke in any of its runs. Every run that is not
 -- ok is judged, so the share is one of all runs
 -- variant BIGINT: number of the variant
 -- invariant VARCHAR: its id
--- runs BIGINT: runs of the variant
+-- runs BIGINT: runs of the variant that came to an end
 -- judged BIGINT: of these, how many were judged in SQL
 -- broken BIGINT: in how many the invariant does not hold
 -- share DOUBLE: broken / runs
@@ -28,6 +29,7 @@ FROM (
   JOIN (
     SELECT variant, COUNT(*) AS runs, SUM(CASE WHEN judged THEN 1 ELSE 0 END) AS judged
     FROM runs
+    WHERE broke = 0
     GROUP BY variant
   ) r ON r.variant = v.variant
 ) counted;
@@ -153,8 +155,8 @@ LEFT JOIN (
 
 -- kills: one row per variant: how many runs an invariant or the broker itself stopped
 -- variant BIGINT: number of the variant
--- runs BIGINT: how many runs
--- failed BIGINT: of these, with verdict failed or broke
+-- runs BIGINT: how many runs came to an end
+-- failed BIGINT: of these, with verdict failed
 -- share DOUBLE: failed / runs
 -- low DOUBLE: lower end of its interval
 -- high DOUBLE: upper end
@@ -169,13 +171,13 @@ SELECT variant, runs, failed, 1E0 * failed / runs AS share,
   END AS high,
   first_failed - first_seed + 1 AS seeds_to_kill
 FROM (
-  SELECT variant, COUNT(*) AS runs,
-    SUM(CASE WHEN verdict IN ('failed', 'broke') THEN 1 ELSE 0 END) AS failed,
-    MIN(seed) AS first_seed,
-    MIN(CASE WHEN verdict IN ('failed', 'broke') THEN seed END) AS first_failed
+  SELECT variant, SUM(CASE WHEN broke = 0 THEN 1 ELSE 0 END) AS runs,
+    SUM(CASE WHEN verdict = 'failed' THEN 1 ELSE 0 END) AS failed, MIN(seed) AS first_seed,
+    MIN(CASE WHEN verdict = 'failed' THEN seed END) AS first_failed
   FROM runs
   GROUP BY variant
-) counted;
+) counted
+WHERE runs > 0;
 
 -- coverage: one row per variant and seed that reached a point which no lower seed had, and one for
 -- the last seed: how what is known grows
@@ -221,28 +223,42 @@ FROM (
   GROUP BY variant
 ) counted;
 
--- view compared: answers that two variants of a pair gave with the same seed to the same batch
-SELECT variant, other, seed, client, partition, op, nth,
-  MAX(CASE WHEN side = 0 THEN code END) AS answer,
-  MAX(CASE WHEN side = 0 THEN decided END) AS decided,
-  MAX(CASE WHEN side = 1 THEN code END) AS other_answer,
-  MAX(CASE WHEN side = 1 THEN decided END) AS other_decided
+-- view ended: seeds with which both variants of a pair came to an end
+SELECT p.variant, p.other, r.seed
+FROM pairs p
+JOIN runs r ON r.variant = p.variant AND r.broke = 0
+JOIN runs o ON o.variant = p.other AND o.broke = 0 AND o.seed = r.seed;
+
+-- view compared: answers that two variants of a pair gave with the same seed to the same batch, those
+-- too that only one of them gave
+SELECT variant, other, seed, client, partition, op, nth, at_us, answer, decided, other_answer,
+  other_decided,
+  CASE WHEN COALESCE(answer, '') <> COALESCE(other_answer, '') THEN 1 ELSE 0 END AS answers_differ,
+  CASE WHEN COALESCE(decided, '') <> COALESCE(other_decided, '') THEN 1 ELSE 0
+  END AS decisions_differ
 FROM (
-  SELECT p.variant, p.other, 0 AS side, a.seed, a.client, a.partition, a.op, a.nth, a.code,
-    a.decided
-  FROM pairs p
-  JOIN answers a ON a.variant = p.variant
-  UNION ALL
-  SELECT p.variant, p.other, 1 AS side, a.seed, a.client, a.partition, a.op, a.nth, a.code,
-    a.decided
-  FROM pairs p
-  JOIN answers a ON a.variant = p.other
-) both_sides
-GROUP BY variant, other, seed, client, partition, op, nth;
+  SELECT variant, other, seed, client, partition, op, nth, MIN(t_us) AS at_us,
+    MAX(CASE WHEN side = 0 THEN code END) AS answer,
+    MAX(CASE WHEN side = 0 THEN decided END) AS decided,
+    MAX(CASE WHEN side = 1 THEN code END) AS other_answer,
+    MAX(CASE WHEN side = 1 THEN decided END) AS other_decided
+  FROM (
+    SELECT e.variant, e.other, 0 AS side, a.seed, a.client, a.partition, a.op, a.nth, a.t_us,
+      a.code, a.decided
+    FROM ended e
+    JOIN answers a ON a.variant = e.variant AND a.seed = e.seed
+    UNION ALL
+    SELECT e.variant, e.other, 1 AS side, a.seed, a.client, a.partition, a.op, a.nth, a.t_us,
+      a.code, a.decided
+    FROM ended e
+    JOIN answers a ON a.variant = e.other AND a.seed = e.seed
+  ) both_sides
+  GROUP BY variant, other, seed, client, partition, op, nth
+) side_by_side;
 
 -- differences: one row per pair of variants that differ in their profile alone, and per kind of
 -- difference: the same seed, the same batch (by client and first record), the same place among the
--- answers to it, another answer or another decision
+-- answers to it, another answer or another decision, or an answer that only one of them gave
 -- variant BIGINT: number of the one variant
 -- other BIGINT: number of the other
 -- answer VARCHAR: what the one answered: Kafka's name of the error, or NONE; NULL: nothing
@@ -251,13 +267,49 @@ GROUP BY variant, other, seed, client, partition, op, nth;
 -- other_decided VARCHAR: what the other had decided
 -- times BIGINT: how often
 -- seeds BIGINT: with how many seeds
--- asked BIGINT: answers of the pair that were compared, those alike too
+-- asked BIGINT: answers of the pair that were compared, those alike too: a pair of them, or one that
+-- only one of them gave
 -- share DOUBLE: times / asked
 SELECT c.variant, c.other, c.answer, c.decided, c.other_answer, c.other_decided, COUNT(*) AS times,
   COUNT(DISTINCT c.seed) AS seeds, MAX(a.asked) AS asked, 1E0 * COUNT(*) / MAX(a.asked) AS share
 FROM compared c
 JOIN (SELECT variant, other, COUNT(*) AS asked FROM compared GROUP BY variant, other) a
   ON a.variant = c.variant AND a.other = c.other
-WHERE COALESCE(c.answer, '') <> COALESCE(c.other_answer, '')
-  OR COALESCE(c.decided, '') <> COALESCE(c.other_decided, '')
+WHERE c.answers_differ = 1 OR c.decisions_differ = 1
 GROUP BY c.variant, c.other, c.answer, c.decided, c.other_answer, c.other_decided;
+
+-- partings: one row per pair of variants that differ in their profile alone, and seed: how many
+-- answers were compared, as in table differences, and which of them was the first that differs
+-- variant BIGINT: number of the one variant
+-- other BIGINT: number of the other
+-- seed BIGINT: what both were drawn from
+-- asked BIGINT: answers that were compared, those alike too
+-- differing BIGINT: of these, where the answer or the decision is another
+-- answers BIGINT: where the answer is another, or only one of them gave it
+-- decisions BIGINT: where the decision is another, or only one of them made it
+-- alone BIGINT: answers that only one of them gave
+-- at_us BIGINT: when the first that differs was given, by whoever was first; NULL without one, as
+-- all that follow
+-- partition BIGINT: where to the batch was
+-- answer VARCHAR: what the one answered; NULL: nothing
+-- decided VARCHAR: what it had decided
+-- other_answer VARCHAR: what the other answered
+-- other_decided VARCHAR: what the other had decided
+SELECT a.variant, a.other, a.seed, a.asked, a.differing, a.answers, a.decisions, a.alone, f.at_us,
+  f.partition, f.answer, f.decided, f.other_answer, f.other_decided
+FROM (
+  SELECT variant, other, seed, COUNT(*) AS asked,
+    SUM(GREATEST(answers_differ, decisions_differ)) AS differing, SUM(answers_differ) AS answers,
+    SUM(decisions_differ) AS decisions,
+    SUM(CASE WHEN answer IS NULL OR other_answer IS NULL THEN 1 ELSE 0 END) AS alone
+  FROM compared
+  GROUP BY variant, other, seed
+) a
+LEFT JOIN (
+  SELECT variant, other, seed, at_us, partition, answer, decided, other_answer, other_decided,
+    ROW_NUMBER() OVER (
+      PARTITION BY variant, other, seed ORDER BY at_us, client, partition, op, nth
+    ) AS place
+  FROM compared
+  WHERE answers_differ = 1 OR decisions_differ = 1
+) f ON f.variant = a.variant AND f.other = a.other AND f.seed = a.seed AND f.place = 1;

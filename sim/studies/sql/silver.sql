@@ -161,9 +161,10 @@ GROUP BY s.run_id, s.eid, s.candidate_eid, s.candidate_us, s.old_eid, s.old_us, 
 -- judged BOOLEAN: whether its history is judged in SQL too
 -- broke BIGINT: 1 where an exception that is no verdict ended it: then nothing is known of it
 -- verdict VARCHAR: ok, failed or weakened; broke
--- reason VARCHAR: why, in one line; NULL where there is nothing to say
+-- reason VARCHAR: why, in one line; of a run that broke the exception; NULL where there is nothing
+-- to say
 -- noticed VARCHAR: the invariant that was seen to be broken first; NULL where none was
--- steps BIGINT: events of the simulator's kernel; NULL when it broke, as the next four
+-- steps BIGINT: events of the simulator's kernel; NULL when it broke, as all that follow
 -- events BIGINT: rows of its history
 -- choices BIGINT: choices that were drawn, the length of its tape
 -- digest BIGINT: of the whole history and the order of all events behind it
@@ -180,11 +181,19 @@ GROUP BY s.run_id, s.eid, s.candidate_eid, s.candidate_us, s.old_eid, s.old_us, 
 SELECT b.run_id, b.variant, b.seed, b.judged,
   CASE WHEN b.kind = 'breakdown' THEN 1 ELSE 0 END AS broke,
   CASE WHEN b.kind = 'breakdown' THEN 'broke' ELSE b.code END AS verdict,
-  b.told AS reason, n.code AS noticed, b.aux AS steps, b.off AS events, b.log_index AS choices, b.chain AS digest,
+  CASE
+    WHEN b.kind = 'run' THEN b.told
+    WHEN COALESCE(b.told, '') = '' THEN b.code
+    ELSE b.code || ': ' || b.told
+  END AS reason,
+  n.code AS noticed, b.aux AS steps, b.off AS events, b.log_index AS choices, b.chain AS digest,
   CASE WHEN b.kind = 'run' THEN b.t_us END AS simulated_us,
-  COALESCE(e.handed, 0) AS handed, COALESCE(a.acknowledged, 0) AS acknowledged,
-  COALESCE(a.lost, 0) AS lost, COALESCE(c.copies, 0) AS copies, COALESCE(e.faults, 0) AS faults,
-  COALESCE(e.elections, 0) AS elections, e.first_us, a.last_us
+  CASE WHEN b.kind = 'run' THEN COALESCE(e.handed, 0) END AS handed,
+  CASE WHEN b.kind = 'run' THEN COALESCE(a.acknowledged, 0) END AS acknowledged,
+  CASE WHEN b.kind = 'run' THEN COALESCE(a.lost, 0) END AS lost,
+  CASE WHEN b.kind = 'run' THEN COALESCE(c.copies, 0) END AS copies,
+  CASE WHEN b.kind = 'run' THEN COALESCE(e.faults, 0) END AS faults,
+  CASE WHEN b.kind = 'run' THEN COALESCE(e.elections, 0) END AS elections, e.first_us, a.last_us
 FROM bronze b
 LEFT JOIN (SELECT run_id, code FROM bronze WHERE kind = 'noticed') n ON n.run_id = b.run_id
 LEFT JOIN (

@@ -2,6 +2,7 @@
 
     head       what was asked
     answer     one sentence, made of the numbers
+    broke      runs that came to no end, if any: which, why, and the command that shows it
     pictures   with the 95 % interval of each figure
     tables
     worst      runs that are worst to who asked: the command that does each again, and its picture
@@ -53,6 +54,7 @@ def page(findings: Findings, pictures: Mapping[int, Picture]) -> str:
     sections = [
         _header(findings),
         f'<section class="answer"><p>{escape(findings.answer)}</p></section>',
+        *_broke(findings),
         *_shown(findings),
     ]
     if findings.worst:
@@ -83,6 +85,25 @@ def _header(findings: Findings) -> str:
         badge = ("bad", f"{findings.broke:,} of {findings.runs:,} runs broke")
     fine = f"<code>{escape(findings.command)}</code>"
     return header(findings.title, badge, findings.question, fine)
+
+
+def _broke(findings: Findings) -> Iterator[str]:
+    """Runs that came to no end, the first of them by name."""
+    if not findings.broke:
+        return
+    runs = f"{findings.broke:,} {'run' if findings.broke == 1 else 'runs'} came to no end"
+    told = (
+        f"<p>{runs}: an exception ended them, which is no verdict. No figure here counts them.</p>"
+    )
+    for each in findings.breakdowns:
+        head = f"Seed {each.seed}<span>{escape(each.variant)}</span>"
+        told += (
+            f'<article class="worst"><h3>{head}</h3><p>{escape(each.why)}</p>'
+            f'<pre class="command">{escape(each.command)}</pre></article>'
+        )
+    if more := findings.broke - len(findings.breakdowns):
+        told += f'<p class="fine">And {more:,} more: those of table runs where broke is 1.</p>'
+    yield section("Runs that broke", told, "broke")
 
 
 def _picture(chart: Chart) -> str:
@@ -147,7 +168,7 @@ def _worst(worst: Worst, picture: Picture | None) -> str:
 
 
 def _judged(findings: Findings) -> str:
-    judged, runs = findings.judged, findings.runs
+    judged, runs = findings.judged, findings.runs - findings.broke
     if not judged:
         told = f"None of {runs:,} runs was judged in SQL: none failed, and none was drawn."
     elif judged == runs:
@@ -159,8 +180,6 @@ def _judged(findings: Findings) -> str:
         )
     if judged:
         told += " On each of them SQL and the simulator's own checkers say the same."
-    if findings.broke:
-        told += f" {findings.broke:,} runs came to no end; they have no figures."
     if not judged:
         return f"<p>{told}</p>"
     if not findings.verdicts.rows:

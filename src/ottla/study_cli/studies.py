@@ -124,7 +124,10 @@ def _run(asked: _Asked) -> str:
             display.doing("report")
             findings = findings_of(lake, opened, _command(asked, plan), jobs or 1)
         size = write(findings, plan.parsed, lake.report, display.doing)
-    return f"{findings.answer}\n{Path(asked.out) / lake.report.name}: {size:,} bytes"
+    told = [findings.answer, *map(str, findings.breakdowns)]
+    if more := findings.broke - len(findings.breakdowns):
+        told.append(f"and {more:,} more runs broke: table runs, where broke is 1")
+    return "\n".join((*told, f"{Path(asked.out) / lake.report.name}: {size:,} bytes"))
 
 
 def _plan(asked: _Asked) -> Plan:

@@ -1,0 +1,156 @@
+"""A seed that breaks is one row, whatever breaks it: the study ends, names it, and counts it not.
+
+What breaks is put into every process that runs seeds, those of the pool and of Spark too: Python
+takes up `sitecustomize` from PYTHONPATH in each. One run raises an exception whose text is none of
+UTF-8, another ends well with a figure that no column of 64 bits holds.
+"""
+
+import os
+import subprocess
+import sys
+from html import unescape
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from ottla.sim.studies import bronze
+from ottla.sim.studies.bronze import Work, histories
+from ottla.sim.studies.trial import trial
+from studies_spark import need_spark
+from studies_tiny import TINY
+
+BREAKING = """
+from ottla.sim.studies import bronze
+
+whole = bronze.trial
+
+
+def trial(study, variant, seed):
+    if (seed, variant.number) == (1, 0):
+        raise RuntimeError("nobody\\n  expects \\udcff")
+    done = whole(study, variant, seed)
+    return done._replace(steps=2**63) if (seed, variant.number) == (2, 1) else done
+
+
+bronze.trial = trial
+"""
+RAISED, TOO_LARGE = 2, 5
+"""Numbers of the two runs."""
+COMMAND = "ottla sim run --seed 1 --set load_ms=1000 --set records=12 --set acks=1 --whole"
+
+
+def command(tmp_path, *options):
+    """The study as a user runs it; what it said."""
+    (tmp_path / "tiny.toml").write_text(TINY)
+    (tmp_path / "breaking").mkdir(exist_ok=True)
+    (tmp_path / "breaking" / "sitecustomize.py").write_text(BREAKING)
+    path = [str(tmp_path / "breaking"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    asked = ["tiny.toml", "--seeds", "4", "--wave", "3", "--share", "1", "--out", "out", *options]
+    done = subprocess.run(
+        [sys.executable, "-m", "ottla", "study", "run", *asked],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "SPARK_LOCAL_IP": "127.0.0.1"},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def table(tmp_path, name):
+    """Rows of all files of a table."""
+    files = sorted((tmp_path / "out" / name).rglob("*.parquet"))
+    return [row for each in files for row in parquet.read_table(each).to_pylist()]
+
+
+def check_tables(tmp_path):
+    runs = {row["run_id"]: row for row in table(tmp_path, "silver/runs")}
+    assert sorted(runs) == list(range(8))
+    assert [run for run in sorted(runs) if runs[run]["broke"]] == [RAISED, TOO_LARGE]
+    assert runs[RAISED]["reason"] == "RuntimeError: nobody expects \\udcff"
+    assert runs[TOO_LARGE]["reason"].startswith(("OverflowError: ", "ArrowInvalid: "))
+    for run, row in runs.items():
+        broke = run in {RAISED, TOO_LARGE}
+        assert (row["verdict"], row["judged"]) == (("broke", False) if broke else ("ok", True))
+        for figure in ("handed", "acknowledged", "lost", "copies", "faults", "elections", "steps"):
+            assert (row[figure] is None) == broke, (run, figure)
+    for name in ("requests", "acked", "producers", "python_verdicts"):
+        found = table(tmp_path, f"silver/{name}")
+        assert not {RAISED, TOO_LARGE} & {row["run_id"] for row in found}, name
+    kills = sorted(table(tmp_path, "gold/kills"), key=lambda row: row["variant"])
+    assert [(row["runs"], row["failed"], row["seeds_to_kill"]) for row in kills] == [
+        (3, 0, None),
+        (3, 0, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(["--engine", "duckdb", "--jobs", "2"], id="duck"),
+        pytest.param(["--master", "local[2]"], id="spark", marks=pytest.mark.slow),
+    ],
+)
+def test_seeds_that_break_cost_the_study_two_rows(tmp_path, options):
+    if "--master" in options:
+        need_spark()
+    said = command(tmp_path, *options)
+    named = [line for line in said.splitlines() if " broke: " in line]
+    raised = "seed 1 of acks=1 broke: RuntimeError: nobody expects \\udcff"
+    assert named[0] == f"{raised}; {COMMAND}"
+    assert named[1].startswith("seed 2 of acks=-1 broke: ")
+    assert len(named) == 2
+    report = unescape((tmp_path / "out" / "report.html").read_text(encoding="utf-8"))
+    assert "2 of 8 runs broke" in report
+    assert "2 runs came to no end" in report
+    assert "All 6 runs were judged in SQL." in report
+    assert report.count(COMMAND) == 1
+    check_tables(tmp_path)
+    for folder in ("bronze/wave=00000", "bronze/wave=00001", "gold/kills"):
+        (tmp_path / "out" / folder / "_SUCCESS").unlink()
+    again = command(tmp_path, *options)
+    assert [line for line in again.splitlines() if " broke: " in line] == named
+    check_tables(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"steps": 2**63},
+        {"simulated": -(2**63) - 1},
+        {"told": "half a letter: \ud800"},
+        {"noticed": "\udfff"},
+        {"choices": "many"},
+    ],
+)
+def test_a_value_that_fits_no_column_breaks_its_run_alone(monkeypatch, changed):
+    work = Work(TINY, 0, 1.0)
+    (sound,) = histories(work, range(4))
+
+    def changing(study, variant, seed):
+        done = trial(study, variant, seed)
+        return done._replace(**changed) if (seed, variant.number) == (0, 1) else done
+
+    monkeypatch.setattr("ottla.sim.studies.bronze.trial", changing)
+    (found,) = histories(work, range(4))
+    assert found.schema == bronze.schema()
+    rows = found.to_pylist()
+    (broke,) = (row for row in rows if row["run_id"] == 1)
+    assert (broke["kind"], broke["seed"], broke["variant"]) == ("breakdown", 0, 1)
+    assert broke["code"] in {
+        "OverflowError",
+        "UnicodeEncodeError",
+        "ArrowInvalid",
+        "ArrowTypeError",
+    }
+    assert broke["told"]
+    others = [row for row in rows if row["run_id"] != 1]
+    assert others == [row for row in sound.to_pylist() if row["run_id"] != 1]
+
+
+def test_rows_of_many_runs_are_one_batch():
+    runs = [each for run in range(3) for each in histories(Work(TINY, 0, 1.0), [run])]
+    (together,) = histories(Work(TINY, 0, 1.0), range(3))
+    assert pa.Table.from_batches([together]).equals(pa.Table.from_batches(runs))
