@@ -19,6 +19,8 @@ person reads. Behind the history of a run come rows of other kinds; `eid` goes o
 (1) And `aux` steps of the kernel, `log_index` choices, `chain` its digest as 64 bits with a sign.
 (2) In one line, what is no text of UTF-8 escaped. A run whose values do not fit the columns broke.
 
+What changed in it from version to version says `ottla.sim.studies.versions`.
+
 Judged is every run whose verdict is not ok, and of the others a share that is drawn by a hash, so
 that it is the same share everywhere.
 """
@@ -39,9 +41,8 @@ from ottla.sim.coverage.states import states_of
 from ottla.sim.history import COLUMNS, Event
 from ottla.sim.studies.study import Study, parse
 from ottla.sim.studies.trial import Trial, broken_in, trial
+from ottla.sim.studies.versions import KEY, VERSION
 
-SCHEMA_VERSION = 1
-"""Version 0 had no column `told`."""
 FLUSH_ROWS = 20_000
 _TEXTS = frozenset({"kind", "code"})
 SCHEMA: dict[str, str] = {
@@ -92,11 +93,12 @@ class Head(NamedTuple):
 
 @cache
 def schema() -> Any:
-    """Of the record batches."""
+    """Of the record batches; its metadata says the version."""
     import pyarrow as pa
 
     types = {"BIGINT": pa.int64(), "INT": pa.int32(), "BOOLEAN": pa.bool_(), "VARCHAR": pa.string()}
-    return pa.schema([(name, types[told]) for name, told in SCHEMA.items()])
+    columns = [(name, types[told]) for name, told in SCHEMA.items()]
+    return pa.schema(columns, metadata={KEY: str(VERSION)})
 
 
 class _Page:

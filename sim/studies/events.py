@@ -8,13 +8,16 @@ from pathlib import Path
 from ottla.sim.studies import bronze
 from ottla.sim.studies.engine import Engine
 from ottla.sim.studies.names import EVENTS
+from ottla.sim.studies.versions import check_versions
 
 BRONZE = "bronze"
 
 
 def define_events(engine: Engine, folders: Sequence[Path], *, judged: bool = False) -> None:
     """`bronze` with every row in these folders, `ev` with those of histories: of all runs, or of
-    those that are judged. Columns that old files lack are NULL."""
+    those that are judged. Columns that old files lack are NULL. Raises `StudyError` for bronze of a
+    version that is not known here."""
+    check_versions(folders)
     engine.define(BRONZE, folders, bronze.SCHEMA)
     engine.make(EVENTS, events_query(judged=judged))
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 
 from ottla.sim.code_hash import code, commit
-from ottla.sim.studies.bronze import SCHEMA_VERSION
 from ottla.sim.studies.lake import BATCH_ROWS, Plan, wave_of
 from ottla.sim.studies.study import Study, StudyError
+from ottla.sim.studies.versions import VERSION
 
 JUDGED_WHOLLY = 2_000
 """Up to so many runs SQL judges every one of them."""
@@ -42,7 +42,7 @@ def plan_of(
         share=share,
         wave=wave or wave_of(runs),
         batch_rows=batch_rows,
-        schema=SCHEMA_VERSION,
+        schema=VERSION,
         versions=versions,
         commit=commit(),
     )

@@ -112,6 +112,10 @@ simulator's clock; a column that ends in _us is a time or a span.
 The table variants has a row per variant: variant is its number, label what it is called, failure
 the plan of what goes wrong ('none' where there is none, as always with swarm), and there is a
 column for whatever else varies in the study.
+
+They are made from bronze, whose Parquet files say in their metadata of which version they are
+(`bronze-version`; [studies](studies.md) has the columns and what changed from version to version).
+Older files are read, a newer one is refused.
 """
 _GOLD_SAYS = (
     "A few rows per variant; of gold_partings one per seed. Intervals are Wilson's, of 95 %; "

@@ -45,6 +45,7 @@ from ottla.sim.studies.masters import check_master
 from ottla.sim.studies.names import KIND
 from ottla.sim.studies.ship import packed
 from ottla.sim.studies.study import StudyError
+from ottla.sim.studies.versions import KEY, VERSION
 
 TASK = 25
 """Runs of a task."""
@@ -204,7 +205,7 @@ class Spark:
         it."""
         with making(into) as folder, marks_of(into, told) as marks, ThreadPoolExecutor(1) as thread:
             asked = self.session.range(runs.start, runs.stop, 1, -(-len(runs) // TASK))
-            events = asked.mapInArrow(partial(_simulated, work, str(marks.folder)), _ddl(SCHEMA))
+            events = asked.mapInArrow(partial(_simulated, work, str(marks.folder)), _bronze())
             writing = thread.submit(self._write, events, folder, COMPRESSION)
             try:
                 while not writing.done():
@@ -353,6 +354,15 @@ def _ddl(columns: Mapping[str, str]) -> str:
     """Spark's VARCHAR wants a length; a text without one is its STRING."""
     kinds = {"VARCHAR": "STRING"}
     return ", ".join(f"{name} {kinds.get(kind, kind)}" for name, kind in columns.items())
+
+
+def _bronze() -> Any:
+    """The columns of bronze as Spark's type; the first one says the version (`versions.py`)."""
+    from pyspark.sql.types import StructType
+
+    columns = StructType.fromDDL(_ddl(SCHEMA))
+    columns.fields[0].metadata = {KEY: VERSION}
+    return columns
 
 
 def _simulated(work: Work, marks: str, asked: Iterator[Batch]) -> Iterator[Batch]:

@@ -163,7 +163,8 @@ GROUP BY s.run_id, s.eid, s.candidate_eid, s.candidate_us, s.old_eid, s.old_us, 
 -- verdict VARCHAR: ok, failed or weakened; broke
 -- reason VARCHAR: why, in one line; of a run that broke the exception; NULL where there is nothing
 -- to say
--- noticed VARCHAR: the invariant that was seen to be broken first; NULL where none was
+-- noticed VARCHAR: the invariant that was seen to be broken first; NULL where none was, or in
+-- bronze of version 1, which did not keep it
 -- steps BIGINT: events of the simulator's kernel; NULL when it broke, as all that follow
 -- events BIGINT: rows of its history
 -- choices BIGINT: choices that were drawn, the length of its tape
