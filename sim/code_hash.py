@@ -15,6 +15,8 @@ PACKAGES = ("broker", "idempotency", "log", "raft", "sim")
 """What a run is made of."""
 _DATA = (".sql", ".toml", ".txt")
 _OWN = "code_hash.py"
+CHANGES = "+changes"
+"""Stands behind a commit that is not all of the code."""
 
 
 def sources() -> Iterator[tuple[str, bytes]]:
@@ -42,12 +44,16 @@ def code() -> str:
 
 
 def commit() -> str | None:
-    """The commit of the checkout that this code lies in; None where it lies in none. For people:
-    another commit may have the same code, and this one may have been changed since."""
+    """The commit of the checkout that this code lies in, with `+changes` behind it where files of
+    that commit were changed since; None where it lies in none. For people: another commit may have
+    the same code. Files that no commit has are no change: they may be what a run has written, and
+    for one to have a part in a run another must have been changed."""
     place = Path(str(files("ottla.sim")))
     if not place.is_dir() or _git(place, "ls-files", "--error-unmatch", _OWN) is None:
         return None  # or it would be the commit of whoever has installed Ottla below a project
-    return _git(place, "rev-parse", "HEAD")
+    found = _git(place, "rev-parse", "HEAD")
+    changes = _git(place, "status", "--porcelain", "--untracked-files=no")
+    return f"{found}{CHANGES}" if found and changes else found
 
 
 def _git(place: Path, *asked: str) -> str | None:
@@ -56,6 +62,9 @@ def _git(place: Path, *asked: str) -> str | None:
     if git is None:
         return None
     told = subprocess.run(  # noqa: S603 - git itself, asked about our own folder
-        [git, "-C", str(place.resolve()), *asked], capture_output=True, text=True, check=False
+        [git, "--no-optional-locks", "-C", str(place.resolve()), *asked],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return told.stdout.strip() if told.returncode == 0 else None

@@ -79,7 +79,7 @@ class _Manifest(NamedTuple):
     plan: Plan
     code: str
     commit: str
-    """For people: code that was changed and not committed has none."""
+    """For people: code that was changed and not committed has none but the one it began from."""
 
 
 def _manifest(path: Path) -> _Manifest:

@@ -126,24 +126,26 @@ class _Page:
 
 def histories(work: Work, runs: Iterable[int]) -> Iterator[Batch]:
     """Rows of these runs. A run that breaks is one row of kind *breakdown*."""
-    for batch, _ in counted(work, runs):
+    for batch, _, _ in counted(work, runs):
         if batch is not None:
             yield batch
 
 
-def counted(work: Work, runs: Iterable[int]) -> Iterator[tuple[Batch | None, int]]:
-    """As `histories`, for who shows progress: after each run what there is to be written, and how
-    many runs are over."""
-    study, page, over = parse(work.study), _Page(), 0
+def counted(work: Work, runs: Iterable[int]) -> Iterator[tuple[Batch | None, int, int]]:
+    """As `histories`, for who shows progress: after each run what there is to be written, how many
+    runs are over, and how many rows they have."""
+    study, page, over, rows = parse(work.study), _Page(), 0, 0
     for over, run_id in enumerate(runs, 1):
-        page.add(_told(work, study, run_id))
+        run = _told(work, study, run_id)
+        page.add(run)
+        rows += run.num_rows
         if len(page) >= FLUSH_ROWS:
-            yield page.batch(), over
+            yield page.batch(), over, rows
             page = _Page()
         else:
-            yield None, over
+            yield None, over, rows
     if len(page):
-        yield page.batch(), over
+        yield page.batch(), over, rows
 
 
 def _told(work: Work, study: Study, run_id: int) -> Batch:

@@ -17,7 +17,7 @@ from ottla.sim.canary import Canary
 from ottla.sim.studies.bronze import Work
 from ottla.sim.studies.engine import DUCKDB_LACKS
 from ottla.sim.studies.lake import SCRATCH, making
-from ottla.sim.studies.marks import marks_of
+from ottla.sim.studies.marks import Told, marks_of
 from ottla.sim.studies.names import KIND
 from ottla.sim.studies.pool import COMPRESSION, Pool
 from ottla.sim.studies.study import StudyError
@@ -57,6 +57,7 @@ class Duck:
             import duckdb
         except ImportError:
             raise StudyError(DUCKDB_LACKS) from None
+        self.described = f"{self.name} {duckdb.__version__}, --jobs {jobs}"
         self._spill = TemporaryDirectory(prefix=SCRATCH, dir=scratch)
         self._connection = duckdb.connect(
             config={"threads": jobs, "temp_directory": self._spill.name}
@@ -71,9 +72,9 @@ class Duck:
         """What becomes of it in a process of the pool."""
         return self._pool.canary()
 
-    def simulate(self, work: Work, runs: range, into: Path, told: Callable[[int], None]) -> None:
+    def simulate(self, work: Work, runs: range, into: Path, told: Told) -> None:
         """Events of these runs as the folder `into`."""
-        with making(into) as folder, marks_of(into, told) as marks:
+        with making(into, self.described) as folder, marks_of(into, told) as marks:
             self._pool.simulate(work, runs, folder, marks)
 
     @_plainly
@@ -114,7 +115,7 @@ class Duck:
     @_plainly
     def keep(self, sql: str, into: Path) -> int:
         """What a query gives, as the folder `into`; how many rows that is."""
-        with making(into) as folder:
+        with making(into, self.described) as folder:
             part = _quoted(folder / "part-0.parquet")
             told = (
                 f"COPY ({self._asked(sql)}) TO '{part}' (FORMAT parquet, COMPRESSION {COMPRESSION})"

@@ -21,6 +21,7 @@ from typing import Any, Protocol
 from ottla.sim.canary import Canary
 from ottla.sim.studies.bronze import Work
 from ottla.sim.studies.lake import SCRATCH
+from ottla.sim.studies.marks import Told
 from ottla.sim.studies.masters import check_master
 from ottla.sim.studies.study import StudyError
 
@@ -33,17 +34,20 @@ _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 
 
 class Engine(Protocol):
-    """Runs and SQL. Folders it makes are whole or absent (`lake.making`)."""
+    """Runs and SQL. Folders it makes are whole or absent, and say who made them (`lake.making`)."""
 
     name: str
+    described: str
+    """Its name, its version, and how many jobs it has where that is ours to say."""
     at_once: int
     """How many statements it is given at once."""
 
     def canary(self) -> Canary:
         """What becomes of the canary where this engine runs seeds: it is run there, anew."""
 
-    def simulate(self, work: Work, runs: range, into: Path, told: Callable[[int], None]) -> None:
-        """Events of these runs as the folder `into`. `told` hears how many more runs are over."""
+    def simulate(self, work: Work, runs: range, into: Path, told: Told) -> None:
+        """Events of these runs as the folder `into`. `told` hears how many more runs are over, and
+        how many rows they have."""
 
     def define(
         self, name: str, folders: Sequence[Path], columns: Mapping[str, str] | None = None

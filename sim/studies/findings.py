@@ -64,6 +64,8 @@ class Stage:
     """That it wrote."""
     bytes: int = 0
     """Of the files that it wrote."""
+    made_by: str = ""
+    """Engines and commits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class Worst:
     command: str
     """Does the run again, digest and all."""
     digest: str
-    """Sixteen digits that the command prints."""
+    """Sixteen digits that the command prints; empty when the run broke."""
     at: Micros | None = None
     """When it went bad; None where that is no moment, or an anomaly says it."""
     partition: int = 0
@@ -131,10 +133,6 @@ class Findings:
     """Which share was to be, besides all that failed."""
     broke: int
     """Runs that came to no end; they count nowhere else."""
-    engine: str
-    """Which did the SQL."""
-    jobs: int
-    """Processes that simulated beside DuckDB."""
     verdicts: Table
     """By invariant: judged, broken; nothing in it when all hold."""
     tables: tuple[Table, ...] = ()
@@ -145,7 +143,7 @@ class Findings:
     canary: str = ""
     """Which it was, and what noticed it."""
     versions: tuple[tuple[str, str], ...] = ()
-    """Of what, and which; the commit too, where it is known."""
+    """Of what, and which."""
     stages: tuple[Stage, ...] = field(default=())
 
 

@@ -66,7 +66,7 @@ def judge_waves(engine: Engine, folders: Sequence[Path], into: Path) -> int:
     finally:
         engine.drop([EVENTS, *views])
     rows = [row for each in judged() for row in found[each]]
-    _keep(rows, into)
+    _keep(rows, into, engine.described)
     return len(rows)
 
 
@@ -77,14 +77,14 @@ def verdict(invariant: str) -> str:
     return f"WITH found AS (\n{rows}\n)\n{sheet(JUDGING, VERDICTS).text}"
 
 
-def _keep(rows: Sequence[dict[str, Any]], into: Path) -> None:
+def _keep(rows: Sequence[dict[str, Any]], into: Path, engine: str) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
     kinds = {"BIGINT": pa.int64(), "VARCHAR": pa.string()}
     types = sheet(JUDGING, VERDICTS).types
     schema = pa.schema([(name, kinds[kind]) for name, kind in types.items()])
-    with making(into) as folder:
+    with making(into, engine) as folder:
         parquet.write_table(pa.Table.from_pylist(rows, schema), folder / "part-0.parquet")
 
 

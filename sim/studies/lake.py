@@ -14,7 +14,8 @@ which nobody looks for data), gets its `_SUCCESS` there and is renamed: so it is
 at all. Whoever made it and was killed left only the other name, which is removed. A process that
 outlives its parent writes into a folder that is gone, and not into the one made anew.
 
-`_SUCCESS` holds a JSON object: rows, bytes, and its files by name with the bytes of each. A folder
+`_SUCCESS` holds a JSON object: rows, bytes, its files by name with the bytes of each, the engine
+that made it and the commit of the code. A folder
 whose files are others is not whole: one that was lost would be runs that nobody misses, one that is
 there twice would be counted twice. To look costs a name and a size per file, no byte of data.
 
@@ -40,7 +41,7 @@ from typing import Any
 
 from ottla.sim.canary import Canary
 from ottla.sim.files import lock, write_whole
-from ottla.sim.studies import names
+from ottla.sim.studies import names, origin
 from ottla.sim.studies.study import Study, StudyError, parse
 
 WAVE, SMALL_WAVE = 1_000, 250
@@ -122,6 +123,10 @@ class Made:
 
     rows: int
     bytes: int
+    engine: str = ""
+    """Which made it, as it describes itself; empty where that is not kept."""
+    commit: str | None = None
+    """Of the code that made it, where that is known."""
 
 
 class Lake:
@@ -286,7 +291,9 @@ def _told(folder: Path) -> dict[str, Any] | None:
 
 
 def _cost(told: dict[str, Any]) -> Made:
-    return Made(int(told["rows"]), int(told["bytes"]))
+    return Made(
+        int(told["rows"]), int(told["bytes"]), str(told.get("engine") or ""), told.get("commit")
+    )
 
 
 def _files(folder: Path) -> dict[str, int]:
@@ -295,8 +302,9 @@ def _files(folder: Path) -> dict[str, int]:
 
 
 @contextmanager
-def making(folder: Path) -> Iterator[Path]:
-    """A folder to be filled, which takes the place of `folder` once that has gone well."""
+def making(folder: Path, engine: str = "") -> Iterator[Path]:
+    """A folder to be filled, which takes the place of `folder` once that has gone well. `engine`:
+    who fills it, as it describes itself."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     _sweep(folder)
     making = folder.with_name(f"{_MAKING}{folder.name}-{os.getpid()}")
@@ -304,7 +312,13 @@ def making(folder: Path) -> Iterator[Path]:
     yield making
     files = _files(making)
     rows = sum(_rows(making / name) for name in files)
-    told = {"rows": rows, "bytes": sum(files.values()), "files": files}
+    told = {
+        "rows": rows,
+        "bytes": sum(files.values()),
+        "files": files,
+        "engine": engine,
+        "commit": origin.commit_here(),
+    }
     (making / SUCCESS).write_text(json.dumps(told), encoding="utf-8")
     making.rename(folder)
 

@@ -1,10 +1,10 @@
-"""How many runs of a wave are over, told by whoever runs them, wherever that is.
+"""How many runs of a wave are over, and their rows, told by whoever runs them, wherever that is.
 
 Beside a wave lies a folder of marks while it is made. Whoever has some runs to do keeps a file in
-it, named by the first of them, with a byte for each that is over; who does them again begins the
-file anew. The driver adds up sizes. Nothing else connects it to those who run: not a process of a
-pool, not a task on an executor. They see one folder anyway, for results go there; one who does not
-says so before it has run anything.
+it, named by the first of them, with a number for each that is over: its rows. Who does them again
+begins the file anew. The driver adds up what has grown. Nothing else connects it to those who run:
+not a process of a pool, not a task on an executor. They see one folder anyway, for results go
+there; one who does not says so before it has run anything.
 """
 
 from __future__ import annotations
@@ -14,12 +14,16 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 from ottla.sim.studies.bronze import Batch, Work, counted
 from ottla.sim.studies.study import StudyError
 
+Told: TypeAlias = Callable[[int, int], None]
+"""Hears how many more runs are over, and how many rows they have."""
 _RUNNING = "_running-"
+_NUMBER = 8
+"""Bytes of a number in a file of marks."""
 _UNSEEN = re.compile(r"executors do not see .* as the driver does: .*")
 
 
@@ -29,10 +33,11 @@ def marked(
     """The events of these runs, each marked when it is over. `between` two runs this is called.
     Raises `StudyError` where the folder of marks is not to be seen."""
     with _begun(Path(marks), runs[0]) as mark:
-        before = 0
-        for batch, over in counted(work, runs):
-            mark.write(b"." * (over - before))
-            before = over
+        marked, before = 0, 0
+        for batch, over, rows in counted(work, runs):
+            if over > marked:
+                mark.write((rows - before).to_bytes(_NUMBER, "big"))
+            marked, before = over, rows
             between()
             if batch is not None:
                 yield batch
@@ -55,24 +60,38 @@ def unseen(told: str) -> str | None:
 
 
 class Marks:
-    """What a driver sees of them; `told` hears how many more runs are over."""
+    """What a driver sees of them, and `told` hears."""
 
-    def __init__(self, folder: Path, told: Callable[[int], None]):
+    def __init__(self, folder: Path, told: Told):
         self.folder = folder
         self._told = told
-        self._seen = 0
+        self._files: dict[str, tuple[int, int]] = {}
+        self._runs = self._rows = 0
 
     def look(self) -> None:
         """Tell what is new, be it nothing."""
-        over = sum(each.stat().st_size for each in self.folder.iterdir())
+        for each in self.folder.iterdir():
+            runs = each.stat().st_size // _NUMBER
+            if self._files.get(each.name, (0, 0))[0] != runs:  # most are as they were
+                self._files[each.name] = _read(each)
         # One who begins anew has fewer than before: what was told is not taken back.
-        more = max(0, over - self._seen)
-        self._seen += more
-        self._told(more)
+        runs = max(0, sum(runs for runs, _ in self._files.values()) - self._runs)
+        rows = max(0, sum(rows for _, rows in self._files.values()) - self._rows)
+        self._runs += runs
+        self._rows += rows
+        self._told(runs, rows)
+
+
+def _read(mark: Path) -> tuple[int, int]:
+    """How many runs a file tells of, and how many rows; what is half written comes later."""
+    told = mark.read_bytes()
+    runs = len(told) // _NUMBER
+    places = range(0, runs * _NUMBER, _NUMBER)
+    return runs, sum(int.from_bytes(told[at : at + _NUMBER], "big") for at in places)
 
 
 @contextmanager
-def marks_of(wave: Path, told: Callable[[int], None]) -> Iterator[Marks]:
+def marks_of(wave: Path, told: Told) -> Iterator[Marks]:
     """The folder of marks for this wave; gone behind the block."""
     folder = wave.with_name(f"{_RUNNING}{wave.name}")
     folder.parent.mkdir(parents=True, exist_ok=True)

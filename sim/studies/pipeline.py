@@ -15,7 +15,7 @@ and the machine that do them. Is it not noticed, no run is done and no later sta
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -47,11 +47,13 @@ class Progress:
     """Of what it does: runs of a sweep, else folders."""
     of: int
     rows: int
-    """Written so far, the runs before a resume included."""
+    """Of the runs, or the folders, that are done; the runs before a resume included."""
     seconds: float
     """Since this stage was begun or gone on with."""
     fresh: int
     """Of `done`, what was not there before."""
+    variants: int
+    """Each seed is so many runs."""
 
 
 class Pipeline:
@@ -90,7 +92,9 @@ class Pipeline:
         return whole
 
     def _stage(self, name: str, of: int) -> _Stage:
-        return _Stage(name, of, self._told, partial(self.lake.spend, name))
+        variants = len(self.study.variants)
+        begun = Progress(name, 0, of, rows=0, seconds=0.0, fresh=0, variants=variants)
+        return _Stage(begun, self._told, partial(self.lake.spend, name))
 
     def _sweep(self) -> None:
         plan = self.plan
@@ -194,7 +198,7 @@ class Pipeline:
         verdicts = [self.lake.verdicts(number) for number in range(len(self._judged_batches()))]
         self.engine.define(names.VERDICTS, verdicts, sheet(JUDGING, names.VERDICTS).types)
         self.engine.make(PAIRS, pairs_query(self.study.variants))
-        keep_variants(self.lake)
+        keep_variants(self.lake, self.engine.described)
         self.engine.define(names.VARIANTS, [self.lake.gold(names.VARIANTS)])
 
     def _keep(self, layer: str, folders: dict[str, Path], todo: Container[str]) -> Iterator[Path]:
@@ -220,26 +224,26 @@ class _Stage:
     """Tells how far a stage is, and what time it took to where a folder is whole."""
 
     def __init__(
-        self,
-        name: str,
-        of: int,
-        told: Callable[[Progress], None],
-        spend: Callable[[float], None],
+        self, at: Progress, told: Callable[[Progress], None], spend: Callable[[float], None]
     ):
-        self._name = name
-        self._of = of
+        self._at = at
         self._tell = told
         self._spend = spend
-        self._done = self._fresh = self._rows = 0
+        self._whole = 0  # rows of folders that are whole: what comes on top is under way
         self._begun = self._paid = monotonic()
         self.step(0)
 
-    def step(self, count: int) -> None:
-        """So much more is over."""
-        self._done += count
-        self._fresh += count
-        passed = monotonic() - self._begun
-        self._tell(Progress(self._name, self._done, self._of, self._rows, passed, self._fresh))
+    def step(self, count: int, rows: int = 0) -> None:
+        """So much more is over, and it has so many rows in a folder that is not yet whole."""
+        at = self._at
+        self._at = replace(
+            at,
+            done=at.done + count,
+            fresh=at.fresh + count,
+            rows=at.rows + rows,
+            seconds=monotonic() - self._begun,
+        )
+        self._tell(self._at)
 
     def wrote(self, folder: Path) -> None:
         """A folder is whole."""
@@ -249,13 +253,14 @@ class _Stage:
 
     def found(self, folder: Path, count: int) -> None:
         """A folder was there already, and what it stands for."""
-        self._done += count
+        self._at = replace(self._at, done=self._at.done + count)
         self._paid = monotonic()
         self._is_there(folder)
 
     def _is_there(self, folder: Path) -> None:
         there = cost(folder)
-        self._rows += 0 if there is None else there.rows
+        self._whole += 0 if there is None else there.rows
+        self._at = replace(self._at, rows=self._whole)
         self.step(0)
 
 
@@ -282,13 +287,13 @@ def _judged(runs: Path) -> Iterator[tuple[int, int]]:
         yield run.as_py(), events.as_py() or 0
 
 
-def keep_variants(lake: Lake) -> None:
-    """Table `variants` (`ottla.sim.studies.variants`)."""
+def keep_variants(lake: Lake, engine: str) -> None:
+    """Table `variants` (`ottla.sim.studies.variants`), kept for this engine."""
     import pyarrow as pa
     from pyarrow import parquet
 
     folder = lake.gold(names.VARIANTS)
     if made(folder) is None:
         columns: dict[str, Any] = {**variants_columns(lake.plan.parsed.variants)}
-        with making(folder) as part:
+        with making(folder, engine) as part:
             parquet.write_table(pa.table(columns), part / "part-0.parquet")

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
 
-from ottla.sim.code_hash import code, commit
+from ottla.sim.code_hash import code
 from ottla.sim.studies.lake import BATCH_ROWS, Plan, wave_of
+from ottla.sim.studies.origin import commit_here
 from ottla.sim.studies.study import Study, StudyError
 from ottla.sim.studies.versions import VERSION
 
@@ -44,7 +45,7 @@ def plan_of(
         batch_rows=batch_rows,
         schema=VERSION,
         versions=versions,
-        commit=commit(),
+        commit=commit_here(),
     )
 
 

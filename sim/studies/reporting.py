@@ -24,12 +24,12 @@ from ottla.sim.studies.findings import (
     table_of,
 )
 from ottla.sim.studies.lake import Lake, Plan, cost
+from ottla.sim.studies.origin import UNKNOWN, in_all, told_of
 from ottla.sim.studies.sentences import answer
 from ottla.sim.studies.study import ChartAsked, Study, StudyError
 from ottla.sim.studies.worst import command as again
 from ottla.sim.studies.worst import worst_runs
 
-_PACKAGES = {"duckdb": ("duckdb", "pyarrow"), "spark": ("pyspark", "pyarrow")}
 _COUNTED = """
 SELECT COUNT(*) AS runs, SUM(CASE WHEN judged THEN 1 ELSE 0 END) AS judged, SUM(broke) AS broke
 FROM runs"""
@@ -49,7 +49,7 @@ GROUP BY p.invariant
 ORDER BY runs_in_which_it_is_broken DESC, p.invariant"""
 
 
-def findings_of(lake: Lake, engine: Engine, command: str, jobs: int) -> Findings:
+def findings_of(lake: Lake, engine: Engine, command: str) -> Findings:
     """What a study that is whole has found. Raises `StudyError` when its own SQL or its texts do
     not fit each other."""
     plan, study = lake.plan, lake.plan.parsed
@@ -68,15 +68,13 @@ def findings_of(lake: Lake, engine: Engine, command: str, jobs: int) -> Findings
         judged=int(counted["judged"]),
         share=plan.share,
         broke=int(counted["broke"]),
-        engine=engine.name,
-        jobs=jobs,
         verdicts=table_of("Invariants that are broken", engine.rows(_BROKEN)),
         tables=tuple(_tables(lake, engine)),
         charts=tuple(_chart(each, engine) for each in study.charts),
         worst=worst_runs(study, engine),
         breakdowns=tuple(_breakdowns(study, engine)),
         canary=_canary(lake),
-        versions=_versions(plan, engine.name),
+        versions=_versions(plan, engine),
         stages=stages(lake),
     )
 
@@ -132,7 +130,13 @@ def stages(lake: Lake) -> tuple[Stage, ...]:
 
 def _stage(name: str, seconds: float, folders: Iterable[Path]) -> Stage:
     costs = [each for each in map(cost, folders) if each is not None]
-    return Stage(name, seconds, sum(each.rows for each in costs), sum(each.bytes for each in costs))
+    return Stage(
+        name,
+        seconds,
+        sum(each.rows for each in costs),
+        sum(each.bytes for each in costs),
+        in_all(told_of(each.engine, each.commit) for each in costs),
+    )
 
 
 def _canary(lake: Lake) -> str:
@@ -145,13 +149,16 @@ def _canary(lake: Lake) -> str:
     return f"{found.mutant} noticed by {found.invariant}"
 
 
-def _versions(plan: Plan, engine: str) -> tuple[tuple[str, str], ...]:
-    """Of what the figures depend on, and what made the tables."""
-    told = [*plan.versions.items(), ("commit", plan.commit or "not known")]
-    told += [("bronze", f"version {plan.schema}"), ("Python", platform.python_version())]
-    for package in _PACKAGES.get(engine, ()):
-        try:
-            told.append((package, version(package)))
-        except PackageNotFoundError:
-            told.append((package, "not known"))
-    return tuple(told)
+def _versions(plan: Plan, engine: Engine) -> tuple[tuple[str, str], ...]:
+    """Of what the figures depend on, and of what has drawn the report."""
+    try:
+        arrow = version("pyarrow")
+    except PackageNotFoundError:
+        arrow = UNKNOWN
+    return (
+        ("report by", told_of(engine.described, plan.commit)),
+        *plan.versions.items(),
+        ("bronze", f"version {plan.schema}"),
+        ("Python", platform.python_version()),
+        ("pyarrow", arrow),
+    )

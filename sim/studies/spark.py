@@ -40,7 +40,7 @@ from ottla.sim.canary import Canary, canary
 from ottla.sim.studies.apart import apart
 from ottla.sim.studies.bronze import SCHEMA, Batch, Work
 from ottla.sim.studies.lake import cost, making
-from ottla.sim.studies.marks import marked, marks_of, unseen
+from ottla.sim.studies.marks import Told, marked, marks_of, unseen
 from ottla.sim.studies.masters import check_master
 from ottla.sim.studies.names import KIND
 from ottla.sim.studies.ship import packed
@@ -177,6 +177,7 @@ class Spark:
     def __init__(self, session: Any, scratch: TemporaryDirectory[str] | None = None):
         self.session = session
         """The Spark session: for what else is asked of it."""
+        self.described = f"{self.name} {session.version}"
         self._made = TemporaryDirectory() if scratch is None else scratch
         self._tables: dict[str, str] = {}
         self._mine = f"ottla_{uuid4().hex}"
@@ -200,10 +201,14 @@ class Spark:
         return Canary(**row.asDict())
 
     @_apart
-    def simulate(self, work: Work, runs: range, into: Path, told: Callable[[int], None]) -> None:
+    def simulate(self, work: Work, runs: range, into: Path, told: Told) -> None:
         """Events of these runs as the folder `into`. Raises `StudyError` when executors do not see
         it."""
-        with making(into) as folder, marks_of(into, told) as marks, ThreadPoolExecutor(1) as thread:
+        with (
+            making(into, self.described) as folder,
+            marks_of(into, told) as marks,
+            ThreadPoolExecutor(1) as thread,
+        ):
             asked = self.session.range(runs.start, runs.stop, 1, -(-len(runs) // TASK))
             events = asked.mapInArrow(partial(_simulated, work, str(marks.folder)), _bronze())
             writing = thread.submit(self._write, events, folder, COMPRESSION)
@@ -260,7 +265,7 @@ class Spark:
     @_apart
     def keep(self, sql: str, into: Path) -> int:
         """What a query gives, as the folder `into`; how many rows that is."""
-        with making(into) as folder:
+        with making(into, self.described) as folder:
             self._write(self._asked(sql), folder, COMPRESSION)
         found = cost(into)
         return 0 if found is None else found.rows

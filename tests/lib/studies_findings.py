@@ -89,6 +89,20 @@ CHARTS = (
 )
 
 
+STAGES = (
+    Stage(
+        "sweep",
+        93.4,
+        4_900_000,
+        31_000_000,
+        "duckdb 1.4, --jobs 2, at commit abcdef0123456789",
+    ),
+    Stage("silver", 12.0, 420_000, 4_000_000),
+    Stage("judge", 8.1, 12, 4_000),
+    Stage("gold", 1.0, 300, 20_000),
+)
+
+
 def findings(**changes: Any) -> Findings:
     """All of it."""
     told: dict[str, Any] = {
@@ -105,8 +119,6 @@ def findings(**changes: Any) -> Findings:
         "judged": 650,
         "share": 0.05,
         "broke": 0,
-        "engine": "duckdb",
-        "jobs": 2,
         "verdicts": table_of(
             "verdicts",
             [{"invariant": "sim-I24", "judged": 650, "broken": 12, "broken_share": 12 / 650}],
@@ -127,12 +139,11 @@ def findings(**changes: Any) -> Findings:
             ),
         ),
         "canary": "M06 noticed by sim-I09",
-        "versions": (("ottla", "0.1"), ("commit", "abcdef0123456789"), ("python", "3.11.9")),
-        "stages": (
-            Stage("sweep", 93.4, 4_900_000, 31_000_000),
-            Stage("silver", 12.0, 420_000, 4_000_000),
-            Stage("judge", 8.1, 12, 4_000),
-            Stage("gold", 1.0, 300, 20_000),
+        "versions": (
+            ("ottla", "0.1"),
+            ("report by", "duckdb 1.4, at commit abcdef0123456789"),
+            ("python", "3.11.9"),
         ),
+        "stages": STAGES,
     }
     return Findings(**{**told, **changes})

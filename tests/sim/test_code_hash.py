@@ -33,7 +33,13 @@ def test_the_commit_is_that_of_who_keeps_this_code(tmp_path, monkeypatch):
     assert code_hash.commit() is None
     git(tmp_path, "add", "-f", str(package))
     git(tmp_path, "commit", "-q", "-m", "theirs")
-    assert code_hash.commit() == git(tmp_path, "rev-parse", "HEAD")
+    head = git(tmp_path, "rev-parse", "HEAD")
+    assert code_hash.commit() == head
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "report.html").write_text("what a run has written is no change\n")
+    assert code_hash.commit() == head
+    (package / "code_hash.py").write_text("CHANGED = True\n")
+    assert code_hash.commit() == f"{head}+changes"
 
 
 def test_code_that_lies_in_no_folder_has_no_commit(tmp_path, monkeypatch):

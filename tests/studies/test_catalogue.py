@@ -59,7 +59,7 @@ def test_these_ship():
 def test_its_sql_runs_and_its_sentences_are_filled(name, tmp_path):
     done = study(tmp_path, shorter(name), seeds=SEEDS.get(name, 1))
     try:
-        findings = findings_of(done.lake, done.engine, f"ottla study run {name}", 1)
+        findings = findings_of(done.lake, done.engine, f"ottla study run {name}")
     finally:
         done.engine.close()
     assert re.search(r"\d", findings.answer)
@@ -75,10 +75,10 @@ def test_its_sql_runs_and_its_sentences_are_filled(name, tmp_path):
 @pytest.mark.parametrize("name", SHORTER)
 def test_spark_says_the_same(name, tmp_path, spark):
     done = study(tmp_path, shorter(name), seeds=SEEDS.get(name, 1))
-    mine = findings_of(done.lake, done.engine, "", 1)
+    mine = findings_of(done.lake, done.engine, "")
     done.engine.close()
     Pipeline(done.lake, spark, lambda _: None).run()
-    theirs = findings_of(done.lake, spark, "", 1)
+    theirs = findings_of(done.lake, spark, "")
     assert theirs.answer == mine.answer
     assert theirs.tables == mine.tables
     assert theirs.worst == mine.worst

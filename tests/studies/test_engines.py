@@ -136,7 +136,7 @@ def test_a_folder_that_executors_do_not_see_is_named_in_one_line(spark, tmp_path
     unseen = SimpleNamespace(folder=tmp_path / "mine" / "marks", look=lambda: None)
     monkeypatch.setattr("ottla.sim.studies.spark.marks_of", lambda *_: nullcontext(unseen))
     with pytest.raises(StudyError) as refused:
-        spark.simulate(Work(TINY, 0, 1.0), range(2), tmp_path / "wave", lambda _: None)
+        spark.simulate(Work(TINY, 0, 1.0), range(2), tmp_path / "wave", lambda *_: None)
     assert str(refused.value) == (
         f"executors do not see {unseen.folder} as the driver does: No such file or directory"
     )

@@ -5,6 +5,7 @@ How it looks is for eyes: in the light, in the dark, on paper, on a telephone.
 """
 
 import re
+from dataclasses import replace
 from html import escape
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -98,7 +99,8 @@ def test_everything_that_was_found_is_on_it():
     assert len(pictures(text)) == len([each for each in findings.charts if each.series])
     assert "ottla sim run --seed 3" in text
     assert "0123456789abcdef" in text
-    assert "650 of 700 runs were judged in SQL" in text
+    judged = "650 of 700 runs were judged in SQL: all that failed, and of the others 5 %, drawn"
+    assert judged in text
     assert "Per 1,000 seeds (35,000 runs): 95 min 25 s" in text.replace("1 h 35 min", "95 min 25 s")
 
 
@@ -115,27 +117,36 @@ def test_runs_that_came_to_no_end_are_said_first():
     assert "runs broke" not in page(made_up.findings(), {})
 
 
-def test_processes_are_counted_where_they_are_ours():
-    """Of Spark nobody knows here how many there were."""
-    for engine, jobs, told in (
-        ("duckdb", 2, "SQL by duckdb, runs by 2 processes."),
-        ("duckdb", 1, "SQL by duckdb, runs by 1 process."),
-        ("spark", 1, "SQL by spark."),
-    ):
-        assert told in page(made_up.findings(engine=engine, jobs=jobs), {})
+def test_who_made_a_stage_is_told_where_it_is_kept():
+    text = page(made_up.findings(), {})
+    assert "<dt>sweep by</dt><dd>duckdb 1.4, --jobs 2, at commit abcdef0123456789</dd>" in text
+    assert "silver by" not in text
+
+
+def test_a_worst_run_that_broke_says_why_it_has_no_picture():
+    broken = replace(made_up.findings().worst[0], digest="", why="the run broke: no")
+    text = page(made_up.findings(worst=(broken,)), {})
+    assert "It came to no end, so it has no digest, and no history to draw a picture of" in text
+    assert "ottla sim run --seed 3" in text
+    assert "digest </p>" not in text
+    broke = page(made_up.findings(broke=1), {})
+    assert "without a history there is no picture: the command shows where a run breaks" in broke
 
 
 def test_when_all_are_judged_and_nothing_is_broken_it_says_so():
     findings = made_up.findings(judged=700, verdicts=table_of("verdicts", []))
     text = page(findings, {})
-    assert "All 700 runs were judged in SQL." in text
+    all_of_them = "All 700 runs were judged in SQL: all that failed, and of the others 5 %, drawn"
+    assert all_of_them in text
     assert "No invariant is broken." in text
 
 
 def test_where_none_was_judged_nothing_is_claimed():
     findings = made_up.findings(judged=0, share=0.0, verdicts=table_of("verdicts", []))
     text = page(findings, {})
-    assert "None of 700 runs was judged in SQL: none failed, and none was drawn." in text
+    none = "None of 700 runs was judged in SQL: none failed, and of the others it was to be 0 %"
+    assert none in text
+    assert "<dd>all that failed, and 0 % of the others</dd>" in text
     assert "say the same" not in text
     assert "is broken" not in text
 

@@ -13,6 +13,7 @@ import pytest
 
 from cli_process import ottla
 from ottla.sim.recording.record import NotTheSameError
+from ottla.sim.studies import origin
 from ottla.sim.studies.engine import open_engine
 from ottla.sim.studies.findings import Worst
 from ottla.sim.studies.lake import SUCCESS, made
@@ -60,7 +61,7 @@ def pipeline(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def findings(pipeline):
-    return findings_of(pipeline.lake, pipeline.engine, "ottla study run killed", 1)
+    return findings_of(pipeline.lake, pipeline.engine, "ottla study run killed")
 
 
 def test_the_answer_is_a_sentence_made_of_one_row():
@@ -169,7 +170,7 @@ def test_a_chart_that_cannot_be_drawn_names_its_key(pipeline, monkeypatch, sql, 
     text = re.sub(r"sql = '''.*?'''", lambda _: f'sql = "{sql}"', text, flags=re.DOTALL)
     monkeypatch.setattr(pipeline.lake, "plan", replace(pipeline.lake.plan, study=text))
     with pytest.raises(StudyError) as raised:
-        findings_of(pipeline.lake, pipeline.engine, "", 1)
+        findings_of(pipeline.lake, pipeline.engine, "")
     assert str(raised.value).startswith(f'chart.sql ("Acknowledged"): {told}')
 
 
@@ -233,6 +234,42 @@ def test_the_report_is_one_file_with_a_page_beside_it_for_each_of_them(findings,
         beside = (tmp_path / "worst" / f"run{each.run_id}.html").read_text(encoding="utf-8")
         assert each.digest in beside
     assert not list(tmp_path.glob("*.unfinished"))
+
+
+def test_a_page_that_an_earlier_report_had_is_taken_away(findings, tmp_path):
+    beside = tmp_path / "worst"
+    beside.mkdir()
+    for name in ("run6.html", "run99.html", "notes.html"):
+        (beside / name).write_text("of an earlier report, but for the notes")
+    for _ in range(2):
+        write(findings, parse(KILLED), tmp_path / "report.html")
+        assert {each.name for each in beside.iterdir()} == {"run6.html", "run7.html", "notes.html"}
+
+
+def test_the_report_tells_who_made_each_stage_and_is_the_same_twice(tmp_path, monkeypatch):
+    """Gone on with at another commit, by another engine, it tells both."""
+    monkeypatch.setattr(origin, "commit_here", lambda: "aaa+changes")
+    study(tmp_path).engine.close()
+    for each in ("bronze/wave=00001", "gold/losses"):
+        shutil.rmtree(tmp_path / each)
+    monkeypatch.setattr(origin, "commit_here", lambda: "bbb")
+    other = open_engine("duckdb", jobs=2)
+    lake = study(tmp_path, engine=other).lake
+    found = findings_of(lake, other, "ottla study run tiny")
+    write(found, parse(TINY), lake.report)
+    text = lake.report.read_bytes()
+    again = findings_of(study(tmp_path, engine=other).lake, other, "ottla study run tiny")
+    write(again, parse(TINY), lake.report)
+    other.close()
+    assert lake.report.read_bytes() == text
+    made_by = {each.name: each.made_by for each in found.stages}
+    one = f"{other.described.removesuffix('2')}1, at commit aaa+changes"
+    two = f"{other.described}, at commit bbb"
+    assert made_by["sweep"] == f"{one} (2 of 3 folders); {two} (1 of 3 folders)"
+    assert made_by["silver"] == made_by["judge"] == one
+    assert made_by["gold"].startswith(f"{one} (")
+    assert f"; {two} (1 of " in made_by["gold"]
+    assert made_by["sweep"] in text.decode()
 
 
 def test_a_run_that_is_no_longer_what_it_was_is_not_drawn(tmp_path):

@@ -22,6 +22,8 @@ from studies_tiny import BATCH_ROWS, SEEDS, TINY, WAVE, contents, study
 
 TABLES = ("runs", "python_verdicts", "gold_kills", "variants")
 
+ROOT = Path(__file__).resolve().parents[2]
+
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory, duck):
@@ -154,8 +156,10 @@ def test_a_study_is_gone_on_with_after_a_commit_that_changes_no_code(tmp_path):
     Lake(tmp_path, replace(plan, commit="one")).close()
     Lake(tmp_path, replace(plan, commit="another")).close()
     other = replace(plan, versions=plan.versions | {"code": "other"})
-    with pytest.raises(StudyError, match="holds another study: the code of Ottla differs"):
+    with pytest.raises(StudyError, match="holds another study: the code of Ottla differs") as error:
         Lake(tmp_path, other)
+    quoted = str(error.value).removeprefix(f"{tmp_path} ")
+    assert f"`{quoted}`" in (ROOT / "docs" / "reference" / "studies.md").read_text()
 
 
 REPORT_ONLY = (

@@ -59,7 +59,7 @@ def run(out, engine):
     lake = Lake(out, plan_of(parse(TINY), SEEDS, 0, wave=WAVE, batch_rows=BATCH_ROWS))
     try:
         Pipeline(lake, engine, lambda _: None, said.append).run()
-        return said, findings_of(lake, engine, "", 1).canary
+        return said, findings_of(lake, engine, "").canary
     finally:
         lake.close()
 

@@ -1,10 +1,17 @@
-"""What is seen of a study where nobody watches a terminal."""
+"""What is seen of a study where nobody watches a terminal, and what a line says."""
+
+import pytest
+from pyarrow.parquet import read_table
 
 from awaiting import await_that
-from ottla.study_cli.progress import Display
+from ottla.sim.studies.bronze import Work
+from ottla.sim.studies.marks import marked, marks_of
+from ottla.sim.studies.pipeline import Progress
+from ottla.study_cli.progress import Display, line_of
+from studies_tiny import TINY, WAVE, study
 
 
-def test_a_line_comes_within_seconds(capsys):
+def test_a_line_comes_at_once_and_another_within_seconds(capsys):
     """The first came after half a minute, and a log of a short study had none."""
     said = []
 
@@ -13,5 +20,56 @@ def test_a_line_comes_within_seconds(capsys):
         return "engine, " in "".join(said)
 
     with Display() as display:
+        display.doing("plan")
+        assert capsys.readouterr().out == "plan, 0 s\n"
         display.doing("engine")
         await_that(told, 10, "nothing is said")
+
+
+@pytest.mark.parametrize(
+    ("progress", "told"),
+    [
+        (
+            Progress("sweep", 350, 700, 9_000, 10.0, 300, 70),
+            "sweep   350 of 700 runs (50 were there), 9,000 rows, 30.0 runs/s (0.43 seeds/s), 10 s",
+        ),
+        (
+            Progress("silver", 4, 8, 10, 2.0, 4, 70),
+            "silver  4 of 8 tables, 10 rows, 2.0 tables/s, 2 s",
+        ),
+    ],
+)
+def test_a_sweep_is_told_in_runs_and_in_seeds(progress, told):
+    assert line_of(progress, 0.0) == told
+
+
+def test_rows_of_a_wave_under_way_count_and_none_counts_twice(tmp_path):
+    """They stayed 0 through the first wave, which may be a thousand runs."""
+    heard, bronze = [], tmp_path / "bronze"
+
+    def told(progress):
+        if progress.stage == "sweep":
+            waves = len(list(bronze.glob("wave=*")))
+            heard.append((waves, progress.done, progress.rows))
+
+    study(tmp_path, told=told).engine.close()
+    in_the_first = [rows for waves, done, rows in heard if waves == 0 and 0 < done < WAVE]
+    assert in_the_first
+    assert min(in_the_first) > 0
+    assert [rows for _, _, rows in heard] == sorted(rows for _, _, rows in heard)
+    assert heard[-1][2] == read_table(bronze).num_rows
+
+
+def test_who_begins_anew_is_not_counted_twice(tmp_path):
+    heard = []
+    with marks_of(tmp_path / "wave", lambda *more: heard.append(more)) as marks:
+        first, again = (_rows(marks) for _ in range(2))
+    assert first == again > 0
+    assert heard == [(3, first), (0, 0), (0, 0)]
+
+
+def _rows(marks):
+    """So many have three runs, done and looked at."""
+    batches = list(marked(Work(TINY, 0, 1.0), range(3), str(marks.folder)))
+    marks.look()
+    return sum(each.num_rows for each in batches)

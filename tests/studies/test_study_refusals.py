@@ -30,8 +30,10 @@ def tiny(tmp_path):
 def refused(done):
     """The line; one of progress may have come before it."""
     assert done.returncode == 2, done.stderr
-    progress = ("engine, ", "canary ", "sweep ")
-    assert all(line.startswith(progress) for line in done.stdout.splitlines())
+    assert all(
+        line.startswith(("plan, ", "engine, ", "canary ", "sweep "))
+        for line in done.stdout.splitlines()
+    )
     (line,) = done.stderr.splitlines()
     return line.removeprefix("ottla: ")
 

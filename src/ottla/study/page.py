@@ -8,7 +8,7 @@
     worst      runs that are worst to who asked: the command that does each again, and its picture
     judged     how many runs were judged, and what is broken
     bill       what it took, stage by stage, and per 1,000 seeds
-    study      the file that was asked with, word for word; canary, versions, commit
+    study      the file that was asked with, word for word; canary, engines, commits, versions
 
 Everything is said in text too; it can be read on paper, in the dark and on a telephone.
 """
@@ -26,7 +26,6 @@ from ottla.page.chart import STYLE as CHART_STYLE
 from ottla.page.chart import draw, legend
 from ottla.page.document import document, facts, header, section
 from ottla.sim.experiments.model import Chart, Column
-from ottla.sim.studies.engine import DUCKDB
 from ottla.sim.studies.findings import Findings, Stage, Table, Worst, number, percent
 
 STYLE = Path(__file__).with_name("study.css")
@@ -93,7 +92,8 @@ def _broke(findings: Findings) -> Iterator[str]:
         return
     runs = f"{findings.broke:,} {'run' if findings.broke == 1 else 'runs'} came to no end"
     told = (
-        f"<p>{runs}: an exception ended them, which is no verdict. No figure here counts them.</p>"
+        f"<p>{runs}: an exception ended them, which is no verdict. No figure here counts "
+        "them, and without a history there is no picture: the command shows where a run breaks.</p>"
     )
     for each in findings.breakdowns:
         head = f"Seed {each.seed}<span>{escape(each.variant)}</span>"
@@ -156,7 +156,7 @@ def _worst(worst: Worst, picture: Picture | None) -> str:
     parts = [
         f'<article class="worst" id="run{worst.run_id}"><h3>{head}</h3>',
         f'<p>{escape(worst.why)}</p><pre class="command">{escape(worst.command)}</pre>',
-        f'<p class="fine">digest {escape(worst.digest)}</p>',
+        f'<p class="fine">{escape(_digest(worst))}</p>',
     ]
     if picture is not None:
         parts.append(f'<div class="scroll">{picture.glance}</div>')
@@ -167,17 +167,26 @@ def _worst(worst: Worst, picture: Picture | None) -> str:
     return "".join((*parts, "</article>"))
 
 
+def _digest(worst: Worst) -> str:
+    if worst.digest:
+        return f"digest {worst.digest}"
+    return (
+        "It came to no end, so it has no digest, and no history to draw a picture of: the command "
+        "shows where it breaks."
+    )
+
+
 def _judged(findings: Findings) -> str:
     judged, runs = findings.judged, findings.runs - findings.broke
+    share = f"{percent(findings.share)} %, drawn at random"
     if not judged:
-        told = f"None of {runs:,} runs was judged in SQL: none failed, and none was drawn."
-    elif judged == runs:
-        told = f"All {runs:,} runs were judged in SQL."
-    else:
         told = (
-            f"{judged:,} of {runs:,} runs were judged in SQL: all that failed, and of the others "
-            f"{percent(findings.share)} %, drawn at random."
+            f"None of {runs:,} runs was judged in SQL: none failed, and of the others it was to be "
+            f"{share}."
         )
+    else:
+        these = f"All {runs:,}" if judged == runs else f"{judged:,} of {runs:,}"
+        told = f"{these} runs were judged in SQL: all that failed, and of the others {share}."
     if judged:
         told += " On each of them SQL and the simulator's own checkers say the same."
     if not judged:
@@ -210,17 +219,9 @@ def _bill(findings: Findings) -> str:
     thousand = 1_000 / max(findings.seeds, 1)
     told = (
         f"Per 1,000 seeds ({findings.variants * 1_000:,} runs): {_time(seconds * thousand)}, "
-        f"{round(total.rows * thousand):,} rows, {size(round(total.bytes * thousand))}; "
-        f"SQL by {_engine(findings)}."
+        f"{round(total.rows * thousand):,} rows, {size(round(total.bytes * thousand))}."
     )
     return f'<p class="note">{escape(told)}</p>{_grid(columns, rows)}'
-
-
-def _engine(findings: Findings) -> str:
-    if findings.engine != DUCKDB:  # how many cores a cluster has is not known here
-        return findings.engine
-    jobs = findings.jobs
-    return f"{findings.engine}, runs by {jobs} {'process' if jobs == 1 else 'processes'}"
 
 
 def _time(seconds: float) -> str:
@@ -248,6 +249,8 @@ def _study(findings: Findings) -> str:
         ("seeds", f"{findings.seeds:,}, from {findings.first} to {last}"),
         ("variants", f"{findings.variants:,}, each run with every seed"),
         ("canary", findings.canary),
+        ("judged in SQL", f"all that failed, and {percent(findings.share)} % of the others"),
+        *((f"{each.name} by", each.made_by) for each in findings.stages if each.made_by),
         *findings.versions,
     )
     return f'{facts(told)}<pre class="file">{escape(findings.text)}</pre>'

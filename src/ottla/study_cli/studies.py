@@ -61,8 +61,11 @@ def run(
 ) -> None:
     """Simulate, keep, judge, aggregate, report: a study from its file to its page."""
     with _told_plainly(out), terminable(f"stopped by SIGTERM; {_GO_ON}"):
-        share = _share(share)
-        say(_run(_Asked(name, out, seeds, first, engine, master, jobs, share, wave)))
+        asked = _Asked(name, out, seeds, first, engine, master, jobs, _share(share), wave)
+        with Display() as display:
+            display.doing("plan")
+            told = _run(asked, display)
+        say(told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,7 @@ def _told_plainly(out: str) -> Iterator[None]:
         raise typer.Abort from None
 
 
-def _run(asked: _Asked) -> str:
+def _run(asked: _Asked, display: Display) -> str:
     """Do it; what is said in the end."""
     from ottla.sim.studies.engine import open_engine
     from ottla.sim.studies.lake import Lake
@@ -111,18 +114,17 @@ def _run(asked: _Asked) -> str:
     from ottla.sim.studies.rotten import naming_what_is_rotten
     from ottla.study.report import write
 
-    plan = _plan(asked)
-    root, jobs = _whole_path(asked.out), asked.jobs
+    plan, root = _plan(asked), _whole_path(asked.out)
     lake = Lake(root, plan)
-    with closing(lake), Display() as display:
+    with closing(lake):
         display.doing("engine")
         opened = open_engine(
-            asked.engine, master=asked.master, jobs=jobs, scratch=root, told=display.say
+            asked.engine, master=asked.master, jobs=asked.jobs, scratch=root, told=display.say
         )
         with closing(opened), naming_what_is_rotten(root):
             Pipeline(lake, opened, display.told, display.say).run()
             display.doing("report")
-            findings = findings_of(lake, opened, _command(asked, plan), jobs or 1)
+            findings = findings_of(lake, opened, _command(asked, plan))
         size = write(findings, plan.parsed, lake.report, display.doing)
     told = [findings.answer, *map(str, findings.breakdowns)]
     if more := findings.broke - len(findings.breakdowns):

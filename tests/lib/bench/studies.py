@@ -86,7 +86,7 @@ def _measured(
     def simulate() -> None:
         work = Work(lake.plan.study, 0, 1)
         for number, runs in waves:
-            engine.simulate(work, runs, lake.bronze(number), lambda _: None)
+            engine.simulate(work, runs, lake.bronze(number), lambda *_: None)
 
     taken = _timed(simulate)
     slower = SLOWER if engine.name == "spark" else None
