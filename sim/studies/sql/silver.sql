@@ -382,7 +382,7 @@ LEFT JOIN (
 -- ok_us BIGINT: when its client took it for acknowledged
 -- latency_us BIGINT: ok_us - inv_us
 -- lost BIGINT: 1: it is not in the canonical log, nor below the log start; 0 where the run ended
--- before anybody looked
+-- before anybody looked, and with acks 0 where records were deleted: nobody knows its offset
 -- took VARCHAR: what took it: truncate or crash (of a node that had it), refused (with acks 0,
 -- nobody hears), never arrived, undecided (in a log, not committed when the run ended), unknown;
 -- NULL when it is not lost
