@@ -110,3 +110,11 @@ def test_bars_are_as_high_as_what_they_stand_for():
     ]
     assert len(heights) == 2
     assert heights[0] == pytest.approx(2 * heights[1], rel=0.01)
+
+
+def test_the_figure_above_a_bar_stays_below_what_its_axis_is_called():
+    """It stood in it where an interval ended at the last mark of the axis."""
+    bar = Series("a", ((0, 145.0),), spans=((97.0, 199.0),))
+    (root,) = pictures(draw(Chart("t", "x", "what it is", (bar,), names=("one",))))
+    places = {each.text: float(each.get("y")) for each in root.iter("text")}
+    assert places["145"] - places["what it is"] >= 8

@@ -24,6 +24,8 @@ WIDTH, HEIGHT = 1160, 420
 LEFT, RIGHT, TOP, BOTTOM = 84, 24, 20, 58
 _PLOT_WIDTH = WIDTH - LEFT - RIGHT
 _PLOT_HEIGHT = HEIGHT - TOP - BOTTOM
+_FIGURE = 18
+"""Room for the figure above a bar."""
 _BARS_SHARE = 0.7
 """Of a name's place that its bars take."""
 _LETTER = 7.0
@@ -108,8 +110,10 @@ class _Upright:
 
     def __init__(self, chart: Chart):
         self.chart = chart
-        # Bars begin at nothing: their length is the figure.
-        self._up = Axis(_values(chart), _PLOT_HEIGHT, factors=not chart.names)
+        # Bars begin at nothing: their length is the figure, which stands above it, and needs room.
+        room = 1 + _FIGURE / _PLOT_HEIGHT if chart.names else 1
+        values = [room * each for each in _values(chart)]
+        self._up = Axis(values, _PLOT_HEIGHT, factors=not chart.names)
 
     def y(self, value: float) -> float:
         """Vertical place."""
