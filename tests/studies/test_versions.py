@@ -31,7 +31,7 @@ def judge(request):
 
 def test_every_file_that_an_engine_writes_says_the_version(engine, tmp_path):
     wave = tmp_path / "wave"
-    engine.simulate(Work(TINY, 0, 1.0), range(3), wave, lambda _: None)
+    engine.simulate(Work(TINY, 0, 1.0), range(3), wave, lambda *_: None)
     parts = list(wave.glob("*.parquet"))
     assert parts
     assert {version_of(each) for each in parts} == {str(VERSION)}
