@@ -1,13 +1,9 @@
 """A seed that breaks is one row, whatever breaks it: the study ends, names it, and counts it not.
 
-What breaks is put into every process that runs seeds, those of the pool and of Spark too: Python
-takes up `sitecustomize` from PYTHONPATH in each. One run raises an exception whose text is none of
-UTF-8, another ends well with a figure that no column of 64 bits holds.
+One run raises an exception whose text is none of UTF-8, another ends well with a figure that no
+column of 64 bits holds.
 """
 
-import os
-import subprocess
-import sys
 from html import unescape
 
 import pyarrow as pa
@@ -17,6 +13,7 @@ from pyarrow import parquet
 from ottla.sim.studies import bronze
 from ottla.sim.studies.bronze import Work, histories
 from ottla.sim.studies.trial import trial
+from studies_patched import run_patched
 from studies_spark import need_spark
 from studies_tiny import TINY
 
@@ -41,20 +38,8 @@ COMMAND = "ottla sim run --seed 1 --set load_ms=1000 --set records=12 --set acks
 
 
 def command(tmp_path, *options):
-    """The study as a user runs it; what it said."""
-    (tmp_path / "tiny.toml").write_text(TINY)
-    (tmp_path / "breaking").mkdir(exist_ok=True)
-    (tmp_path / "breaking" / "sitecustomize.py").write_text(BREAKING)
-    path = [str(tmp_path / "breaking"), *filter(None, [os.environ.get("PYTHONPATH")])]
-    asked = ["tiny.toml", "--seeds", "4", "--wave", "3", "--share", "1", "--out", "out", *options]
-    done = subprocess.run(
-        [sys.executable, "-m", "ottla", "study", "run", *asked],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "SPARK_LOCAL_IP": "127.0.0.1"},
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    """What the study said."""
+    done = run_patched(tmp_path, BREAKING, "--share", "1", *options, seeds=4)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

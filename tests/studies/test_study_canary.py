@@ -1,13 +1,10 @@
 """Every sweep of a study carries the canary, and one that nobody notices makes the study void.
 
 Where nobody is to notice, every process of the command is blind, those of the pool and of Spark
-too: Python takes up `sitecustomize` from PYTHONPATH in each, which has the checkers see nothing.
+too: its checkers see nothing.
 """
 
 import json
-import os
-import subprocess
-import sys
 from html import unescape
 
 import pytest
@@ -20,6 +17,7 @@ from ottla.sim.studies.pipeline import Pipeline
 from ottla.sim.studies.plan import plan_of
 from ottla.sim.studies.reporting import findings_of
 from ottla.sim.studies.study import VoidStudyError, parse
+from studies_patched import run_patched
 from studies_spark import need_spark
 from studies_tiny import BATCH_ROWS, SEEDS, TINY, WAVE
 
@@ -62,24 +60,6 @@ def run(out, engine):
         return said, findings_of(lake, engine, "").canary
     finally:
         lake.close()
-
-
-def command(tmp_path, *options, blind):
-    """The study as a user runs it, with processes that see, or that do not."""
-    (tmp_path / "tiny.toml").write_text(TINY)
-    (tmp_path / "blind").mkdir(exist_ok=True)
-    (tmp_path / "blind" / "sitecustomize.py").write_text(BLIND)
-    path = [str(tmp_path / "blind")] if blind else []
-    path += filter(None, [os.environ.get("PYTHONPATH")])
-    asked = ["tiny.toml", "--seeds", "2", "--wave", "3", "--out", "out", *options]
-    return subprocess.run(
-        [sys.executable, "-m", "ottla", "study", "run", *asked],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "SPARK_LOCAL_IP": "127.0.0.1"},
-        check=False,
-        capture_output=True,
-        text=True,
-    )
 
 
 def test_it_runs_where_the_seeds_run(engine, monkeypatch):
@@ -144,14 +124,14 @@ def test_a_sweep_that_had_begun_is_void_too_and_does_no_run(tmp_path, duck):
 def test_a_study_whose_checkers_are_blind_is_void(tmp_path, options):
     if "--master" in options:
         need_spark()
-    done = command(tmp_path, *options, blind=True)
+    done = run_patched(tmp_path, BLIND, *options, seeds=2)
     assert done.returncode == 1, done.stderr
     assert done.stderr.splitlines(keepends=True)[-1] == VOID  # a JVM has its own to say first
     assert not (tmp_path / "out" / "bronze").exists()
     assert not any((tmp_path / "out" / each).exists() for each in LATER)
     kept = json.loads((tmp_path / "out" / "study.canary.json").read_text())
     assert kept == MISSED._asdict()
-    seeing = command(tmp_path, *options, blind=False)
+    seeing = run_patched(tmp_path, "", *options, seeds=2)
     assert seeing.returncode == 0, seeing.stderr
     assert NOTICED in seeing.stdout.splitlines()
     report = unescape((tmp_path / "out" / "report.html").read_text(encoding="utf-8"))
