@@ -40,6 +40,16 @@ def round_trips(links: str, nodes: int) -> RoundTrips:
     return found
 
 
+def links_within(links: str, nodes: int) -> str:
+    """The setting without the links of nodes beyond so many."""
+    kept = []
+    for each in links.split():
+        matched = _NAMED.fullmatch(each)
+        if matched and all(end == "c" or int(end) <= nodes for end in matched.groups()[:2]):
+            kept.append(each)
+    return " ".join(kept)
+
+
 def groups_of(nodes: int, partitions: int, replicas: int) -> list[tuple[NodeId, ...]]:
     """Who has to agree with whom: all nodes about the controller's log, and the replicas of each
     partition of a new topic."""

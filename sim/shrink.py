@@ -3,7 +3,8 @@
 A tape holds every choice that was not zero, so a run is made plainer by striking choices: faults,
 workload and delays alike. It goes from the coarse to the fine, and again while anything helps:
 
-1. settings of the run: fewer records, one producer, nothing after the anomaly, the defaults,
+1. settings of the run: fewer records, one producer, nothing after the anomaly, no more nodes than
+   is usual, the defaults,
 2. whole purposes: all delays of all links, all disks, all that is drawn for elections,
 3. whole streams: all delays of one link, all of the nemesis,
 4. halves of streams, then quarters, ... (delta debugging, Zeller 2002): of all streams before it
@@ -17,10 +18,12 @@ did not ask for any more is struck too: the tape of the replay is the new tape.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ottla.broker.errors import ConfigError
 from ottla.raft.types import Micros
 from ottla.sim.choices import Taken, Tape
+from ottla.sim.link_times import links_within
 from ottla.sim.settings import SETTINGS, RunConfig
 from ottla.sim.tape_file import Case
 
@@ -110,14 +113,24 @@ class Shrinker:
                 config = propose(self.best.case.config, self.best.at)
                 if config is None or not self._try(self.best.case._replace(config=config)):
                     break
+        for changes in _fewer_nodes(self.best.case.config):
+            if self._try_settings(changes):
+                break
         plain = RunConfig()
         for name in SETTINGS:
-            config = self.best.case.config
-            default = getattr(plain, name)
             # More records or a longer run would be the default, and are not plainer.
-            if name in _KEPT or getattr(config, name) == default:
-                continue
-            self._try(self.best.case._replace(config=config.with_(**{name: default})))
+            if name not in _KEPT:
+                self._try_settings({name: getattr(plain, name)})
+
+    def _try_settings(self, changes: dict[str, Any]) -> bool:
+        """As `_try`. What makes no sense beside the other settings is no run, and left out: it may
+        make sense later, when one of those is back at its default."""
+        config = self.best.case.config
+        try:
+            changed = config.with_(**changes)
+        except ConfigError:
+            return False
+        return changed != config and self._try(self.best.case._replace(config=changed))
 
     # ---- purposes, streams and their parts
 
@@ -186,6 +199,18 @@ def _smaller(value: int) -> Iterator[int]:
 def _end_after_anomaly(config: RunConfig, at: Micros) -> RunConfig | None:
     load_ms = at // MS + 1
     return config.with_(load_ms=load_ms) if load_ms < config.load_ms else None
+
+
+def _fewer_nodes(config: RunConfig) -> Iterator[dict[str, Any]]:
+    """Settings of the usual number of nodes for a run that has more, the plainest first. Replicas
+    and links go with them: by itself none of the three could change."""
+    nodes = RunConfig().nodes
+    if config.nodes <= nodes:
+        return
+    fewer = {"nodes": nodes, "replicas": min(config.replicas, nodes)}
+    yield {**fewer, "links": ""}
+    if links := links_within(config.links, nodes):
+        yield {**fewer, "links": links}
 
 
 def _fewer(name: str, least: int) -> Callable[[RunConfig, Micros], RunConfig | None]:

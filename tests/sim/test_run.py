@@ -302,6 +302,43 @@ def test_a_run_without_the_anomaly_cannot_be_shrunk():
         Shrinker(Case(SHORT, Tape()), lambda _: None, lambda: False, lambda *_: None)
 
 
+FIVE = RunConfig(nodes=5, replicas=5, links="1-2:900 c-2:800 4-5:700 c-4:600")
+
+
+@pytest.mark.parametrize(
+    ("needs", "left"),
+    [
+        (lambda _: True, (3, 3, "")),
+        (lambda config: config.links, (3, 3, "1-2:900 c-2:800")),
+        (lambda config: config.nodes == 5, (5, 3, "")),
+        (lambda config: config.replicas == 5, (5, 5, "")),
+        (lambda config: config.nodes == 5 and config.links, (5, 3, FIVE.links)),
+    ],
+    ids=["nothing", "links", "nodes", "replicas", "nodes and links"],
+)
+def test_replicas_and_links_go_with_the_nodes_that_they_need(needs, left):
+    """Changed one by one they would make no sense: more replicas than nodes, links to nobody."""
+
+    def replayed(case: Case) -> Attempt | None:
+        return Attempt(case, 1_000_000) if needs(case.config) else None
+
+    config = Shrinker(Case(FIVE, Tape()), replayed, lambda: False, lambda *_: None).run().config
+    assert (config.nodes, config.replicas, config.links) == left
+
+
+def test_a_setting_that_makes_no_sense_yet_is_put_back_when_it_does():
+    """Syncs of 3 s make no sense beside the default of `sync_stall_ms`, which stands before."""
+    slow = RunConfig(sync_us=3_000_000, sync_stall_ms=10_000)
+    shrinker = Shrinker(
+        Case(slow, Tape()), lambda case: Attempt(case, 0), lambda: False, lambda *_: None
+    )
+    config = shrinker.run().config
+    assert (config.sync_us, config.sync_stall_ms) == (
+        RunConfig().sync_us,
+        RunConfig().sync_stall_ms,
+    )
+
+
 def test_drawn_streams_are_apart():
     one, other = Drawn(5), Drawn(5)
     for _ in range(10):
