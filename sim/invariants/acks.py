@@ -31,6 +31,8 @@ def moved(index: Index) -> Iterator[Anomaly]:
         places = index.places.get((row.partition, given.value))
         if not places or row.off is None or row.off < 0:
             continue
+        if index.deleted(row.partition, row.off):
+            continue  # a copy that is left lies elsewhere
         found = index.at(row.partition, row.off)
         if found is None or found.value != given.value:
             text = f"op {row.op} was acknowledged at offset {row.off} of partition "

@@ -16,7 +16,8 @@ FROM (
   SELECT a.run_id, a.eid
   FROM acked a
   JOIN canon c ON c.run_id = a.run_id AND c.partition = a.partition AND c.value = a.value
-  WHERE a.off >= 0
+  LEFT JOIN log_start s ON s.run_id = a.run_id AND s.partition = a.partition
+  WHERE a.off >= 0 AND (s.start_off IS NULL OR a.off >= s.start_off)
   GROUP BY a.run_id, a.eid HAVING MAX(CASE WHEN c.off = a.off THEN 1 ELSE 0 END) = 0
 ) elsewhere
 GROUP BY run_id;
