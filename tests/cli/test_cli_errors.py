@@ -4,6 +4,7 @@ Each case starts the command as a user does. What is asked before the work of mi
 once, so a case that takes long has found something too.
 """
 
+import json
 import shlex
 import socket
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from cli_process import ottla
 
 TIMEOUT = ("--set", "election_timeout_ms=500")
+TOO_LONG = "x" * 300
 FAR = "c-1:2000000 c-2:1600000 c-3:2000000"
 
 
@@ -54,6 +56,10 @@ def refused(*arguments):
         (["sim", "mutants", "--page", "no/such.md"], "there is no folder no"),
         (["sim", "run", "--seed", "7", "--tape", "no/such.tape"], "there is no folder no"),
         (["sim", "shrink", "7", "--out", "no/such.tape"], "there is no folder no"),
+        (["sim", "shrink", "7", "--out", TOO_LONG], "xxx: File name too long"),
+        (["sim", "explain", "7", "--out", TOO_LONG], "xxx: File name too long"),
+        (["sim", "replay", TOO_LONG], "xxx: File name too long"),
+        (["sim", "shrink", "7", "--seconds", "nan"], "--seconds nan: is no number"),
         (["sim", "meta", "--python", "/bin/false"], "/bin/false: ended with status 1"),
         (["sim", "experiment", "speed"], "no such experiment: speed; there are pipelining"),
         (["sim", "experiment", "acks", "--first", "one"], "'one' is no seed"),
@@ -137,6 +143,16 @@ def refused(*arguments):
 )
 def test_a_wrong_argument_is_one_line(arguments, told):
     assert told in refused(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [("nodes = 9", "its settings are not this Ottla's: nodes is 9"), ('faults = "kil"', "'kil'")],
+)
+def test_a_sweep_of_another_ottla_cannot_be_covered(tmp_path, settings, told):
+    plan = {"first": 0, "seeds": 1, "settings": settings, "code": "", "commit": ""}
+    (tmp_path / "sweep.json").write_text(json.dumps(plan))
+    assert told in refused("sim", "cover", tmp_path)
 
 
 def test_a_port_in_use_is_named():

@@ -81,7 +81,7 @@ def config_of(path: Path | None, settings: list[str] | None, *, whole: bool = Fa
         _check_kind(name, more[name], each)
     try:
         given = from_toml("" if path is None else path.read_text(encoding="utf-8"), more)
-        _check_faults(given)
+        check_faults(given)
     except OSError as error:
         raise SimUsageError(f"--config {path}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -116,7 +116,7 @@ def _check_kind(name: str, value: int | str | bool, typed: str) -> None:
         raise SimUsageError(f"--set {typed}: {_KINDS[kind]} is expected")
 
 
-def _check_faults(config: RunConfig) -> None:
+def check_faults(config: RunConfig) -> None:
     """Raises `ConfigError` for a program that the nemesis does not have, and for blanks, which name
     none and would mean all."""
     from ottla.broker.errors import ConfigError
@@ -138,8 +138,20 @@ def _value(text: str) -> int | str | bool:
 
 
 def taped(what: str) -> bool:
-    """Whether a file is meant, not a seed."""
-    return Path(what).exists()
+    """Whether a file is meant, not a seed. Raises `SimUsageError`."""
+    try:
+        return _is_there(Path(what))
+    except OSError as error:  # such as a name that is too long, or a folder that is closed to us
+        raise SimUsageError(f"{what}: {error.strerror}") from None
+
+
+def _is_there(path: Path) -> bool:
+    """As `Path.exists`, some versions of which hide what went wrong. Raises `OSError`."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def outcome_of(what: str, config: Path | None = None, settings: list[str] | None = None) -> Outcome:
@@ -161,7 +173,7 @@ def outcome_of(what: str, config: Path | None = None, settings: list[str] | None
         raise SimUsageError(f"{what}: a tape has its own settings; leave out --config and --set")
     try:
         kept = read(Path(what))
-        _check_faults(kept.case.config)
+        check_faults(kept.case.config)
     except OSError as error:
         raise SimUsageError(f"{what}: {error.strerror}") from None
     except (TapeError, ConfigError) as error:
@@ -227,12 +239,22 @@ def check_out(path: Path | None) -> None:
     `SimUsageError`."""
     if path is None:
         return
+    try:
+        refusal = _why_not(path)
+    except OSError as error:
+        refusal = str(error.strerror)
+    if refusal:
+        raise SimUsageError(f"{path}: {refusal}")
+
+
+def _why_not(path: Path) -> str:
+    """Why a file cannot be written there; empty where it can. Raises `OSError`."""
+    there = _is_there(path)
     if path.is_dir():
-        raise SimUsageError(f"{path}: Is a directory")
+        return "Is a directory"
     if not path.parent.is_dir():
-        raise SimUsageError(f"{path}: there is no folder {path.parent}")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise SimUsageError(f"{path}: cannot be written")
+        return f"there is no folder {path.parent}"
+    return "" if os.access(path if there else path.parent, os.W_OK) else "cannot be written"
 
 
 def keep(path: Path, case: Case) -> None:

@@ -18,6 +18,7 @@ from ottla.sim_cli.asking import (
     Jobs,
     Settings,
     SimUsageError,
+    check_faults,
     config_of,
     seed_of,
 )
@@ -60,6 +61,7 @@ def cover(
     plan = _plan(folder, first, seeds, config, settings)
     try:
         shared = from_toml(plan.settings)
+        check_faults(shared)
     except ConfigError as error:
         raise SimUsageError(f"{folder}: its settings are not this Ottla's: {error}") from None
     numbers = range(plan.first, plan.first + plan.seeds)

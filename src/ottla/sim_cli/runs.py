@@ -8,6 +8,7 @@ did wrong is a `SimUsageError`, status 2.
 
 from __future__ import annotations
 
+from math import isnan
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
@@ -131,6 +132,8 @@ def shrink(
     from ottla.sim.shrink_run import replayer
     from ottla.sim.tape_file import Case
 
+    if isnan(seconds):  # which is neither below the minimum nor ever over
+        raise SimUsageError(f"--seconds {seconds}: is no number")
     check_out(out)
     outcome = outcome_of(what, config, settings)
     if not outcome.anomalies:
