@@ -1,0 +1,77 @@
+"""What study `acks` says of hand-made tables: of what was never sent.
+
+A producer gives records up that it never sent, and then no table of batches has them.
+"""
+
+import pytest
+
+from ottla.sim.studies.findings import table_of
+from ottla.sim.studies.names import VARIANTS
+from ottla.sim.studies.pairs import PAIRS, pairs_query
+from ottla.sim.studies.sheets import GOLD
+from ottla.sim.studies.study import catalogue, parse
+from studies_cases import make, put_silver, put_typed, table
+
+STUDY = parse(catalogue()["acks"])
+VARIANT_TYPES = {
+    "variant": "BIGINT",
+    "line": "VARCHAR",
+    "acks": "BIGINT",
+    "flush": "VARCHAR",
+    "failure": "VARCHAR",
+}
+GIVEN = {
+    VARIANTS: """
+| variant | line     | acks | flush     | failure              |
+| 0       | acks=1   | 1    | each-turn | the leader is killed |
+| 1       | acks=all | -1   | each-turn | the leader is killed |
+| 2       | acks=all | -1   | off       | the leader is killed |
+""",
+    "silver runs": """
+| run_id | variant | seed | judged | broke | digest | handed | acknowledged | lost | copies |
+| 0      | 0       | 0    | true   | 0     | 0      | 60     | 60           | 3    | 0      |
+| 1      | 1       | 0    | true   | 0     | 1      | 60     | 40           | 0    | 0      |
+| 2      | 2       | 0    | true   | 0     | 2      | 60     | 60           | 0    | 0      |
+| 3      | 0       | 1    | true   | 0     | 3      | 60     | 60           | 0    | 0      |
+| 4      | 1       | 1    | true   | 0     | 4      | 60     | 24           | 0    | 0      |
+| 5      | 2       | 1    | true   | 0     | 5      | 60     | 60           | 0    | 0      |
+""",
+    "silver requests": """
+| run_id | variant | records | attempts | outcome |
+| 0      | 0       | 60      | 2        | ok      |
+| 3      | 0       | 60      | 2        | ok      |
+| 1      | 1       | 40      | 1        | ok      |
+| 1      | 1       | 5       | 2        | info    |
+| 4      | 1       | 24      | 1        | ok      |
+| 4      | 1       | 21      | 4        | fail    |
+""",
+    "silver acked": """
+| run_id | variant | acks | op | ok_us   | lost | took          |
+| 0      | 0       | 1    | 3  | 1000000 | 1    | truncate      |
+| 0      | 0       | 1    | 4  | 2000000 | 1    | truncate      |
+| 0      | 0       | 1    | 5  | 2000000 | 1    | crash         |
+| 0      | 0       | 1    | 6  | 3000000 | 0    | -             |
+""",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def made(engine):
+    rows = {name: table(text.strip().splitlines()) for name, text in GIVEN.items()}
+    put_typed(engine, VARIANTS, VARIANT_TYPES, rows.pop(VARIANTS))
+    put_silver(engine, rows)
+    engine.make(PAIRS, pairs_query(()))
+    make(engine, GOLD)
+
+
+def asked(engine, title):
+    (found,) = (each for each in STUDY.tables if each.title == title)
+    return engine.rows(found.sql)
+
+
+def test_what_was_never_sent_is_not_acknowledged(engine):
+    found = table_of("", asked(engine, "What the minimum in sync costs"))
+    assert found.rows == (
+        ("acks=1", "100\u00a0%", "0", "2", "0", "0"),
+        ("acks=all", "53.3\u00a0%", "56", "2", "0", "0"),
+    )
