@@ -1,4 +1,4 @@
-"""What study `acks` says of hand-made tables: of what was never sent.
+"""Study `acks`, asked of hand-made tables: what was never sent, and what took the last record lost.
 
 A producer gives records up that it never sent, and then no table of batches has them.
 """
@@ -10,6 +10,7 @@ from ottla.sim.studies.names import VARIANTS
 from ottla.sim.studies.pairs import PAIRS, pairs_query
 from ottla.sim.studies.sheets import GOLD
 from ottla.sim.studies.study import catalogue, parse
+from ottla.sim.studies.worst import worst_runs
 from studies_cases import make, put_silver, put_typed, table
 
 STUDY = parse(catalogue()["acks"])
@@ -74,4 +75,13 @@ def test_what_was_never_sent_is_not_acknowledged(engine):
     assert found.rows == (
         ("acks=1", "100\u00a0%", "0", "2", "0", "0"),
         ("acks=all", "53.3\u00a0%", "56", "2", "0", "0"),
+    )
+
+
+def test_what_took_the_last_one_is_not_what_is_last_in_the_alphabet(engine):
+    first, *_ = worst_runs(STUDY, engine)
+    assert (first.run_id, first.at) == (0, 2_000_000)
+    assert first.why == (
+        "3 acknowledged records are gone; the last one was acknowledged at 2.000 s, and taken "
+        "thus: not synced when the node went down."
     )
