@@ -19,7 +19,7 @@ def lost(index: Index) -> Iterator[Anomaly]:
     """sim-I01: nobody knows of a run whose logs nobody looked at."""
     for row, given in () if index.cut_short else index.acked:
         key = (row.partition, given.value)
-        if key not in index.places and not index.deleted(row.partition, row.off):
+        if key not in index.places and not index.erased(row):
             text = f"op {row.op} with value {given.value} was acknowledged at offset {row.off} of "
             text += f"partition {row.partition}, and is not in its log"
             yield Anomaly("sim-I01", row.eid, text)

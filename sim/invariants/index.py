@@ -15,7 +15,7 @@ was in flight ends no spell: who is in flight must not be forgotten (sim-S20).
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ottla.sim.history import KINDS, Event
 from ottla.sim.invariants.findings import ACKS_ALL, Row
@@ -57,6 +57,7 @@ class Index:
         """Whether the run ended before anybody looked at its logs; a history without phases is
         taken as whole."""
         self._forgets = self._forgotten()
+        self._applied: dict[tuple[int, int, int], list[Row]] | None = None
         self.acked: list[tuple[Row, Row]] = [
             (row, self.invoked[row.op])
             for row in self.rows["ok"]
@@ -72,6 +73,17 @@ class Index:
         """Whether a record there may be gone; off -1 or None: nobody knows where it was."""
         start = self.start.get(partition, 0)
         return start > 0 and (off is None or off < start)
+
+    def erased(self, ok: Row) -> bool:
+        """Whether an acknowledged record lay below the log start. Where its client was told no
+        offset, the log has what was stored with the same producer, epoch and sequence; with acks 0
+        nobody knows."""
+        if (ok.off is not None and ok.off >= 0) or ok.acks != ACKS_ALL:
+            return self.deleted(ok.partition, ok.off)
+        if ok.seq is None or ok.partition not in self.start:
+            return False
+        stored = self._batches().get((ok.partition, ok.pid, ok.epoch), ())
+        return any(self.deleted(ok.partition, off) for off in _offsets(ok.seq, stored))
 
     def producers(self) -> Iterator[Row]:
         """The records of idempotent producers in all canonical logs, in the order of offsets."""
@@ -100,6 +112,16 @@ class Index:
                 found.setdefault((partition, pid), []).append(off)
         return found
 
+    def _batches(self) -> dict[tuple[int, int, int], list[Row]]:
+        """What was applied of each producer and epoch of a partition."""
+        if self._applied is None:
+            self._applied = {}
+            for row in self.rows["apply"]:
+                if row.seq is not None:
+                    key = row.partition, row.pid, row.epoch
+                    self._applied.setdefault(key, []).append(row)
+        return self._applied
+
     def _cell(self, partition: int, off: int) -> tuple[int, int]:
         return (0 if self._one_partition else partition, off)
 
@@ -121,6 +143,14 @@ class Index:
 def idempotent(row: Row) -> bool:
     """Whether a record was sent with a producer id and an epoch (there is no order under -1)."""
     return row.pid is not None and row.pid >= 0 and row.epoch >= 0
+
+
+def _offsets(seq: int, batches: Iterable[Row]) -> Iterator[int]:
+    """Where batches hold that sequence."""
+    for row in batches:
+        place = (seq - row.seq) % SEQUENCES
+        if place <= (row.seq_last - row.seq) % SEQUENCES:
+            yield row.off + place
 
 
 def _off(row: Row) -> int:

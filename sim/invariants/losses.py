@@ -48,7 +48,7 @@ def losses(index: Index) -> tuple[Losses, ...]:
             continue
         acknowledged[row.acks] += 1
         missing = (row.partition, given.value) not in index.places
-        if missing and not index.cut_short and not index.deleted(row.partition, row.off):
+        if missing and not index.cut_short and not index.erased(row):
             reasons.setdefault(row.acks, Counter())[history.reason(row, given.value)] += 1
     return tuple(
         Losses(

@@ -22,7 +22,7 @@ from ottla.sim.studies.names import GOLD_PREFIX
 SILVER, GOLD, JUDGING = "silver", "gold", "judging"
 _VIEW = "view "
 _COLUMN = re.compile(r"(\w+) (BIGINT|BOOLEAN|DOUBLE|VARCHAR): (.*)")
-_INVARIANTS_VIEWS = ("log_start", "canon", "cut_short")
+_INVARIANTS_VIEWS = ("log_start", "canon", "cut_short", "erased")
 """Views of the invariants that silver tables need too."""
 
 

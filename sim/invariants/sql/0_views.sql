@@ -108,6 +108,23 @@ FROM (
 WHERE eid IS NOT NULL
 GROUP BY run_id, partition, pid, epoch, seq;
 
+-- view erased: acknowledgements of records that lay below the log start. Where a client was told no
+-- offset, the log has what was stored with the same producer, epoch and sequence; with acks 0 nobody
+-- knows
+SELECT o.run_id, o.eid
+FROM ev o
+JOIN log_start s ON s.run_id = o.run_id AND s.partition = o.partition
+WHERE o.kind = 'ok' AND COALESCE(o.off, -1) < s.start_off AND (o.off >= 0 OR o.acks <> -1)
+UNION
+SELECT o.run_id, o.eid
+FROM ev o
+JOIN log_start s ON s.run_id = o.run_id AND s.partition = o.partition
+JOIN ev a ON a.run_id = o.run_id AND a.partition = o.partition AND a.pid = o.pid
+  AND a.epoch = o.epoch
+WHERE o.kind = 'ok' AND COALESCE(o.off, -1) < 0 AND o.acks = -1 AND a.kind = 'apply'
+  AND (o.seq - a.seq + 2147483648) % 2147483648 <= (a.seq_last - a.seq + 2147483648) % 2147483648
+  AND a.off + (o.seq - a.seq + 2147483648) % 2147483648 < s.start_off;
+
 -- view acked: acknowledgements that promise something
 SELECT o.run_id, o.partition, o.eid, o.op, o.off, i.value
 FROM ev o

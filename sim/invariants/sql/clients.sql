@@ -4,10 +4,9 @@
 SELECT a.run_id, COUNT(*) AS n
 FROM acked a
 LEFT JOIN canon c ON c.run_id = a.run_id AND c.partition = a.partition AND c.value = a.value
-LEFT JOIN log_start s ON s.run_id = a.run_id AND s.partition = a.partition
+LEFT JOIN erased e ON e.run_id = a.run_id AND e.eid = a.eid
 LEFT JOIN cut_short x ON x.run_id = a.run_id
-WHERE x.run_id IS NULL AND c.off IS NULL
-  AND (s.start_off IS NULL OR COALESCE(a.off, -1) >= s.start_off)
+WHERE x.run_id IS NULL AND c.off IS NULL AND e.eid IS NULL
 GROUP BY a.run_id;
 
 -- sim-I06

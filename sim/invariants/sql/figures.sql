@@ -30,15 +30,13 @@ GROUP BY run_id;
 -- losses by acks
 SELECT o.run_id, o.acks, COUNT(*) AS acknowledged,
   SUM(CASE
-    WHEN c.value IS NULL AND x.run_id IS NULL
-      AND (s.start_off IS NULL OR COALESCE(o.off, -1) >= s.start_off)
-    THEN 1 ELSE 0
+    WHEN c.value IS NULL AND x.run_id IS NULL AND e.eid IS NULL THEN 1 ELSE 0
   END) AS lost
 FROM ev o
 JOIN ev i ON i.run_id = o.run_id AND i.kind = 'inv' AND i.op = o.op
 LEFT JOIN (SELECT DISTINCT run_id, partition, value FROM canon) c
   ON c.run_id = o.run_id AND c.partition = o.partition AND c.value = i.value
-LEFT JOIN log_start s ON s.run_id = o.run_id AND s.partition = o.partition
+LEFT JOIN erased e ON e.run_id = o.run_id AND e.eid = o.eid
 LEFT JOIN cut_short x ON x.run_id = o.run_id
 WHERE o.kind = 'ok'
 GROUP BY o.run_id, o.acks;

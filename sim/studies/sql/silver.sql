@@ -1,5 +1,5 @@
 -- Silver: what happened in the runs of a batch of waves. Table `ev` has the rows of their histories,
--- `bronze` those that are no event too (`sim/studies/bronze.py`); `canon` and `log_start` are the
+-- `bronze` those that are no event too (`sim/studies/bronze.py`); `canon` and `erased` are the
 -- views of the invariants. The head of a statement says what a row is, and of each column its type
 -- and meaning: docs/reference/study-tables.md is written from it. Times are microseconds of the
 -- simulator's clock.
@@ -8,15 +8,13 @@
 SELECT o.run_id, o.variant, o.partition, o.client, o.node, o.eid, o.op, o.off, o.acks,
   o.t_us AS ok_us, i.t_us AS inv_us, i.eid AS inv_eid, i.value,
   CASE
-    WHEN c.value IS NULL AND x.run_id IS NULL
-      AND (s.start_off IS NULL OR COALESCE(o.off, -1) >= s.start_off)
-    THEN 1 ELSE 0
+    WHEN c.value IS NULL AND x.run_id IS NULL AND e.eid IS NULL THEN 1 ELSE 0
   END AS lost
 FROM ev o
 JOIN ev i ON i.run_id = o.run_id AND i.kind = 'inv' AND i.op = o.op
 LEFT JOIN (SELECT DISTINCT run_id, partition, value FROM canon) c
   ON c.run_id = o.run_id AND c.partition = o.partition AND c.value = i.value
-LEFT JOIN log_start s ON s.run_id = o.run_id AND s.partition = o.partition
+LEFT JOIN erased e ON e.run_id = o.run_id AND e.eid = o.eid
 LEFT JOIN cut_short x ON x.run_id = o.run_id
 WHERE o.kind = 'ok';
 
