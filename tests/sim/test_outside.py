@@ -43,6 +43,11 @@ def switched(monkeypatch, instead):
     [
         (lambda _: time.monotonic(), "time.monotonic"),
         (lambda _: time.time_ns(), "time.time_ns"),
+        (lambda _: time.clock_gettime(time.CLOCK_MONOTONIC), "time.clock_gettime"),
+        (lambda _: time.localtime(), "time.localtime"),
+        (lambda _: time.gmtime(None), "time.gmtime"),
+        (lambda _: time.ctime(), "time.ctime"),
+        (lambda _: time.strftime("%H"), "time.strftime"),
         (lambda _: random.random(), "random.random"),
         (lambda _: random.Random(), "random.Random() without a seed"),
         (lambda _: uuid.uuid4(), "uuid.uuid4"),
@@ -62,6 +67,13 @@ def test_deciding_code_that_asks_the_outside_world_fails_the_run(monkeypatch, as
     assert __file__ in outcome.reason
 
 
+def test_a_time_that_is_told_may_be_taken_apart(monkeypatch):
+    told = []
+    switched(monkeypatch, lambda _: told.append(time.strftime("%Y", time.gmtime(0))))
+    assert run(3, CONFIG).verdict is Verdict.OK
+    assert set(told) == {"1970"}
+
+
 def test_the_outside_world_is_there_again_afterwards(monkeypatch):
     switched(monkeypatch, lambda _: time.time())
     assert run(3, CONFIG).verdict is Verdict.FAILED
@@ -73,9 +85,9 @@ def test_the_outside_world_is_there_again_afterwards(monkeypatch):
 @pytest.mark.parametrize(
     "name",
     [
-        *("log.offset_index", "log.memory_disk", "raft.core", "sim.choices", "sim.clocks"),
-        *("sim.disks", "sim.handlers", "sim.kernel", "sim.life", "sim.reference_model"),
-        *("sim.serving", "sim.swarm"),
+        *("broker.barriers", "log.offset_index", "log.memory_disk", "raft.core", "sim.choices"),
+        *("sim.clocks", "sim.disks", "sim.handlers", "sim.kernel", "sim.life", "sim.probes"),
+        *("sim.reference_model", "sim.serving", "sim.swarm"),
     ],
 )
 def test_whoever_decides_meets_sets_without_order(name):

@@ -15,7 +15,7 @@ TEST = "tests/broker/test_planted.py"
 
 SIMULATOR = (
     *("choices", "clocks", "disks", "handlers", "kernel", "life", "reference_model"),
-    *("serving", "swarm"),
+    *("probes", "serving", "swarm"),
 )
 
 
@@ -121,6 +121,8 @@ BAD = {
         ("log/recovery.py", "async def f(): ..."),
         ("sim/kernel.py", "async def f(): ..."),
         ("sim/life.py", "async def f():\n    await g()"),
+        ("broker/syncing.py", "async def poll(): ..."),
+        ("broker/host.py", "async def start():\n    await g()"),
         ("sim/serving.py", "async def f():\n    async with g: ..."),
     ],
     "no_set_order": [
@@ -140,6 +142,12 @@ BAD = {
         (CORE, "votes = {1, 2}\ndef f():\n    for vote in votes: ..."),
         (CORE, "class C:\n    votes: set[int]\n    def f(self):\n        return list(self.votes)"),
         (CORE, SET_BOUND_IN_INIT),
+        (CORE, "y = sorted({a, b}, key=f)"),
+        (CORE, "y = min(set(z), key=f)"),
+        (CORE, "def f(votes: set[int]):\n    return max(votes, key=g, default=None)"),
+        ("broker/barriers.py", "for ticket in {a, b}: ..."),
+        ("broker/lane.py", "for x in {1, 2}: ..."),
+        ("broker/syncing.py", "for x in {1, 2}: ..."),
         ("log/keys.py", "for x in {1, 2}: ..."),
         *((f"sim/{name}.py", "for x in {1, 2}: ...") for name in SIMULATOR),
     ],
@@ -207,12 +215,15 @@ GOOD = {
     "no_waiting": [
         (CORE, "def f():\n    '''Nobody may await here.'''"),
         ("broker/server.py", "async def f():\n    await g()"),
+        ("broker/syncing.py", "async def drained():\n    await g()"),
+        ("broker/host.py", "async def start(): ..."),
         ("sim/life.py", "async def f(): ..."),
         ("sim/serving.py", "async def f(): ..."),
     ],
     "no_set_order": [
         (CORE, "for x in sorted({1, 2}): ..."),
         (CORE, "for x in [1, 2]: ..."),
+        (CORE, "y = sorted([1, 2], key=f), max(min(sorted({1, 2}), key=f), len({1, 2}), key=f)"),
         (CORE, "ok = 1 in {1, 2} and len(set(z)) and max({1, 2})"),
         (CORE, "def f(votes: set[int], names: list[int]):\n    for name in names: ..."),
         (CORE, "def f(votes):\n    for vote in votes: ...\ndef g(votes: set[int]): ..."),

@@ -2,9 +2,12 @@
 
 import pytest
 
+from ottla.sim import outside
 from tidy import docs
+from tidy.reached import imported_by_runs, left_out
 from tidy.rules import RULES
-from tidy.source import ROOTS, Violation, repository, sources
+from tidy.source import ROOTS, Source, Violation, repository, sources
+from tidy.tables import APART, DECIDING
 
 ROOT = repository()
 
@@ -32,6 +35,39 @@ def test_the_rules_see_the_tree(files):
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
 def test_rule_holds_everywhere(rule, files):
     accept([violation for file in files for violation in rule(file)])
+
+
+def test_all_that_a_simulated_run_imports_decides_or_is_named(files):
+    reached = imported_by_runs(files)
+    assert left_out(reached) == []
+    assert APART.keys() <= reached
+
+
+def test_a_module_that_a_run_imports_and_nobody_named_is_found():
+    """Through a module of the table, inside a function; for type checking it would not count."""
+    planted = [
+        Source("sim/run.py", "from ottla.broker import node"),
+        Source("broker/node.py", "def f():\n    from ottla.broker.planted import x"),
+        Source("broker/planted.py", "if TYPE_CHECKING:\n    import ottla.broker.server\nx = 1"),
+        Source("broker/server.py", "x = 1"),
+    ]
+    reached = imported_by_runs(planted)
+    assert reached == {"sim/run.py", "broker/node.py", "broker/planted.py"}
+    assert left_out(reached) == ["broker/planted.py"]
+    assert left_out(reached, {"broker/planted.py": "why"}) == []
+
+
+def test_every_deciding_module_is_there(files):
+    paths = {file.path for file in files}
+    assert [p for p in DECIDING if not any(path.startswith(p) for path in paths)] == []
+
+
+def test_sets_have_no_order_in_whatever_a_run_imports(files):
+    """The net of the run time, but for the judges."""
+    reached = imported_by_runs(files) - APART.keys()
+    names = {path: f"ottla.{path.removesuffix('.py').replace('/', '.')}" for path in reached}
+    missed = {path for path, name in names.items() if not name.startswith(outside.DECIDING)}
+    assert {path for path in missed if not path.startswith("sim/invariants/")} == set()
 
 
 def test_deferred_work_is_listed(files, not_implemented):

@@ -14,12 +14,21 @@ from dataclasses import dataclass
 from tidy.imports import imported
 from tidy.size import Function
 from tidy.source import Source, Violation
-from tidy.tables import ASYNC_BY_NAME, BANNED_IN_DECIDING, DECIDING, EXCUSED, lies_in
+from tidy.tables import (
+    ASYNC_BY_NAME,
+    BANNED_IN_DECIDING,
+    DECIDING,
+    EXCUSED,
+    WAITS_ELSEWHERE,
+    lies_in,
+)
 
 _SET_TYPES = frozenset({"set", "frozenset", "Set", "AbstractSet", "MutableSet", "FrozenSet"})
 _SET_METHODS = frozenset({"union", "intersection", "difference", "symmetric_difference"})
 _SET_OPERATORS = (ast.BitOr, ast.BitAnd, ast.Sub, ast.BitXor)
 _ORDERED_BY = frozenset({"list", "tuple", "iter", "enumerate", "zip", "map", "filter", "dict"})
+_ORDERED_BY_KEY = frozenset({"sorted", "min", "max"})
+"""Members whose keys are equal stay in the order in which they came."""
 _ORDERED_BY_METHOD = frozenset({"join", "extend", "fromkeys"})
 _BANNED_CALLS = frozenset({"open", "input", "print", "id", "hash", "__import__", "exec", "eval"})
 
@@ -57,14 +66,25 @@ def no_waiting(source: Source) -> Iterator[Violation]:
         return
     named = () if source.path in ASYNC_BY_NAME else (ast.AsyncFunctionDef,)
     waiting = (*named, ast.AsyncFor, ast.AsyncWith, ast.Await)
+    excused = frozenset(_waits_elsewhere(source))
     for node in source.nodes:
+        if node in excused:
+            continue
         if isinstance(node, waiting) or (isinstance(node, ast.comprehension) and node.is_async):
             place = node.target if isinstance(node, ast.comprehension) else node
             yield source.at(place, "deciding code waits")
 
 
+def _waits_elsewhere(source: Source) -> Iterator[ast.AST]:
+    """The nodes of the function of this module in which a real node may wait, if there is one."""
+    for node in source.nodes:
+        if isinstance(node, Function) and node.name == WAITS_ELSEWHERE.get(source.path):
+            yield from ast.walk(node)
+
+
 def no_set_order(source: Source) -> Iterator[Violation]:
-    """Deciding code never iterates over a set; `sorted` makes an order that can be named."""
+    """Deciding code never iterates over a set; `sorted` makes an order that can be named, unless it
+    goes by a key, which members may have in common."""
     if decides(source):
         yield from _scan(source, source.tree, _Known(frozenset(), frozenset()))
 
@@ -119,7 +139,12 @@ def _iterated_by_call(call: ast.Call) -> Iterator[ast.expr]:
         yield function.value
     plain = isinstance(function, ast.Name) and function.id in _ORDERED_BY
     method = isinstance(function, ast.Attribute) and function.attr in _ORDERED_BY_METHOD
-    if plain or method:
+    by_key = (
+        isinstance(function, ast.Name)
+        and function.id in _ORDERED_BY_KEY
+        and any(each.arg == "key" for each in call.keywords)
+    )
+    if plain or method or by_key:
         yield from call.args
 
 

@@ -1,0 +1,50 @@
+"""What a simulated run imports, so that no module which decides is forgotten in the table.
+
+From `START` on every import is followed that happens when the program runs, those inside functions
+too; what is imported for type checking alone is not.
+"""
+
+import ast
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from tidy.source import PACKAGES, Source
+from tidy.tables import APART, DECIDING, lies_in
+
+START = "sim/run.py"
+
+
+def imported_by_runs(files: Sequence[Source], start: str = START) -> set[str]:
+    """The paths of all modules that a run imports, but for the bare `__init__.py` of packages."""
+    known = {file.path: file for file in files}
+    waiting, found = [start], set[str]()
+    while waiting:
+        path = waiting.pop()
+        if path in known and path not in found:
+            found.add(path)
+            waiting += _imports(known[path])
+    return found
+
+
+def left_out(reached: Collection[str], apart: Mapping[str, str] = APART) -> list[str]:
+    """What runs import that neither stands in the table nor is named as being apart."""
+    return sorted(p for p in reached if p not in apart and not lies_in(p, DECIDING))
+
+
+def _imports(source: Source) -> Iterator[str]:
+    """Paths of modules of ours; some that there are not, where a name is no module."""
+    waiting: list[ast.AST] = [source.tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            waiting += node.orelse
+            continue
+        waiting += ast.iter_child_nodes(node)
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        for name in names:
+            parts = name.split(".")
+            if parts[0] == "ottla" and len(parts) > 2 and parts[1] in PACKAGES:
+                yield "/".join(parts[1:]) + ".py"
