@@ -101,7 +101,11 @@ class _Clients:
         self._given_up: dict[int, list[int]] = {}
         for row in index.rows["info"]:
             self._given_up.setdefault(row.client, []).append(row.eid)
-        self._expired = {(row.partition, row.pid): row for row in index.rows["expire"]}
+        self._forgotten: dict[tuple[int, int], set[int]] = {}
+        """Offsets in front of which the log forgets a producer, by partition and producer id."""
+        for row in index.rows["expire"]:
+            if row.off is not None:
+                self._forgotten.setdefault((row.partition, row.pid), set()).add(row.off)
 
     def cause(self, old: Row, new: Row) -> Cause:
         """Why `new` stands behind `old`, which holds the same."""
@@ -110,7 +114,8 @@ class _Clients:
         if (old.pid, old.epoch) == (new.pid, new.epoch):
             forgotten = self._index.spell(old) != self._index.spell(new)
             return Cause.EXPIRED if forgotten else Cause.STORED_TWICE
-        if (old.partition, old.pid) in self._expired:
+        forgotten = self._forgotten.get((old.partition, old.pid), ())
+        if any(old.off < each <= new.off for each in forgotten):
             return Cause.EXPIRED
         given = self._index.op_of.get(new.value)
         anew = None if given is None else self._anew(given, old, new)

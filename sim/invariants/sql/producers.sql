@@ -127,6 +127,7 @@ FROM (
     AND given_up.client = d.client AND given_up.eid > began.eid AND given_up.eid < anew.eid
   LEFT JOIN ev forgotten ON forgotten.run_id = d.run_id AND forgotten.kind = 'expire'
     AND forgotten.partition = d.partition AND forgotten.pid = d.old_pid
+    AND forgotten.off > d.old_off AND forgotten.off <= d.off
   LEFT JOIN canon later ON later.run_id = d.run_id AND later.partition = d.partition
     AND later.pid = d.old_pid AND later.epoch = d.old_epoch AND later.off > d.old_off
     AND later.chain <> d.old_chain
