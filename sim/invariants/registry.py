@@ -325,7 +325,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         "sim-I37",
         "replicas hold different records",
         "in the end all logs hold the same record at an offset up to which they are committed, "
-        "with the same producer, epoch and sequence",
+        "with the same producer, epoch and sequence, and up to there none has a hole",
         _END,
         replicas.apart,
     ),

@@ -138,5 +138,10 @@ FROM (
     OR MIN(COALESCE(pid, -2)) <> MAX(COALESCE(pid, -2))
     OR MIN(COALESCE(epoch, -2)) <> MAX(COALESCE(epoch, -2))
     OR MIN(COALESCE(seq, -2)) <> MAX(COALESCE(seq, -2))
+  UNION ALL
+  SELECT run_id
+  FROM ev
+  WHERE kind = 'final' AND aux = 1
+  GROUP BY run_id, partition, node HAVING MAX(off) - MIN(off) + 1 <> COUNT(DISTINCT off)
 ) x
 GROUP BY run_id;
