@@ -114,8 +114,8 @@ class _Clients:
         if (old.pid, old.epoch) == (new.pid, new.epoch):
             forgotten = self._index.spell(old) != self._index.spell(new)
             return Cause.EXPIRED if forgotten else Cause.STORED_TWICE
-        forgotten = self._forgotten.get((old.partition, old.pid), ())
-        if any(old.off < each <= new.off for each in forgotten):
+        gone = self._forgotten.get((old.partition, old.pid), set())
+        if any(old.off < each <= new.off for each in gone):
             return Cause.EXPIRED
         given = self._index.op_of.get(new.value)
         anew = None if given is None else self._anew(given, old, new)
