@@ -1,0 +1,146 @@
+"""How much work judges do over a history: counted and not timed, so the same on every machine.
+
+A judge is linear if a history that is four times as long, of a run that goes on for four times as
+long with as many faults in a second, takes it no more than four times the work: lines of Python, as
+the interpreter counts them. What C code does within one line is not seen. No invariant is broken in
+these histories, so it is going through them that is looked at, not telling what is wrong.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from ottla.sim.choices import Drawn
+from ottla.sim.history import Event
+from ottla.sim.invariants.findings import Findings, Row
+from ottla.sim.invariants.index import Index
+from ottla.sim.invariants.losses import losses
+from ottla.sim.invariants.mutants import NO_CHECKER_MUTANTS
+from ottla.sim.invariants.numbers import acked_share, longest_gap
+from ottla.sim.invariants.registry import INVARIANTS, Place, Watcher
+from ottla.sim.invariants.resent import copies
+from ottla.sim.run import Verdict, run_choices
+from ottla.sim.settings import RunConfig
+
+SHORT = RunConfig(load_ms=3_000, records=100, fault_every_ms=400)
+LONG = SHORT.with_(load_ms=12_000, records=400)
+TIMES = 4.5
+"""The work over the long history may be so many times that over the short one: what sorts, or looks
+things up in halves, is a little above 4, and what goes through all pairs would be at 9 to 16."""
+
+Told = tuple[Sequence[Event], Index]
+Judge = Callable[[Told], object]
+
+
+class Rows:
+    """Where watchers listen to a finished history."""
+
+    def __init__(self) -> None:
+        self.listeners: list[tuple[frozenset[str], Callable[[Row], None]]] = []
+
+    def listen(self, kinds: Iterable[str], listener: Callable[[Row], None]) -> None:
+        self.listeners.append((frozenset(kinds), listener))
+
+
+def watched_by(kind: type[Watcher]) -> Judge:
+    def judge(told: Told) -> None:
+        rows = Rows()
+        kind(Findings(), NO_CHECKER_MUTANTS).listen(rows)
+        for kinds, listener in rows.listeners:
+            for event in told[0]:
+                if event.kind in kinds:
+                    listener(event)
+
+    return judge
+
+
+def checked_by(check: Callable[[Index], object]) -> Judge:
+    def judge(told: Told) -> None:
+        found = check(told[1])
+        if isinstance(found, Iterator):
+            assert list(found) == []
+
+    return judge
+
+
+def judges() -> Iterator[tuple[str, Judge]]:
+    """All that there are, each once: of what is judged online several have one."""
+    for row in INVARIANTS:
+        if row.place is Place.ONLINE and isinstance(row.judge, type):
+            yield row.judge.__name__, watched_by(row.judge)
+        elif row.place is Place.END and row.judge and not isinstance(row.judge, type):
+            yield row.id, checked_by(row.judge)
+    yield "Index", lambda told: Index(told[0])
+    for measure in (losses, copies, acked_share, longest_gap):
+        yield measure.__name__, checked_by(measure)
+
+
+JUDGES = dict(judges())
+
+
+def lines_of(call: Callable[[], object]) -> int:
+    """Lines of Python that a call runs, with those of all that it calls."""
+    lines = 0
+
+    def count(_frame: FrameType, event: str, _argument: Any) -> Any:
+        nonlocal lines
+        lines += event == "line"
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return lines
+
+
+def is_linear(judge: Judge, short: Told, long: Told) -> bool:
+    return lines_of(lambda: judge(long)) <= TIMES * lines_of(lambda: judge(short))
+
+
+def told_of(config: RunConfig) -> Told:
+    outcome = run_choices(Drawn(1), config, swarm=False)
+    assert outcome.verdict is Verdict.OK, outcome.reason
+    return outcome.rows, Index(outcome.rows)
+
+
+@pytest.fixture(scope="module")
+def both() -> tuple[Told, Told]:
+    short, long = told_of(SHORT), told_of(LONG)
+    assert 3 * len(short[0]) < len(long[0]) < TIMES * len(short[0])
+    return short, long
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_a_judge_is_linear(both, name):
+    assert is_linear(JUDGES[name], *both)
+
+
+def all_pairs(told: Told) -> None:
+    """What is the same at two places: by looking at each place again for every place."""
+    for one in told[1].rows["ok"]:
+        for other in told[1].rows["ok"]:
+            if one.off == other.off:
+                continue
+
+
+def any_before(told: Told) -> list[bool]:
+    acked = told[1].acked
+    return [any(other is row for other, _ in acked[:at]) for at, (row, _) in enumerate(acked)]
+
+
+@pytest.mark.parametrize("judge", [all_pairs, any_before])
+def test_a_judge_that_goes_through_all_pairs_would_be_found(both, judge):
+    assert not is_linear(judge, *both)
+
+
+def test_work_is_counted_alike_each_time(both):
+    first, second = (lines_of(lambda: JUDGES["Durability"](both[0])) for _ in range(2))
+    assert first == second > len(both[0][0])
