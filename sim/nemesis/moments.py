@@ -82,6 +82,13 @@ def die_at(
     return run
 
 
+def _crash_leader(hand: Hand) -> None:
+    """The leader dies, and is back after some time with the log that it had."""
+    node = hand.leader()
+    hand.world.crash(node)
+    hand.revive(node, hand.span())
+
+
 def crash_loop(hand: Hand) -> None:
     """Whoever leads next dies at its first append, some times over."""
     times = 1 + hand.stream.below(4)
@@ -94,8 +101,7 @@ def crash_loop(hand: Hand) -> None:
         if times:
             hand.world.points.set(Trap("appended", die, fits=opens_a_term))
 
-    hand.world.crash(hand.leader())
-    hand.revive(hand.node(), hand.span())
+    _crash_leader(hand)
     trap = hand.world.points.set(Trap("appended", die, fits=opens_a_term))
     hand.later(8 * hand.span(), hand.world.points.lift, trap)
 
@@ -116,10 +122,9 @@ def win_and_go(hand: Hand) -> None:
         )
         hand.revive(life.node_id, 2 * span)
 
-    hand.world.crash(hand.leader())
+    _crash_leader(hand)
     trap = world.points.set(Trap("appended", cut, fits=opens_a_term))
     hand.later(8 * hand.span(), world.points.lift, trap)
-    hand.revive(hand.node(), hand.span())
 
 
 def rivals(hand: Hand) -> None:
