@@ -12,7 +12,8 @@ Stop-and-go of the receiving window is in the listener: a node that does not rea
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ottla.raft.types import Micros, NodeId
@@ -30,10 +31,11 @@ if TYPE_CHECKING:
 class Path:
     """The way between one client and one node, both directions."""
 
-    __slots__ = ("cut", "least", "stream")
+    __slots__ = ("cut", "least", "node", "stream")
 
     def __init__(self, choices: Choices, client: int, node: NodeId, round_trip: Micros):
         self.stream = choices.stream(f"path {client}-{node}")
+        self.node = node
         self.least: Micros = round_trip // 2
         self.cut = False
         """Nothing gets through; what is under way waits (sim-N5: client and leader only)."""
@@ -221,6 +223,8 @@ class ClientNetwork:
         self._serve = serve
         self._spans = round_trips(config.links, config.nodes)
         self._paths: dict[tuple[int, NodeId], Path] = {}
+        self._cuts: Counter[NodeId] = Counter()
+        """How many faults keep all clients from a node."""
 
     def path(self, client: int, node: NodeId) -> Path:
         """The way between the two."""
@@ -228,7 +232,22 @@ class ClientNetwork:
         if found is None:
             span = self._spans.get((CLIENTS, node), self.config.client_rtt_us)
             found = self._paths[client, node] = Path(self._choices, client, node, span)
+            found.cut = self._cuts[node] > 0
         return found
+
+    def cut(self, nodes: Sequence[NodeId]) -> None:
+        """No client reaches these nodes, nor does one that comes later (sim-N5)."""
+        self._cuts.update(nodes)
+        for path in self._paths.values():
+            path.cut = path.cut or path.node in nodes
+
+    def let(self, nodes: Sequence[NodeId]) -> None:
+        """End one cut of these nodes; what no other keeps back goes on."""
+        self._cuts -= Counter(nodes)  # none is below zero: a cut may end after `mend`
+        for path in self._paths.values():
+            if path.node in nodes and not self._cuts[path.node]:
+                path.cut = False
+        self._go_on()
 
     def span(self, path: Path) -> Micros:
         """How long something takes on a path, one way."""
@@ -261,7 +280,13 @@ class ClientNetwork:
 
     def mend(self) -> None:
         """No path is cut any more."""
+        self._cuts.clear()
         for path in self._paths.values():
             path.cut = False
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """What waited for a path that is whole again is delivered."""
         for connection in self.connections:
-            connection.path_mended()
+            if not connection.path.cut:
+                connection.path_mended()

@@ -224,18 +224,9 @@ def _cut_clients(hand: Hand) -> None:
     world = hand.world
     everybody = hand.stream.below(4) == 1
     nodes = world.nodes if everybody else (hand.leader(),)
-    paths = [each.path for each in world.clients.connections if each.node in nodes]
     world.fault(f"clients do not reach {list(nodes)}")
-    for path in paths:
-        path.cut = True
-
-    def mend() -> None:
-        for path in paths:
-            path.cut = False
-        for connection in world.clients.connections:
-            connection.path_mended()
-
-    hand.later(hand.span(), mend)
+    world.clients.cut(nodes)
+    hand.later(hand.span(), world.clients.let, nodes)
 
 
 def _reset_clients(hand: Hand) -> None:

@@ -228,3 +228,29 @@ def test_stale_metadata_keeps_it_with_the_old_leader_until_somebody_knows_better
     brokers.down = [1]
     brokers.next().drop()
     assert brokers.next().node == 2
+
+
+def test_nobody_reaches_a_node_that_clients_are_cut_from_whoever_comes_later():
+    """Only the connections of the moment were cut: a client went to the next node, or was new."""
+    brokers = FakeBrokers(CONFIG)
+    brokers.network.cut((1, 2, 3))
+    client = client_of(brokers)
+    client.hand(0, 0)
+    brokers.run(200)
+    assert not brokers.asked
+    brokers.network.cut((1,))  # a second fault, on top of the first
+    brokers.network.let((1, 2, 3))
+    brokers.run(10_000)
+    assert {2, 3} & set(brokers.metadata_asked)
+    assert not brokers.asked
+    brokers.network.let((1,))
+    assert brokers.next().node == 1
+
+
+def test_a_cut_that_ends_after_all_were_mended_takes_nothing_from_the_next():
+    brokers = FakeBrokers(CONFIG)
+    brokers.network.cut((1,))
+    brokers.network.mend()
+    brokers.network.let((1,))
+    brokers.network.cut((1,))
+    assert brokers.network.path(7, 1).cut
