@@ -33,6 +33,7 @@ MILLION = 1_000_000
 MUTANT_IDS = tuple(each.value for each in Mutant)
 FATES = ("loss_ppm", "late_ppm", "twice_ppm")
 """What may become of a message between nodes, no two at once."""
+LEAST_RECORD_BYTES = 8
 AROUND_BYTES = 100
 """More than what goes around the value of a record that is alone in its batch."""
 CLIENT_MODELS = ("java", "librdkafka")
@@ -49,7 +50,7 @@ _RANGES = {
     "max_message_bytes": (1, MAX_SPAN),
     "in_flight": (1, 1000),
     "batch_records": (1, 10_000),
-    "record_bytes": (8, 1 << 20),
+    "record_bytes": (LEAST_RECORD_BYTES, 1 << 20),
     "producers": (0, 1000),
     "consumers": (0, 1000),
     "heartbeat_ms": (1, MAX_SPAN),

@@ -15,7 +15,15 @@ from ottla.broker.config import FlushPolicy
 from ottla.raft.quorum import majority
 from ottla.raft.types import Micros
 from ottla.sim.choices import Choices
-from ottla.sim.settings import AROUND_BYTES, FATES, MILLION, SETTINGS, RunConfig
+from ottla.sim.settings import (
+    AROUND_BYTES,
+    FATES,
+    LEAST_RECORD_BYTES,
+    MAX_SPAN,
+    MILLION,
+    SETTINGS,
+    RunConfig,
+)
 
 _ELECTIONS = (500, 500, 200, 1000)
 TABLE: Mapping[str, Sequence[int | str | bool]] = {
@@ -59,7 +67,8 @@ TABLE: Mapping[str, Sequence[int | str | bool]] = {
 }
 """What each setting is drawn from; the first is the plain one. Probes are drawn always: every run
 must make progress in the end. Not drawn: arrivals at random, which go on when a run ends and then
-meet delivery timeouts."""
+meet delivery timeouts; and what is told by who studies it: acks, idempotence, the flush policy, the
+size of the producer table, expiry, the first sequence, bandwidth, links."""
 
 _PLAIN = RunConfig()
 
@@ -169,7 +178,7 @@ def _fit_clients(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
         election_ms = int(drawn.get("election_timeout_ms", base.election_timeout_ms))
         if election_ms > max(_ELECTIONS):
             least = max(least, 10 * election_ms)
-        drawn[delivery] = max(int(drawn[delivery]), least)
+        drawn[delivery] = min(MAX_SPAN, max(int(drawn[delivery]), least))
 
 
 def _fit_batches(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
@@ -179,5 +188,5 @@ def _fit_batches(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
         record_bytes = int(drawn.get("record_bytes", base.record_bytes))
         drawn[limit] = max(int(drawn[limit]), AROUND_BYTES + record_bytes)
     elif "record_bytes" in drawn:
-        most = max(1, base.max_message_bytes - AROUND_BYTES)
+        most = max(LEAST_RECORD_BYTES, base.max_message_bytes - AROUND_BYTES)
         drawn["record_bytes"] = min(int(drawn["record_bytes"]), most)

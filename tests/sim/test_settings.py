@@ -14,7 +14,7 @@ from ottla.broker.errors import ConfigError
 from ottla.sim.choices import Drawn, Replayed, Tape
 from ottla.sim.experiments.whole import run_whole
 from ottla.sim.run import Verdict, run_choices
-from ottla.sim.settings import RunConfig, from_toml
+from ottla.sim.settings import LEAST_RECORD_BYTES, MAX_SPAN, RunConfig, from_toml
 from ottla.sim.swarm import draw
 
 QUIET = RunConfig(
@@ -288,3 +288,17 @@ def test_one_to_seven_replicas(nodes):
     assert outcome.verdict is Verdict.OK, outcome.reason
     final = {(row.partition, row.node) for row in outcome.rows if row.kind == "final"}
     assert len(final) == 2 * nodes
+
+
+@pytest.mark.parametrize("most", [1, 100, 107])
+def test_what_no_record_fits_into_draws_the_smallest_records(most):
+    """The swarm had drawn records that are too small for any run, and every seed was an error."""
+    base = RunConfig().with_(max_message_bytes=most)
+    drawn = {draw(Drawn(seed), base).record_bytes for seed in range(20)}
+    assert drawn == {LEAST_RECORD_BYTES}
+
+
+@pytest.mark.parametrize("name", ["retry_backoff_ms", "election_timeout_ms"])
+def test_the_longest_span_that_can_be_told_can_be_drawn_with(name):
+    base = RunConfig().with_(**{name: MAX_SPAN})
+    assert {draw(Drawn(seed), base).delivery_timeout_ms for seed in range(20)} == {MAX_SPAN}
