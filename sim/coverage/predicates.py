@@ -25,6 +25,7 @@ class Predicate:
 
     id: str
     says: str
+    """What happens; and the setting that it takes, where the swarm does not draw it."""
     holds: Callable[[Facts], bool]
 
 
@@ -287,16 +288,20 @@ PREDICATES: tuple[Predicate, ...] = (
         "the first batch of a new epoch is cut again",
         lambda facts: _epochs(facts, lambda batch: bool(batch.cut)),
     ),
-    Predicate("sim-S19", "a producer is forgotten", lambda facts: any(facts.of("expire"))),
+    Predicate(
+        "sim-S19",
+        "a producer is forgotten (with --set producer_expiry_ms=2000)",
+        lambda facts: any(facts.of("expire")),
+    ),
     Predicate(
         "sim-S20",
-        "the producer table is full",
+        "the producer table is full (with --set max_producers=1)",
         lambda facts: "THROTTLING_QUOTA_EXCEEDED" in facts.codes,
     ),
     Predicate("sim-S21", "the log start moves", lambda facts: any(facts.of("snapshot"))),
     Predicate(
         "sim-S23",
-        "sequences wrap",
+        "sequences wrap (with --set first_sequence=2147483645)",
         lambda facts: any(
             row.seq_last < row.seq
             for row in facts.of("send")
@@ -352,7 +357,7 @@ PREDICATES: tuple[Predicate, ...] = (
     ),
     Predicate(
         "sim-S57",
-        "acks below all",
+        "acks below all (with --set acks=1)",
         lambda facts: any(row.acks in {0, 1} for row in facts.of("inv")),
     ),
     Predicate(
