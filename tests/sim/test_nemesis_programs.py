@@ -27,7 +27,9 @@ def test_the_leader_that_dies_for_an_election_comes_back(program):
     script = Played()
     script.play("> nodes 3\n> producers P=7\n> send P A to 1 seq 0\n> until answered")
     world = script.made
-    dead = world.leader(0).node_id
+    leader = world.leader()
+    assert leader is not None
+    dead = leader.node_id
     named(program).run(Hand(world, Replayed(ANOTHER).stream("nemesis")))
     assert world.lives.get(dead) is None
     script.play("> run 20s")
