@@ -39,23 +39,40 @@ def untrue_gaps(index: Index) -> Iterator[Anomaly]:
     for row in index.rows["apply"]:
         if row.pid is not None:
             applied.setdefault((row.partition, row.pid), []).append(row)
-    forgotten: dict[tuple[int, int], list[Row]] = {}
-    for row in index.rows["expire"]:
-        forgotten.setdefault((row.partition, row.pid), []).append(row)
+    forgotten = _forgotten(index)
     window = Window(index)
     for answer, since in asked:
         if window.has_left(answer, since):
             continue  # what nobody remembers looks like a gap
         whose = answer.partition, answer.pid
         newest = _newest(applied.get(whose, []), since)
-        gone = _newest(forgotten.get(whose, []), since)
-        if gone and newest and gone[0].log_index > newest[0].log_index:
+        gone = max((at for at, eid in forgotten.get(whose, ()) if eid < since), default=0)
+        if newest and gone > newest[0].log_index:
             continue
         if any(_follows(answer, row) for row in newest):
             text = f"node {answer.node} tells of a gap before batch {answer.seq} of producer "
             text += f"{answer.pid}, epoch {answer.epoch}, partition {answer.partition}; what lies "
             text += "before it was committed when it was asked"
             yield Anomaly("sim-I36", answer.eid, text)
+
+
+def _forgotten(index: Index) -> dict[tuple[int, int], list[tuple[int, int]]]:
+    """Decisions to forget a producer, by partition and producer id: log index, and the row in which
+    somebody first had it in its log. A leader judges by it from there on, before it is applied."""
+    written: dict[tuple[int, int, int], int] = {}
+    terms: dict[tuple[int, int, int], set[int]] = {}
+    told = index.rows["expire"]
+    for row in index.rows["append"] if told else ():
+        written.setdefault((row.partition, row.log_index, row.term), row.eid)
+    for row in index.rows["apply"] if told else ():
+        terms.setdefault((row.partition, row.log_index, row.node), set()).add(row.term)
+    found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for row in told:
+        place = row.partition, row.log_index
+        first = [written.get((*place, term), row.eid) for term in terms.get((*place, row.node), ())]
+        known = row.log_index, min([row.eid, *first])
+        found.setdefault((row.partition, row.pid), []).append(known)
+    return found
 
 
 def _asked(index: Index) -> Iterator[_Asked]:

@@ -168,11 +168,22 @@ newest AS (
     AND p.kind = 'apply' AND p.eid < q.since
   GROUP BY q.run_id, q.eid, q.partition, q.pid, q.epoch, q.seq, q.since
 ),
+forgotten AS (
+  SELECT x.run_id, x.partition, x.pid, x.log_index,
+    MIN(CASE WHEN w.eid < x.eid THEN w.eid ELSE x.eid END) AS eid
+  FROM ev x
+  LEFT JOIN ev a ON a.run_id = x.run_id AND a.partition = x.partition AND a.node = x.node
+    AND a.log_index = x.log_index AND a.kind = 'apply'
+  LEFT JOIN ev w ON w.run_id = a.run_id AND w.partition = a.partition
+    AND w.log_index = a.log_index AND w.term = a.term AND w.kind = 'append'
+  WHERE x.kind = 'expire'
+  GROUP BY x.run_id, x.partition, x.pid, x.log_index
+),
 gone AS (
   SELECT q.run_id, q.eid, MAX(x.log_index) AS last
   FROM asked q
-  JOIN ev x ON x.run_id = q.run_id AND x.partition = q.partition AND x.pid = q.pid
-    AND x.kind = 'expire' AND x.eid < q.since
+  JOIN forgotten x ON x.run_id = q.run_id AND x.partition = q.partition AND x.pid = q.pid
+    AND x.eid < q.since
   GROUP BY q.run_id, q.eid
 )
 SELECT n.run_id, COUNT(DISTINCT n.eid) AS n
