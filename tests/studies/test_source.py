@@ -73,6 +73,8 @@ def test_a_mistake_is_named_in_one_line_of_what_spark_says(session):
 
     with pytest.raises(PySparkException, match="SourceError: there is no option startingoffset;"):
         read(session, bootstrap="127.0.0.1:1", startingOffset="latest").count()
+    with pytest.raises(PySparkException, match="SourceError: maxRecordsPerBatch is for streams"):
+        read(session, bootstrap="127.0.0.1:1", maxRecordsPerBatch=5).count()
     options = {"topic": "t", "bootstrap": "127.0.0.1:1", "endingOffsets": "latest"}
     endless = session.readStream.format("ottla").options(**options).load()
     with pytest.raises(PySparkException, match="SourceError: endingOffsets is for batches"):

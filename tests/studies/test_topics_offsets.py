@@ -62,6 +62,15 @@ def test_a_stream_has_no_end_to_ask_for(text):
     assert asked(GOOD, stream=True) == asked(GOOD)
 
 
+def test_a_batch_has_no_micro_batches_to_bound():
+    options = GOOD | {"MaxRecordsPerBatch": "5"}
+    assert asked(options, stream=True).per_batch == asked(options).per_batch == 5
+    with pytest.raises(SourceError, match="maxRecordsPerBatch is for streams: it") as refused:
+        asked(options, stream=False)
+    assert "\n" not in str(refused.value)
+    assert asked(GOOD, stream=False) == asked(GOOD)
+
+
 def test_options_know_no_case_and_have_defaults():
     found = asked({"TOPIC": "a, b", "Bootstrap": "h:1,[::1]:2", "includeheaders": "TRUE"})
     assert found.topics == ("a", "b")

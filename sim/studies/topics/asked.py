@@ -75,14 +75,19 @@ _NAMES = {
 }
 
 
-def asked(options: Mapping[str, str], *, stream: bool = False) -> Asked:
-    """The options as Spark hands them over, whose names know no case, of a batch or of a stream.
-    Raises `SourceError`."""
+def asked(options: Mapping[str, str], *, stream: bool | None = None) -> Asked:
+    """The options as Spark hands them over, whose names know no case, of a batch or of a stream, or
+    of what is not known yet to be either. Raises `SourceError`."""
     given = {name.lower(): value for name, value in options.items()}
     for name in given:
         if name not in _NAMES:
             known = ", ".join(_NAMES.values())
             raise SourceError(f"there is no option {name}; there are {known}")
+    if stream is False and "maxrecordsperbatch" in given:
+        raise SourceError(
+            "maxRecordsPerBatch is for streams: it bounds a micro-batch, and spark.read reads all; "
+            "leave it out, or bound what one task reads with maxRecordsPerPartition"
+        )
     if stream and "endingoffsets" in given:
         raise SourceError(
             "endingOffsets is for batches: a stream has no end; leave it out, or use spark.read"

@@ -65,7 +65,7 @@ class OttlaSource(DataSource):  # type: ignore[misc]  # as above
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """For `spark.read`. Raises `SourceError`."""
-        return Reader(asked(self.options))
+        return Reader(asked(self.options, stream=False))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
         """For `spark.readStream`. Raises `SourceError`."""
