@@ -81,18 +81,17 @@ def test_a_mistake_is_named_in_one_line_of_what_spark_says(session):
         endless.writeStream.format("noop").start().awaitTermination(WITHIN)
 
 
-def stream(session, cluster, checkpoint, rows, **options):
+def stream(session, checkpoint, rows, **options):
     """Run a stream until it has read so many rows; each micro-batch's number, rows and values."""
     seen: dict[int, list[bytes]] = {}
 
     def take(frame, number):
         seen[number] = [row.value for row in frame.select("value").collect()]
 
-    source = session.readStream.format("ottla").options(
-        topic="t", bootstrap=cluster.bootstrap_servers, **options
-    )
     query = (
-        source.load()
+        session.readStream.format("ottla")
+        .options(topic="t", **options)
+        .load()
         .writeStream.foreachBatch(take)
         .option("checkpointLocation", str(checkpoint))
         .trigger(processingTime="100 milliseconds")
@@ -108,20 +107,37 @@ def stream(session, cluster, checkpoint, rows, **options):
     return seen
 
 
-@pytest.mark.slow
-def test_a_stream_is_bounded_and_goes_on_from_its_checkpoint(session, tmp_path):
-    with Cluster(nodes=1, topics=[Topic("t", partitions=2)]) as running:
-        write(running, "t", [batch(0, 1, 0, 10), batch(1, 1, 0, 4)])
-        first = stream(session, running, tmp_path, 14, maxRecordsPerBatch=8)
-        assert [len(values) for _, values in sorted(first.items())][:2] == [8, 6]
-        write(running, "t", [batch(0, 1, 10, 3)])
-        second = stream(session, running, tmp_path, 3, maxRecordsPerBatch=8)
+def reached(checkpoint):
+    """Where a stream is, by its checkpoint, and which topics it knows by their ids."""
+    offsets = sorted((checkpoint / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
+    at, ids = parted(json.loads(offsets[-1].read_text().splitlines()[-1]))
+    return at, list(ids)
+
+
+def is_bounded_and_goes_on(session, checkpoint, running, **where):
+    write(running, "t", [batch(0, 1, 0, 10), batch(1, 1, 0, 4)])
+    first = stream(session, checkpoint, 14, maxRecordsPerBatch=8, **where)
+    assert [len(values) for _, values in sorted(first.items())][:2] == [8, 6]
+    assert reached(checkpoint) == ({"t": {"0": 10, "1": 4}}, ["t"])
+    write(running, "t", [batch(0, 1, 10, 3)])
+    second = stream(session, checkpoint, 3, maxRecordsPerBatch=8, **where)
     whole = [value for values in (*first.values(), *second.values()) for value in values]
     assert len(whole) == 17
     assert sorted(whole, key=int) == sorted([b"%d" % n for n in (*range(13), *range(4))], key=int)
     assert min(second) > max(number for number, values in first.items() if values)
-    offsets = sorted((tmp_path / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
-    last = json.loads(offsets[-1].read_text().splitlines()[-1])
-    reached, ids = parted(last)
-    assert reached == {"t": {"0": 13, "1": 4}}
-    assert list(ids) == ["t"]
+    assert reached(checkpoint) == ({"t": {"0": 13, "1": 4}}, ["t"])
+
+
+@pytest.mark.slow
+def test_a_stream_is_bounded_and_goes_on_from_its_checkpoint(session, tmp_path):
+    with Cluster(nodes=1, topics=[Topic("t", partitions=2)]) as running:
+        where = {"bootstrap": running.bootstrap_servers}
+        is_bounded_and_goes_on(session, tmp_path, running, **where)
+
+
+@pytest.mark.slow
+def test_a_stream_over_a_folder_is_bounded_and_goes_on_from_its_checkpoint(session, tmp_path):
+    data = tmp_path / "data"
+    where = {"path": str(data), "startingOffsets": '{"t": {"0": -2, "1": 0}}'}
+    with Cluster(nodes=1, data_dir=data, topics=[Topic("t", partitions=2)]) as running:
+        is_bounded_and_goes_on(session, tmp_path / "checkpoint", running, **where)
