@@ -15,15 +15,16 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from ottla.log.types import Offset
+from ottla.sim.studies.audit.leaderless import Leaderless, not_read
 from ottla.sim.studies.audit.ledger import STREAM, Audit, keep, opened, reached, taken, told
 from ottla.sim.studies.audit.sequences import Seen
 from ottla.sim.studies.topics.asked import Asked, SourceError, asked
+from ottla.sim.studies.topics.identity import Kept, without_leader
 from ottla.sim.studies.topics.offsets import Bounds
 from ottla.sim.studies.topics.reading import Present, present, present_behind
 
@@ -63,6 +64,8 @@ class Job:
     audit: Audit = field(init=False)
     said: str = field(init=False, default="")
     """What the audit came to with the last micro-batch."""
+    unread: list[str] = field(init=False, default_factory=list)
+    """What of the topic could not be read by the end, in lines."""
     _lock: IO[str] | None = field(init=False, default=None)
     _ends: Mapping[int, Bounds] = field(init=False)
     _stopping: bool = field(init=False, default=False)
@@ -120,13 +123,7 @@ class Job:
         register(session)
         query = self._stream(session)
         try:
-            end = None
-            while query.isActive and not stopped() and not (once and self._arrived(query)):
-                if end is None and seconds is not None and query.lastProgress is not None:
-                    end = time.monotonic() + seconds
-                if end is not None and time.monotonic() > end:
-                    break
-                time.sleep(_LOOK_S)
+            left = self._follow(query, once, seconds, stopped)
             failed = query.exception()
             self._stopping = True
             query.stop()
@@ -138,6 +135,31 @@ class Job:
             raise self._failure
         if failed is not None:
             raise SourceError(reason(str(failed)))
+        self.unread = [
+            not_read(self.topic, each, self.audit.partitions.get(each)) for each in sorted(left)
+        ]
+
+    def _follow(
+        self, query: Any, once: bool, seconds: float | None, stopped: Callable[[], bool]
+    ) -> Collection[int]:
+        """Wait for the end of the audit; the partitions that have no leader then, and with `once`
+        more than was read of them."""
+        leaderless = Leaderless(self.topic, self.timeout)
+        end = None
+        left: Collection[int] = self._ends
+        while query.isActive and not stopped():
+            kept = _progress(query)
+            for line in leaderless.heard(without_leader(kept, self.topic)):
+                self.tell(line)
+            left = self._left(kept) if once else left
+            if once and all(map(leaderless.given_up, left)):
+                break
+            if end is None and seconds is not None and query.lastProgress is not None:
+                end = time.monotonic() + seconds
+            if end is not None and time.monotonic() > end:
+                break
+            time.sleep(_LOOK_S)
+        return leaderless.since.keys() & set(left)
 
     def _stream(self, session: Any) -> Any:
         frame = (
@@ -189,16 +211,17 @@ class Job:
         for line in lines:
             self.tell(line)
 
-    def _arrived(self, query: Any) -> bool:
-        """Whether everything that was there at the beginning is counted."""
-        seen = _progress(query, self.topic)
+    def _left(self, kept: Kept) -> list[int]:
+        """The partitions of which not all that was there at the beginning is counted."""
+        seen = kept.get(self.topic, {})
         ledgers = self.audit.partitions
-        return all(
-            bounds.start == bounds.end
-            or (each in ledgers and ledgers[each].next >= bounds.end)
-            or seen.get(str(each), 0) >= bounds.end
+        return [
+            each
             for each, bounds in self._ends.items()
-        )
+            if bounds.start < bounds.end
+            and not (each in ledgers and ledgers[each].next >= bounds.end)
+            and seen.get(str(each), 0) < bounds.end
+        ]
 
 
 def in_order(rows: Any) -> Iterator[tuple[int, Seen]]:
@@ -221,11 +244,11 @@ def reason(text: str) -> str:
     return str(own[-1]) if own else text.strip().splitlines()[0]
 
 
-def _progress(query: Any, topic: str) -> dict[str, Offset]:
-    """Where the last micro-batch that Spark committed ends, by partition."""
+def _progress(query: Any) -> Kept:
+    """Where the last micro-batch that Spark committed ends."""
     last = query.lastProgress
     if last is None:
         return {}
     end = json.loads(last.json)["sources"][0]["endOffset"]
     offsets = json.loads(end) if isinstance(end, str) else end
-    return dict((offsets or {}).get(topic, {}))
+    return dict(offsets or {})

@@ -67,6 +67,10 @@ class FolderTopics:
         except StoreError as error:
             raise SourceError(f"topic {topic}: {error}") from None
 
+    def led(self, topic: str) -> tuple[dict[int, Bounds], frozenset[int]]:
+        """As `bounds`: a folder has no leaders to wait for."""
+        return self.bounds(topic), frozenset()
+
     def topic_id(self, topic: str) -> str:
         """The group of its first partition: numbers of groups are not given again."""
         return str(self._partitions(topic)[0].group)

@@ -9,28 +9,42 @@ offsets that were kept before ids were.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from ottla.sim.studies.topics.asked import Offsets, SourceError
 
 IDS = "topic ids"
 """Where ids stand among the topics of offsets: no topic is called so, names have no space."""
+WITHOUT = "without leader"
+"""Where partitions stand that have had no leader for a while, likewise: a stream leaves them where
+they are, and whoever reads its progress sees why."""
 
 Ids: TypeAlias = Mapping[str, str]
 """Topic → its id; without those that have none."""
+Place: TypeAlias = tuple[str, int]
+"""A topic and a partition of it."""
 Kept: TypeAlias = dict[str, dict[str, Any]]
 """Offsets as a checkpoint has them: with ids, where there are any."""
 
 
-def joined(offsets: Offsets, ids: Ids) -> Kept:
-    """Offsets and ids as a checkpoint has them."""
-    return {**offsets, IDS: dict(ids)} if ids else {**offsets}
+def joined(offsets: Offsets, ids: Ids, without: Iterable[Place] = ()) -> Kept:
+    """Offsets and ids as a checkpoint has them, and which partitions have been `without` leader."""
+    kept: Kept = {**offsets, IDS: dict(ids)} if ids else {**offsets}
+    for topic, partition in sorted(without):
+        kept.setdefault(WITHOUT, {}).setdefault(topic, []).append(partition)
+    return kept
+
+
+def without_leader(kept: Kept, topic: str) -> tuple[int, ...]:
+    """The partitions of a topic that have had no leader for a while."""
+    return tuple(kept.get(WITHOUT, {}).get(topic, ()))
 
 
 def parted(kept: Kept) -> tuple[Offsets, Ids]:
-    """What `joined` has put together."""
-    return {topic: each for topic, each in kept.items() if topic != IDS}, kept.get(IDS, {})
+    """The offsets and ids that `joined` has put together."""
+    offsets = {topic: each for topic, each in kept.items() if topic not in {IDS, WITHOUT}}
+    return offsets, kept.get(IDS, {})
 
 
 def same(before: Ids, now: Ids) -> Ids:

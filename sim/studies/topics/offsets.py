@@ -11,7 +11,7 @@ being later, and is read from its first record on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from ottla.log.types import Offset, RecordBatch
@@ -175,10 +175,13 @@ def not_below(end: Offsets, reached: Offsets) -> Offsets:
     }
 
 
-def shorter(known: Known, reached: Offsets) -> str | None:
-    """What is wrong where a log ends before what was read of it; None where none does."""
+def shorter(known: Known, reached: Offsets, without: Container[tuple[str, int]] = ()) -> str | None:
+    """What is wrong where a log ends before what was read of it; None where none does. Of those
+    `without` leader nothing is known."""
     for topic, found in known.items():
         for partition, offset in reached.get(topic, {}).items():
+            if (topic, int(partition)) in without:
+                continue
             bounds = found.get(int(partition))
             if bounds is None or bounds.end < offset:
                 now = "is not there" if bounds is None else f"ends at {bounds.end}"

@@ -8,6 +8,9 @@ Offsets are a stream's own account of what it has read, and so is the id of each
 another topic, or is shorter than it was, is no continuation. The first is an error at once. The
 second is one when waiting did not help: the leader that was asked may be one that is none any more
 and does not know it yet.
+
+Where a stream begins every partition must have a leader. One that has none later is left where it
+is, as that loses nothing, and the others go on; the offsets name it once that has lasted.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ottla.sim.studies.topics.asked import EARLIEST, LATEST, Asked, SourceError
-from ottla.sim.studies.topics.identity import Ids, Kept, joined, parted, same
+from ottla.sim.studies.topics.identity import Ids, Kept, Place, joined, parted, same
 from ottla.sim.studies.topics.offsets import (
     Bounds,
     Placed,
@@ -46,6 +49,9 @@ class Topics(Protocol):
     def bounds(self, topic: str) -> dict[int, Bounds]:
         """What there is of every partition."""
 
+    def led(self, topic: str) -> tuple[dict[int, Bounds], frozenset[int]]:
+        """The same of every partition that can be asked now, and those that cannot."""
+
     def topic_id(self, topic: str) -> str | None:
         """What tells a topic from others of its name; None where nobody says."""
 
@@ -72,17 +78,27 @@ class Present(NamedTuple):
 
     bounds: dict[str, dict[int, Bounds]]
     ids: Ids
+    without: frozenset[Place] = frozenset()
+    """Partitions that have no leader now, and no bounds."""
 
 
-def present(asked: Asked) -> Present:
-    """Everything that is asked for, as it is now. Raises `SourceError`."""
+def present(asked: Asked, *, led: bool = False) -> Present:
+    """Everything that is asked for, as it is now, or what is `led` of it. Raises `SourceError`."""
     topics = opened(asked)
+    without: frozenset[Place] = frozenset()
+    bounds = {}
     try:
-        bounds = {topic: topics.bounds(topic) for topic in asked.topics}
+        for topic in asked.topics:
+            if led:
+                bounds[topic], left = topics.led(topic)
+                without |= {(topic, each) for each in left}
+            else:
+                bounds[topic] = topics.bounds(topic)
         ids = {topic: topics.topic_id(topic) for topic in asked.topics}
     finally:
         topics.close()
-    return Present(bounds, {topic: each for topic, each in ids.items() if each is not None})
+    known = {topic: each for topic, each in ids.items() if each is not None}
+    return Present(bounds, known, without)
 
 
 def present_behind(
@@ -150,6 +166,8 @@ class Stream:
         self._final: Present | None = None
         """Where an `availableNow` ends."""
         self._short_since: float | None = None
+        self._without: dict[Place, float] = {}
+        """Partitions that have no leader, and since when."""
 
     def first(self) -> Kept:
         """Where a stream without a checkpoint begins. Raises `SourceError`."""
@@ -166,16 +184,17 @@ class Stream:
         `SourceError`."""
         kept = start or self._reached or self.first()
         reached, before = parted(kept)
-        now = self._final or present(self._asked)
+        now = self._final or present(self._asked, led=True)
         ids = same(before, now.ids)
-        lost = shorter(now.bounds, reached)
+        lost = shorter(now.bounds, reached, now.without)
         if lost and self._final is not None:
             # The query ends when nothing is offered, so there is no later call to find it in.
             present_behind(self._asked, kept, self._clock, self._pause)
         else:
             self._watch(lost)
         whole = not_below(placed(LATEST, now.bounds), reached)
-        self._reached = joined(advanced(reached, whole, self._asked.per_batch), ids)
+        upto = advanced(reached, whole, self._asked.per_batch)
+        self._reached = joined(upto, ids, self._lasting(now.without))
         return self._reached
 
     def ranges(self, start: Kept, end: Kept) -> list[Range]:
@@ -183,6 +202,12 @@ class Stream:
         self._reached = end
         offsets, ids = parted(end)
         return between(parted(start)[0], offsets, self._asked.per_partition, ids)
+
+    def _lasting(self, without: frozenset[Place]) -> list[Place]:
+        """Those that have had no leader for longer than it takes to elect one."""
+        now = self._clock()
+        self._without = {place: self._without.get(place, now) for place in without}
+        return [place for place, at in self._without.items() if now - at > patience(self._asked)]
 
     def _watch(self, lost: str | None) -> None:
         """A log that stays shorter than it was has lost records, or is another one."""

@@ -56,6 +56,13 @@ class _NotYetError(Exception):
         self.within = within
 
 
+class _NoLeaderError(_NotYetError):
+    """Nobody leads a partition, as others say: the text is of which, and for how long comes."""
+
+    def __init__(self, partition: str) -> None:
+        super().__init__(f"{partition} has had no leader")
+
+
 class _Fetched(NamedTuple):
     """What a leader answered to one fetch."""
 
@@ -94,6 +101,11 @@ class WireTopics:
     def bounds(self, topic: str) -> dict[int, Bounds]:
         """Log start and high watermark of every partition. Raises `SourceError`."""
         return self._insist(f"offsets of {topic}", lambda: self._bounds(topic))
+
+    def led(self, topic: str) -> tuple[dict[int, Bounds], frozenset[int]]:
+        """As `bounds`, of the partitions whose leaders answer now, and those whose leaders do not.
+        Waits where none does. Raises `SourceError`."""
+        return self._insist(f"offsets of {topic}", lambda: self._led(topic))
 
     def topic_id(self, topic: str) -> str | None:
         """The topic's id; None where the broker names none. Raises `SourceError`."""
@@ -134,6 +146,8 @@ class WireTopics:
             except (OSError, FrameError, _NotYetError) as error:
                 limit = min(self._timeout, getattr(error, "within", self._timeout))
                 if time.monotonic() - begun > limit:
+                    if isinstance(error, _NoLeaderError):
+                        raise SourceError(f"{error} for {limit:g} s") from None
                     why = str(error) or type(error).__name__
                     raise SourceError(
                         f"{what}: no answer within {limit:g} s from {self._asked()}: {why}"
@@ -209,19 +223,41 @@ class WireTopics:
     # ---- offsets
 
     def _bounds(self, topic: str, only: int | None = None) -> dict[int, Bounds]:
+        found, missing = self._answers(topic, only)
+        for error in missing.values():
+            raise error
+        return found
+
+    def _led(self, topic: str) -> tuple[dict[int, Bounds], frozenset[int]]:
+        found, missing = self._answers(topic)
+        if not found:
+            for error in missing.values():
+                raise error
+        return found, frozenset(missing)
+
+    def _answers(
+        self, topic: str, only: int | None = None
+    ) -> tuple[dict[int, Bounds], dict[int, Exception]]:
+        """Bounds of the partitions, and why there are none of the others."""
         by_leader: dict[Address, list[int]] = {}
+        missing: dict[int, Exception] = {}
         for partition, leader in self._look_up(topic).items():
             if only not in {None, partition}:
                 continue
             if leader is None:
-                raise _NotYetError(f"{topic}-{partition} has no leader")
-            by_leader.setdefault(leader, []).append(partition)
+                missing[partition] = _NoLeaderError(f"{topic}-{partition}")
+            else:
+                by_leader.setdefault(leader, []).append(partition)
         found: dict[int, Bounds] = {}
         for leader, partitions in by_leader.items():
-            starts = self._offsets(leader, topic, partitions, FROM_EARLIEST)
-            ends = self._offsets(leader, topic, partitions, FROM_LATEST)
-            found |= {each: Bounds(starts[each], ends[each]) for each in partitions}
-        return dict(sorted(found.items()))
+            try:
+                starts = self._offsets(leader, topic, partitions, FROM_EARLIEST)
+                ends = self._offsets(leader, topic, partitions, FROM_LATEST)
+            except (OSError, FrameError, _NotYetError) as error:
+                missing |= dict.fromkeys(partitions, error)
+            else:
+                found |= {each: Bounds(starts[each], ends[each]) for each in partitions}
+        return dict(sorted(found.items())), missing
 
     def _offsets(
         self, leader: Address, topic: str, partitions: list[int], timestamp: int
@@ -251,7 +287,7 @@ class WireTopics:
         leader = self._look_up(topic).get(partition)
         check_same(topic, wanted.topic_id, self._ids[topic])
         if leader is None:
-            raise _NotYetError(f"{topic}-{partition} has no leader")
+            raise _NoLeaderError(f"{topic}-{partition}")
         part = {
             "partition": partition,
             "current_leader_epoch": -1,

@@ -1,8 +1,9 @@
 """`ottla study audit`: is anything in a topic missing, there twice, or out of order?
 
 Findings go to standard output, one line each, and the summary last; progress goes to standard
-error. Status 1: something was found. 2: a mistake of the user's, or no broker answers any more. 130
-and 143: SIGINT or SIGTERM came, and nothing had been found until then.
+error. Status 1: something was found. 2: a mistake of the user's, or no broker answers any more, or
+a partition had no leader at the end, so not all of the topic was read. 130 and 143: SIGINT or
+SIGTERM came, and nothing had been found until then.
 
 Whoever ends the command ends its JVM too, as `timeout` does, which sends SIGTERM to both. So once a
 signal came nothing that Spark says is of interest: what is counted is in the ledger.
@@ -54,8 +55,9 @@ def audit(
 ) -> None:
     """Audit a topic of any Kafka-compatible broker for gaps, duplicates and reorders.
 
-    Status 0: nothing was found. 1: something was. 2: the topic could not be audited. 130 after
-    SIGINT, 143 after SIGTERM: it was stopped, and nothing had been found until then.
+    Status 0: nothing was found. 1: something was. 2: the topic, or part of it, could not be
+    audited. 130 after SIGINT, 143 after SIGTERM: it was stopped, and nothing had been found until
+    then.
     """
     _check_time(once, seconds)
     ear, line = Ear(), Line()
@@ -69,8 +71,17 @@ def audit(
                 stack.callback(job.close)
             _run(job, line, ear, once=once, seconds=seconds, master=master)
         line.clear()
+        for each in () if job is None else job.unread:
+            say(each)
         say(_summary(topic, job, ear))
-        raise typer.Exit(1 if job is not None and not job.audit.clean else ear.status)
+        raise typer.Exit(_status(job, ear))
+
+
+def _status(job: Job | None, ear: Ear) -> int:
+    """What was found comes first, then that it was stopped, then that not all could be read."""
+    if job is None:
+        return ear.status
+    return int(not job.audit.clean) or ear.status or 2 * bool(job.unread)
 
 
 def _check_time(once: bool, seconds: float | None) -> None:
