@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli_process import ottla
+from clients_confluent import ConfluentKit
 from ottla.sim.studies.audit.job import Job
 from ottla.sim.studies.audit.ledger import Audit, keep
 from ottla.sim.studies.audit.sequences import Ledger
@@ -117,6 +118,18 @@ def test_a_topic_that_is_shorter_than_what_was_audited_is_an_error(tmp_path):
         job = Job(running.bootstrap_servers, "t", tmp_path, print, timeout=1)
         with pytest.raises(SourceError, match="t-0 ends at 5, though it was read to 14: records"):
             job.begin()
+
+
+def test_what_was_deleted_before_the_audit_is_told(tmp_path):
+    lines: list[str] = []
+    with anomalous() as running:
+        write(running, "t", ANOMALIES)
+        ConfluentKit().delete_records(running.bootstrap_servers, "t", 0, 14)
+        job = Job(running.bootstrap_servers, "t", tmp_path, lines.append)
+        job.begin()
+        job.close()
+    (told,) = lines
+    assert told.startswith("t-0 is empty: its log starts at offset 14, and what was before that is")
 
 
 @pytest.mark.parametrize(

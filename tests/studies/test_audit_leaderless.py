@@ -9,10 +9,11 @@ import pytest
 from awaiting import await_that
 from cli_groups import begun, end
 from ottla import Cluster, Topic
-from ottla.sim.studies.audit.job import Job
+from ottla.sim.studies.audit.job import Job, deleted
 from ottla.sim.studies.audit.leaderless import Leaderless, not_read
 from ottla.sim.studies.audit.sequences import Ledger
 from ottla.sim.studies.topics.asked import SourceError
+from ottla.sim.studies.topics.offsets import Bounds
 from studies_spark import need_spark
 from studies_topics import batch, write
 
@@ -104,3 +105,9 @@ def test_an_audit_that_did_not_see_all_of_its_topic_is_not_well(tmp_path):
         "t: 10 records of 1 producer in 2 partitions: 0 missing, 0 duplicated, 0 out of order",
     ]
     assert process.returncode == 2, err
+
+
+def test_what_was_deleted_before_is_a_line():
+    told = deleted("t", 0, Bounds(20, 20))
+    assert told.startswith("t-0 is empty: its log starts at offset 20, and what was before that is")
+    assert deleted("t", 0, Bounds(20, 25)).startswith("t-0 has lost its front: its log starts at")

@@ -104,6 +104,9 @@ class Job:
         self.said = self.audit.told()
         for partition, each in self.audit.findings:
             self.tell(told(self.topic, partition, each))
+        for partition, bounds in self._ends.items():
+            if bounds.start and partition not in audit.partitions:
+                self.tell(deleted(self.topic, partition, bounds))
 
     def run(
         self,
@@ -242,6 +245,15 @@ def reason(text: str) -> str:
     """The line that matters of what Spark says about a query that failed."""
     own = _OWN_ERROR.findall(text)
     return str(own[-1]) if own else text.strip().splitlines()[0]
+
+
+def deleted(topic: str, partition: int, bounds: Bounds) -> str:
+    """What nobody can judge of a partition whose log begins later, in one line."""
+    empty = "is empty: its log" if bounds.start == bounds.end else "has lost its front: its log"
+    return (
+        f"{topic}-{partition} {empty} starts at offset {bounds.start}, and what was before that is "
+        f"deleted and cannot be judged"
+    )
 
 
 def _progress(query: Any) -> Kept:
