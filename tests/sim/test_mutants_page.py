@@ -144,6 +144,18 @@ def test_the_command_tells_and_keeps_the_matrix(tmp_path):
     assert CliRunner().invoke(app, ["mutants", "M99"]).exit_code != 0
 
 
+def test_a_matrix_that_is_ended_leaves_the_rows_that_were_done(tmp_path, monkeypatch):
+    def ended(*_):
+        yield kills("M05", 2, 1, 0)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ottla.sim.mutants.matrix.matrix", ended)
+    kept_at = tmp_path / "mutants.md"
+    told = CliRunner().invoke(app, ["mutants", "M05", "M06", "--page", str(kept_at)])
+    assert told.exit_code != 0
+    assert [each.row.id for each in kept(kept_at.read_text(encoding="utf-8"))] == ["M05"]
+
+
 def test_the_kept_page_tells_of_every_mutant_what_the_catalogue_and_the_scenarios_say():
     """Its figures are those of the runs it was written from, hours of them."""
     text = (ROOT / "docs" / "reference" / "mutants.md").read_text(encoding="utf-8")

@@ -212,7 +212,7 @@ def mutants(
     page: Annotated[
         Path | None,
         typer.Option(
-            help="Keep the matrix here, as Markdown; rows there of mutants not asked for stay."
+            help="Keep the matrix here, as Markdown, row by row; rows there of others stay."
         ),
     ] = None,
 ) -> None:
@@ -249,11 +249,10 @@ def mutants(
             f"in {' '.join(by.get(found.row.id, ['no scenario']))}; without {found.row.lacks}"
         )
         line.over(f"     {report.failing_by(found) or report.swept_by(found)}")
+        if page is not None:  # row by row: a matrix takes an hour, and may be ended before
+            write(page, report.page(report.merged([found], _page_there(page))))
     line.end()
     say(report.over_all(all_found))
-    if page is not None:
-        whole = report.page(report.merged(all_found, _page_there(page)))
-        write(page, whole)
     survived = any(not each.killed or each.row.id not in by for each in all_found)
     raise typer.Exit(1 if survived else 0)
 
