@@ -112,3 +112,15 @@ ORDER BY d.run_id, d.invariant"""
 def differences(engine: Engine, limit: int = 20) -> list[Difference]:
     """Where tables `verdicts` and `python_verdicts` differ, the first so many."""
     return [Difference(**row) for row in engine.rows(f"{DIFFERENCES}\nLIMIT {limit}")]
+
+
+def differences_told(engine: Engine, study: Study, most: int = 3) -> str:
+    """Where they differ, the first so many in full and how many more there are; empty where they do
+    not. The first is enough to begin with."""
+    found = differences(engine, most)
+    told = "; ".join(each.told(study) for each in found)
+    if len(found) < most:
+        return told
+    (counted,) = engine.rows(f"SELECT COUNT(*) AS n FROM (\n{DIFFERENCES}\n) d")
+    more = int(counted["n"]) - most
+    return f"{told}; and {more:,} more" if more else told

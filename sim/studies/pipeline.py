@@ -25,7 +25,7 @@ from ottla.sim.studies import names
 from ottla.sim.studies.bronze import Work
 from ottla.sim.studies.engine import Engine
 from ottla.sim.studies.events import define_events
-from ottla.sim.studies.judging import differences, judge_waves
+from ottla.sim.studies.judging import differences_told, judge_waves
 from ottla.sim.studies.lake import SUCCESS, Lake, cost, made, making
 from ottla.sim.studies.order import in_order
 from ottla.sim.studies.pairs import PAIRS, pairs_query
@@ -34,8 +34,6 @@ from ottla.sim.studies.study import DisagreementError, VoidStudyError
 from ottla.sim.studies.variants import variants_columns
 
 STAGES = ("sweep", "silver", "judge", "gold")
-_TOLD = 3
-"""Differences between SQL and Python that are told; the first is enough to begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +167,8 @@ class Pipeline:
     def _agree(self) -> None:
         """SQL and Python have judged alike. Raises `DisagreementError` where they have not."""
         self._define_silver()
-        found = differences(self.engine)
-        if found:
-            told = "; ".join(each.told(self.study) for each in found[:_TOLD])
-            more = f"; and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
-            raise DisagreementError(f"SQL and Python do not judge alike: {told}{more}")
+        if told := differences_told(self.engine, self.study):
+            raise DisagreementError(f"SQL and Python do not judge alike: {told}")
 
     def _gold(self) -> None:
         tables = [each.name for each in sheets("gold") if not each.shared]

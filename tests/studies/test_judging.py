@@ -153,6 +153,18 @@ def test_a_difference_names_the_run_the_invariant_and_how_to_do_it_again(duck):
     assert found[1].told(study).startswith("SQL finds sim-I04 broken in run 7 (variant 1), Python")
 
 
+@pytest.mark.parametrize(("many", "more"), [(0, None), (3, None), (4, 1), (1_203, 1_200)])
+def test_three_differences_are_told_and_all_are_counted(duck, many, more):
+    put(duck, SILVER, "runs", [{"run_id": run, "seed": 3, "variant": 1} for run in range(many)])
+    put(duck, SILVER, "python_verdicts", [
+        {"run_id": run, "invariant": "sim-I02"} for run in range(many)
+    ])  # fmt: skip
+    put(duck, "judging", VERDICTS, [])
+    told = judging.differences_told(duck, golden.study())
+    assert told.count("Python finds") == min(many, 3)
+    assert told.endswith(f"; and {more:,} more") if more else " more" not in told
+
+
 def test_every_invariant_that_is_judged_has_a_statement():
     assert set(judging.judged()) == {each.id for each in INVARIANTS if each.judge is not None}
     assert all(f"'{each}'" in judging.verdict(each) for each in judging.judged())
