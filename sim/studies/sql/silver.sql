@@ -240,7 +240,8 @@ WHERE b.kind IN ('run', 'breakdown');
 -- code VARCHAR: why its producer gave it up; NULL unless it did
 -- node BIGINT: who acknowledged it, else to whom it was sent last
 -- latency_us BIGINT: from being sent first to the acknowledgement; NULL without one, and with acks 0
--- parked BIGINT: how often a leader let it wait for a copy of it under way
+-- parked BIGINT: how often a leader let it wait for a copy of it under way. What a leader decided is
+-- of the batch that was sent last with these numbers
 -- duplicates BIGINT: how often a leader knew it from its log
 -- gaps BIGINT: how often a leader missed a batch before it
 WITH sent AS (
@@ -275,12 +276,16 @@ decided AS (
     SUM(CASE WHEN d.code = 'duplicate' THEN 1 ELSE 0 END) AS duplicates,
     SUM(CASE WHEN d.code = 'gap' THEN 1 ELSE 0 END) AS gaps
   FROM (
-    SELECT DISTINCT run_id, client, partition, op, pid, epoch, seq
+    SELECT run_id, kind, node, code,
+      MAX(CASE WHEN kind = 'send' THEN eid END) OVER (
+        PARTITION BY run_id, partition, pid, epoch, seq ORDER BY eid
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+      ) AS sent
     FROM ev
-    WHERE kind = 'send' AND pid >= 0
-  ) n
-  JOIN ev d ON d.run_id = n.run_id AND d.kind = 'decide' AND d.node > 0
-    AND d.partition = n.partition AND d.pid = n.pid AND d.epoch = n.epoch AND d.seq = n.seq
+    WHERE kind IN ('send', 'decide') AND pid >= 0
+  ) d
+  JOIN ev n ON n.run_id = d.run_id AND n.eid = d.sent
+  WHERE d.kind = 'decide' AND d.node > 0
   GROUP BY n.run_id, n.client, n.op
 )
 SELECT b.run_id, b.variant, b.client, b.partition, b.op, s.pid, s.epoch, s.seq, s.seq_last,
