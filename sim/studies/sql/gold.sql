@@ -72,38 +72,46 @@ FROM (
   GROUP BY variant, acks
 ) counted;
 
--- view phases: how often a phase of a failover took so long
+-- view phases: how often a phase of a failover took so long; NULL: it never ended, and all who had
+-- waited gave up
 SELECT variant, phase, us, COUNT(*) AS times
 FROM (
-  SELECT variant, 'detection' AS phase, detection_us AS us FROM failovers
+  SELECT variant, 'detection' AS phase, detection_us AS us, 0 AS in_vain FROM failovers
   UNION ALL
-  SELECT variant, 'election' AS phase, election_us AS us FROM failovers
+  SELECT variant, 'election' AS phase, election_us AS us, 0 AS in_vain FROM failovers
   UNION ALL
-  SELECT variant, 'sync' AS phase, sync_us AS us FROM failovers
+  SELECT variant, 'sync' AS phase, sync_us AS us, 0 AS in_vain FROM failovers
   UNION ALL
-  SELECT variant, 'retry' AS phase, retry_us AS us FROM failovers
+  SELECT variant, 'retry' AS phase, retry_us AS us,
+    CASE WHEN ok_us IS NULL AND gave_up > 0 THEN 1 ELSE 0 END AS in_vain
+  FROM failovers
   UNION ALL
-  SELECT variant, 'total' AS phase, total_us AS us FROM failovers
+  SELECT variant, 'total' AS phase, total_us AS us,
+    CASE WHEN ok_us IS NULL AND gave_up > 0 THEN 1 ELSE 0 END AS in_vain
+  FROM failovers
 ) each_phase
-WHERE us IS NOT NULL
+WHERE us IS NOT NULL OR in_vain = 1
 GROUP BY variant, phase, us;
 
--- failover: one row per variant and phase of failovers, of those where the phase is known
+-- failover: one row per variant and phase of failovers, of those where the phase is known. An outage
+-- of several elections is one of them
 -- variant BIGINT: number of the variant
 -- phase VARCHAR: detection, election, sync, retry or total
 -- n BIGINT: how many failovers
--- p50_us BIGINT: the median of how long it took
+-- gave_up BIGINT: of retry and total: how many more there were that ended for nobody, for all who
+-- had waited gave up
+-- p50_us BIGINT: the median of how long it took; NULL where n is 0
 -- p99_us BIGINT: the 99th percentile
 -- max_us BIGINT: the longest
-SELECT variant, phase, MAX(up_to) AS n,
+SELECT variant, phase, MAX(n) AS n, SUM(CASE WHEN us IS NULL THEN times ELSE 0 END) AS gave_up,
   MIN(CASE WHEN up_to * 100 >= n * 50 THEN us END) AS p50_us,
   MIN(CASE WHEN up_to * 100 >= n * 99 THEN us END) AS p99_us, MAX(us) AS max_us
 FROM (
-  SELECT variant, phase, us,
-    SUM(times) OVER (
+  SELECT variant, phase, us, times,
+    SUM(CASE WHEN us IS NULL THEN 0 ELSE times END) OVER (
       PARTITION BY variant, phase ORDER BY us ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS up_to,
-    SUM(times) OVER (PARTITION BY variant, phase) AS n
+    SUM(CASE WHEN us IS NULL THEN 0 ELSE times END) OVER (PARTITION BY variant, phase) AS n
   FROM phases
 ) w
 GROUP BY variant, phase;

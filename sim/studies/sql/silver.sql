@@ -305,8 +305,89 @@ LEFT JOIN finished f ON f.run_id = b.run_id AND f.op = b.op
 LEFT JOIN sizes z ON z.run_id = b.run_id AND z.client = b.client AND z.op = b.op
 LEFT JOIN decided d ON d.run_id = b.run_id AND d.client = b.client AND d.op = b.op;
 
+-- view synced: of handovers, the row in which the new leader committed an entry of its own term
+SELECT h.run_id, h.eid, MIN(c.eid) AS synced_eid
+FROM handovers h
+JOIN ev c ON c.run_id = h.run_id AND c.kind = 'commit' AND c.aux = 1 AND c.inc = h.inc
+  AND c.partition = h.partition AND c.node = h.node AND c.term = h.term
+  AND c.log_index >= h.log_index AND c.eid > h.eid
+GROUP BY h.run_id, h.eid;
+
+-- view served: of handovers, the acknowledgements that clients heard from the new leader: of records
+-- that had been waiting when it had synced, and of any
+SELECT h.run_id, h.eid, MIN(CASE WHEN k.inv_eid < s.synced_eid THEN k.ok_us END) AS ok_us,
+  COUNT(*) AS heard
+FROM handovers h
+JOIN synced s ON s.run_id = h.run_id AND s.eid = h.eid
+JOIN acks k ON k.run_id = h.run_id AND k.partition = h.partition AND k.node = h.node
+  AND k.acks <> 0 AND k.eid > s.synced_eid AND (h.next_eid IS NULL OR k.eid < h.next_eid)
+GROUP BY h.run_id, h.eid;
+
+-- view waits: records that were handed over to wait for an acknowledgement, and how that ended
+SELECT i.run_id, i.partition, i.op, i.eid, MIN(o.eid) AS ended_eid,
+  MIN(CASE WHEN o.kind IN ('fail', 'info') THEN o.t_us END) AS gave_up_us
+FROM ev i
+LEFT JOIN ev o ON o.run_id = i.run_id AND o.op = i.op AND o.kind IN ('ok', 'fail', 'info')
+WHERE i.kind = 'inv' AND i.acks <> 0
+GROUP BY i.run_id, i.partition, i.op, i.eid;
+
+-- view deposed: handovers whose new leader was replaced before it had served anybody: it had not
+-- synced, or who waited when it had was waiting still
+SELECT h.run_id, h.eid
+FROM handovers h
+LEFT JOIN synced s ON s.run_id = h.run_id AND s.eid = h.eid AND s.synced_eid < h.next_eid
+LEFT JOIN served a ON a.run_id = h.run_id AND a.eid = h.eid
+LEFT JOIN waits w ON w.run_id = h.run_id AND w.partition = h.partition AND w.eid < s.synced_eid
+  AND COALESCE(w.ended_eid, h.next_eid) >= h.next_eid
+WHERE h.next_eid IS NOT NULL AND a.heard IS NULL
+GROUP BY h.run_id, h.eid
+HAVING MAX(s.synced_eid) IS NULL OR COUNT(w.op) > 0;
+
+-- view stops: of handovers, when the old leader stopped serving, and of what
+SELECT h.run_id, h.eid, e.candidate_us, COALESCE(w.kind, 'silent') AS cause,
+  CASE
+    WHEN w.kind IN ('crash', 'pause') THEN w.t_us ELSE COALESCE(v.waiting_us, w.t_us)
+  END AS lost_us
+FROM handovers h
+JOIN ends e ON e.run_id = h.run_id AND e.eid = h.eid
+LEFT JOIN ev w ON w.run_id = e.run_id AND w.eid = e.end_eid
+LEFT JOIN (
+  SELECT x.run_id, x.eid, MIN(GREATEST(f.t_us, COALESCE(o.t_us, x.old_us))) AS waiting_us
+  FROM ends x
+  LEFT JOIN ev o ON o.run_id = x.run_id AND o.eid = x.served_eid
+  JOIN flights f ON f.run_id = x.run_id AND f.partition = x.partition AND f.node = x.old_node
+    AND f.eid < COALESCE(x.end_eid, x.candidate_eid)
+    AND (f.ended_eid IS NULL OR f.ended_eid > COALESCE(x.served_eid, x.old_eid))
+  GROUP BY x.run_id, x.eid
+) v ON v.run_id = h.run_id AND v.eid = h.eid;
+
+-- view outages: handovers, each with what went before it since anybody served: how many, when that
+-- began, and when somebody first stood for election
+SELECT run_id, eid, variant, partition, term, node, old_node, t_us, next_eid, cause, deposed,
+  COUNT(*) OVER w AS elections, MIN(lost_us) OVER w AS lost_us,
+  COALESCE(MIN(CASE WHEN lost_us IS NOT NULL THEN candidate_us END) OVER w,
+    MIN(candidate_us) OVER w) AS candidate_us
+FROM (
+  SELECT h.run_id, h.eid, h.variant, h.partition, h.term, h.node, h.old_node, h.t_us, h.next_eid,
+    s.cause, s.lost_us, s.candidate_us, CASE WHEN d.eid IS NULL THEN 0 ELSE 1 END AS deposed,
+    COALESCE(SUM(CASE WHEN d.eid IS NULL THEN 1 ELSE 0 END) OVER (
+      PARTITION BY h.run_id, h.partition ORDER BY h.eid
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ), 0) AS outage
+  FROM handovers h
+  JOIN stops s ON s.run_id = h.run_id AND s.eid = h.eid
+  LEFT JOIN deposed d ON d.run_id = h.run_id AND d.eid = h.eid
+) counted
+WINDOW w AS (
+  PARTITION BY run_id, partition, outage ORDER BY eid
+  ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+);
+
 -- failovers: one row per leadership of a partition but its first, of those in a term higher than
--- any led before. A phase is NULL where the partition was idle, or where it was never ended
+-- any led before. A phase is NULL where the partition was idle, or where it was never ended. An
+-- outage may take several elections: who wins is replaced before anybody was served. It is one, and
+-- the leadership that ends it has all of it, from when the last leader that served had stopped; of
+-- those before it the phases are NULL
 -- run_id BIGINT: number of the run
 -- variant BIGINT: number of the variant
 -- partition BIGINT: which partition
@@ -315,64 +396,46 @@ LEFT JOIN decided d ON d.run_id = b.run_id AND d.client = b.client AND d.op = b.
 -- new_node BIGINT: who leads now
 -- cause VARCHAR: what ended the old leadership before anybody stood for a new one: crash, pause,
 -- stepdown, or silent, when nothing did but the others heard no more of it
--- lost_us BIGINT: when the old leader stopped serving. Its crash or pause; else from when a client
--- waited in vain: it had sent to it, and heard of no acknowledgement since. With stepdown and
--- nobody waiting, the stepdown; with silent and nobody waiting NULL, for nobody can tell
--- candidate_us BIGINT: when a higher term was first written, wherever
+-- elections BIGINT: leaderships since anybody was served, this one included: mostly 1
+-- lost_us BIGINT: when the last leader that served stopped serving: with elections 1 the old one.
+-- Its crash or pause; else from when a client waited in vain: it had sent to it, and heard of no
+-- acknowledgement since. With stepdown and nobody waiting, the stepdown; with silent and nobody
+-- waiting NULL, for nobody can tell
+-- candidate_us BIGINT: when a higher term than that leader's was first written, wherever
 -- leader_us BIGINT: when the new leader had won
 -- synced_us BIGINT: when it had committed an entry of its own term, so that it could serve
 -- ok_us BIGINT: when a client heard the first acknowledgement from it, with acks 1 or all, of a
--- record that had been handed over before synced_us; NULL when none waited (idle)
+-- record that had been handed over before synced_us; NULL when none waited (idle), or all gave up
+-- gave_up BIGINT: records that waited in vain, with acks 1 or all: handed over before synced_us, and
+-- given up since lost_us and before the next leader had won. ok_us NULL with more than 0 of them is
+-- an outage that was over for nobody
 -- detection_us BIGINT: candidate_us - lost_us, with the round of PreVote
--- election_us BIGINT: leader_us - candidate_us, with split votes
+-- election_us BIGINT: leader_us - candidate_us, with split votes, and with leaders that served
+-- nobody
 -- sync_us BIGINT: synced_us - leader_us
 -- retry_us BIGINT: ok_us - synced_us, until clients had found the new leader
 -- total_us BIGINT: ok_us - lost_us
-SELECT h.run_id, h.variant, h.partition, h.term, h.old_node, h.node AS new_node,
-  COALESCE(h.cause, 'silent') AS cause, h.lost_us, h.candidate_us, h.t_us AS leader_us,
-  h.synced_us, a.ok_us, h.candidate_us - h.lost_us AS detection_us,
-  h.t_us - h.candidate_us AS election_us, h.synced_us - h.t_us AS sync_us,
-  a.ok_us - h.synced_us AS retry_us, a.ok_us - h.lost_us AS total_us
-FROM (
-  SELECT h.run_id, h.eid, h.variant, h.partition, h.term, h.node, h.old_node, h.t_us,
-    e.candidate_us, w.kind AS cause,
-    CASE
-      WHEN w.kind IN ('crash', 'pause') THEN w.t_us ELSE COALESCE(v.waiting_us, w.t_us)
-    END AS lost_us,
-    MIN(c.t_us) AS synced_us
-  FROM handovers h
-  JOIN ends e ON e.run_id = h.run_id AND e.eid = h.eid
-  LEFT JOIN ev w ON w.run_id = e.run_id AND w.eid = e.end_eid
-  LEFT JOIN (
-    SELECT x.run_id, x.eid, MIN(GREATEST(f.t_us, COALESCE(o.t_us, x.old_us))) AS waiting_us
-    FROM ends x
-    LEFT JOIN ev o ON o.run_id = x.run_id AND o.eid = x.served_eid
-    JOIN flights f ON f.run_id = x.run_id AND f.partition = x.partition AND f.node = x.old_node
-      AND f.eid < COALESCE(x.end_eid, x.candidate_eid)
-      AND (f.ended_eid IS NULL OR f.ended_eid > COALESCE(x.served_eid, x.old_eid))
-    GROUP BY x.run_id, x.eid
-  ) v ON v.run_id = h.run_id AND v.eid = h.eid
-  LEFT JOIN ev c ON c.run_id = h.run_id AND c.kind = 'commit' AND c.aux = 1 AND c.inc = h.inc
-    AND c.partition = h.partition AND c.node = h.node AND c.term = h.term
-    AND c.log_index >= h.log_index AND c.eid > h.eid
-  GROUP BY h.run_id, h.eid, h.variant, h.partition, h.term, h.node, h.old_node, h.t_us,
-    e.candidate_us, w.kind, w.t_us, v.waiting_us
-) h
+SELECT h.run_id, h.variant, h.partition, h.term, h.old_node, h.node AS new_node, h.cause,
+  h.elections, h.lost_us, h.candidate_us, h.t_us AS leader_us, c.t_us AS synced_us, a.ok_us,
+  CASE WHEN h.deposed = 0 THEN COALESCE(g.records, 0) END AS gave_up,
+  CASE WHEN h.deposed = 0 THEN h.candidate_us - h.lost_us END AS detection_us,
+  CASE WHEN h.deposed = 0 THEN h.t_us - h.candidate_us END AS election_us,
+  CASE WHEN h.deposed = 0 THEN c.t_us - h.t_us END AS sync_us,
+  a.ok_us - c.t_us AS retry_us, a.ok_us - h.lost_us AS total_us
+FROM outages h
+LEFT JOIN synced s ON s.run_id = h.run_id AND s.eid = h.eid
+LEFT JOIN ev c ON c.run_id = s.run_id AND c.eid = s.synced_eid
+LEFT JOIN served a ON a.run_id = h.run_id AND a.eid = h.eid
 LEFT JOIN (
-  SELECT g.run_id, g.eid, MIN(k.ok_us) AS ok_us
-  FROM (
-    SELECT h.run_id, h.eid, h.partition, h.node, h.next_eid, MIN(c.eid) AS synced_eid
-    FROM handovers h
-    JOIN ev c ON c.run_id = h.run_id AND c.kind = 'commit' AND c.aux = 1 AND c.inc = h.inc
-      AND c.partition = h.partition AND c.node = h.node AND c.term = h.term
-      AND c.log_index >= h.log_index AND c.eid > h.eid
-    GROUP BY h.run_id, h.eid, h.partition, h.node, h.next_eid
-  ) g
-  JOIN acks k ON k.run_id = g.run_id AND k.partition = g.partition AND k.node = g.node
-    AND k.acks <> 0 AND k.eid > g.synced_eid AND k.inv_eid < g.synced_eid
-    AND (g.next_eid IS NULL OR k.eid < g.next_eid)
-  GROUP BY g.run_id, g.eid
-) a ON a.run_id = h.run_id AND a.eid = h.eid;
+  SELECT o.run_id, o.eid, COUNT(*) AS records
+  FROM outages o
+  LEFT JOIN synced s ON s.run_id = o.run_id AND s.eid = o.eid
+  JOIN waits w ON w.run_id = o.run_id AND w.partition = o.partition
+    AND w.gave_up_us > COALESCE(o.lost_us, o.t_us)
+    AND (s.synced_eid IS NULL OR w.eid < s.synced_eid)
+    AND (o.next_eid IS NULL OR w.ended_eid < o.next_eid)
+  GROUP BY o.run_id, o.eid
+) g ON g.run_id = h.run_id AND g.eid = h.eid;
 
 -- acked: one row per acknowledgement of a record
 -- run_id BIGINT: number of the run
