@@ -21,7 +21,10 @@ from ottla.sim.studies.study import Answer, Study, StudyError, Variant
 MOST = 3
 DEFAULT = Answer(
     """
-SELECT r.run_id, r.verdict, r.lost, COALESCE(f.longest_us, 0) / 1E3 AS longest_ms, f.at_us,
+SELECT r.run_id, r.verdict,
+  CASE WHEN r.lost IS NULL THEN 'ended before anybody looked what was lost'
+    ELSE CAST(r.lost AS STRING) || ' acknowledged records lost' END AS told_lost,
+  COALESCE(f.longest_us, 0) / 1E3 AS longest_ms, f.at_us,
   f.partition
 FROM runs r
 LEFT JOIN (
@@ -35,10 +38,10 @@ LEFT JOIN (
   WHERE w.place = 1
 ) f ON f.run_id = r.run_id
 WHERE r.broke = 0
-ORDER BY CASE WHEN r.verdict = 'failed' THEN 0 ELSE 1 END, r.lost DESC,
+ORDER BY CASE WHEN r.verdict = 'failed' THEN 0 ELSE 1 END, COALESCE(r.lost, 0) DESC,
   COALESCE(f.longest_us, 0) DESC, r.run_id
 """,
-    "verdict {verdict}; {lost} acknowledged records lost; longest without a leader that serves: "
+    "verdict {verdict}; {told_lost}; longest without a leader that serves: "
     "{longest_ms:,.0f} ms",
 )
 

