@@ -41,8 +41,7 @@ WHERE r.broke = 0
 ORDER BY CASE WHEN r.verdict = 'failed' THEN 0 ELSE 1 END, COALESCE(r.lost, 0) DESC,
   COALESCE(f.longest_us, 0) DESC, r.run_id
 """,
-    "verdict {verdict}; {told_lost}; longest without a leader that serves: "
-    "{longest_ms:,.0f} ms",
+    "verdict {verdict}; {told_lost}; longest without a leader that serves: {longest_ms:,.0f} ms",
 )
 
 

@@ -1,6 +1,8 @@
-"""Study `acks`, asked of hand-made tables: what was never sent, and what took the last record lost.
+"""Study `acks`, asked of hand-made tables: what was never sent, what took the last record lost.
 
-A producer gives records up that it never sent, and then no table of batches has them.
+A producer gives records up that it never sent, and then no table of batches has them. Variants are
+run with the same seeds: one that has the same figures as another says nothing new, and makes no
+interval narrower. Where all seeds say the same there is no interval.
 """
 
 import pytest
@@ -75,6 +77,38 @@ def test_what_was_never_sent_is_not_acknowledged(engine):
     assert found.rows == (
         ("acks=1", "100\u00a0%", "0", "2", "0", "0"),
         ("acks=all", "53.3\u00a0%", "56", "2", "0", "0"),
+    )
+
+
+def test_an_interval_is_one_of_seeds_and_there_is_none_where_nothing_was_lost(engine):
+    """Two seeds with 3 and 0 lost: 1.5 with 1.96 times 1.5 on each side, cut off at 0."""
+    for chart in STUDY.charts:
+        rows = {(row["series"], row["x"]): row for row in engine.rows(chart.sql)}
+        spans = {name: (row["y"], row["low"], row["high"]) for name, row in rows.items()}
+        some = [span for (series, x), span in spans.items() if "acks=1" in (series, x)]
+        assert some == [(1.5, 0, pytest.approx(4.44))]
+        assert all(span == (0, None, None) for span in spans.values() if span not in some)
+        assert len(spans) > 1
+
+
+def test_copies_of_a_draw_make_no_interval_narrower(engine):
+    """Another variant with the same seeds that loses the same, drawn as one with the first."""
+    asked = STUDY.charts[0].sql
+    once = [row for row in engine.rows(asked) if row["x"] == "acks=1"]
+    twice = [row for row in engine.rows(twin(asked)) if row["x"] == "acks=1"]
+    assert once == twice
+
+
+def twin(sql):
+    """The same of runs and variants that are there twice."""
+    runs = "SELECT variant, seed, lost, broke FROM runs"
+    names = "SELECT variant, line, flush, acks FROM variants"
+    return sql.replace(
+        "FROM runs r",
+        f"FROM ({runs} UNION ALL SELECT variant + 9, seed, lost, broke FROM runs) r",
+    ).replace(
+        "JOIN variants v",
+        f"JOIN ({names} UNION ALL SELECT variant + 9, line, flush, acks FROM variants) v",
     )
 
 

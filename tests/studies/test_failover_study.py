@@ -1,0 +1,99 @@
+"""What study `failover` says of hand-made failovers, of which some ended for nobody.
+
+Variants are run with the same seeds. One that has the same failovers as another says nothing new,
+and makes no interval narrower.
+"""
+
+import pytest
+
+from ottla.sim.studies.findings import table_of
+from ottla.sim.studies.names import VARIANTS
+from ottla.sim.studies.pairs import PAIRS, pairs_query
+from ottla.sim.studies.sentences import answer
+from ottla.sim.studies.sheets import GOLD
+from ottla.sim.studies.study import catalogue, parse
+from studies_cases import make, put_silver, put_typed
+
+STUDY = parse(catalogue()["failover"])
+COLUMNS = ("variant", "election_timeout_ms", "heartbeat_ms", "rtt_us", "sync_us")
+SEEDS = 50
+
+
+def fill(engine, copies):
+    """So many variants that differ in nothing that is seen; failovers of 1 to 100 ms in each, two
+    a run, and one more that ended for nobody. The last variant has only such a one."""
+    variants = [dict(zip(COLUMNS, (each, 500, each, 400, 300), strict=True)) for each in range(9)]
+    runs = [
+        {"run_id": seed * 9 + variant, "variant": variant, "seed": seed, "judged": True, "broke": 0}
+        for seed in range(SEEDS)
+        for variant in range(copies)
+    ]
+    failovers = [
+        {
+            "run_id": run["run_id"],
+            "variant": run["variant"],
+            "term": 2 + strike,
+            "elections": 1,
+            "ok_us": 1,
+            "gave_up": 0,
+            "detection_us": ms * 1_000,
+            "total_us": ms * 1_000,
+        }
+        for run in runs
+        for strike in range(2)
+        for ms in [1 + 2 * run["seed"] + strike]
+    ]
+    vain = [{"run_id": each, "variant": each, "term": 4, "gave_up": 3} for each in (0, 8)]
+    acked = [
+        {"run_id": run["run_id"], "variant": run["variant"], "latency_us": 1_500 * run["seed"]}
+        for run in runs
+    ]
+    put_typed(engine, VARIANTS, dict.fromkeys(COLUMNS, "BIGINT"), variants)
+    put_silver(
+        engine, {"silver runs": runs, "silver failovers": failovers + vain, "silver acked": acked}
+    )
+    engine.make(PAIRS, pairs_query(()))
+    make(engine, GOLD)
+
+
+def drawn(engine):
+    found = ([dict(row) for row in engine.rows(chart.sql)] for chart in STUDY.charts)
+    return [[row for row in rows if row["y"]] for rows in found]
+
+
+@pytest.fixture(scope="module")
+def charts(engine):
+    """Of one variant, and of eight that are copies of it; the tables are those of the eight."""
+    found = []
+    for copies in (1, 8):
+        fill(engine, copies)
+        found.append(drawn(engine))
+    return found
+
+
+def test_the_interval_of_a_median_is_that_of_its_ranks(charts):
+    (row,) = charts[0][0]
+    assert (row["y"], row["low"], row["high"]) == (50, 41, 61)
+
+
+def test_copies_of_a_draw_make_no_interval_narrower(charts):
+    for once, often in zip(*charts, strict=True):
+        assert len(once) == len(often) > 0
+        for one, other in zip(once, often, strict=True):
+            assert (one["series"], one["x"]) == (other["series"], other["x"])
+            for each in ("y", "low", "high"):
+                assert one[each] == pytest.approx(other[each], abs=1)
+
+
+@pytest.mark.usefixtures("charts")
+def test_failovers_that_ended_for_nobody_are_told(engine):
+    said = answer(STUDY.answer, engine.rows(STUDY.answer.sql))
+    assert "half of 800 failovers were over within 50 ms" in said
+    assert "; 2 more ended for nobody, as all who waited had given up" in said
+    (asked,) = STUDY.tables
+    found = table_of("", engine.rows(asked.sql))
+    heads = [each.head for each in found.columns]
+    told = [
+        (row[heads.index("failovers")], row[heads.index("ended for nobody")]) for row in found.rows
+    ]
+    assert told == [("100", "1"), *[("100", "0")] * 7, ("0", "1")]
