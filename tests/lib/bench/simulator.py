@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import NamedTuple
 from unittest.mock import patch
@@ -49,6 +50,7 @@ SEEDS_PER_SECOND = 10
 TIMES_REAL_TIME = 200
 CHECKS = 1.2
 """CPU of a run with its online checks over that without."""
+PLAIN_TURNS = 100_000
 SCALING = 1.7
 """Seeds per second of two processes over those of one."""
 
@@ -77,12 +79,14 @@ def run(plan: Plan) -> Report:
     def next_of(name: str) -> dict[str, float]:
         return measured(SIDES[name], next(seeds[name]))
 
-    rounds = interleave(plan.rounds, {name: partial(next_of, name) for name in SIDES})
+    sides = {name: partial(next_of, name) for name in SIDES}
+    rounds = interleave(plan.rounds, {**sides, "plain": plain})
     checks = ratio(rounds["checked"], rounds["unchecked"], "cpu")
     return Report(
         "simulator",
         [
             *_speed("20 s, 360 records", rounds["checked"], targets=True),
+            _beside_plain(rounds),
             *_speed("swarm", rounds["swarm"], targets=False),
             Outcome("CPU with online checks over without", checks, "x", CHECKS),
             *_swept(plan),
@@ -122,6 +126,28 @@ def measured(one: Callable[[int], RunOutcome], seed: int) -> dict[str, float]:
     cpu = time.process_time() - start
     simulated = outcome.simulated / 1e6
     return {"cpu": cpu, "simulated": simulated, "steps": outcome.steps, "rows": len(outcome.rows)}
+
+
+def plain() -> dict[str, float]:
+    """CPU seconds of a hundred thousand turns of Python that is not ours: how fast a machine is."""
+    start = time.process_time()
+    heap = [(each * 7919 % 1009, each) for each in range(100)]
+    heapify(heap)
+    seen: dict[int, int] = {}
+    for turn in range(PLAIN_TURNS):
+        at, name = heappop(heap)
+        seen[name] = seen.get(name, 0) + at
+        heappush(heap, (at + 1 + turn % 7, name))
+    assert len(seen) == len(heap)
+    return {"cpu": time.process_time() - start}
+
+
+def _beside_plain(rounds: dict[str, list[dict[str, float]]]) -> Outcome:
+    """What a seed costs on any machine, more or less: ratios can be compared where times cannot."""
+    turns = PLAIN_TURNS * middle(rounds["checked"], "cpu") / middle(rounds["plain"], "cpu")
+    nanos = 1e9 * middle(rounds["plain"], "cpu") / PLAIN_TURNS
+    note = f"a heap, a dict: {nanos:.0f} ns a turn on this machine"
+    return Outcome("20 s, 360 records: turns of plain Python", turns, "", note=note)
 
 
 def _speed(name: str, rounds: list[dict[str, float]], *, targets: bool) -> list[Outcome]:
