@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ottla.raft.types import NodeId
@@ -40,6 +40,28 @@ class Recording:
     """Replicas by partition."""
     names: dict[int, str]
     """Of clients that have one."""
+    _by_partition: dict[int | None, list[Step]] = field(
+        init=False, default_factory=dict, repr=False, compare=False
+    )
+    _crashes: list[Step] = field(init=False, default_factory=list, repr=False, compare=False)
+
+    def near(self, partition: int) -> list[Step]:
+        """The steps of a partition and those of none, in their order: few, of many partitions."""
+        self._sort_out()
+        of = self._by_partition.get
+        return sorted([*of(partition, ()), *of(None, ())], key=lambda step: step.number)
+
+    def crashes(self) -> list[Step]:
+        """The steps in which a node died."""
+        self._sort_out()
+        return self._crashes
+
+    def _sort_out(self) -> None:
+        """One pass for all partitions, when the first is asked for."""
+        if not self._by_partition:
+            for step in self.steps:
+                self._by_partition.setdefault(step.partition, []).append(step)
+            self._crashes = [step for step in self.steps if step.what == "crash"]
 
 
 class NotTheSameError(Exception):

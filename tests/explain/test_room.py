@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from explain_big_run import Big
+from ottla.explain.lanes import leaned
 from ottla.explain.report import page
 from ottla.explain.room import MOST_BYTES
 from ottla.explain.scenes import fewer_scenes, moments_of
@@ -20,6 +21,7 @@ from ottla.explain.story import tell
 from ottla.sim.recording.record import record
 from ottla.sim.run import run
 from ottla.sim.settings import RunConfig, from_toml
+from work import lines_of
 
 LEFT_OUT = "What this page leaves out"
 LARGE = [
@@ -176,3 +178,19 @@ def test_a_run_of_many_partitions_has_room():
 def test_a_short_run_has_room_as_it_is():
     config = RunConfig(profile="reference-strict", load_ms=2_000, records=40)
     assert LEFT_OUT not in page(record(run(1, config), "Seed 1", "ottla sim explain 1"))
+
+
+def work_of_partitions(partitions):
+    """What of a page is made for each partition, but for its drawing."""
+    recording = Big(partitions=partitions, turns=4).recording()
+
+    def look():
+        leaned(recording, range(partitions))
+        for each in range(partitions):
+            moments_of(recording, tell(recording, each, None))
+
+    return lines_of(look)
+
+
+def test_each_partition_costs_what_it_has_itself_and_not_what_all_have():
+    assert work_of_partitions(80) < 4.5 * work_of_partitions(20)

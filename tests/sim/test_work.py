@@ -8,10 +8,7 @@ these histories, so it is going through them that is looked at, not telling what
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from types import FrameType
-from typing import Any
 
 import pytest
 
@@ -26,6 +23,7 @@ from ottla.sim.invariants.registry import INVARIANTS, Place, Watcher
 from ottla.sim.invariants.resent import copies
 from ottla.sim.run import Verdict, run_choices
 from ottla.sim.settings import RunConfig
+from work import lines_of
 
 SHORT = RunConfig(load_ms=3_000, records=100, fault_every_ms=400)
 LONG = SHORT.with_(load_ms=12_000, records=400)
@@ -81,24 +79,6 @@ def judges() -> Iterator[tuple[str, Judge]]:
 
 
 JUDGES = dict(judges())
-
-
-def lines_of(call: Callable[[], object]) -> int:
-    """Lines of Python that a call runs, with those of all that it calls."""
-    lines = 0
-
-    def count(_frame: FrameType, event: str, _argument: Any) -> Any:
-        nonlocal lines
-        lines += event == "line"
-        return count
-
-    before = sys.gettrace()
-    sys.settrace(count)
-    try:
-        call()
-    finally:
-        sys.settrace(before)
-    return lines
 
 
 def is_linear(judge: Judge, short: Told, long: Told) -> bool:

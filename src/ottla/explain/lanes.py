@@ -7,6 +7,7 @@ a step; asked for ever later steps it never goes back, so a whole run costs one 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 from ottla.raft.types import NodeId, Term
@@ -26,15 +27,16 @@ class Look(NamedTuple):
 _PAUSES = {"pause", "resume", "crash"}
 
 
-def steps_of_lanes(steps: Iterable[Step], partition: int) -> list[Step]:
-    """Those that change anything in the lanes of a partition."""
-    return [
-        step
-        for step in steps
-        if step.cut is not None
-        or step.what in _PAUSES
-        or any(change.partition == partition for change in step.changes)
-    ]
+def leaned(recording: Recording, partitions: Iterable[int]) -> dict[int, Recording]:
+    """For each partition the recording with those steps alone that change anything in its lanes,
+    found in one pass for all: of the steps of many partitions few are seen in one."""
+    found: dict[int, list[Step]] = {each: [] for each in partitions}
+    for step in recording.steps:
+        everywhere = step.cut is not None or step.what in _PAUSES
+        for each in found if everywhere else {change.partition for change in step.changes}:
+            if each in found:
+                found[each].append(step)
+    return {each: replace(recording, steps=steps) for each, steps in found.items()}
 
 
 class Lanes:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from ottla.explain.diagram import colour
 from ottla.explain.glance import Glance
+from ottla.explain.lanes import leaned
 from ottla.explain.room import (
     LONGEST,
     MOST_BYTES,
@@ -81,7 +82,8 @@ def _page(recording: Recording, partitions: Sequence[int], extra: str) -> str:
         drawn.append(Drawn(story, (), scenes_of(recording, moments, MOST // len(partitions))))
     scenes = [scene for each in drawn for scene in each.scenes]
     picture = Glance(recording).draw(scenes, _bad_at(recording))
-    steps = {each.story.partition: steps_section(recording, each) for each in drawn}
+    lean = leaned(recording, partitions)
+    steps = {at: steps_section(lean[at], each) for at, each in zip(partitions, drawn, strict=True)}
     return _written(recording, drawn, steps, (picture, extra))
 
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from html import escape
 
 from ottla.explain.glance import Glance
-from ottla.explain.lanes import steps_of_lanes
+from ottla.explain.lanes import leaned
 from ottla.explain.scenes import Moment, Scene, fewer_scenes
 from ottla.explain.steps import Drawn, steps_section
 from ottla.explain.story import Story
@@ -111,12 +111,8 @@ class Room:
     def __init__(self, recording: Recording, drawn: Sequence[Drawn]):
         self._recording = recording
         self._drawn = drawn
-        self._lean = {  # sections are made many times, and of few steps anything is seen
-            each.story.partition: replace(
-                recording, steps=steps_of_lanes(recording.steps, each.story.partition)
-            )
-            for each in drawn
-        }
+        # Sections are made many times.
+        self._lean = leaned(recording, [each.story.partition for each in drawn])
         self._wanted = {each.story.partition: each.count for each in drawn}
         self._whole = {each.story.partition: self._section(each) for each in drawn}
         self._scenes = {each.story.partition: each.scenes for each in drawn}

@@ -110,7 +110,7 @@ def moments_of(recording: Recording, story: Story) -> list[Moment]:
     decisive = {item.step for item in story.items}
     replicas = recording.placement.get(story.partition, ())
     found: list[Moment] = []
-    for steps in _turns(recording.steps, story, replicas):
+    for steps in _turns(recording.near(story.partition), story, replicas):
         marked = [step for step in steps if step.number in decisive]
         bad = any(step.number == story.bad for step in steps)
         if bad or marked or any(_shown(step) for step in steps):

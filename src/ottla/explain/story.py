@@ -167,13 +167,21 @@ def _touches(about: _About, pid: int, seqs: tuple[int, int]) -> bool:
     return seqs[0] <= about.seqs[1] and about.seqs[0] <= seqs[1]
 
 
+def _chosen_from(recording: Recording, partition: int, bad: int | None) -> list[Step]:
+    """The steps that a story is chosen from; that which is bad may be another partition's."""
+    steps = recording.near(partition)
+    if bad is None or recording.steps[bad].partition in {None, partition}:
+        return steps
+    return sorted([*steps, recording.steps[bad]], key=lambda step: step.number)
+
+
 def _weigh(
     recording: Recording, partition: int, about: _About, bad: int | None
 ) -> Iterator[tuple[Step, int]]:
     replicas = recording.placement.get(partition, ())
     doomed = set() if bad is None else _doomed(recording, partition)
-    downs = {(step.place, step.at) for step in recording.steps if step.what == "crash"}
-    for step in recording.steps:
+    downs = {(step.place, step.at) for step in recording.crashes()}
+    for step in _chosen_from(recording, partition, bad):
         if step.number == bad:
             yield step, _BAD
             if step.what != "final":
