@@ -10,10 +10,11 @@ import pytest
 from ottla.sim.studies.engine import spark_lacks
 from ottla.sim.studies.spark import SETTINGS, WAREHOUSE, Spark, spark_session
 
-JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
+JVM = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 """Half the CPU of a start; long jobs would be slower for it. With one compiler a JVM reserves 48 MB
 for compiled code, a fifth of what it does otherwise: the session of all tests filled that, *Out of
-space in CodeCache for adapters*, and ended."""
+space in CodeCache for adapters*, and ended. No collector is named here: `spark_session` names one
+to every JVM that is started from then on, and with two none starts."""
 
 
 def need_spark() -> None:

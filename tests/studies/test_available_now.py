@@ -26,7 +26,7 @@ bootstrap, checkpoint = sys.argv[1:]
 session = (
     SparkSession.builder.master("local[2]")
     .config("spark.ui.enabled", "false")
-    .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1")
     .config("spark.sql.shuffle.partitions", "2")
     .getOrCreate()
 )

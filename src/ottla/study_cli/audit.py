@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ottla.sim.studies.audit.job import Job
 
-JVM = "-Xss16m -XX:+UseSerialGC -Xrs"
+JVM = "-Xss16m -Xrs"
 """Spark looks through the text of errors with an expression that needs a deep stack. With `-Xrs`
 SIGTERM ends a JVM at once: one that cleans up first tells of everything that fails meanwhile."""
 SHOWN_EVERY_S = 0.5
