@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from ottla.sim.studies.lake import BATCH_ROWS
+from ottla.sim.studies.pipeline import STAGES, Progress
 from studies_spark import need_spark
 from studies_tiny import TINY, contents, study
 
@@ -59,7 +60,13 @@ def begin(out: Path, seeds: int, *, master: str | None = None, **environment: ob
 def agrees_with_one_machine(process, out: Path, seeds: int, duck) -> None:
     said, _ = process.communicate(timeout=WITHIN)
     assert process.returncode == 0, said
-    there = study(out, seeds=seeds, wave=None, engine=duck, batch_rows=BATCH_ROWS)
+    steps: list[Progress] = []
+    there = study(
+        out, seeds=seeds, wave=None, engine=duck, told=steps.append, batch_rows=BATCH_ROWS
+    )
+    # DuckDB goes on with the folder: what Spark left out would be made here, and agree.
+    assert {step.stage for step in steps} == set(STAGES)
+    assert [step for step in steps if step.fresh] == []
     found = {table: contents(there, table) for table in ("runs", "gold_kills", "variants")}
     plain = study(out.with_name("plain"), seeds=seeds, wave=None, engine=duck)
     assert found == {table: contents(plain, table) for table in found}
