@@ -39,6 +39,7 @@ from uuid import uuid4
 from ottla.sim.canary import Canary, canary
 from ottla.sim.studies.apart import apart
 from ottla.sim.studies.bronze import SCHEMA, Batch, Work
+from ottla.sim.studies.jvm import options
 from ottla.sim.studies.lake import cost, making
 from ottla.sim.studies.marks import Told, marked, marks_of, unseen
 from ottla.sim.studies.masters import check_master
@@ -119,11 +120,7 @@ def spark_session(master: str | None, settings: Mapping[str, str]) -> Any:
             builder = builder.config(name, value)
     with as_file(files("ottla.sim.studies") / "quiet.properties") as path:
         # Have a JVM that is started from here say nothing but errors, unless somebody wants more.
-        # Its default collector works beside the tasks, for short pauses that nobody here needs, and
-        # judging took it a sixth longer.
-        os.environ.setdefault(
-            "SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile=file:{path} -XX:+UseParallelGC"
-        )
+        os.environ.setdefault("SPARK_SUBMIT_OPTS", options(path, settings))
         try:
             # Where the main thread opens it, PySpark takes Ctrl-C for itself.
             return apart(builder.getOrCreate, lambda: None)

@@ -1,0 +1,46 @@
+"""Spark's JVM gets one collector: ours, unless whoever runs it names one, wherever that may be."""
+
+from pathlib import Path
+
+import pytest
+
+from ottla.sim.studies.jvm import COLLECTOR, options
+
+LOGGING = Path("/quiet.properties")
+OTHER = "-XX:+UseG1GC"
+
+
+@pytest.fixture(autouse=True)
+def nothing_told(monkeypatch, tmp_path):
+    for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "PYSPARK_SUBMIT_ARGS", "SPARK_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+
+
+def test_where_nobody_names_one_it_is_the_one_for_throughput(tmp_path):
+    (tmp_path / "spark-defaults.conf").write_text("spark.driver.memory 2g\n")
+    settings = {"spark.driver.extraJavaOptions": "-Xss16m -Xlog:gc -XX:GCTimeRatio=9"}
+    told = options(LOGGING, settings)
+    assert told == f"-Dlog4j2.configurationFile=file:/quiet.properties {COLLECTOR}"
+
+
+@pytest.mark.parametrize("name", ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "PYSPARK_SUBMIT_ARGS"])
+def test_one_that_the_environment_names_is_the_only_one(name, monkeypatch):
+    monkeypatch.setenv(name, f"-Xmx1g {OTHER}")
+    assert COLLECTOR not in options(LOGGING, {})
+
+
+def test_one_that_a_setting_names_is_the_only_one():
+    assert COLLECTOR not in options(LOGGING, {"spark.driver.extraJavaOptions": f"-Xrs {OTHER}"})
+
+
+@pytest.mark.parametrize("variable", ["SPARK_CONF_DIR", "SPARK_HOME"])
+def test_one_that_the_defaults_of_spark_name_is_the_only_one(variable, monkeypatch, tmp_path):
+    """With two a JVM says *Multiple garbage collectors selected*, and no session begins."""
+    monkeypatch.delenv("SPARK_CONF_DIR")
+    home = tmp_path / "spark"
+    conf = home / "conf"
+    conf.mkdir(parents=True)
+    (conf / "spark-defaults.conf").write_text(f"spark.driver.extraJavaOptions {OTHER}\n")
+    monkeypatch.setenv(variable, str(home if variable == "SPARK_HOME" else conf))
+    assert COLLECTOR not in options(LOGGING, {})
