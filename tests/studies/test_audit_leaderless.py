@@ -17,8 +17,8 @@ from ottla.sim.studies.topics.offsets import Bounds
 from studies_spark import need_spark
 from studies_topics import batch, write
 
-LOST = "t-1 has no leader: it is left where it is, and the others are audited"
-BACK = "t-1 has a leader again"
+LOST = "t-1 has no leader that answers: it is left where it is, and the others are audited"
+BACK = "t-1 has a leader that answers again"
 
 
 def test_it_is_told_when_it_begins_and_when_it_ends():
@@ -42,10 +42,12 @@ def test_it_is_given_up_when_its_time_is_over():
 
 
 def test_what_was_seen_of_it_is_a_line():
-    assert not_read("t", 1, None) == "t-1 had no leader at the end: no record was seen"
+    assert (
+        not_read("t", 1, None) == "t-1 had no leader that answered at the end: no record was seen"
+    )
     seen = Ledger(next=1207, sequenced=1200, plain=5)
     assert not_read("t", 1, seen) == (
-        "t-1 had no leader at the end: 1,205 records up to offset 1206 were seen"
+        "t-1 had no leader that answered at the end: 1,205 records up to offset 1206 were seen"
     )
 
 
@@ -80,7 +82,9 @@ def test_one_that_loses_its_leader_is_left_and_the_others_are_audited(spark, tmp
     gap, lost = sorted(lines)
     assert gap.startswith("gap t-0 producer 2 epoch 0: sequences 0 to 1, 2 missing")
     assert lost == LOST
-    assert job.unread == ["t-1 had no leader at the end: 5 records up to offset 4 were seen"]
+    assert job.unread == [
+        "t-1 had no leader that answered at the end: 5 records up to offset 4 were seen"
+    ]
     assert job.said.startswith("t: 16 records of 2 producers in 2 partitions: 2 missing")
 
 
@@ -101,7 +105,7 @@ def test_an_audit_that_did_not_see_all_of_its_topic_is_not_well(tmp_path):
             end(process)
     assert out.splitlines() == [
         LOST,
-        "t-1 had no leader at the end: 5 records up to offset 4 were seen",
+        "t-1 had no leader that answered at the end: 5 records up to offset 4 were seen",
         "t: 10 records of 1 producer in 2 partitions: 0 missing, 0 duplicated, 0 out of order",
     ]
     assert process.returncode == 2, err

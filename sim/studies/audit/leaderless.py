@@ -29,11 +29,12 @@ class Leaderless:
         """Those that have no leader now; what is new about it, a line each."""
         now = self.clock()
         lost = [
-            f"{self.topic}-{each} has no leader: it is left where it is, and the others are audited"
+            f"{self.topic}-{each} has no leader that answers: it is left where it is, and the "
+            "others are audited"
             for each in sorted(set(partitions) - self.since.keys())
         ]
         back = [
-            f"{self.topic}-{each} has a leader again"
+            f"{self.topic}-{each} has a leader that answers again"
             for each in sorted(self.since.keys() - set(partitions))
         ]
         self.since = {each: self.since.get(each, now) for each in partitions}
@@ -47,7 +48,7 @@ class Leaderless:
 
 def not_read(topic: str, partition: int, seen: Ledger | None) -> str:
     """What was seen of a partition that had no leader in the end, in one line."""
-    place = f"{topic}-{partition} had no leader at the end"
+    place = f"{topic}-{partition} had no leader that answered at the end"
     if seen is None:
         return f"{place}: no record was seen"
     records = seen.sequenced + seen.plain

@@ -251,17 +251,19 @@ class WireTopics:
         found: dict[int, Bounds] = {}
         for leader, partitions in by_leader.items():
             try:
-                starts = self._offsets(leader, topic, partitions, FROM_EARLIEST)
-                ends = self._offsets(leader, topic, partitions, FROM_LATEST)
-            except (OSError, FrameError, _NotYetError) as error:
+                starts, failed = self._offsets(leader, topic, partitions, FROM_EARLIEST)
+                ends, others = self._offsets(leader, topic, partitions, FROM_LATEST)
+            except (OSError, FrameError) as error:
                 missing |= dict.fromkeys(partitions, error)
             else:
-                found |= {each: Bounds(starts[each], ends[each]) for each in partitions}
+                missing |= failed | others
+                both = starts.keys() & ends.keys()
+                found |= {each: Bounds(starts[each], ends[each]) for each in both}
         return dict(sorted(found.items())), missing
 
     def _offsets(
         self, leader: Address, topic: str, partitions: list[int], timestamp: int
-    ) -> dict[int, Offset]:
+    ) -> tuple[dict[int, Offset], dict[int, Exception]]:
         wanted = [
             {"partition_index": each, "timestamp": timestamp, "current_leader_epoch": -1}
             for each in partitions
@@ -273,12 +275,15 @@ class WireTopics:
             isolation_level=0,
             topics=[{"name": topic, "partitions": wanted}],
         )
-        found = {}
+        found: dict[int, Offset] = {}
+        failed: dict[int, Exception] = {}
         for each in answer.topics[0].partitions:
+            number = each.partition_index
             if each.error_code:
-                raise _NotYetError(f"{topic}-{each.partition_index}: {_named(each.error_code)}")
-            found[each.partition_index] = int(each.offset)
-        return found
+                failed[number] = _NotYetError(f"{topic}-{number}: {_named(each.error_code)}")
+            else:
+                found[number] = int(each.offset)
+        return found, failed
 
     # ---- records
 
