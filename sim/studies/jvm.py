@@ -13,7 +13,9 @@ COLLECTOR = "-XX:+UseParallelGC"
 """Java's own choice works beside the tasks for the sake of short pauses, which nobody here needs:
 judging takes it a quarter more time."""
 _NAMED = re.compile(r"-XX:\+Use\w+GC\b")
-_DEFAULTS = "spark-defaults.conf"
+_FILES = ("spark-defaults.conf", "spark-env.sh")
+VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "PYSPARK_SUBMIT_ARGS")
+"""What a JVM, or who starts it, takes options from; any of them may name a collector."""
 
 
 def options(logging: Path, settings: Mapping[str, str]) -> str:
@@ -26,11 +28,12 @@ def options(logging: Path, settings: Mapping[str, str]) -> str:
 
 def _told() -> Iterator[str]:
     """Wherever else options of a JVM may stand."""
-    for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "PYSPARK_SUBMIT_ARGS"):
+    for name in VARIABLES:
         yield os.environ.get(name, "")
     for folder in _folders():
-        with suppress(OSError):
-            yield (folder / _DEFAULTS).read_text(encoding="utf-8", errors="replace")
+        for name in _FILES:
+            with suppress(OSError):
+                yield (folder / name).read_text(encoding="utf-8", errors="replace")
 
 
 def _folders() -> Iterable[Path]:

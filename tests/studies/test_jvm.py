@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.sim.studies.jvm import COLLECTOR, options
+from ottla.sim.studies.jvm import COLLECTOR, VARIABLES, options
 
 LOGGING = Path("/quiet.properties")
 OTHER = "-XX:+UseG1GC"
@@ -12,7 +12,7 @@ OTHER = "-XX:+UseG1GC"
 
 @pytest.fixture(autouse=True)
 def nothing_told(monkeypatch, tmp_path):
-    for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "PYSPARK_SUBMIT_ARGS", "SPARK_HOME"):
+    for name in (*VARIABLES, "SPARK_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
 
@@ -24,7 +24,7 @@ def test_where_nobody_names_one_it_is_the_one_for_throughput(tmp_path):
     assert told == f"-Dlog4j2.configurationFile=file:/quiet.properties {COLLECTOR}"
 
 
-@pytest.mark.parametrize("name", ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "PYSPARK_SUBMIT_ARGS"])
+@pytest.mark.parametrize("name", VARIABLES)
 def test_one_that_the_environment_names_is_the_only_one(name, monkeypatch):
     monkeypatch.setenv(name, f"-Xmx1g {OTHER}")
     assert COLLECTOR not in options(LOGGING, {})
@@ -34,13 +34,14 @@ def test_one_that_a_setting_names_is_the_only_one():
     assert COLLECTOR not in options(LOGGING, {"spark.driver.extraJavaOptions": f"-Xrs {OTHER}"})
 
 
+@pytest.mark.parametrize("name", ["spark-defaults.conf", "spark-env.sh"])
 @pytest.mark.parametrize("variable", ["SPARK_CONF_DIR", "SPARK_HOME"])
-def test_one_that_the_defaults_of_spark_name_is_the_only_one(variable, monkeypatch, tmp_path):
+def test_one_that_a_file_of_spark_names_is_the_only_one(variable, name, monkeypatch, tmp_path):
     """With two a JVM says *Multiple garbage collectors selected*, and no session begins."""
     monkeypatch.delenv("SPARK_CONF_DIR")
     home = tmp_path / "spark"
     conf = home / "conf"
     conf.mkdir(parents=True)
-    (conf / "spark-defaults.conf").write_text(f"spark.driver.extraJavaOptions {OTHER}\n")
+    (conf / name).write_text(f"spark.driver.extraJavaOptions {OTHER}\n")
     monkeypatch.setenv(variable, str(home if variable == "SPARK_HOME" else conf))
     assert COLLECTOR not in options(LOGGING, {})
