@@ -76,8 +76,8 @@ FROM (
   GROUP BY variant, acks
 ) counted;
 
--- view phases: how often a phase of a failover took so long; NULL: it never ended, and all who had
--- waited gave up
+-- view phases: how often a phase of a failover took so long; NULL: it never ended, for none who had
+-- waited was served, and some gave up
 SELECT variant, phase, us, COUNT(*) AS times
 FROM (
   SELECT variant, 'detection' AS phase, detection_us AS us, 0 AS in_vain FROM failovers
@@ -102,8 +102,8 @@ GROUP BY variant, phase, us;
 -- variant BIGINT: number of the variant
 -- phase VARCHAR: detection, election, sync, retry or total
 -- n BIGINT: how many failovers
--- gave_up BIGINT: of retry and total: how many more there were that ended for nobody, for all who
--- had waited gave up
+-- gave_up BIGINT: of retry and total: how many more there were in which none who had waited was
+-- served, and some gave up
 -- p50_us BIGINT: the median of how long it took; NULL where n is 0
 -- p99_us BIGINT: the 99th percentile
 -- max_us BIGINT: the longest

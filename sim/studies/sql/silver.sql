@@ -334,14 +334,15 @@ LEFT JOIN ev o ON o.run_id = i.run_id AND o.op = i.op AND o.kind IN ('ok', 'fail
 WHERE i.kind = 'inv' AND i.acks <> 0
 GROUP BY i.run_id, i.partition, i.op, i.eid;
 
--- view deposed: handovers whose new leader was replaced before it had served anybody: it had not
--- synced, or who waited when it had was waiting still
+-- view deposed: handovers whose new leader ended before it had served anybody: it had not synced, or
+-- who waited when it had was waiting still
 SELECT h.run_id, h.eid
 FROM handovers h
 LEFT JOIN synced s ON s.run_id = h.run_id AND s.eid = h.eid AND s.synced_eid < h.next_eid
 LEFT JOIN served a ON a.run_id = h.run_id AND a.eid = h.eid
+LEFT JOIN ends n ON n.run_id = h.run_id AND n.old_eid = h.eid
 LEFT JOIN waits w ON w.run_id = h.run_id AND w.partition = h.partition AND w.eid < s.synced_eid
-  AND COALESCE(w.ended_eid, h.next_eid) >= h.next_eid
+  AND (w.ended_eid IS NULL OR w.ended_eid > COALESCE(n.end_eid, n.candidate_eid))
 WHERE h.next_eid IS NOT NULL AND a.heard IS NULL
 GROUP BY h.run_id, h.eid
 HAVING MAX(s.synced_eid) IS NULL OR COUNT(w.op) > 0;
@@ -408,10 +409,11 @@ WINDOW w AS (
 -- leader_us BIGINT: when the new leader had won
 -- synced_us BIGINT: when it had committed an entry of its own term, so that it could serve
 -- ok_us BIGINT: when a client heard the first acknowledgement from it, with acks 1 or all, of a
--- record that had been handed over before synced_us; NULL when none waited (idle), or all gave up
+-- record that had been handed over before synced_us; NULL when none waited (idle), or none
+-- of those who did was served
 -- gave_up BIGINT: records that waited in vain, with acks 1 or all: handed over before synced_us, and
 -- given up since lost_us and before the next leader had won. ok_us NULL with more than 0 of them is
--- an outage that was over for nobody
+-- an outage that was over for none who had waited
 -- detection_us BIGINT: candidate_us - lost_us, with the round of PreVote
 -- election_us BIGINT: leader_us - candidate_us, with split votes, and with leaders that served
 -- nobody
