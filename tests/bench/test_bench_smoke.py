@@ -71,7 +71,7 @@ def test_a_failing_seed_is_made_smaller():
 @pytest.mark.slow
 def test_every_figure_of_the_simulator_is_measured():
     report = simulator.run(simulator.QUICK)
-    assert len(report.outcomes) == 8
+    assert len(report.outcomes) == 9
     assert all(each.measured > 0 for each in report.outcomes[:-1])
 
 
