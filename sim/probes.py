@@ -17,6 +17,7 @@ from typing import Protocol
 from ottla.broker.partition import Partition
 from ottla.log.types import Offset
 from ottla.raft.types import NodeId
+from ottla.sim.handlers import TOPIC
 from ottla.sim.world import World
 
 _ENDS = frozenset({"ok", "fail", "info"})
@@ -105,9 +106,23 @@ class Probes:
         ways = self.clients.ways(partition)
         if ways and set(ways).isdisjoint(self.core):
             return f"its producer is connected to nodes {list(ways)} alone, which are not healed"
+        if ways and not any(map(self._knows, ways)) and self._told_from_outside():
+            told = "who leads the controller was not healed, and does not reach them"
+            return (
+                f"its producer is connected to nodes {list(ways)}, which know of no topic: {told}"
+            )
         if config.delivery_timeout_ms <= config.request_timeout_ms:
             return f"its producer gives up after {config.delivery_timeout_ms} ms, before it asks"
         return ""
+
+    def _knows(self, node: NodeId) -> bool:
+        """Whether a node was told of the topic since it started."""
+        life = self.world.lives.get(node)
+        return life is not None and TOPIC in life.node.topics()
+
+    def _told_from_outside(self) -> bool:
+        controller = self.world.controller()
+        return controller is not None and controller.node_id not in self.core
 
     def _was_asked(self, partition: int, leader: NodeId) -> bool:
         """Whether a producer sent it something since the probes began; or since it leads, and got

@@ -99,3 +99,11 @@ def test_a_probe_that_is_stored_and_not_acknowledged_is_asked_for_again():
     """It had expired at its client by then, and sim-I31 called the run stuck."""
     outcome = run(8_005_920, RunConfig(load_ms=1_000, records=12, fault_every_ms=250))
     assert outcome.verdict is Verdict.OK, outcome.reason
+
+
+def test_who_is_connected_to_a_node_that_the_controller_does_not_reach_finds_no_topic_there():
+    """Node 1 led the controller and was not healed. Node 2, which had started anew, heard nothing
+    of it, and named no node but itself to its clients, which asked it for ever."""
+    outcome = run(339, RunConfig())
+    assert outcome.verdict is Verdict.OK, outcome.reason
+    assert any("which know of no topic" in each for each in outcome.unavoidable)
