@@ -82,6 +82,8 @@ def _check_chart(chart: ChartAsked, columns: Columns, where: str) -> None:
     for name in ("series", "x"):
         if name not in columns:
             raise StudyError(f"{where}: there is no column {name}; {_given(columns)}")
+    if ("low" in columns) != ("high" in columns):
+        raise StudyError(f"{where}: low and high go together, or neither; {_given(columns)}")
     numbers = ("x", "y") if chart.kind == "lines" else ("y",)
     _check_numbers(columns, numbers, ("low", "high"), where)
 

@@ -158,12 +158,12 @@ def table_of(title: str, rows: Rows, note: str = "") -> Table:
 
 def chart_of(title: str, kind: str, axes: tuple[str, str], rows: Rows) -> Chart:
     """A chart of what a query gave; `axes`: what x and y are called. Rows without y are left out.
-    Raises `ValueError` for a kind that is none and a number that is infinite, `KeyError` for a
-    column that is missing."""
+    Raises `ValueError` for a kind that is none, a number that is infinite and a y below 0,
+    `KeyError` for a column that is missing."""
     if kind not in KINDS:
         raise ValueError(f"{kind!r} is no kind of chart; there are {', '.join(KINDS)}")
     for place, row in enumerate(rows, 1):
-        _check_finite(row, place)
+        _check_drawable(row, place)
     drawn = [row for row in rows if not (_lacks(row["y"]) or _lacks(row["x"]))]
     names = tuple(dict.fromkeys(str(row["x"]) for row in drawn)) if kind == "bars" else ()
     found: dict[str, list[Mapping[str, Any]]] = {}
@@ -183,11 +183,15 @@ def _series(name: str, rows: Rows, names: tuple[str, ...]) -> Series:
     return Series(name, points, bool(rows[0].get("published")), spans)
 
 
-def _check_finite(row: Mapping[str, Any], place: int) -> None:
+def _check_drawable(row: Mapping[str, Any], place: int) -> None:
     for name in ("x", "y", "low", "high"):
         value = row.get(name)
         if isinstance(value, float | Decimal) and isinf(value):
             raise ValueError(f"row {place}: {name} is infinite, which cannot be drawn")
+    if not _lacks(row["y"]) and row["y"] < 0:
+        raise ValueError(
+            f"row {place}: y is {row['y']}, and axes begin at 0: draw its size, or make it a table"
+        )
 
 
 def _lacks(value: Any) -> bool:

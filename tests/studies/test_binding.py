@@ -114,6 +114,10 @@ def test_what_engines_take_is_not_refused(text):
             lines("SELECT 'a' AS series, 1 AS x, 1 AS y, TRUE AS low, 1 AS high FROM runs"),
             r'chart.sql \("Lost"\): low is BOOLEAN; a number is expected',
         ),
+        (
+            lines("SELECT 'a' AS series, 1 AS x, 1 AS y, 1 AS low, 1 AS hihg FROM runs"),
+            r'chart.sql \("Lost"\): low and high go together, or neither; there are series, x,',
+        ),
         (worst("SELECT seed FROM runs"), "worst.sql: there is no column run_id"),
         (worst("SELECT run_id FROM runs"), "worst.text: no column 'seed'"),
         (worst("SELECT verdict AS run_id, seed FROM runs"), "worst.sql: run_id is VARCHAR"),

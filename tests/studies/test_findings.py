@@ -145,6 +145,16 @@ def test_what_is_no_number_is_not_drawn_and_an_infinite_one_is_refused():
             chart_of("title", "lines", ("x", "y"), [rows[0], {**rows[0], name: inf}])
 
 
+@pytest.mark.parametrize("kind", ["lines", "bars"])
+def test_a_negative_number_is_refused_and_not_drawn_as_nothing(kind):
+    rows = [
+        {"series": "a", "x": 1, "y": 2},
+        {"series": "a", "x": 2, "y": -10, "low": -11, "high": -9},
+    ]
+    with pytest.raises(ValueError, match="row 2: y is -10, and axes begin at 0: draw its size"):
+        chart_of("title", kind, ("x", "y"), rows)
+
+
 def test_lines_are_in_the_order_of_x_and_know_how_certain_they_are():
     rows = [
         {"series": "a", "x": 5, "y": 2.0, "low": 1.0, "high": 3.0},

@@ -92,8 +92,7 @@ def asked(options: Mapping[str, str], *, stream: bool | None = None) -> Asked:
         raise SourceError(
             "endingOffsets is for batches: a stream has no end; leave it out, or use spark.read"
         )
-    if ("bootstrap" in given) == ("path" in given):
-        raise SourceError("say where: either bootstrap=HOST:PORT, or path=FOLDER")
+    _check_where(given)
     topics = tuple(each.strip() for each in given.get("topic", "").split(",") if each.strip())
     if not topics:
         raise SourceError("say what: topic=NAME, or several with commas between")
@@ -111,6 +110,16 @@ def asked(options: Mapping[str, str], *, stream: bool | None = None) -> Asked:
         _truth(given, "failondataloss", "true"),
         float(_number(given, "timeout", int(Asked.timeout))),
     )
+
+
+def _check_where(given: Mapping[str, str]) -> None:
+    if ("bootstrap" in given) == ("path" in given):
+        raise SourceError("say where: either bootstrap=HOST:PORT, or path=FOLDER")
+    if "node" in given and "bootstrap" in given:
+        raise SourceError(
+            "node is for path=FOLDER: it says whose log is read; a cluster is read where its "
+            "leaders are, so leave it out"
+        )
 
 
 def addresses(text: str) -> tuple[tuple[str, int], ...]:
