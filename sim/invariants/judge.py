@@ -58,7 +58,7 @@ def judge(events: Sequence[Event], mutants: CheckerMutants = NO_CHECKER_MUTANTS)
     """The verdict over a finished history."""
     if CheckerMutant.SKIPPED_LAST in mutants:
         events = events[:-1]
-    retold = _Retold()
+    retold = Retold()
     findings = attach(retold, mutants=mutants)
     retold.tell(events)
     index = Index(events, mutants)
@@ -79,8 +79,8 @@ def judged_at_the_end(index: Index) -> Iterator[Anomaly]:
             yield from islice(row.judge(index), 1)
 
 
-class _Retold:
-    """A finished history, for listeners."""
+class Retold:
+    """A finished history, for listeners. Its rows are told once all of them listen."""
 
     def __init__(self) -> None:
         self._listeners: dict[str, list[Callable[[Row], None]]] = {kind: [] for kind in KINDS}

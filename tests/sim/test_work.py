@@ -8,14 +8,15 @@ these histories, so it is going through them that is looked at, not telling what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
 from ottla.sim.choices import Drawn
 from ottla.sim.history import Event
-from ottla.sim.invariants.findings import Findings, Row
+from ottla.sim.invariants.findings import Findings
 from ottla.sim.invariants.index import Index
+from ottla.sim.invariants.judge import Retold
 from ottla.sim.invariants.losses import losses
 from ottla.sim.invariants.mutants import NO_CHECKER_MUTANTS
 from ottla.sim.invariants.numbers import acked_share, longest_gap
@@ -35,24 +36,11 @@ Told = tuple[Sequence[Event], Index]
 Judge = Callable[[Told], object]
 
 
-class Rows:
-    """Where watchers listen to a finished history."""
-
-    def __init__(self) -> None:
-        self.listeners: list[tuple[frozenset[str], Callable[[Row], None]]] = []
-
-    def listen(self, kinds: Iterable[str], listener: Callable[[Row], None]) -> None:
-        self.listeners.append((frozenset(kinds), listener))
-
-
 def watched_by(kind: type[Watcher]) -> Judge:
     def judge(told: Told) -> None:
-        rows = Rows()
+        rows = Retold()
         kind(Findings(), NO_CHECKER_MUTANTS).listen(rows)
-        for kinds, listener in rows.listeners:
-            for event in told[0]:
-                if event.kind in kinds:
-                    listener(event)
+        rows.tell(told[0])
 
     return judge
 
