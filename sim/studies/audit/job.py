@@ -31,6 +31,8 @@ from ottla.sim.studies.topics.reading import Present, present, present_behind
 PAUSE = "200 milliseconds"
 """Between the beginnings of micro-batches, where there is little to read."""
 _LOOK_S = 0.05
+"""Between two looks at the query. Spark's own wait tells of no progress, does not end for a signal,
+and raises what ended the query."""
 _COLUMNS = (
     "partition",
     "base_offset",

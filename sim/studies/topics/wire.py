@@ -224,15 +224,14 @@ class WireTopics:
 
     def _bounds(self, topic: str, only: int | None = None) -> dict[int, Bounds]:
         found, missing = self._answers(topic, only)
-        for error in missing.values():
-            raise error
+        if missing:
+            raise next(iter(missing.values()))
         return found
 
     def _led(self, topic: str) -> tuple[dict[int, Bounds], frozenset[int]]:
         found, missing = self._answers(topic)
-        if not found:
-            for error in missing.values():
-                raise error
+        if missing and not found:
+            raise next(iter(missing.values()))
         return found, frozenset(missing)
 
     def _answers(
