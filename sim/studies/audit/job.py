@@ -15,13 +15,23 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from ottla.sim.studies.audit.leaderless import Leaderless, not_read
-from ottla.sim.studies.audit.ledger import STREAM, Audit, keep, opened, reached, taken, told
+from ottla.sim.studies.audit.ledger import (
+    STREAM,
+    Audit,
+    committed,
+    keep,
+    opened,
+    planned,
+    reached,
+    taken,
+    told,
+)
 from ottla.sim.studies.audit.sequences import Seen
 from ottla.sim.studies.topics.asked import Asked, SourceError, asked
 from ottla.sim.studies.topics.identity import Kept, without_leader
@@ -70,6 +80,8 @@ class Job:
     """What of the topic could not be read by the end, in lines."""
     _lock: IO[str] | None = field(init=False, default=None)
     _ends: Mapping[int, Bounds] = field(init=False)
+    _planned: int = field(init=False, default=-1)
+    """The last micro-batch of those before this query: what it says of leaders was so then."""
     _stopping: bool = field(init=False, default=False)
     _failure: Exception | None = field(init=False, default=None)
 
@@ -128,10 +140,12 @@ class Job:
         register(session)
         query = self._stream(session)
         try:
-            left = self._follow(query, once, seconds, stopped)
+            leaderless = Leaderless(self.topic, self.timeout)
+            self._follow(query, leaderless, once, seconds, stopped)
             failed = query.exception()
             self._stopping = True
             query.stop()
+            kept = self._heard(query, leaderless)  # it may have gone on since it was looked at
         except (Py4JError, PySparkException, OSError) as error:
             raise SourceError(
                 f"Spark has ended ({type(error).__name__}); audit again with the same --checkpoint"
@@ -140,33 +154,48 @@ class Job:
             raise self._failure
         if failed is not None:
             raise SourceError(reason(str(failed)))
+        lost = leaderless.since.keys() & self._left(kept) if once else leaderless.since.keys()
         self.unread = [
-            not_read(self.topic, each, self.audit.partitions.get(each)) for each in sorted(left)
+            not_read(self.topic, each, self.audit.partitions.get(each)) for each in sorted(lost)
         ]
 
     def _follow(
-        self, query: Any, once: bool, seconds: float | None, stopped: Callable[[], bool]
-    ) -> Collection[int]:
-        """Wait for the end of the audit; the partitions that have no leader then, and with `once`
-        more than was read of them."""
-        leaderless = Leaderless(self.topic, self.timeout)
+        self,
+        query: Any,
+        leaderless: Leaderless,
+        once: bool,
+        seconds: float | None,
+        stopped: Callable[[], bool],
+    ) -> None:
+        """Wait for the end of the audit, and tell of partitions that have no leader."""
         end = None
-        left: Collection[int] = self._ends
         while query.isActive and not stopped():
-            kept = _progress(query)
-            for line in leaderless.heard(without_leader(kept, self.topic)):
-                self.tell(line)
-            left = self._left(kept) if once else left
-            if once and all(map(leaderless.given_up, left)):
+            kept = self._heard(query, leaderless)
+            if once and all(map(leaderless.given_up, self._left(kept))) and self._settled():
                 break
             if end is None and seconds is not None and query.lastProgress is not None:
                 end = time.monotonic() + seconds
             if end is not None and time.monotonic() > end:
                 break
             time.sleep(_LOOK_S)
-        return leaderless.since.keys() & set(left)
+
+    def _settled(self) -> bool:
+        """Whether nothing that is counted will be played again: an audit that went on from the
+        first micro-batch would want a leader of every partition for it."""
+        return self.audit.batch <= committed(self.checkpoint)
+
+    def _heard(self, query: Any, leaderless: Leaderless) -> Kept:
+        """Where the last micro-batch that Spark committed ends. Tells what is new of leaders, but
+        of a micro-batch that is played again: its offsets were written down before this audit
+        began, which it does only where every partition has a leader."""
+        number, kept = _progress(query)
+        if number > self._planned:
+            for line in leaderless.heard(without_leader(kept, self.topic)):
+                self.tell(line)
+        return kept
 
     def _stream(self, session: Any) -> Any:
+        self._planned = planned(self.checkpoint)
         frame = (
             session.readStream.format("ottla")
             .option("bootstrap", self.bootstrap)
@@ -197,6 +226,7 @@ class Job:
             raise
         if self._stopping:
             raise StoppedError
+        self.audit.batch = number  # before anything of it is counted: see `_settled`
         try:
             lines = [
                 told(self.topic, partition, each)
@@ -206,7 +236,6 @@ class Job:
         except SourceError as error:
             self._failure = error
             raise
-        self.audit.batch = number
         try:
             keep(self.checkpoint, self.audit)
         except OSError as error:
@@ -216,17 +245,17 @@ class Job:
         for line in lines:
             self.tell(line)
 
-    def _left(self, kept: Kept) -> list[int]:
+    def _left(self, kept: Kept) -> set[int]:
         """The partitions of which not all that was there at the beginning is counted."""
         seen = kept.get(self.topic, {})
         ledgers = self.audit.partitions
-        return [
+        return {
             each
             for each, bounds in self._ends.items()
             if bounds.start < bounds.end
             and not (each in ledgers and ledgers[each].next >= bounds.end)
             and seen.get(str(each), 0) < bounds.end
-        ]
+        }
 
 
 def in_order(rows: Any) -> Iterator[tuple[int, Seen]]:
@@ -258,11 +287,12 @@ def deleted(topic: str, partition: int, bounds: Bounds) -> str:
     )
 
 
-def _progress(query: Any) -> Kept:
-    """Where the last micro-batch that Spark committed ends."""
+def _progress(query: Any) -> tuple[int, Kept]:
+    """The number of the last micro-batch that Spark committed, and where it ends."""
     last = query.lastProgress
     if last is None:
-        return {}
-    end = json.loads(last.json)["sources"][0]["endOffset"]
+        return -1, {}
+    progress = json.loads(last.json)
+    end = progress["sources"][0]["endOffset"]
     offsets = json.loads(end) if isinstance(end, str) else end
-    return dict(offsets or {})
+    return progress["batchId"], dict(offsets or {})

@@ -184,7 +184,7 @@ def opened(folder: Path, topic: str) -> Audit:
             _check_own(folder)
             return Audit(topic)
         found = _decoded(file.read_bytes())
-        committed = _committed(stream)
+        last = committed(folder)
     except OSError as error:
         raise SourceError(f"--checkpoint {folder}: {error.strerror}") from None
     except (ValueError, TypeError, KeyError, msgpack.UnpackException):
@@ -195,17 +195,27 @@ def opened(folder: Path, topic: str) -> Audit:
         raise SourceError(f"{folder} is an audit of topic {found.topic}, not of {topic}")
     if not (stream / "offsets").is_dir():
         raise SourceError(f"{folder} has lost its {STREAM}; audit with a new --checkpoint")
-    if found.batch < committed:
+    if found.batch < last:
         raise SourceError(
-            f"{file} is older than its {STREAM}, which has committed micro-batch {committed} where "
+            f"{file} is older than its {STREAM}, which has committed micro-batch {last} where "
             f"{found.batch} is the last that is counted; audit with a new --checkpoint"
         )
     return found
 
 
-def _committed(stream: Path) -> int:
+def committed(folder: Path) -> int:
     """The last micro-batch that Spark will not play again; -1 where there is none."""
-    names = [each.name for each in (stream / "commits").glob("*")]
+    return _newest(folder / STREAM / "commits")
+
+
+def planned(folder: Path) -> int:
+    """The last micro-batch whose offsets Spark has written down: the one that it plays again, if
+    it was not committed. -1 where there is none."""
+    return _newest(folder / STREAM / "offsets")
+
+
+def _newest(numbered: Path) -> int:
+    names = [each.name for each in numbered.glob("*")]
     return max((int(name) for name in names if name.isdecimal()), default=-1)
 
 
