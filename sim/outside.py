@@ -72,7 +72,13 @@ DECIDING = (
     *("ottla.sim.log_watch", "ottla.sim.mutants", "ottla.sim.nemesis", "ottla.sim.network"),
     *("ottla.sim.observer", "ottla.sim.points", "ottla.sim.probes", "ottla.sim.reference_model"),
     *("ottla.sim.requests", "ottla.sim.run", "ottla.sim.serving", "ottla.sim.settings"),
-    *("ottla.sim.swarm", "ottla.sim.tcp", "ottla.sim.told", "ottla.sim.witness"),
+    *(
+        "ottla.sim.spelling",
+        "ottla.sim.swarm",
+        "ottla.sim.tcp",
+        "ottla.sim.told",
+        "ottla.sim.witness",
+    ),
     "ottla.sim.world",
 )
 """Beginnings of the names of modules that decide: all that a run imports (`tests/tidy` looks), but

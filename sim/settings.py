@@ -21,6 +21,7 @@ from ottla.idempotency.errors import UnknownProfileError
 from ottla.idempotency.profiles import profile_named
 from ottla.raft.types import Micros, Mutant, NodeId
 from ottla.sim.link_times import CLIENTS, groups_of, majority_us, round_trips
+from ottla.sim.spelling import as_written, no_such
 from ottla.sim.told import MAX_NODES, fitted
 
 MAX_SPAN = 10**12
@@ -329,9 +330,11 @@ class RunConfig:
         known = {name: type(getattr(self, name)) for name in SETTINGS}
         for name, value in changes.items():
             if name not in known:
-                raise ConfigError(f"no such setting: {name}")
+                raise ConfigError(f"no such setting: {no_such(name, known)}")
             if type(value) is not known[name]:
-                raise ConfigError(f"{name} is {value!r}; {_TYPES[known[name]]} is expected")
+                raise ConfigError(
+                    f"{name} is {as_written(value)}; {_TYPES[known[name]]} is expected"
+                )
         return replace(self, **changes)
 
     def told(self) -> str:

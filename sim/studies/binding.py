@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any, TypeAlias
 
+from ottla.sim.spelling import listed
 from ottla.sim.studies import names
 from ottla.sim.studies.pairs import PAIRS, pairs_query
 from ottla.sim.studies.sentences import filled
@@ -38,7 +39,8 @@ _LINE = re.compile(r"^LINE (\d+):", re.MULTILINE)
 
 def check_queries(study: Study) -> None:
     """Raises `StudyError`, one line that names the key, for a query that no engine could answer, or
-    whose columns are not those that are needed."""
+    whose columns are not those that are needed; or for a heading of the report that is empty."""
+    _check_headings(study)
     try:
         import duckdb
     except ImportError:  # Spark alone
@@ -46,6 +48,17 @@ def check_queries(study: Study) -> None:
     with closing(duckdb.connect(config={**_SHUT})) as connection:
         _make_tables(connection, study)
         _check(connection, study)
+
+
+def _check_headings(study: Study) -> None:
+    """Not part of reading: a study that ran with one can have it mended, and is gone on with."""
+    headings = [("title", study.title), ("question", study.question)]
+    headings.append(("answer.text", study.answer.text))
+    headings += [("table.title", each.title) for each in study.tables]
+    headings += [("chart.title", each.title) for each in study.charts]
+    for key, text in headings:
+        if not text.strip():
+            raise StudyError(f"{key} is empty; write what the report is to say there")
 
 
 def _make_tables(connection: Any, study: Study) -> None:
@@ -100,7 +113,7 @@ def _check_numbers(
 
 
 def _given(columns: Columns) -> str:
-    return f"there are {', '.join(columns)}"
+    return f"there are {listed(columns)}"
 
 
 def _bound(connection: Any, sql: str, where: str) -> Columns:
@@ -116,7 +129,7 @@ def _bound(connection: Any, sql: str, where: str) -> Columns:
         raise StudyError(f"{where}: {_told(error)}") from None
     name, count = Counter(name for name, _ in found).most_common(1)[0]
     if count > 1:
-        raise StudyError(f"{where}: two columns are called {name}")
+        raise StudyError(f"{where}: two columns are called {name}; write AS and another name")
     return dict(found)
 
 

@@ -42,6 +42,8 @@ _INVARIANTS = {each.id: f"{each.id}, {each.name}" for each in INVARIANTS}
 NOTHING = "\u2013"
 """Stands for NULL, and for what is no number."""
 INFINITE = "\u221e"
+_MANY_DIGITS = 1e15
+"""From here on a fraction's digits in front of the point are no longer all meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,16 +280,21 @@ def endless(value: float) -> str:
 
 
 def number(value: float, *, full: bool = False) -> str:
-    """Three digits that count; all those in front of the point. `full`: a zero at the end too, as
+    """Three digits that count; all those in front of the point, unless they are more than anybody
+    reads. `full`: a zero at the end too, as
     its neighbours in a column have a digit there.
 
     >>> number(0.012345), number(12.345), number(1234.5), number(2.0), number(2.8)
     ('0.0123', '12.3', '1,234', '2', '2.8')
+    >>> number(1e30), number(0.1 + 0.2), number(-1.23456e16)
+    ('1e+30', '0.3', '-1.23e+16')
     >>> number(2.8, full=True), number(0.99996, full=True), number(99.96, full=True)
     ('2.80', '1.00', '100')
     """
     if not isfinite(value):
         return endless(value)
+    if abs(value) >= _MANY_DIGITS:
+        return f"{value:.3g}"
     if abs(value) >= 100 or value == int(value):
         return f"{value:,.0f}"
     return f"{value:#.3g}".removesuffix(".") if full else f"{value:.3g}"

@@ -1,19 +1,21 @@
 """Sentences of a report: a text of the study's, its {names} filled from a row of its SQL.
 
 A name is one of the row's columns, and may have a format as Python's `str.format` knows it, such as
-{lost:,}, at most a hundred wide; NULL and what is no number is a dash, and percent have a space
-that does not break.
+{lost:,}, at most a hundred wide; a fraction without one is shown as in tables. NULL and what is no
+number is a dash, and percent have a space that does not break.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from math import isfinite
 from string import Formatter
 from typing import Any
 
-from ottla.sim.studies.findings import NOTHING, Rows, endless
+from ottla.sim.spelling import listed
+from ottla.sim.studies.findings import NOTHING, Rows, endless, number
 from ottla.sim.studies.study import Answer, StudyError
 
 
@@ -29,9 +31,18 @@ def filled(text: str, row: Mapping[str, Any], where: str) -> str:
     try:
         return _Told().vformat(text, (), row)
     except KeyError as error:
-        raise StudyError(f"{where}.text: no column {error}; there are {', '.join(row)}") from None
-    except (ValueError, TypeError, OverflowError) as error:
+        raise StudyError(f"{where}.text: no column {error}; there are {listed(row)}") from None
+    except _FormatError as error:
         raise StudyError(f"{where}.text: {error}") from None
+    except (ValueError, TypeError, OverflowError):  # braces that do not close, and what is in them
+        raise StudyError(
+            f"{where}.text: braces go around the name of a column, as in {{{next(iter(row))}}}; "
+            "write {{ and }} for braces themselves"
+        ) from None
+
+
+class _FormatError(Exception):
+    """A value is not shown so; the text says what to write."""
 
 
 _WIDE = 100
@@ -47,15 +58,29 @@ class _Told(Formatter):
     ) -> tuple[Any, str]:
         """A column and nothing of it: no attribute, no place in a list."""
         del args
+        if field_name.isdecimal():  # which is what {} comes to
+            there = ", ".join(f"{{{each}}}" for each in kwargs)
+            raise _FormatError(f"{{}} names no column; write {there}")
         return kwargs[field_name], field_name
 
     def format_field(self, value: Any, spec: str) -> str:
         """As `Formatter.format_field`."""
         if any(int(each) > _WIDE for each in _NUMBERS.findall(spec)):
-            raise ValueError(f"{{:{spec}}} is too wide, at most {_WIDE}")
+            raise _FormatError(f"{{:{spec}}} is too wide, at most {_WIDE}")
         if value is None:
             return NOTHING
         if isinstance(value, float) and not isfinite(value):
             return endless(value)
-        told = str(super().format_field(value, spec))
+        if isinstance(value, float | Decimal) and not spec:
+            return number(float(value))
+        try:
+            told = str(super().format_field(value, spec))
+        except (ValueError, TypeError, OverflowError):
+            raise _FormatError(_unfit(spec, value)) from None
         return f"{told[:-1]}\u00a0%" if spec.endswith("%") else told
+
+
+def _unfit(spec: str, value: Any) -> str:
+    if isinstance(value, int | float | Decimal):
+        return f"{{:{spec}}} is no format of a number; leave it out, or write {{:,}} or {{:.1f}}"
+    return f"{{:{spec}}} is for numbers, and the column has none; leave it out"

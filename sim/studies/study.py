@@ -20,7 +20,6 @@ and what is wrong with its SQL by `binding.py`.
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,12 +28,14 @@ from importlib.resources import files
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from ottla.broker.errors import ConfigError
 from ottla.sim.experiments.failures import FAILURES
 from ottla.sim.nemesis.nemesis import named
 from ottla.sim.settings import RunConfig, from_toml
+from ottla.sim.spelling import as_written, called, listed
+from ottla.sim.studies.shapes import wrong_block, wrong_grid, wrong_top
 
 MAX_VARIANTS = 10_000
 NO_FAILURE = "none"
@@ -42,22 +43,6 @@ Cell: TypeAlias = int | str | bool
 _FAILURE, _LABEL = "failure", "label"
 _NEMESIS = ("fault_every_ms", "faults")
 """Settings of the nemesis, which has no part in a run without swarm."""
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
-_TOP: Mapping[str, type] = {
-    "name": str,
-    "title": str,
-    "question": str,
-    "seeds": int,
-    "swarm": bool,
-    "coverage": bool,
-    "settings": dict,
-    "grid": dict,
-    "variant": list,
-    "answer": dict,
-    "table": list,
-    "chart": list,
-    "worst": dict,
-}
 _KINDS = ("lines", "bars")
 
 
@@ -176,13 +161,18 @@ def read(path_or_name: str) -> Study:
     path = Path(path_or_name)
     try:
         return parse(path.read_text(encoding="utf-8-sig"))  # some editors put a mark in front
-    except (OSError, UnicodeDecodeError) as error:
-        if path.suffix or path.exists() or len(path.parts) > 1:
-            told = getattr(error, "strerror", None) or str(error)
-            raise StudyError(f"study {path_or_name}: {told}") from None
-        there = ", ".join(shipped) or "none that ships"
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
         raise StudyError(
-            f"no such study: {path_or_name}; there are {there}; or name a TOML file"
+            f"study {called(path_or_name)}: line {line} is not UTF-8; save the file as UTF-8"
+        ) from None
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        if path.suffix or path.exists() or len(path.parts) != 1:
+            told = getattr(error, "strerror", None) or str(error)
+            raise StudyError(f"study {called(path_or_name)}: {told}; name a TOML file") from None
+        there = listed(shipped) or "none that ships"
+        raise StudyError(
+            f"no such study: {called(path_or_name)}; there are {there}; or name a TOML file"
         ) from None
 
 
@@ -193,7 +183,7 @@ def parse(text: str) -> Study:
         told = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise StudyError(f"study: not TOML: {error}") from None
-    _check_top(told)
+    _refuse(wrong_top(told))
     return Study(
         told["name"],
         told["title"],
@@ -208,21 +198,6 @@ def parse(text: str) -> Study:
         _answer(told["worst"], "worst") if "worst" in told else None,
         text,
     )
-
-
-def _check_top(told: Mapping[str, Any]) -> None:
-    for key, value in told.items():
-        if key not in _TOP:
-            raise StudyError(f"study: no such key: {key}; there are {', '.join(_TOP)}")
-        if type(value) is not _TOP[key]:
-            raise StudyError(f"{key} is {value!r}; {_TOP[key].__name__} is expected")
-    for key in ("name", "title", "question", "seeds", "answer"):
-        if key not in told:
-            raise StudyError(f"study: {key} is missing")
-    if not _NAME.fullmatch(told["name"]):
-        raise StudyError(f"name is {told['name']!r}; small letters, digits and hyphens")
-    if told["seeds"] < 1:
-        raise StudyError(f"seeds is {told['seeds']}; at least 1")
 
 
 # --- what is run ----------------------------------------------------------------------------------
@@ -258,12 +233,14 @@ def _apart(variants: tuple[Variant, ...], *, swarm: bool) -> tuple[Variant, ...]
     known: dict[tuple[object, ...], str] = {}
     for each in variants:
         if each.label in labels:
-            raise StudyError(f"variant: two are called {each.label!r}")
+            raise StudyError(f"variant: two are called {each.label!r}; write another label")
         labels.add(each.label)
         does = (each.config, _held_by(each.config, swarm=swarm), each.failure)
         other = known.setdefault(does, each.label)
         if other != each.label:
-            raise StudyError(f"variant: {other!r} and {each.label!r} are the same settings")
+            raise StudyError(
+                f"variant: {other!r} and {each.label!r} are the same settings; leave one out"
+            )
     return variants
 
 
@@ -281,14 +258,13 @@ def _default(name: str, settings: Mapping[str, Any]) -> Any:
 
 def _check_grid(settings: Mapping[str, Any], grid: Mapping[str, Any], lines: Sequence[Any]) -> None:
     if _LABEL in settings or _LABEL in grid:
-        raise StudyError(f"{_LABEL}: is for [[variant]]")
+        raise StudyError(f"{_LABEL} is no setting; it names a [[variant]], so write it there")
     for key, values in grid.items():
-        if not isinstance(values, list) or not values:
-            raise StudyError(f"grid.{key} is {values!r}; a list of values is expected")
+        _refuse(wrong_grid(key, values))
         if key in settings:
-            raise StudyError(f"grid.{key}: is one of settings too")
+            raise StudyError(f"{called(key)} is in [grid] and in [settings]; leave one of them out")
     if not lines:
-        raise StudyError("variant: there is none")
+        raise StudyError("variant has no line; write [[variant]] and settings below it")
     for line in lines:
         _check_line(line, grid)
     count = len(lines) * prod(len(values) for values in grid.values())
@@ -298,13 +274,15 @@ def _check_grid(settings: Mapping[str, Any], grid: Mapping[str, Any], lines: Seq
 
 def _check_line(line: Any, grid: Mapping[str, Any]) -> None:
     if not isinstance(line, dict):
-        raise StudyError(f"variant: {line!r}; write [[variant]] and settings below it")
+        raise StudyError(f"variant is {as_written(line)}; write [[variant]] and settings below it")
     label = line.get(_LABEL, "one")
     if not isinstance(label, str) or not label.strip():
-        raise StudyError(f"variant.label is {label!r}; a word is expected")
+        raise StudyError(f"variant.label is {as_written(label)}; write what people call it")
     for key in line:
         if key in grid:
-            raise StudyError(f"variant.{key}: is one of grid too")
+            raise StudyError(
+                f"{called(key)} is in [[variant]] and in [grid]; leave one of them out"
+            )
 
 
 def _failure(name: Any, *, swarm: bool) -> str | None:
@@ -312,7 +290,9 @@ def _failure(name: Any, *, swarm: bool) -> str | None:
     if name == NO_FAILURE:
         return None
     if name not in known:
-        raise StudyError(f"failure is {name!r}; one of {', '.join([NO_FAILURE, *known])}")
+        raise StudyError(
+            f"failure is {as_written(name)}; write one of {listed([NO_FAILURE, *known])}"
+        )
     if swarm:
         raise StudyError(f"failure is {name!r}; with swarm the nemesis decides what goes wrong")
     return str(name)
@@ -369,7 +349,7 @@ def _charts(told: Sequence[Any]) -> Iterator[ChartAsked]:
     for each in told:
         given = _texts(each, "chart", ("title", "kind", "x", "y", "sql"))
         if given["kind"] not in _KINDS:
-            raise StudyError(f"chart.kind is {given['kind']!r}; one of {', '.join(_KINDS)}")
+            raise StudyError(f"chart.kind is {given['kind']!r}; write {' or '.join(_KINDS)}")
         yield ChartAsked(given["title"], given["kind"], given["x"], given["y"], given["sql"])
 
 
@@ -377,14 +357,11 @@ def _texts(
     told: Any, where: str, needed: Sequence[str], more: Sequence[str] = ()
 ) -> Mapping[str, str]:
     """A block of texts."""
-    if not isinstance(told, dict):
-        raise StudyError(f"{where}: {told!r}; keys {', '.join(needed)} are expected")
-    for key, value in told.items():
-        if key not in (*needed, *more):
-            raise StudyError(f"{where}.{key}: no such key; there are {', '.join(needed)}")
-        if not isinstance(value, str):
-            raise StudyError(f"{where}.{key} is {value!r}; a text is expected")
-    for key in needed:
-        if key not in told:
-            raise StudyError(f"{where}.{key} is missing")
-    return told
+    _refuse(wrong_block(told, where, needed, more))
+    return cast("Mapping[str, str]", told)
+
+
+def _refuse(wrong: str | None) -> None:
+    """Raises `StudyError` if anything is wrong."""
+    if wrong is not None:
+        raise StudyError(wrong)

@@ -84,9 +84,12 @@ def test_the_answer_is_a_sentence_made_of_one_row():
         ("{lost:{lost}}", "{:99999} is too wide, at most 100"),
         ("{lost.__class__}", "no column 'lost.__class__'; there are lost"),
         ("{lost[0]}", "no column 'lost[0]'; there are lost"),
-        ("{}", "no column '0'; there are lost"),
-        ("{0}", "no column '0'; there are lost"),
-        ("{lost:c}", "%c arg not in range(0x110000)"),
+        ("{}", "{} names no column; write {lost}"),
+        ("{0}", "{} names no column; write {lost}"),
+        (
+            "{lost:c}",
+            "{:c} is no format of a number; leave it out, or write {:,} or {:.1f}",
+        ),
     ],
 )
 def test_a_sentence_names_columns_and_nothing_else(text, told):

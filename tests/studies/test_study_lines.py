@@ -68,17 +68,23 @@ def test_what_is_worst_may_be_said():
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (LINES.replace("lags", "one at a time"), "variant: two are called 'one at a time'"),
+        (
+            LINES.replace("lags", "one at a time"),
+            "variant: two are called 'one at a time'; write another label",
+        ),
         (
             LINES.replace("rtt_us = 2000", "in_flight = 1"),
-            "variant: 'one at a time' and 'lags' are the same settings",
+            "variant: 'one at a time' and 'lags' are the same settings; leave one out",
         ),
-        ("[grid]\nacks = [1, 1]\n", "variant: two are called 'acks=1'"),
-        (LINES.replace("lags", ""), "variant.label is ''; a word is expected"),
-        (LINES.replace("lags", " "), "variant.label is ' '; a word is expected"),
-        (LINES.replace('"lags"', "3"), "variant.label is 3; a word is expected"),
-        ('[grid]\nlabel = ["a"]\n', "label: is for [[variant]]"),
-        ('label = "a"\n', "label: is for [[variant]]"),
+        ("[grid]\nacks = [1, 1]\n", "grid.acks has 1 twice; leave one of them out"),
+        (LINES.replace("lags", ""), "variant.label is ''; write what people call it"),
+        (LINES.replace("lags", " "), "variant.label is ' '; write what people call it"),
+        (LINES.replace('"lags"', "3"), "variant.label is 3; write what people call it"),
+        (
+            '[grid]\nlabel = ["a"]\n',
+            "label is no setting; it names a [[variant]], so write it there",
+        ),
+        ('label = "a"\n', "label is no setting; it names a [[variant]], so write it there"),
     ],
 )
 def test_variants_that_nobody_could_tell_apart_are_refused(more, told):

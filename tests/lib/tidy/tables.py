@@ -93,6 +93,7 @@ DECIDING = (
     "sim/run.py",
     "sim/serving.py",
     "sim/settings.py",
+    "sim/spelling.py",
     "sim/swarm.py",
     "sim/tcp.py",
     "sim/told.py",
