@@ -13,7 +13,11 @@ unexport VIRTUAL_ENV
 
 PYTHON ?=
 ARGS ?=
+# In how many processes tests run; 0 is one, that of pytest itself, which a debugger needs.
+WORKERS ?= auto
 BIN := .venv/bin
+# Tests of one file stay together, in their order: what they share is made once (tests/conftest.py).
+PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist loadgroup --no-loadscope-reorder
 # Scripts and the editable install name the checkout's place, so a moved checkout installs again.
 STAMP := .venv/installed-$(shell pwd -P | cksum | cut -d' ' -f1)
 
@@ -42,7 +46,7 @@ demo: install  ## show Ottla at work: real clients while leaders die, then a sma
 	$(BIN)/ottla study run acks --seeds 3 --jobs 2 --out out/study-acks
 
 test: install  ## run the quick test suite (ARGS="-k name" to choose)
-	$(BIN)/python -m pytest -q -m "not slow" $(ARGS)
+	$(PYTEST) -m "not slow" $(ARGS)
 
 check: format-check lint types imports tidy  ## format, lint, types, import contracts, limits of the house
 
@@ -62,7 +66,7 @@ tidy: install
 	$(BIN)/python -m pytest -q -m "not slow" tests/tidy
 
 slow: install  ## run the tests that take seconds or build packages
-	$(BIN)/python -m pytest -q -m slow $(ARGS)
+	$(PYTEST) -m slow $(ARGS)
 
 bench: install  ## measure
 	$(BIN)/python tests/bench/run.py $(ARGS)
