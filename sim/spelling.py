@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-_PLAIN = re.compile(r"[\w.-]+")
+_PLAIN = re.compile(r"[\w./-]+")
 _LONG = 60
 _MANY = 20
 
