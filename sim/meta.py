@@ -3,10 +3,11 @@
 Each seed is run in this process and again in fresh ones, in which everything is different that must
 not matter: the hash seed, the layout of the heap, how many seeds were run before, the interpreter.
 Digests are compared; where they differ, both histories are fetched and the first event that is not
-the same is named.
+the same is named. They are fetched from processes in which all that ran before is run again: what
+leaks from run to run shows only behind the runs that it leaks from.
 
-A child is this very module: `python -m ottla.sim.meta FIRST COUNT SETTINGS` prints a digest a line,
-or with `rows SEED` one event a line.
+A child is this very module: `python -m ottla.sim.meta FIRST COUNT SETTINGS SEEDS` prints a digest a
+line; of those of SEEDS, which may be none, also each event, a line each, before it.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ from pathlib import Path
 from subprocess import PIPE
 from typing import TypeAlias
 
-from ottla.sim.run import run
-from ottla.sim.settings import RunConfig, from_toml
+from ottla.sim.run import Outcome, run
+from ottla.sim.settings import from_toml
 
 _PERTURB = 100_000
 """Objects that stand about in a perturbed heap."""
+_EVENT = "> "
+"""Begins the line of an event; that of a digest does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,20 +97,17 @@ def check(
     """
     for each in others:
         if each.interpreter != sys.executable:  # one that cannot is found before the work of hours
-            list(_child(replace(each, warm=0), "digests", replace(plan, count=0)))
+            list(_child(replace(each, warm=0), replace(plan, count=0)))
     with _asking(jobs) as (pool, children):
         running = [pool.submit(digests, each, plan, progress, children) for each in others]
         expected = running[0].result()
         for variant, found in zip(others, running, strict=True):
+            pairs = enumerate(zip_longest(expected, found.result()), plan.first)
+            differ = [seed for seed, (a, b) in pairs if a != b]
+            told = _partings(others[0], variant, plan, differ)
             mismatches = [
-                Mismatch(
-                    seed,
-                    others[0].name,
-                    variant.name,
-                    _parting(others[0], variant, replace(plan, first=seed, count=1)),
-                )
-                for seed, (a, b) in enumerate(zip_longest(expected, found.result()), plan.first)
-                if a != b
+                Mismatch(seed, others[0].name, variant.name, text)
+                for seed, text in zip(differ, told, strict=True)
             ]
             yield variant, mismatches
 
@@ -130,24 +130,48 @@ def digests(
 ) -> list[str]:
     """What a variant says of each seed; its process is added to `children`. Raises `MetaError`."""
     found = []
-    for line in _child(variant, "digests", plan, children):
+    for line in _child(variant, plan, children=children):
         found.append(line)
         progress()
     return found
 
 
-def _parting(left: Variant, right: Variant, plan: Plan) -> str:
-    """Where the two histories of a seed part ways."""
-    rows = zip_longest(_child(left, "rows", plan), _child(right, "rows", plan))
-    for eid, (a, b) in enumerate(rows):
+def _partings(left: Variant, right: Variant, plan: Plan, seeds: Sequence[int]) -> Iterator[str]:
+    """Where the two histories of each of these seeds part ways, all that was run before them being
+    run again."""
+    if not seeds:
+        return
+    again = replace(plan, count=seeds[-1] + 1 - plan.first)
+    sides = [_histories(_child(each, again, seeds)) for each in (left, right)]
+    for a, b in zip(*sides, strict=True):
+        yield _parting(a, b)
+
+
+def _histories(lines: Iterator[str]) -> Iterator[list[str]]:
+    """The events of each seed that has any, and its digest behind them."""
+    history: list[str] = []
+    for line in lines:
+        if line.startswith(_EVENT):
+            history.append(line.removeprefix(_EVENT))
+        elif history:
+            yield [*history, line]
+            history = []
+
+
+def _parting(left: Sequence[str], right: Sequence[str]) -> str:
+    """The first event that differs between two histories, which end with their digests."""
+    for eid, (a, b) in enumerate(zip_longest(left[:-1], right[:-1])):
         if a != b:
             return f"event {eid}: {a or 'ended'} | {b or 'ended'}"
-    return "no event differs, but the order of those behind them"
+    if left[-1] != right[-1]:
+        return "no event differs, but the order of those behind them"
+    return "not reproduced: run again, with all before it, both have one history"
 
 
 def _child(
-    variant: Variant, what: str, plan: Plan, children: list[Child] | None = None
+    variant: Variant, plan: Plan, told: Sequence[int] = (), children: list[Child] | None = None
 ) -> Iterator[str]:
+    """What a process says of the seeds of a plan, line by line; of those `told` all events."""
     environment = {
         **os.environ,
         "PYTHONHASHSEED": variant.hash_seed,
@@ -155,7 +179,7 @@ def _child(
         "PYTHONPATH": str(Path(__file__).parents[2]),
         "OTTLA_META": json.dumps([variant.warm, variant.perturb]),
     }
-    ask = [what, str(plan.first), str(plan.count), plan.settings]
+    ask = [str(plan.first), str(plan.count), plan.settings, " ".join(map(str, told))]
     command = [variant.interpreter, "-m", "ottla.sim.meta", *ask]
     try:
         with subprocess.Popen(  # noqa: S603 - our own module
@@ -177,24 +201,21 @@ def _child(
 
 def main(arguments: Sequence[str]) -> None:
     """The child: run seeds, print what is asked for."""
-    what, first, count, settings = arguments
-    config = from_toml(settings)
+    first, count, settings, seeds = arguments
+    config, told = from_toml(settings), frozenset(map(int, seeds.split()))
     warm, perturb = json.loads(os.environ.get("OTTLA_META", "[0, false]"))
     about = [object() for _ in range(_PERTURB)][::3] if perturb else []
     for seed in range(warm):
         run(1_000_000 + seed, config)
     for seed in range(int(first), int(first) + int(count)):
-        _print(what, seed, config)
+        _print(run(seed, config), told=seed in told)
     del about
 
 
-def _print(what: str, seed: int, config: RunConfig) -> None:
-    outcome = run(seed, config)
-    if what == "digests":
-        sys.stdout.write(f"{outcome.digest}\n")
-        return
-    for row in outcome.rows:
-        sys.stdout.write(f"{row.told()}\n")
+def _print(outcome: Outcome, *, told: bool) -> None:
+    for row in outcome.rows if told else ():
+        sys.stdout.write(f"{_EVENT}{row.told()}\n")
+    sys.stdout.write(f"{outcome.digest}\n")
 
 
 if __name__ == "__main__":
