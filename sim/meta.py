@@ -14,17 +14,15 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from pathlib import Path
-from subprocess import PIPE
 from typing import TypeAlias
 
+from ottla.sim.pythons import Child, said
 from ottla.sim.run import Outcome, run
 from ottla.sim.settings import from_toml
 
@@ -66,12 +64,9 @@ class Plan:
     settings: str = ""
 
 
-class MetaError(Exception):
-    """An interpreter does not run what it was asked to; the text says which and why."""
-
-
 Progress: TypeAlias = Callable[[], None]
-Child: TypeAlias = "subprocess.Popen[str]"
+ABLE = "import ottla.sim.meta"
+"""What an interpreter with all libraries can do."""
 
 
 def variants(interpreters: Sequence[str], warm: int = 1_000) -> list[Variant]:
@@ -93,7 +88,7 @@ def check(
     """Each variant with the seeds about which it disagrees with the first one, in order; `jobs` of
     them run at a time, and `progress` is called for each digest, from any thread.
 
-    Raises `MetaError` for an interpreter that does not run.
+    Raises `InterpreterError` for an interpreter that does not run.
     """
     for each in others:
         if each.interpreter != sys.executable:  # one that cannot is found before the work of hours
@@ -128,7 +123,10 @@ def _asking(jobs: int) -> Iterator[tuple[ThreadPoolExecutor, list[Child]]]:
 def digests(
     variant: Variant, plan: Plan, progress: Progress, children: list[Child] | None = None
 ) -> list[str]:
-    """What a variant says of each seed; its process is added to `children`. Raises `MetaError`."""
+    """What a variant says of each seed; its process is added to `children`.
+
+    Raises `InterpreterError`.
+    """
     found = []
     for line in _child(variant, plan, children=children):
         found.append(line)
@@ -173,30 +171,12 @@ def _child(
 ) -> Iterator[str]:
     """What a process says of the seeds of a plan, line by line; of those `told` all events."""
     environment = {
-        **os.environ,
         "PYTHONHASHSEED": variant.hash_seed,
-        # This very code, whatever the interpreter has installed.
-        "PYTHONPATH": str(Path(__file__).parents[2]),
         "OTTLA_META": json.dumps([variant.warm, variant.perturb]),
     }
     ask = [str(plan.first), str(plan.count), plan.settings, " ".join(map(str, told))]
-    command = [variant.interpreter, "-m", "ottla.sim.meta", *ask]
-    try:
-        with subprocess.Popen(  # noqa: S603 - our own module
-            command, env=environment, stdout=PIPE, stderr=PIPE, text=True
-        ) as child:
-            if children is not None:
-                children.append(child)
-            assert child.stdout is not None, "piped"
-            assert child.stderr is not None, "piped"
-            for line in child.stdout:
-                yield line.rstrip("\n")
-            said = child.stderr.read()
-    except OSError as error:
-        raise MetaError(f"{variant.interpreter}: {error.strerror}") from None
-    if child.returncode:
-        told = said.strip() or f"ended with status {child.returncode}"
-        raise MetaError(f"{variant.interpreter}: {told.splitlines()[-1]}")
+    command = ["-m", "ottla.sim.meta", *ask]
+    return said(variant.interpreter, command, environment, children)
 
 
 def main(arguments: Sequence[str]) -> None:

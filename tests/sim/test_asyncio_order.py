@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from ottla.sim.pythons import pythons
 from sim_asyncio_orders import GENERATORS, POLICIES, PROGRAMS, TASKS, order
-from sim_pythons import fresh, pythons
+from sim_pythons import fresh
 
 SCRIPT = ["-m", "sim_asyncio_orders"]
 
@@ -26,7 +27,7 @@ def test_orders_are_equal_on_every_cpython():
     interpreters = pythons()
     if len(interpreters) < 2:
         pytest.skip(f"found only {interpreters}")
-    found = {version: fresh(SCRIPT, python=each) for version, each in interpreters.items()}
+    found = {version: fresh(SCRIPT, python=each.path) for version, each in interpreters.items()}
     assert len(set(found.values())) == 1, found
 
 

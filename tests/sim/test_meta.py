@@ -12,10 +12,12 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from typer.testing import CliRunner
 
 from ottla.sim.meta import Plan, Variant, check, variants
+from ottla.sim.pythons import Found, mine, pythons
 from ottla.sim.settings import RunConfig
-from sim_pythons import pythons
+from ottla.sim_cli.app import app
 
 SEEDS = 1_000
 SETTINGS = RunConfig(profile="reference-strict").with_(load_ms=1_000, records=24).told()
@@ -25,8 +27,7 @@ LIBRARIES = ("crc32c", "msgpack", "sortedcontainers")
 @pytest.fixture(scope="module")
 def others(tmp_path_factory) -> list[str]:
     """The other CPythons, each with the libraries."""
-    mine = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    rest = [python for minor, python in pythons().items() if minor != mine]
+    rest = [each.path for minor, each in pythons().items() if minor != mine()]
     homes = [tmp_path_factory.mktemp("python") for _ in rest]
     for python, home in zip(rest, homes, strict=True):
         subprocess.run([python, "-m", "venv", str(home)], check=True)
@@ -92,3 +93,67 @@ def test_what_leaks_from_run_to_run_is_named_by_its_first_event(tmp_path):
 def test_what_happens_once_is_not_called_an_order_of_events(tmp_path):
     told = told_of_a_leak(tmp_path, once=True)
     assert told == {9: "not reproduced: run again, with all before it, both have one history"}
+
+
+OTHER = """\
+    #!{python}
+    import sys
+
+    sys.version_info = (3, {minor}, 0, "final", 0)
+    if sys.argv[1] == "-c":
+        if {minor} == 19:
+            sys.modules["msgpack"] = None
+        exec(sys.argv[2])
+    else:
+        from ottla.sim import meta
+
+        meta.main(sys.argv[3:])
+"""
+
+
+@pytest.fixture
+def two(tmp_path, monkeypatch) -> tuple[str, str]:
+    """Other CPythons that are found, and no more: one with the libraries, one without."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    paths = [tmp_path / f"python3.{minor}" for minor in (18, 19)]
+    for path in paths:
+        text = dedent(OTHER).format(python=sys.executable, minor=path.suffix[1:])
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o755)
+    return str(paths[0]), str(paths[1])
+
+
+def meta(*more):
+    short = ("--set", "load_ms=200", "--set", "records=2", "--set", "fault_every_ms=0")
+    asked = ["meta", "--seeds", "2", "--warm", "0", "--drivers", "0", *short, *more]
+    done = CliRunner().invoke(app, asked)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_other_cpythons_are_compared_unless_some_are_named(two):
+    able, lacking = two
+    told = meta()
+    assert f"{able}: 2 seeds, 0 mismatches" in told
+    assert f"CPython 3.19 is left out, {lacking}: " in told
+    assert "msgpack" in told
+    named = meta("--python", sys.executable)
+    assert f"{sys.executable}: 2 seeds, 0 mismatches" in named
+    assert able not in named
+    assert lacking not in named
+
+
+def test_an_interpreter_that_can_is_taken_before_one_that_cannot(two, tmp_path):
+    able, lacking = two
+    other = tmp_path / "versions" / "3.19.0" / "bin" / "python"
+    other.parent.mkdir(parents=True)
+    text = Path(able).read_text(encoding="utf-8").replace("(3, 18,", "(3, 19,")
+    other.write_text(text, encoding="utf-8")
+    other.chmod(0o755)
+    assert pythons("import msgpack") == {
+        mine(): Found(sys.executable, ""),
+        "3.18": Found(able, ""),
+        "3.19": Found(str(other), ""),
+    }
+    assert pythons()["3.19"] == Found(lacking, "")

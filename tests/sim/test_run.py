@@ -22,8 +22,9 @@ from ottla.sim.choices import Drawn, Forked, Replayed, Tape
 from ottla.sim.code_hash import code
 from ottla.sim.compare import parting
 from ottla.sim.history import Event
-from ottla.sim.meta import MetaError, check, variants
 from ottla.sim.meta import Plan as MetaPlan
+from ottla.sim.meta import check, variants
+from ottla.sim.pythons import InterpreterError
 from ottla.sim.run import Verdict, replay, run, run_choices
 from ottla.sim.settings import RunConfig, from_toml
 from ottla.sim.shrink import Attempt, Shrinker
@@ -117,7 +118,7 @@ def test_meta_finds_no_mismatch_in_fresh_processes():
 
 
 def test_meta_says_which_interpreter_does_not_run():
-    with pytest.raises(MetaError, match="no-such-python: No such file"):
+    with pytest.raises(InterpreterError, match="no-such-python: No such file"):
         list(check(MetaPlan(0, 1), variants(["no-such-python"])[3:]))
 
 

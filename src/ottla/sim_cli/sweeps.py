@@ -154,7 +154,10 @@ def meta(
     ] = 20,
     python: Annotated[
         list[str] | None,
-        typer.Option(help="Another interpreter that has Ottla's libraries; repeatable."),
+        typer.Option(
+            help="Another interpreter that has Ottla's libraries; repeatable. Each other CPython "
+            "that is found and has them, if none is named."
+        ),
     ] = None,
 ) -> None:
     """One seed, one history? Every seed in several processes. Ends with status 1 if not.
@@ -162,12 +165,14 @@ def meta(
     The first of them are also taped, turn by turn, and played to fresh replicas under both drivers,
     the event kernel and the deterministic loop: they must come to the same logs.
     """
-    from ottla.sim.meta import MetaError, Plan, check, variants
+    from ottla.sim.meta import Plan, check, variants
+    from ottla.sim.pythons import InterpreterError
 
     told = config_of(config, settings)
     plan = Plan(seed_of(first), seeds, told.told())
-    ways = variants(python or [], min(seeds, 1_000) if warm is None else warm)
     line, begun, done, wrong = Line(), monotonic(), count(1), 0
+    others = _other_pythons(line) if python is None else python
+    ways = variants(others, min(seeds, 1_000) if warm is None else warm)
 
     def progress() -> None:
         runs = next(done)
@@ -181,10 +186,24 @@ def meta(
                 line.over(f"  seed {each.seed}: {each.text}")
             wrong += len(mismatches)
         wrong += _drivers_differ(line, range(plan.first, plan.first + min(seeds, drivers)), told)
-    except MetaError as error:
+    except InterpreterError as error:
         raise SimUsageError(str(error)) from None
     line.end()
     raise typer.Exit(1 if wrong else 0)
+
+
+def _other_pythons(line: Line) -> list[str]:
+    """The CPythons of other versions that have the libraries; which have not is told."""
+    from ottla.sim.meta import ABLE
+    from ottla.sim.pythons import mine, pythons
+
+    others = {minor: each for minor, each in pythons(ABLE).items() if minor != mine()}
+    for minor, each in others.items():
+        if each.lacks:
+            line.over(f"CPython {minor} is left out, {each.lacks}")
+    if all(each.lacks for each in others.values()):
+        line.over("no other CPython is compared; --python names one that has Ottla's libraries")
+    return [each.path for each in others.values() if not each.lacks]
 
 
 def _drivers_differ(line: Line, seeds: range, config: RunConfig) -> int:
