@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -36,3 +37,16 @@ def lock(path: Path) -> IO[str] | None:
         file.close()
         return None
     return file
+
+
+def no_folder(path: Path, error: OSError) -> str:
+    """What is said of a folder that cannot be made or written: which, why, and what to do."""
+    file = None
+    with suppress(OSError):  # a name that is too long, a folder that is closed to us
+        above = (path, *path.parents)
+        file = next((each for each in above if each.exists() and not each.is_dir()), None)
+    if file == path:
+        return f"{path} is a file; name a folder"
+    if file is not None:
+        return f"{path}: {file} is a file; name a folder elsewhere"
+    return f"{path}: {error.strerror or error}; name a folder that can be written"

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from ottla.sim.canary import Canary
 from ottla.sim.code_hash import code, commit
-from ottla.sim.files import lock, write_whole
+from ottla.sim.files import lock, no_folder, write_whole
 
 CHUNK = 25
 """Seeds in a part."""
@@ -135,7 +135,7 @@ class Folder:
                 held.close()
                 raise
         except OSError as error:
-            raise SweepError(f"{path}: {error.strerror}") from None
+            raise SweepError(no_folder(path, error)) from None
 
     def _claim(self) -> None:
         """Make the folder this sweep's, or find that it is. Raises `OSError` and `SweepError`."""

@@ -40,7 +40,7 @@ from pathlib import Path
 from typing import Any
 
 from ottla.sim.canary import Canary
-from ottla.sim.files import lock, write_whole
+from ottla.sim.files import lock, no_folder, write_whole
 from ottla.sim.studies import names, origin
 from ottla.sim.studies.study import Study, StudyError, parse
 
@@ -152,7 +152,7 @@ class Lake:
                 self._lock.close()  # or it is held for as long as anybody holds the error
                 raise
         except OSError as error:
-            raise StudyError(f"{root}: {error.strerror or error}") from None
+            raise StudyError(f"--out {no_folder(root, error)}") from None
 
     def close(self) -> None:
         """Let others at it."""

@@ -262,7 +262,7 @@ def test_a_sweep_says_in_a_line_what_is_wrong_with_its_folder(tmp_path, monkeypa
     with pytest.raises(SweepError, match="below 2\\*\\*63"):
         list(sweep(replace(plan, first=1 << 63), 1, tmp_path / "huge"))
     (tmp_path / "file").touch()
-    with pytest.raises(SweepError, match="file: Not a directory"):
+    with pytest.raises(SweepError, match="file is a file; name a folder"):
         list(sweep(plan, 1, tmp_path / "file"))
     part.unlink()
 

@@ -135,14 +135,14 @@ def test_what_was_deleted_before_the_audit_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--topic", "x"], "offsets of x: no answer within 1 s"),
+        (["--topic", "x"], "there is no topic x at 127.0.0.1:"),
         (["--topic", "t,u"], "--topic t,u: audit one topic at a time"),
         (["--topic", "t", "--once", "--for", "5"], "--once ends by itself; leave out --for"),
         *((["--topic", "t", "--for", each], f"--for {each}: write") for each in ("nan", "inf")),
         (["--topic", "t", "--for", "-1"], "'--for': -1.0 is not in the range x>=1"),
         (["--topic", "t", "--checkpoint", Path(__file__).parent], "holds no audit; name another"),
         (["--topic", "t", "--master", "sc://h:1"], "sc://h:1: an audit keeps its ledger beside"),
-        (["--topic", "t", "--checkpoint", __file__], f"--checkpoint {__file__}: File exists"),
+        (["--topic", "t", "--checkpoint", __file__], f"--checkpoint {__file__} is a file; name"),
     ],
 )
 @pytest.mark.usefixtures("spark")

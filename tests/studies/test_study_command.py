@@ -217,7 +217,7 @@ def test_a_wrong_argument_is_one_line(arguments, told):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--out", os.devnull], "/dev/null: File exists"),
+        (["--out", os.devnull], "--out /dev/null is a file; name a folder"),
         (["--out", "out", "--engine", "flink"], "no such engine: flink; one of spark, duckdb"),
         (
             ["--out", "out", "--engine", "duckdb", "--master", "local"],

@@ -4,18 +4,22 @@ The disk that is full is a limit on the size of files here, which is met by the 
 process that is killed is one of those that simulate, found by the system's list of processes.
 """
 
+import errno
 import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from awaiting import await_that
 from cli_groups import await_nobody, begun, end
 from cli_process import ottla
+from ottla.sim.studies.lake import Lake
 from ottla.sim.studies.masters import check_master
-from ottla.sim.studies.study import StudyError
+from ottla.sim.studies.plan import plan_of
+from ottla.sim.studies.study import StudyError, parse
 from studies_spark import need_spark
 from studies_tiny import TINY
 
@@ -54,6 +58,29 @@ def test_a_folder_that_engines_read_as_a_pattern_is_refused_at_once(tiny, tmp_pa
     told = refused(ottla("study", "run", tiny, "--out", out, "--engine", "duckdb"))
     assert told.startswith(f"{out}: engines read ")
     assert [each.name for each in tmp_path.iterdir()] == ["tiny.toml"]
+
+
+def test_a_file_in_the_way_of_the_folder_is_one_line_and_stays(tiny):
+    asked = ["study", "run", tiny, "--engine", "duckdb", "--out"]
+    assert refused(ottla(*asked, tiny)) == f"--out {tiny} is a file; name a folder"
+    assert refused(ottla(*asked, tiny / "out")) == (
+        f"--out {tiny / 'out'}: {tiny} is a file; name a folder elsewhere"
+    )
+    assert tiny.read_text() == TINY
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(monkeypatch, tmp_path):
+    """Whoever is root may write in any folder, so the system's answer is made up."""
+
+    def closed(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "mkdir", closed)
+    with pytest.raises(StudyError) as raised:
+        Lake(tmp_path / "out", plan_of(parse(TINY), 1, 0))
+    assert str(raised.value) == (
+        f"--out {tmp_path / 'out'}: Permission denied; name a folder that can be written"
+    )
 
 
 @pytest.mark.parametrize(

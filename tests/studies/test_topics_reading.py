@@ -5,6 +5,7 @@ offsets cut anywhere; whatever keeps a topic from being read is one line.
 """
 
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -86,9 +87,15 @@ def test_any_live_broker_of_the_list_will_do(cluster):
 def test_what_is_not_there_is_said_in_one_line(cluster):
     first = cluster.bootstrap_servers.partition(",")[0]
     for options, said in (
-        ({"topic": "x", "bootstrap": first, "timeout": "1"}, "UNKNOWN_TOPIC_OR_PARTITION"),
+        (
+            {"topic": "x", "bootstrap": first, "timeout": "1"},
+            f"there is no topic x at {first}; there are t",
+        ),
         ({"topic": "a b", "bootstrap": first}, "'a b' is no name of a topic"),
-        ({"bootstrap": "127.0.0.1:1", "timeout": "1"}, "offsets of t: no answer within 1 s from"),
+        (
+            {"bootstrap": "127.0.0.1:1", "timeout": "1"},
+            "offsets of t: no answer within 1 s from 127.0.0.1:1: Connection refused; start a",
+        ),
     ):
         with pytest.raises(SourceError) as refused:
             values(options)
@@ -96,9 +103,21 @@ def test_what_is_not_there_is_said_in_one_line(cluster):
         assert "\n" not in str(refused.value)
 
 
-def test_a_peer_that_is_no_broker_is_said_in_one_line():
-    import socket
+def test_a_host_that_has_no_address_and_a_cluster_without_topics_are_said_in_one_line(monkeypatch):
+    def unknown(*_: object) -> None:
+        raise socket.gaierror(-2, "Name or service not known")
 
+    with (
+        Cluster(nodes=1) as running,
+        pytest.raises(SourceError, match=r"^there is no topic t at .*; create it first: there"),
+    ):
+        values({"bootstrap": running.bootstrap_servers, "timeout": "1"})
+    monkeypatch.setattr(socket, "create_connection", unknown)
+    with pytest.raises(SourceError, match=r"from h:1: Name or service not known; start a b"):
+        values({"bootstrap": "h:1", "timeout": "1"})
+
+
+def test_a_peer_that_is_no_broker_is_said_in_one_line():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
 

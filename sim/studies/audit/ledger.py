@@ -24,7 +24,7 @@ import msgpack
 
 from ottla.log.checksum import crc32c
 from ottla.log.types import Offset
-from ottla.sim.files import lock
+from ottla.sim.files import lock, no_folder
 from ottla.sim.studies.audit.sequences import Finding, Kind, Ledger, Missing, Seen, Tail
 from ottla.sim.studies.topics.asked import SourceError
 from ottla.sim.studies.topics.identity import Kept, joined
@@ -158,7 +158,7 @@ def taken(folder: Path) -> IO[str]:
         _check_own(folder)
         held = lock(folder / LOCK)
     except OSError as error:
-        raise SourceError(f"--checkpoint {folder}: {error.strerror}") from None
+        raise SourceError(f"--checkpoint {no_folder(folder, error)}") from None
     if held is None:
         raise SourceError(f"{folder}: somebody else is at this audit; wait, or end it")
     return held

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -40,6 +41,13 @@ UNKNOWN_FOR = 5.0
 """Seconds for which a topic may be unknown: a node that just started has not heard of it."""
 FETCH_BYTES = 4 * 1024 * 1024
 FETCH_WAIT_MS = 500
+_NOTHING_MADE = {
+    "allow_auto_topic_creation": False,
+    "include_cluster_authorized_operations": False,
+    "include_topic_authorized_operations": False,
+}
+_FEW = 10
+"""Names of topics that a line bears."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 _ANSWER_WITHIN = 10.0
 """Seconds after which a broker that does not answer counts as dead."""
@@ -61,6 +69,10 @@ class _NoLeaderError(_NotYetError):
 
     def __init__(self, partition: str) -> None:
         super().__init__(f"{partition} has had no leader")
+
+
+class _NoTopicError(_NotYetError):
+    """No topic is called so, as a broker says."""
 
 
 class _Fetched(NamedTuple):
@@ -146,17 +158,35 @@ class WireTopics:
             except (OSError, FrameError, _NotYetError) as error:
                 limit = min(self._timeout, getattr(error, "within", self._timeout))
                 if time.monotonic() - begun > limit:
-                    if isinstance(error, _NoLeaderError):
-                        raise SourceError(f"{error} for {limit:g} s") from None
-                    why = str(error) or type(error).__name__
-                    raise SourceError(
-                        f"{what}: no answer within {limit:g} s from {self._asked()}: {why}"
-                    ) from None
+                    raise SourceError(self._given_up(what, error, limit)) from None
                 self._leaders.clear()
             except UnfitError as error:
                 raise SourceError(str(error)) from None
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _given_up(self, what: str, error: Exception, limit: float) -> str:
+        """What is said when time is up: what was asked for, what came last, and what to do."""
+        if isinstance(error, _NoLeaderError):
+            return f"{error} for {limit:g} s"
+        if isinstance(error, _NoTopicError):
+            return f"{error}; {self._there()}"
+        why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        told = f"{what}: no answer within {limit:g} s from {self._asked()}: {why}"
+        never = isinstance(error, OSError) and not self._met
+        return f"{told}; start a broker there, or mend bootstrap" if never else told
+
+    def _there(self) -> str:
+        """Which topics there are, if those are few."""
+        with suppress(OSError, FrameError, UnfitError):
+            answer = self._any("metadata", topics=None, **_NOTHING_MADE)
+            names = sorted(str(each.name) for each in answer.topics if not each.is_internal)
+            if not names:
+                return "create it first: there is none yet"
+            if len(names) <= _FEW:
+                return f"there are {', '.join(names)}"
+            return f"there are {len(names)} others; look how it is spelled"
+        return "look how it is spelled"
 
     def _asked(self) -> str:
         return ",".join(f"{host}:{port}" for host, port in self._bootstrap)
@@ -192,9 +222,7 @@ class WireTopics:
         answer = self._any(
             "metadata",
             topics=[{"name": topic, "topic_id": ZERO_ID}],
-            allow_auto_topic_creation=False,
-            include_cluster_authorized_operations=False,
-            include_topic_authorized_operations=False,
+            **_NOTHING_MADE,
         )
         addresses = {each.node_id: (each.host, each.port) for each in answer.brokers}
         self._brokers = list(addresses.values())
@@ -202,9 +230,10 @@ class WireTopics:
         if found.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION:
             raise SourceError(f"{topic!r} is no name of a topic")
         if found.error_code:
-            unknown = found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            within = UNKNOWN_FOR if unknown and topic not in self._met else self._timeout
-            raise _NotYetError(f"topic {topic}: {_named(found.error_code)}", within)
+            if found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                within = self._timeout if topic in self._met else UNKNOWN_FOR
+                raise _NoTopicError(f"there is no topic {topic} at {self._asked()}", within)
+            raise _NotYetError(f"topic {topic}: {_named(found.error_code)}")
         self._met.add(topic)
         found_id = getattr(found, "topic_id", None)
         self._ids[topic] = None if found_id is None else str(found_id)
