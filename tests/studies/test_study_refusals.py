@@ -16,10 +16,12 @@ import pytest
 from awaiting import await_that
 from cli_groups import await_nobody, begun, end
 from cli_process import ottla
+from ottla.sim.studies.audit.job import Job
 from ottla.sim.studies.lake import Lake
 from ottla.sim.studies.masters import check_master
 from ottla.sim.studies.plan import plan_of
 from ottla.sim.studies.study import StudyError, parse
+from ottla.sim.studies.topics.asked import SourceError
 from studies_spark import need_spark
 from studies_tiny import TINY
 
@@ -58,6 +60,13 @@ def test_a_folder_that_engines_read_as_a_pattern_is_refused_at_once(tiny, tmp_pa
     told = refused(ottla("study", "run", tiny, "--out", out, "--engine", "duckdb"))
     assert told.startswith(f"{out}: engines read ")
     assert [each.name for each in tmp_path.iterdir()] == ["tiny.toml"]
+
+
+def test_a_word_that_is_empty_is_one_line(tiny):
+    """An empty --out was the folder that one is in."""
+    assert refused(ottla("study", "run", tiny, "--out", "")) == "--out is empty; name a folder"
+    with pytest.raises(SourceError, match=r"^--topic is empty; name the topic$"):
+        Job("127.0.0.1:1", "", tiny, print).begin()
 
 
 def test_a_file_in_the_way_of_the_folder_is_one_line_and_stays(tiny):

@@ -88,6 +88,8 @@ class Job:
     def begin(self) -> None:
         """Look the topic up and open the checkpoint, which must be of this very topic; what it
         found before is told again."""
+        if not self.topic.strip():
+            raise SourceError("--topic is empty; name the topic")
         if "," in self.topic:
             raise SourceError(f"--topic {self.topic}: audit one topic at a time")
         options = {"bootstrap": self.bootstrap, "topic": self.topic, "timeout": str(self.timeout)}

@@ -170,6 +170,8 @@ def _first(text: str, seeds: int) -> int:
 def _whole_path(out: str) -> Path:
     """The folder as executors may be told of it, who run in folders of their own. Links stay: what
     is shared has one name, and may lie elsewhere on each machine. Raises `StudyUsageError`."""
+    if not out.strip():
+        raise StudyUsageError("--out is empty; name a folder")
     if "://" in out:
         raise StudyUsageError(
             f"--out {out}: is a URL; name a folder that driver and executors see under one path"
