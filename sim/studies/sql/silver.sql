@@ -366,9 +366,11 @@ LEFT JOIN (
 ) v ON v.run_id = h.run_id AND v.eid = h.eid;
 
 -- view outages: handovers, each with what went before it since anybody served: how many, when that
--- began, and when somebody first stood for election
-SELECT run_id, eid, variant, partition, term, node, old_node, t_us, next_eid, cause, deposed,
-  COUNT(*) OVER w AS elections, MIN(lost_us) OVER w AS lost_us,
+-- began, and when somebody first stood for election; and from when on records that are given up are
+-- this outage's: each is of the one during which its wait ended, though it may have begun to wait
+-- in one before, whose leader then served others
+SELECT run_id, eid, variant, partition, term, node, old_node, t_us, next_eid, cause, deposed, outage,
+  MIN(COALESCE(lost_us, t_us)) OVER w AS begun_us, COUNT(*) OVER w AS elections, MIN(lost_us) OVER w AS lost_us,
   COALESCE(MIN(CASE WHEN lost_us IS NOT NULL THEN candidate_us END) OVER w,
     MIN(candidate_us) OVER w) AS candidate_us
 FROM (
@@ -412,8 +414,8 @@ WINDOW w AS (
 -- record that had been handed over before synced_us; NULL when none waited (idle), or none
 -- of those who did was served
 -- gave_up BIGINT: records that waited in vain, with acks 1 or all: handed over before synced_us, and
--- given up since lost_us and before the next leader had won. ok_us NULL with more than 0 of them is
--- an outage that was over for none who had waited
+-- given up since lost_us and before the next outage began, so that each counts in one. ok_us NULL
+-- with more than 0 of them is an outage that was over for none who had waited
 -- detection_us BIGINT: candidate_us - lost_us, with the round of PreVote
 -- election_us BIGINT: leader_us - candidate_us, with split votes, and with leaders that served
 -- nobody
@@ -435,10 +437,15 @@ LEFT JOIN (
   SELECT o.run_id, o.eid, COUNT(*) AS records
   FROM outages o
   LEFT JOIN synced s ON s.run_id = o.run_id AND s.eid = o.eid
+  LEFT JOIN (
+    SELECT run_id, partition, outage, MIN(begun_us) AS begun_us
+    FROM outages
+    GROUP BY run_id, partition, outage
+  ) n ON n.run_id = o.run_id AND n.partition = o.partition AND n.outage = o.outage + 1
   JOIN waits w ON w.run_id = o.run_id AND w.partition = o.partition
-    AND w.gave_up_us > COALESCE(o.lost_us, o.t_us)
+    AND w.gave_up_us > o.begun_us
     AND (s.synced_eid IS NULL OR w.eid < s.synced_eid)
-    AND (o.next_eid IS NULL OR w.ended_eid < o.next_eid)
+    AND (n.begun_us IS NULL OR w.gave_up_us <= n.begun_us)
   GROUP BY o.run_id, o.eid
 ) g ON g.run_id = h.run_id AND g.eid = h.eid;
 
