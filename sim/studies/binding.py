@@ -20,13 +20,13 @@ from ottla.sim.spelling import listed
 from ottla.sim.studies import names
 from ottla.sim.studies.pairs import PAIRS, pairs_query
 from ottla.sim.studies.sentences import filled
-from ottla.sim.studies.sheets import GOLD, JUDGING, SILVER, sheets
+from ottla.sim.studies.sheets import GOLD, JUDGING, QUANTILES, SILVER, sheets
 from ottla.sim.studies.study import ChartAsked, Study, StudyError
 from ottla.sim.studies.variants import variants_columns
 
 Columns: TypeAlias = Mapping[str, str]
 """Those that a query gives, with their types in SQL."""
-_PREFIXES = {SILVER: "", JUDGING: "", GOLD: names.GOLD_PREFIX}
+_PREFIXES = {SILVER: "", JUDGING: "", GOLD: names.GOLD_PREFIX, QUANTILES: ""}
 _SHUT: Mapping[str, str] = {
     "enable_external_access": "false",
     "python_enable_replacements": "false",

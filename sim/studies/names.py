@@ -31,6 +31,8 @@ GOLD = (
     "partings",
 )
 VARIANTS = "variants"
+STUDENT_T = "student_t"
+"""Quantiles, the same in every study."""
 KIND = "kind"
 """The column by which tables that have it are sorted."""
 EVENTS = "ev"

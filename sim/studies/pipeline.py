@@ -29,7 +29,7 @@ from ottla.sim.studies.judging import differences_told, judge_waves
 from ottla.sim.studies.lake import SUCCESS, Lake, cost, made, making
 from ottla.sim.studies.order import in_order
 from ottla.sim.studies.pairs import PAIRS, pairs_query
-from ottla.sim.studies.sheets import JUDGING, sheet, sheets
+from ottla.sim.studies.sheets import JUDGING, QUANTILES, sheet, sheets
 from ottla.sim.studies.study import DisagreementError, VoidStudyError
 from ottla.sim.studies.variants import variants_columns
 
@@ -193,6 +193,7 @@ class Pipeline:
         verdicts = [self.lake.verdicts(number) for number in range(len(self._judged_batches()))]
         self.engine.define(names.VERDICTS, verdicts, sheet(JUDGING, names.VERDICTS).types)
         self.engine.make(PAIRS, pairs_query(self.study.variants))
+        self.engine.make(names.STUDENT_T, sheet(QUANTILES, names.STUDENT_T).text)
         keep_variants(self.lake, self.engine.described)
         self.engine.define(names.VARIANTS, [self.lake.gold(names.VARIANTS)])
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from ottla.sim.invariants import statements
 from ottla.sim.studies.names import GOLD_PREFIX
 
-SILVER, GOLD, JUDGING = "silver", "gold", "judging"
+SILVER, GOLD, JUDGING, QUANTILES = "silver", "gold", "judging", "quantiles"
 _VIEW = "view "
 _COLUMN = re.compile(r"(\w+) (BIGINT|BOOLEAN|DOUBLE|VARCHAR): (.*)")
 _INVARIANTS_VIEWS = ("log_start", "canon", "cut_short", "erased")
@@ -57,8 +57,8 @@ class Sheet(NamedTuple):
 
 @cache
 def sheets(layer: str) -> tuple[Sheet, ...]:
-    """The statements of *silver*, *gold* or *judging*, in the order in which they need each
-    other."""
+    """The statements of *silver*, *gold*, *judging* or *quantiles*, in the order in which they need
+    each other."""
     text = (files("ottla.sim.studies") / "sql" / f"{layer}.sql").read_text(encoding="utf-8")
     known = (
         Sheet(name, "", True, (), query)
@@ -118,13 +118,18 @@ They are made from bronze, whose Parquet files say in their metadata of which ve
 Older files are read, a newer one is refused.
 """
 _GOLD_SAYS = (
-    "A few rows per variant; of gold_partings one per seed. Intervals are Wilson's, of 95 %; "
-    "percentiles are nearest ranks: the smallest value that so many percent do not exceed."
+    "A few rows per variant; of gold_partings one per seed. Intervals are of shares, Wilson's, of "
+    "95 %; percentiles are nearest ranks: the smallest value that so many percent do not exceed."
+)
+_QUANTILES_SAY = (
+    "The same in every study. A mean over few seeds is less certain than 1.96 standard errors say: "
+    "of three, an interval of so many holds the true mean 81 times in 100, not 95."
 )
 _LAYERS = (
     (SILVER, "Silver", "What happened, run by run. Every table has run_id and variant.", ""),
     (JUDGING, "Verdicts", "What the SQL of the invariants finds in the runs that are judged.", ""),
     (GOLD, "Gold", _GOLD_SAYS, GOLD_PREFIX),
+    (QUANTILES, "Quantiles", _QUANTILES_SAY, ""),
 )
 
 

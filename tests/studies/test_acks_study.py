@@ -10,7 +10,7 @@ import pytest
 from ottla.sim.studies.findings import table_of
 from ottla.sim.studies.names import VARIANTS
 from ottla.sim.studies.pairs import PAIRS, pairs_query
-from ottla.sim.studies.sheets import GOLD
+from ottla.sim.studies.sheets import GOLD, QUANTILES
 from ottla.sim.studies.study import catalogue, parse
 from ottla.sim.studies.worst import worst_runs
 from studies_cases import make, put_silver, put_typed, table
@@ -65,6 +65,7 @@ def made(engine):
     put_silver(engine, rows)
     engine.make(PAIRS, pairs_query(()))
     make(engine, GOLD)
+    make(engine, QUANTILES)
 
 
 def asked(engine, title):
@@ -81,12 +82,12 @@ def test_what_was_never_sent_is_not_acknowledged(engine):
 
 
 def test_an_interval_is_one_of_seeds_and_there_is_none_where_nothing_was_lost(engine):
-    """Two seeds with 3 and 0 lost: 1.5 with 1.96 times 1.5 on each side, cut off at 0."""
+    """Two seeds with 3 and 0 lost: 1.5 with 12.706 times 1.5 on each side, cut off at 0."""
     for chart in STUDY.charts:
         rows = {(row["series"], row["x"]): row for row in engine.rows(chart.sql)}
         spans = {name: (row["y"], row["low"], row["high"]) for name, row in rows.items()}
         some = [span for (series, x), span in spans.items() if "acks=1" in (series, x)]
-        assert some == [(1.5, 0, pytest.approx(4.44))]
+        assert some == [(1.5, 0, pytest.approx(1.5 + 12.7062 * 1.5, rel=1e-5))]
         assert all(span == (0, None, None) for span in spans.values() if span not in some)
         assert len(spans) > 1
 

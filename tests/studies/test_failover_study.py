@@ -10,7 +10,7 @@ from ottla.sim.studies.findings import table_of
 from ottla.sim.studies.names import VARIANTS
 from ottla.sim.studies.pairs import PAIRS, pairs_query
 from ottla.sim.studies.sentences import answer
-from ottla.sim.studies.sheets import GOLD
+from ottla.sim.studies.sheets import GOLD, QUANTILES
 from ottla.sim.studies.study import catalogue, parse
 from studies_cases import make, put_silver, put_typed
 
@@ -54,6 +54,7 @@ def fill(engine, copies):
     )
     engine.make(PAIRS, pairs_query(()))
     make(engine, GOLD)
+    make(engine, QUANTILES)
 
 
 def drawn(engine):

@@ -7,7 +7,7 @@ import os
 
 import docs_pages
 from ottla.sim.studies import names
-from ottla.sim.studies.sheets import GOLD, JUDGING, SILVER, page, sheets
+from ottla.sim.studies.sheets import GOLD, JUDGING, QUANTILES, SILVER, page, sheets
 
 PAGE = docs_pages.ROOT / "docs" / "reference" / "study-tables.md"
 
@@ -23,7 +23,7 @@ def test_the_page_says_what_the_statements_say():
 
 
 def test_each_table_and_each_column_has_a_meaning():
-    for layer in (SILVER, JUDGING, GOLD):
+    for layer in (SILVER, JUDGING, GOLD, QUANTILES):
         for each in tables(layer):
             assert each.says
             assert each.columns
@@ -35,6 +35,7 @@ def test_a_study_may_ask_every_table_by_its_name():
     assert {each.name for each in tables(SILVER)} == set(names.SILVER)
     assert [each.name for each in tables(JUDGING)] == [names.VERDICTS]
     assert {each.name for each in tables(GOLD)} == set(names.GOLD)
+    assert [each.name for each in tables(QUANTILES)] == [names.STUDENT_T]
 
 
 def test_silver_tables_say_whose_they_are():
