@@ -25,7 +25,7 @@ from ottla.sim.decoder import Decoder
 from ottla.sim.disks import SimDisk
 from ottla.sim.handlers import TOPIC
 from ottla.sim.history import History
-from ottla.sim.invariants.beyond import SAME_ID
+from ottla.sim.invariants.beyond import LOST_SYNC, OLD_COPY, SAME_ID
 from ottla.sim.kernel import Kernel
 from ottla.sim.life import Life
 from ottla.sim.mutants.catalogue import mutants_of
@@ -283,13 +283,13 @@ class World:
     def lie(self, node: NodeId) -> None:
         """From now on its disk says that it syncs, and keeps nothing."""
         self.disks[node].lies = True
-        self.history.add("beyond", node=node, code="a sync that kept nothing")
+        self.history.add("beyond", node=node, code=LOST_SYNC)
 
     def bring_back(self, node: NodeId) -> None:
         """The disk of a dead node is what it was when `SimDisk.keep_copy` was called."""
         assert node not in self.lives, f"node {node} lives"
         self.disks[node].restore()
-        self.history.add("beyond", node=node, code="an old copy of it")
+        self.history.add("beyond", node=node, code=OLD_COPY)
 
     def wipe(self, node: NodeId) -> None:
         """Nothing is left on the disk of a dead node."""

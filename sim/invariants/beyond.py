@@ -14,6 +14,10 @@ still has explains it if it forgot below a leader that goes on leading: that one
 had told it and never sends it again. A node that forgot its vote and gives it again in one term
 breaks its partition from where its log ends now.
 
+A disk that could forget and never did explains nothing. What is gone from a log shows in where that
+ends after a restart. A term, a vote or a truncation may be gone where none does: if it was written
+while the disk lied, and a loss of power took appends; or before an old copy of it was put back.
+
 A producer id that is two producers' explains what happens to records sent under it: it was given
 out twice on purpose, or the controller's partition broke, which remembers what was given out.
 """
@@ -30,34 +34,10 @@ from ottla.sim.invariants.findings import Anomaly, Row
 from ottla.sim.invariants.index import Index
 
 SAME_ID = "same id"
-_OF_DISKS = frozenset(
-    f"sim-I{number:02d}"
-    for number in (
-        0,
-        6,
-        7,
-        8,
-        10,
-        11,
-        12,
-        14,
-        15,
-        16,
-        17,
-        19,
-        20,
-        21,
-        22,
-        23,
-        24,
-        25,
-        27,
-        28,
-        31,
-        36,
-        37,
-    )
-)
+LOST_SYNC = "a sync that kept nothing"
+OLD_COPY = "an old copy of it"
+_LOGS = (0, 6, 7, 8, 10, 11, 12, *range(14, 18), *range(19, 26), 27, 28, 31, 36, 37)
+_OF_DISKS = frozenset(f"sim-I{number:02d}" for number in _LOGS)
 """What may follow when something committed is gone; a loss itself is looked at by record."""
 _OF_ONE_DISK = frozenset({"sim-I16", "sim-I17", "sim-I21", "sim-I22", "sim-I25"})
 """What a node does that forgot, whatever others hold: leaders rely on what it told them."""
@@ -68,6 +48,8 @@ _BUG = "sim-I00"
 _NOT_LIVE = "sim-I31"
 _OF_THE_RUN = frozenset({_BUG, _NOT_LIVE})
 """Their row is the last one there was, whatever it is about."""
+_SAID = 1
+"""In `aux` of a vote: it leaves the node."""
 _NO_END = 1 << 62
 _NEVER = _NO_END + 1
 
@@ -103,7 +85,11 @@ class _Disk:
     """Up to where it is durable."""
     forgot: dict[int, Forgot] = field(default_factory=dict)
     since: int = _NEVER
-    """The row in which it last forgot something."""
+    """The row in which its log last forgot something."""
+    first: int = _NEVER
+    """The row in which it first forgot anything."""
+    wrote: int = -1
+    """The row in which something was last written that no end of a log tells of."""
 
     def holds(self, index: int, chain: int) -> bool:
         """Whether that entry is there to stay."""
@@ -200,8 +186,10 @@ class _Walk:
         self._partitions: dict[int, _Partition] = {}
         self._faults: dict[int, str] = {}
         """Faults of disks by node: the latest."""
-        self._faulty: dict[int, int] = {}
-        """The row of the first by node."""
+        self._lies: dict[int, int] = {}
+        """The row from which on a node's disk lies."""
+        self._copies: dict[int, int] = {}
+        """The row in which a node's disk was last set back."""
         self._ids: dict[int, int] = {}
         """The row from which on an id is two producers'."""
         self._senders: dict[int, int] = {}
@@ -215,7 +203,9 @@ class _Walk:
             "start": self._restarted,
             "commit": self._commit,
             "leader": self._led,
+            "term": self._wrote,
             "vote": self._vote,
+            "snapshot": self._wrote,
             "send": self._sent,
         }
         for row in rows:
@@ -231,7 +221,10 @@ class _Walk:
             self._ids.setdefault(row.pid, row.eid)
         else:
             self._faults[row.node] = row.code
-            self._faulty.setdefault(row.node, row.eid)
+            if row.code == LOST_SYNC:
+                self._lies.setdefault(row.node, row.eid)
+            elif row.code == OLD_COPY:
+                self._copies[row.node] = row.eid
 
     def _append(self, row: Row) -> None:
         disk = self._of(row).disk(row.node)
@@ -247,16 +240,27 @@ class _Walk:
         for index in range(first, disk.mark + 1):
             disk.forgot[index] = Forgot(disk.at(index), how)
         disk.since = row.eid
+        disk.first = min(disk.first, row.eid)
         disk.cut(first)
         self._of(row).look(row.eid)
 
+    def _wrote(self, row: Row) -> None:
+        self._of(row).disk(row.node).wrote = row.eid
+
     def _truncate(self, row: Row) -> None:
+        self._wrote(row)
         self._of(row).disk(row.node).cut(row.log_index)
 
     def _restarted(self, row: Row) -> None:
         disk = self._of(row).disk(row.node)
         if row.log_index < disk.mark and row.node in self._faults:
             self._forgets(row, disk, row.log_index + 1)
+        if row.kind == "start":
+            gone = -1 < disk.wrote < self._copies.get(row.node, -1)
+        else:
+            gone = bool(row.aux) and self._lies.get(row.node, _NEVER) < disk.wrote
+        if gone:
+            disk.first = min(disk.first, row.eid)
         disk.cut(row.log_index + 1)
 
     def _commit(self, row: Row) -> None:
@@ -274,9 +278,11 @@ class _Walk:
 
     def _vote(self, row: Row) -> None:
         known = self._of(row)
+        disk = known.disk(row.node)
+        if row.aux != _SAID:
+            disk.wrote = row.eid
         before = known.votes.setdefault((row.node, row.term), row.cand)
-        if before != row.cand and row.node in self._faults:
-            disk = known.disk(row.node)
+        if before != row.cand and disk.first < row.eid:
             low = min(disk.forgot, default=1)
             how = {row.node: self._faults[row.node]}
             known.breaks.append(Break(row.eid, low, _NO_END, frozenset(), how))
@@ -299,7 +305,7 @@ class _Walk:
         until = _NO_END if anomaly.invariant in _OF_WHAT_IS_LEFT else anomaly.eid
         if anomaly.invariant in _OF_IDS and self._is_two(row.pid, until):
             return True
-        if anomaly.invariant in _OF_ONE_DISK and self._faulty.get(row.node, _NEVER) <= until:
+        if anomaly.invariant in _OF_ONE_DISK and self._forgot(row, until):
             return True
         if anomaly.invariant not in _OF_DISKS:
             return False
@@ -308,6 +314,11 @@ class _Walk:
         if anomaly.invariant in _OF_THE_RUN or row.partition is None:
             return any(self._broke(each, until) for each in self._partitions)
         return self._broke(row.partition, until)
+
+    def _forgot(self, row: Row, until: int) -> bool:
+        """Whether the disk of that node had forgotten anything of that partition by a row."""
+        known = self._partitions.get(row.partition, _Partition())
+        return known.disk(row.node).first <= until
 
     def _is_two(self, pid: int, until: int) -> bool:
         """Whether an id was two producers' by that row."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from ottla.sim.invariants import replicas
-from ottla.sim.invariants.beyond import SAME_ID, weighed
+from ottla.sim.invariants.beyond import LOST_SYNC, OLD_COPY, SAME_ID, weighed
 from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.judge import judge
@@ -92,6 +92,50 @@ def test_what_happened_before_a_fault_does_not_follow_from_it(wrong, invariant):
         assert invariant in {each.invariant for each in found}
         _, left = weighed(events, found)
         assert (invariant not in {each.invariant for each in left}) is explained, rows
+
+
+_LIES = "beyond node=4 code=lies\n"
+_SET_BACK = "beyond node=4 code=old\n"
+_WRITES = "vote node=4 term=2 cand=4\n"
+_SAYS = "vote node=4 term=2 cand=4 aux=1\n"
+_POWER = "crash node=4 log_index=0 aux=2 code=power\n"
+_KILL = "crash node=4 log_index=0 aux=0 code=killed\n"
+_STARTS = "start node=4 inc=2 term=2 log_index=0\n"
+_SAYS_ANOTHER = "vote node=4 term=2 cand=2 aux=1\n"
+_FAULTS = {"lies": LOST_SYNC, "old": OLD_COPY}
+
+
+@pytest.mark.parametrize(
+    ("rows", "explained"),
+    [
+        ([_LIES, _WRITES, _SAYS, _POWER, _STARTS], True),
+        ([_LIES, _WRITES, _SAYS, _KILL, _STARTS], False),
+        ([_LIES, _WRITES, _SAYS], False),
+        ([_LIES, _SAYS, _POWER, _STARTS], False),
+        ([_WRITES, _SAYS, _LIES, _POWER, _STARTS], False),
+        ([_WRITES, _SAYS, _POWER, _LIES, _STARTS], False),
+        ([_WRITES, _SAYS, _KILL, _SET_BACK, _STARTS], True),
+        ([_SAYS, _KILL, _SET_BACK, _STARTS], False),
+        ([_WRITES, _SAYS, _KILL, _STARTS], False),
+    ],
+)
+def test_a_disk_that_forgot_nothing_explains_no_second_vote(rows, explained):
+    """Seed 8 of M08, with a disk that lied from behind the vote on, which nobody had written."""
+    events = [
+        row._replace(code=_FAULTS[row.code]) if row.kind == "beyond" else row
+        for row in events_of(*rows, _SAYS_ANOTHER)
+    ]
+    (found,) = (each for each in judge(events).anomalies if each.invariant == "sim-I16")
+    assert weighed(events, [found])[1] == ([] if explained else [found])
+
+
+def test_a_disk_that_forgot_of_one_partition_explains_nothing_in_another():
+    for partition, explained in ((0, True), (1, False)):
+        events = events_of(
+            _QUORUM.format(third=3), _BREAK, f"truncate p={partition} node=2 log_index=1 aux=1\n"
+        )
+        found = [Anomaly("sim-I22", len(events) - 1, "drops what is committed")]
+        assert weighed(events, found)[1] == ([] if explained else found)
 
 
 def test_an_id_is_two_producers_from_when_it_was_given_again():
