@@ -1,10 +1,11 @@
 """Why: when did a failure become inevitable? By drawing its future anew, from many of its moments.
 
 The choices of a run are kept until a *fork*, a place in its history, and drawn anew behind it, many
-times over. The share of these futures that break the same invariant says how much was decided by
-then. Before the decisive event it is what any run has, behind it nearly all of them; so the place
-where the share rises is where to look. Forks are first spread evenly over the run, then put into
-the middle of the steepest rise, until the two events it lies between are close.
+times over. The share of these futures that show an anomaly of the same kind, as a shrinker means
+it, says how much was decided by then. Before the decisive event it is what any run has, behind it
+nearly all of them; so the place where the share rises is where to look. Forks are first spread
+evenly over the run, then put into the middle of the steepest rise, until the two events it lies
+between are close.
 
 A share out of twenty futures is a rough figure, and would show rises where there are none. What is
 decided stays decided, so the true shares never fall: the steepest rise is that of the best fit that
@@ -159,8 +160,9 @@ def _middle(points: dict[int, Point]) -> int | None:
 # ---- futures
 
 
-def fails(told: bytes, invariant: str, eid: int, seed: int) -> bool:
-    """Whether the run of a tape fails alike when all that follows event `eid` is drawn anew."""
+def fails(told: bytes, kind: str, eid: int, seed: int) -> bool:
+    """Whether the run of a tape ends in that kind of anomaly when all behind event `eid` is
+    drawn anew."""
     case = decode(told).case
     worlds: list[World] = []
 
@@ -169,16 +171,16 @@ def fails(told: bytes, invariant: str, eid: int, seed: int) -> bool:
 
     choices = Forked(case.tape, seed, past)
     outcome = run_choices(choices, case.config, swarm=False, watching=[worlds.append])
-    return any(each.invariant == invariant for each in outcome.anomalies)
+    return any(each.kind == kind for each in outcome.anomalies)
 
 
 def futures_of(outcome: Outcome, pool: ProcessPoolExecutor | None = None) -> Futures:
     """The futures of a run, drawn here or in other processes."""
     told = encode(Case(outcome.config, outcome.tape))
-    invariant = outcome.anomalies[0].invariant
+    kind = outcome.anomalies[0].kind
 
     def futures(eid: int, seeds: Iterable[int]) -> Iterator[bool]:
-        ask = partial(fails, told, invariant, eid)
+        ask = partial(fails, told, kind, eid)
         yield from map(ask, seeds) if pool is None else pool.map(ask, seeds)
 
     return futures

@@ -1,7 +1,11 @@
 """`why` finds where the share of bad futures rises, and a fork keeps what it says it keeps."""
 
+from dataclasses import replace
+
 import pytest
 
+from ottla.sim.mutants.catalogue import BY_ID
+from ottla.sim.mutants.matrix import settings_of
 from ottla.sim.run import run
 from ottla.sim.settings import RunConfig
 from ottla.sim.tape_file import Case, encode
@@ -45,7 +49,17 @@ def test_rough_figures_rise_once():
 def test_a_future_behind_the_anomaly_is_the_past(failed):
     told = encode(Case(failed.config, failed.tape))
     anomaly = failed.anomalies[0]
-    assert all(fails(told, anomaly.invariant, anomaly.eid, seed) for seed in range(3))
+    assert all(fails(told, anomaly.kind, anomaly.eid, seed) for seed in range(3))
+
+
+def test_a_run_that_comes_to_no_rest_for_another_reason_does_not_fail_alike():
+    """`why` counted every sim-I31 and every sim-I00 as the same one, which `shrink` never did."""
+    stuck = run(5, settings_of(BY_ID["M29"]))
+    (anomaly,) = stuck.anomalies
+    assert anomaly.invariant == "sim-I31"
+    other = replace(stuck, anomalies=[anomaly._replace(text="agreement of all: not within 9 ms")])
+    alike = [list(futures_of(each)(anomaly.eid, [0])) for each in (stuck, other)]
+    assert alike == [[True], [False]]
 
 
 def test_the_same_seed_gives_the_same_answer(failed):
