@@ -86,10 +86,10 @@ def open_engine(
     scratch: Path | None = None,
     told: Callable[[str], None] = lambda _: None,
 ) -> Engine:
-    """The engine of that name; with *auto* `told` hears in one line why it is not Spark. `jobs`:
-    how many processes simulate beside DuckDB, one if not said; how many cores Spark has is not ours
-    to say. `scratch`: a folder that driver and executors see, for what lasts no longer than the
-    engine. Raises `StudyError`."""
+    """The engine of that name; with *auto* `told` hears in one line why it is not Spark, and of
+    `jobs` where it is. `jobs`: how many processes simulate beside DuckDB, one if not said; how many
+    cores Spark has is not ours to say. `scratch`: a folder that driver and executors see, for what
+    lasts no longer than the engine. Raises `StudyError`."""
     _check_words(name, master, jobs)
     if name == DUCKDB:
         return _duck(jobs or 1, scratch)
@@ -97,6 +97,8 @@ def open_engine(
     if lacking is None:
         from ottla.sim.studies.spark import SETTINGS, WAREHOUSE, Spark, spark_session
 
+        if jobs is not None:
+            told(f"engine spark, which has cores of its own: --jobs {jobs} is for DuckDB")
         made = TemporaryDirectory(prefix=SCRATCH, dir=scratch)
         return Spark(spark_session(master, {**SETTINGS, WAREHOUSE: made.name}), made)
     if name == SPARK or master is not None:

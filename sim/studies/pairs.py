@@ -1,4 +1,5 @@
-"""Pairs of variants that can be compared answer by answer: they differ in their profile alone."""
+"""Pairs of variants that can be compared answer by answer: they differ in their profile alone, also
+in what the swarm draws for them."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ def pairs(variants: Sequence[Variant]) -> tuple[tuple[int, int], ...]:
     alike: dict[tuple[object, ...], list[int]] = {}
     for each in variants:
         rest = each.config.with_(profile=variants[0].config.profile)
-        alike.setdefault((rest, each.failure), []).append(each.number)
+        alike.setdefault((rest, each.held, each.failure), []).append(each.number)
     profiles = [each.config.profile for each in variants]
     return tuple(
         (one, other)

@@ -77,6 +77,9 @@ class Variant:
     """The label of its line in the file."""
     label: str
     """What people call it: its line's label, and what of the grid it has."""
+    held: frozenset[str] = frozenset()
+    """Settings that the swarm does not draw because they were said, be it the default: they are no
+    part of what makes a `RunConfig` equal, but of what is run. Empty without swarm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +142,7 @@ class Study:
         return {
             "swarm": self.swarm,
             "coverage": self.coverage,
-            "the list of variants": [
-                (each, _held_by(each.config, swarm=self.swarm)) for each in self.variants
-            ],
+            "the list of variants": list(self.variants),
         }
 
 
@@ -191,7 +192,7 @@ def parse(text: str) -> Study:
         told["seeds"],
         told.get("swarm", False),
         told.get("coverage", False),
-        _apart(tuple(_variants(told)), swarm=told.get("swarm", False)),
+        _apart(tuple(_variants(told))),
         _answer(told["answer"], "answer"),
         tuple(_tables(told.get("table", []))),
         tuple(_charts(told.get("chart", []))),
@@ -218,16 +219,11 @@ def _variants(told: Mapping[str, Any]) -> Iterator[Variant]:
         varies = {**({} if label else line), **dict(zip(grid, values, strict=True))}
         config = _config(given, swarm=swarm)
         _check_room(failure, config)
-        yield Variant(number, cells, config, failure, label, _label(label, varies))
+        held = config.said if swarm else frozenset()
+        yield Variant(number, cells, config, failure, label, _label(label, varies), held)
 
 
-def _held_by(config: RunConfig, *, swarm: bool) -> frozenset[str]:
-    """What the swarm does not draw because it was said, be it the default: no part of what makes
-    settings equal."""
-    return config.said if swarm else frozenset()
-
-
-def _apart(variants: tuple[Variant, ...], *, swarm: bool) -> tuple[Variant, ...]:
+def _apart(variants: tuple[Variant, ...]) -> tuple[Variant, ...]:
     """Those very ones, if each can be told from the others and does something else."""
     labels: set[str] = set()
     known: dict[tuple[object, ...], str] = {}
@@ -235,7 +231,7 @@ def _apart(variants: tuple[Variant, ...], *, swarm: bool) -> tuple[Variant, ...]
         if each.label in labels:
             raise StudyError(f"variant: two are called {each.label!r}; write another label")
         labels.add(each.label)
-        does = (each.config, _held_by(each.config, swarm=swarm), each.failure)
+        does = (each.config, each.held, each.failure)
         other = known.setdefault(does, each.label)
         if other != each.label:
             raise StudyError(

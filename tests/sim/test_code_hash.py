@@ -42,6 +42,28 @@ def test_the_commit_is_that_of_who_keeps_this_code(tmp_path, monkeypatch):
     assert code_hash.commit() == f"{head}+changes"
 
 
+@pytest.mark.parametrize(
+    ("name", "decides"),
+    [
+        ("sim/world.py", True),
+        ("sim/studies/sql/gold.sql", True),
+        ("sim/studies/catalogue/acks.toml", False),
+        ("sim/studies/audit/job.py", False),
+        ("broker/lane.py", True),
+    ],
+)
+def test_what_has_no_part_in_a_run_or_its_tables_is_no_other_code(monkeypatch, name, decides):
+    """A word that was put right in a study that ships threw its runs away."""
+    was = code_hash.code()
+    whole = dict(code_hash.sources())
+    assert name in whole
+    changed = {**whole, name: whole[name] + b"\n"}
+    monkeypatch.setattr(code_hash, "sources", lambda: iter(changed.items()))
+    code_hash.code.cache_clear()
+    assert (code_hash.code() != was) == decides
+    code_hash.code.cache_clear()
+
+
 def test_code_that_lies_in_no_folder_has_no_commit(tmp_path, monkeypatch):
     """It may lie in a zip."""
     monkeypatch.setattr(code_hash, "files", lambda _: Path(tmp_path / "ottla.zip" / "sim"))

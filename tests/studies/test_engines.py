@@ -157,6 +157,15 @@ def test_what_cannot_be_opened_is_said_in_one_line(name, master, jobs, told):
     assert str(refused.value) == told
 
 
+def test_spark_that_was_not_asked_for_says_that_it_has_no_jobs(monkeypatch):
+    monkeypatch.setattr("ottla.sim.studies.engine.spark_lacks", lambda _: None)
+    monkeypatch.setattr("ottla.sim.studies.spark.spark_session", lambda *_: "a session")
+    monkeypatch.setattr("ottla.sim.studies.spark.Spark", lambda _, made: made.cleanup())
+    lines: list[str] = []
+    open_engine("auto", jobs=2, told=lines.append)
+    assert lines == ["engine spark, which has cores of its own: --jobs 2 is for DuckDB"]
+
+
 def test_what_a_worker_raises_is_the_last_line_of_its_trace(spark, tmp_path):
     """The line was empty: what PySpark says of it begins with a line break."""
     with pytest.raises(StudyError) as raised:

@@ -86,3 +86,14 @@ def test_pairs_differ_in_their_profile_alone(engine):
     engine.make(PAIRS, pairs_query(variants))
     found = engine.rows(f"SELECT * FROM {PAIRS}")
     assert sorted((row["variant"], row["other"]) for row in found) == expected
+
+
+def test_what_is_drawn_for_one_alone_is_no_pair():
+    """Five in flight are the default: to say so changes no setting, but the swarm draws it of the
+    other one. Both were compared as if the profile were all that differed."""
+    said = 'profile = "reference-strict"\nin_flight = 5'
+    lines = [f"[[variant]]\n{each}\n" for each in ('profile = "reference"', said)]
+    head, _, tail = STUDY.partition("[grid]")
+    asked = "[answer]" + tail.partition("[answer]")[2] + "".join(lines)
+    assert pairs(parse(f"{head}swarm = true\n{asked}").variants) == ()
+    assert pairs(parse(f"{head}swarm = false\n{asked}").variants) == ((0, 1),)
