@@ -10,8 +10,43 @@ again after the cut, unless a snapshot took its place (`_covered`).
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from typing import NamedTuple
+
 from ottla.sim.invariants.findings import Findings, Row, Rows
 from ottla.sim.invariants.mutants import CheckerMutants
+
+
+class _Commit(NamedTuple):
+    """Up to where a leader had committed, and what was there."""
+
+    log_index: int
+    chain: int | None
+
+
+class _Commits:
+    """The highest commit of all terms up to each term; of equal ones the first that was told."""
+
+    def __init__(self) -> None:
+        self._terms: list[int] = []
+        self._highest: list[_Commit] = []
+        """None is below the one before it."""
+
+    def add(self, term: int, commit: _Commit) -> None:
+        """One more: nearly always of the newest term."""
+        terms, highest = self._terms, self._highest
+        place = bisect_left(terms, term)
+        if place == len(terms) or terms[place] != term:
+            terms.insert(place, term)
+            highest.insert(place, highest[place - 1] if place else commit)
+        while place < len(terms) and highest[place].log_index < commit.log_index:
+            highest[place] = commit
+            place += 1
+
+    def below(self, term: int) -> _Commit | None:
+        """The highest of all lower terms."""
+        place = bisect_left(self._terms, term)
+        return self._highest[place - 1] if place else None
 
 
 class Entries:
@@ -27,8 +62,8 @@ class Entries:
         """Chain by log index, as written last, by node, by partition."""
         self._covered: dict[tuple[int, int], int] = {}
         """End of the longest snapshot installed, by partition and node."""
-        self._commits: dict[int, dict[int, tuple[int, int, int | None]]] = {}
-        """Highest commit of a term's leader, minus its row and its chain, by term, by partition."""
+        self._commits: dict[int, _Commits] = {}
+        """Of leaders, by partition."""
 
     def listen(self, rows: Rows) -> None:
         """See what is written, committed and applied."""
@@ -89,22 +124,20 @@ class Entries:
     def _commit(self, row: Row) -> None:
         if row.aux != 1:
             return
-        terms = self._commits.get(row.partition)
-        if terms is None:
-            terms = self._commits[row.partition] = {}
-        known = terms.get(row.term)
-        if known is None or known[0] < row.log_index:
-            log = self.logs.get(row.partition, {}).get(row.node, {})
-            terms[row.term] = (row.log_index, -row.eid, log.get(row.log_index))
+        commits = self._commits.get(row.partition)
+        if commits is None:
+            commits = self._commits[row.partition] = _Commits()
+        log = self.logs.get(row.partition, {}).get(row.node, {})
+        commits.add(row.term, _Commit(row.log_index, log.get(row.log_index)))
 
     def _leader(self, row: Row) -> None:
         """Against commits of lower terms only: a leader of an old term may win late, when a newer
         term has committed what it never had."""
-        commits = self._commits.get(row.partition, {})
-        lower = [commit for term, commit in commits.items() if term < row.term]
-        if not lower:
+        commits = self._commits.get(row.partition)
+        highest = None if commits is None else commits.below(row.term)
+        if highest is None:
             return
-        index, _, chain = max(lower)
+        index, chain = highest
         last, own = row.log_index - 1, row.chain
         if last > index:
             own = self._held(row.partition, row.node, index)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from ottla.sim.invariants.findings import Anomaly, Row
 from ottla.sim.invariants.index import SEQUENCES, Index, idempotent
@@ -20,6 +20,9 @@ from ottla.sim.invariants.resent import REFUSED
 from ottla.sim.invariants.window import Window
 
 GAP = "gap"
+_T = TypeVar("_T", "_Newest", "_Gone")
+_Whose: TypeAlias = dict[tuple[int, int], list[_T]]
+"""Steps in their order, each of which lies further in the log, by partition and producer id."""
 
 
 class _Asked(NamedTuple):
@@ -30,35 +33,60 @@ class _Asked(NamedTuple):
     """Row in which it first saw that gap in that term."""
 
 
+class _Newest(NamedTuple):
+    """The batches of a producer that lie furthest in the log, from a row on."""
+
+    since: int
+    log_index: int
+    batches: list[Row]
+    """One of each epoch and last sequence; two where replicas differ."""
+
+
+class _Gone(NamedTuple):
+    """A decision to forget a producer, from the row on in which somebody had it."""
+
+    since: int
+    log_index: int
+
+
 def untrue_gaps(index: Index) -> Iterator[Anomaly]:
     """sim-I36."""
     asked = list(_asked(index))
     if not asked:
         return
-    applied: dict[tuple[int, int], list[Row]] = {}
-    for row in index.rows["apply"]:
-        if row.pid is not None:
-            applied.setdefault((row.partition, row.pid), []).append(row)
-    forgotten = _forgotten(index)
+    applied, forgotten = _applied(index), _forgotten(index)
     window = Window(index)
     for answer, since in asked:
         if window.has_left(answer, since):
             continue  # what nobody remembers looks like a gap
         whose = answer.partition, answer.pid
-        newest = _newest(applied.get(whose, []), since)
-        gone = max((at for at, eid in forgotten.get(whose, ()) if eid < since), default=0)
-        if newest and gone > newest[0].log_index:
+        newest, gone = _last(applied, whose, since), _last(forgotten, whose, since)
+        if newest is None or (gone is not None and gone.log_index > newest.log_index):
             continue
-        if any(_follows(answer, row) for row in newest):
+        if any(row.eid < since and _follows(answer, row) for row in newest.batches):
             text = f"node {answer.node} tells of a gap before batch {answer.seq} of producer "
             text += f"{answer.pid}, epoch {answer.epoch}, partition {answer.partition}; what lies "
             text += "before it was committed when it was asked"
             yield Anomaly("sim-I36", answer.eid, text)
 
 
-def _forgotten(index: Index) -> dict[tuple[int, int], list[tuple[int, int]]]:
-    """Decisions to forget a producer, by partition and producer id: log index, and the row in which
-    somebody first had it in its log. A leader judges by it from there on, before it is applied."""
+def _applied(index: Index) -> _Whose[_Newest]:
+    found: _Whose[_Newest] = {}
+    for row in index.rows["apply"]:
+        if row.pid is None:
+            continue
+        running = found.setdefault((row.partition, row.pid), [])
+        if not running or row.log_index > running[-1].log_index:
+            running.append(_Newest(row.eid, row.log_index, [row]))
+        elif row.log_index == running[-1].log_index:
+            batches = running[-1].batches
+            if all(_end(row) != _end(each) for each in batches):
+                batches.append(row)
+    return found
+
+
+def _forgotten(index: Index) -> _Whose[_Gone]:
+    """A leader judges by such a decision from where it is in its log, before it is applied."""
     written: dict[tuple[int, int, int], int] = {}
     terms: dict[tuple[int, int, int], set[int]] = {}
     told = index.rows["expire"]
@@ -66,13 +94,24 @@ def _forgotten(index: Index) -> dict[tuple[int, int], list[tuple[int, int]]]:
         written.setdefault((row.partition, row.log_index, row.term), row.eid)
     for row in index.rows["apply"] if told else ():
         terms.setdefault((row.partition, row.log_index, row.node), set()).add(row.term)
-    found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    known: list[tuple[int, int, int, int]] = []
     for row in told:
         place = row.partition, row.log_index
         first = [written.get((*place, term), row.eid) for term in terms.get((*place, row.node), ())]
-        known = row.log_index, min([row.eid, *first])
-        found.setdefault((row.partition, row.pid), []).append(known)
+        known.append((min([row.eid, *first]), row.log_index, row.partition, row.pid))
+    found: _Whose[_Gone] = {}
+    for since, log_index, partition, pid in sorted(known):
+        running = found.setdefault((partition, pid), [])
+        if not running or log_index > running[-1].log_index:
+            running.append(_Gone(since, log_index))
     return found
+
+
+def _last(running: _Whose[_T], whose: tuple[int, int], before: int) -> _T | None:
+    """What held of a producer just before a row."""
+    steps = running.get(whose, [])
+    place = bisect_left(steps, before, key=_since)
+    return steps[place - 1] if place else None
 
 
 def _asked(index: Index) -> Iterator[_Asked]:
@@ -85,7 +124,7 @@ def _asked(index: Index) -> Iterator[_Asked]:
     for answer in index.rows["answer"]:
         if answer.code == REFUSED and idempotent(answer):
             seen = gaps.get(_key(answer), [])
-            place = bisect_left([row.eid for row in seen], answer.eid)
+            place = bisect_left(seen, answer.eid, key=_eid)
             if place:
                 term = seen[place - 1].term
                 yield _Asked(answer, first[(*_key(answer), term)])
@@ -95,11 +134,16 @@ def _key(row: Row) -> tuple[int, ...]:
     return row.node, row.inc, row.partition, row.pid, row.epoch, row.seq
 
 
-def _newest(rows: list[Row], before: int) -> list[Row]:
-    """Those before a row that lie furthest in the log."""
-    earlier = [row for row in rows if row.eid < before]
-    last = max((row.log_index for row in earlier), default=0)
-    return [row for row in earlier if row.log_index == last]
+def _eid(row: Row) -> int:
+    return int(row.eid)
+
+
+def _since(step: _Newest | _Gone) -> int:
+    return step.since
+
+
+def _end(row: Row) -> tuple[int, int]:
+    return row.epoch, row.seq_last
 
 
 def _follows(answer: Row, row: Row) -> bool:

@@ -1,9 +1,13 @@
 """How much work judges do over a history: counted and not timed, so the same on every machine.
 
 A judge is linear if a history that is four times as long, of a run that goes on for four times as
-long with as many faults in a second, takes it no more than four times the work: lines of Python, as
-the interpreter counts them. What C code does within one line is not seen. No invariant is broken in
-these histories, so it is going through them that is looked at, not telling what is wrong.
+long with as many faults in a second, takes it no more than four times the work: instructions of
+bytecode, as the interpreter counts them. What C code does within one of them is not seen. No
+invariant is broken in these histories, so it is going through them that is looked at, not telling
+what is wrong.
+
+A run has few leaders, and few batches behind a gap: what is done for each of them is lost in what
+is done for every entry. So the same is asked of histories that are full of both.
 """
 
 from __future__ import annotations
@@ -24,7 +28,8 @@ from ottla.sim.invariants.registry import INVARIANTS, Place, Watcher
 from ottla.sim.invariants.resent import copies
 from ottla.sim.run import Verdict, run_choices
 from ottla.sim.settings import RunConfig
-from work import lines_of
+from sim_histories import read
+from work import instructions_of
 
 SHORT = RunConfig(load_ms=3_000, records=100, fault_every_ms=400)
 LONG = SHORT.with_(load_ms=12_000, records=400)
@@ -70,7 +75,7 @@ JUDGES = dict(judges())
 
 
 def is_linear(judge: Judge, short: Told, long: Told) -> bool:
-    return lines_of(lambda: judge(long)) <= TIMES * lines_of(lambda: judge(short))
+    return instructions_of(lambda: judge(long)) <= TIMES * instructions_of(lambda: judge(short))
 
 
 def told_of(config: RunConfig) -> Told:
@@ -86,9 +91,42 @@ def both() -> tuple[Told, Told]:
     return short, long
 
 
+TURN = """
+leader node=1 term={turn} log_index={turn} chain={before} aux=0
+set p=0 pid=7 epoch=0 seq={before} seq_last={before}
+append node=1,2 term={turn} log_index={turn} off={before} chain={turn}
+apply node=1,2 term={turn} log_index={turn} off={before} chain={turn}
+set p=0
+durable node=1,2 log_index={turn} off={turn}
+commit node=1 term={turn} log_index={turn} hw={turn} quorum=2 aux=1
+decide node=1 term={turn} log_index={turn} pid=7 epoch=0 seq=1000000 code=gap
+answer node=1 inc=1 client=1 pid=7 epoch=0 seq=1000000 code=OUT_OF_ORDER_SEQUENCE_NUMBER
+stepdown node=1 term={turn} code=F
+"""
+"""A term: its leader stores a batch, and refuses another of the same producer for want of some."""
+
+
+def turns(count: int) -> Told:
+    text = "".join(TURN.format(turn=turn, before=turn - 1) for turn in range(1, count + 1))
+    (history,) = read("== many leaders, each with its refusal\n" + text)
+    return history.events, Index(history.events)
+
+
+@pytest.fixture(scope="module")
+def crowded() -> tuple[Told, Told]:
+    return turns(100), turns(400)
+
+
 @pytest.mark.parametrize("name", JUDGES)
 def test_a_judge_is_linear(both, name):
     assert is_linear(JUDGES[name], *both)
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_a_judge_is_linear_in_leaders_and_refusals(crowded, name):
+    """For every leader all earlier terms were looked through, and for every refusal for want of a
+    batch all that had been applied of its producer."""
+    assert is_linear(JUDGES[name], *crowded)
 
 
 def all_pairs(told: Told) -> None:
@@ -104,11 +142,15 @@ def any_before(told: Told) -> list[bool]:
     return [any(other is row for other, _ in acked[:at]) for at, (row, _) in enumerate(acked)]
 
 
-@pytest.mark.parametrize("judge", [all_pairs, any_before])
+def listed_anew(told: Told) -> list[int]:
+    return [len([row.eid for row in told[1].rows["ok"]]) for _ in told[1].rows["ok"]]
+
+
+@pytest.mark.parametrize("judge", [all_pairs, any_before, listed_anew])
 def test_a_judge_that_goes_through_all_pairs_would_be_found(both, judge):
     assert not is_linear(judge, *both)
 
 
 def test_work_is_counted_alike_each_time(both):
-    first, second = (lines_of(lambda: JUDGES["Durability"](both[0])) for _ in range(2))
+    first, second = (instructions_of(lambda: JUDGES["Durability"](both[0])) for _ in range(2))
     assert first == second > len(both[0][0])
