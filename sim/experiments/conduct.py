@@ -65,19 +65,18 @@ def play(variant: Variant, seed: int) -> list[Event]:
     `ProtocolViolation` when the broker broke."""
     with undisturbed():
         world = World(variant.config, Drawn(seed))
-        carry_out(world, variant.plan)
+        carry_out(world, Ending(world, make_clients(world)), variant.plan)
         return world.history.rows
 
 
-def carry_out(world: World, plan: Callable[[World], None] | None) -> None:
+def carry_out(world: World, ending: Ending, plan: Callable[[World], None] | None) -> None:
     """Everything that happens in a run, from the start of its nodes to the last record read. Raises
-    `NotLive`, `BrokerBug`, `ProtocolViolation`; the world's history is there all the same."""
-    clients = make_clients(world)
-    ending = Ending(world, clients)
+    `NotLive`, `BrokerBug`, `ProtocolViolation`; the world's history is there all the same, and so
+    is what the ending has excused."""
     world.boot()
     if plan is not None:
         plan(world)
-    clients.start()
+    ending.clients.start()
     world.kernel.run(world.kernel.now + world.config.load_ms * MS)
     ending.settle()
     ending.finish()

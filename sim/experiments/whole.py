@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ottla.sim.choices import Choices
 from ottla.sim.clients.link import ProtocolViolation
-from ottla.sim.ending import NotLive
+from ottla.sim.clients.workload import make_clients
+from ottla.sim.ending import Ending, NotLive
 from ottla.sim.experiments.conduct import carry_out
 from ottla.sim.experiments.failures import FAILURES
 from ottla.sim.invariants.beyond import weighed
@@ -41,7 +42,8 @@ def run_whole(
         world = World(config, choices)
         for each in watching:
             each(world)
-        ended = _carried_out(world, plan)
+        ending = Ending(world, make_clients(world))
+        ended = _carried_out(world, ending, plan)
         rows = world.history.rows
         found = judge(rows)
         anomalies: Sequence[Anomaly] = [*ended, *found.anomalies]
@@ -54,7 +56,7 @@ def run_whole(
             Verdict.FAILED if anomalies else verdict,
             list(anomalies),
             weakened,
-            [],
+            ending.unavoidable,
             rows,
             choices.tape,
             digest(world),
@@ -64,10 +66,12 @@ def run_whole(
     return outcome, found.broken
 
 
-def _carried_out(world: World, plan: Callable[[World], None] | None) -> list[Anomaly]:
+def _carried_out(
+    world: World, ending: Ending, plan: Callable[[World], None] | None
+) -> list[Anomaly]:
     """All phases; what ended them early."""
     try:
-        carry_out(world, plan)
+        carry_out(world, ending, plan)
     except (BrokerBug, ProtocolViolation) as bug:
         return [Anomaly("sim-I00", len(world.history.rows) - 1, str(bug))]
     except NotLive as dead:

@@ -1,4 +1,8 @@
-"""A run as it is set, to its end: what experiments and studies count, from the command line too."""
+"""A run as it is set, to its end: what experiments and studies count, from the command line too.
+
+Its verdict is that of the whole history and tells what the end has excused, as that of a drawn run
+does; what goes wrong in it has a name and strikes as often as it says.
+"""
 
 import pytest
 
@@ -11,6 +15,7 @@ from ottla.sim.experiments.failures import FAILURES
 from ottla.sim.experiments.whole import run_whole
 from ottla.sim.recording.record import record
 from ottla.sim.run import Verdict
+from ottla.sim.settings import RunConfig
 
 OFF = BASE.with_(acks=1, idempotent=False, flush="off", records=100, load_ms=8_000)
 
@@ -35,6 +40,32 @@ def test_what_goes_wrong_is_a_plan_by_name():
     assert (
         run_whole(Drawn(0), OFF)[0].digest != run_whole(Drawn(0), OFF, "all lose power")[0].digest
     )
+
+
+def test_it_says_whom_the_healed_majority_did_not_have_to_serve():
+    """Five partitions were excused in its rows, and it said "nothing to say against it"."""
+    config = RunConfig(nodes=7, replicas=1, partitions=20, records=20, load_ms=500)
+    outcome, _ = run_whole(Drawn(0), config)
+    excused = [row.partition for row in outcome.rows if row.code == "excused"]
+    assert len(excused) == 5
+    assert outcome.verdict is Verdict.OK
+    for partition, told in zip(excused, outcome.unavoidable, strict=True):
+        assert told.startswith(f"nobody had to serve partition {partition}: ")
+    assert outcome.reason == outcome.unavoidable[0] + " (and 4 more)"
+
+
+def test_it_says_that_clients_gave_up_what_they_had_left():
+    """No answer comes in time here, which showed in no word of the verdict."""
+    config = RunConfig(
+        client_rtt_us=200_000,
+        request_timeout_ms=100,
+        delivery_timeout_ms=300,
+        consumers=0,
+        load_ms=1_000,
+    )
+    outcome, _ = run_whole(Drawn(0), config)
+    assert outcome.verdict is Verdict.OK
+    assert outcome.reason.startswith("nothing was stored in partition 0 once a majority was healed")
 
 
 def test_it_can_be_recorded_with_what_went_wrong():
