@@ -41,7 +41,7 @@ from ottla.sim.invariants.findings import Anomaly, AnomalyError
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.judge import attach, judged_at_the_end
 from ottla.sim.nemesis.beyond import beyond_the_budget
-from ottla.sim.nemesis.nemesis import Nemesis
+from ottla.sim.nemesis.nemesis import Nemesis, check_faults
 from ottla.sim.outside import ordered, refused
 from ottla.sim.settings import RunConfig
 from ottla.sim.swarm import draw
@@ -89,7 +89,8 @@ class Outcome:
 
 
 def run(seed: int, config: RunConfig | None = None) -> Outcome:
-    """One run from a seed, which also draws whatever the configuration leaves at its default."""
+    """One run from a seed, which also draws whatever the configuration leaves at its default.
+    Raises `ConfigError` for faults that it names and there are not, or not with so few nodes."""
     return run_choices(Drawn(seed), config)
 
 
@@ -101,6 +102,8 @@ def run_choices(
     watching: Sequence[Callable[[World], None]] = (),
 ) -> Outcome:
     """One run with choices from anywhere. `watching`: called with the world before it boots."""
+    if config is not None and swarm:
+        check_faults(config)
     with undisturbed():  # and nothing of the world outlives `_run`: all of it is collected here
         plain = config or RunConfig()
         return _run(choices, draw(choices, plain) if swarm else plain, watching)

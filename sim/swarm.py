@@ -81,7 +81,7 @@ def draw(choices: Choices, base: RunConfig) -> RunConfig:
     for name in SETTINGS:
         if name in TABLE:
             value = stream.pick(TABLE[name])
-            if _free(base, name):
+            if free(base, name):
                 drawn[name] = value
     _fit_groups(base, drawn)
     _fit(base, drawn)
@@ -93,7 +93,8 @@ def draw(choices: Choices, base: RunConfig) -> RunConfig:
     return replace(base.with_(**drawn), said=_PLAIN.said)
 
 
-def _free(base: RunConfig, name: str) -> bool:
+def free(base: RunConfig, name: str) -> bool:
+    """Whether a seed draws this setting, where the table has it: nobody has told it."""
     return name not in base.said and getattr(base, name) == getattr(_PLAIN, name)
 
 
@@ -117,14 +118,14 @@ def _fit(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
         slowest = max(slowest, _linked(base, drawn))
         if base.flush == FlushPolicy.INTERVAL.value:  # votes wait for it, too
             slowest = max(slowest, 1_000 * base.flush_interval_ms)
-        beats = 0 if _free(base, "heartbeat_ms") else 2 * base.heartbeat_ms
+        beats = 0 if free(base, "heartbeat_ms") else 2 * base.heartbeat_ms
         drawn[election] = max(int(drawn[election]), slowest // 100, beats)
     timeout_ms = int(drawn.get(election, base.election_timeout_ms))
     for name in spans:
         if name in drawn:
             drawn[name] = min(int(drawn[name]), timeout_ms * 100)
     _fit_syncs(base, drawn)
-    if _free(base, "heartbeat_ms"):
+    if free(base, "heartbeat_ms"):
         drawn["heartbeat_ms"] = max(1, timeout_ms // 10)
 
 

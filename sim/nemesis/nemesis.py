@@ -4,15 +4,22 @@ Once in a period it draws: nothing, or a program. A run's configuration may name
 from; otherwise it draws from all there are, of which the seed leaves out some, and leaves it at
 that (swarm testing: a fault that is always there hides what only shows without it). Nothing is the
 plain choice, so striking a choice off a tape strikes one fault out of the run.
+
+A program that needs more nodes than a run has takes no part in it, be it named: a seed that draws
+its nodes cannot know. Where a person fixed both, that is refused (`check_faults`).
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 
 from ottla.broker.errors import ConfigError
 from ottla.sim.delays import exponential
 from ottla.sim.nemesis.beyond import BEYOND
 from ottla.sim.nemesis.hand import MS, Hand
 from ottla.sim.nemesis.programs import PROGRAMS, Program
+from ottla.sim.settings import RunConfig
+from ottla.sim.swarm import free
 from ottla.sim.world import World
 
 _BY_NAME = {each.name: each for each in (*PROGRAMS, *BEYOND)}
@@ -25,15 +32,15 @@ class Nemesis:
         self._world = world
         self._hand = Hand(world, world.choices.stream("nemesis"))
         self._period = world.config.fault_every_ms * MS
-        told = self._world.config.faults.split()
-        self._drawn_from = tuple([named(each) for each in told]) or PROGRAMS
-        self.programs = frozenset(told) if told else self._taking_part()
-
-    def _taking_part(self) -> frozenset[str]:
+        told = programs_told(self._world.config)
+        self._drawn_from = told or PROGRAMS
         nodes = self._world.config.nodes
-        possible = [each.name for each in PROGRAMS if nodes >= each.nodes]
+        possible = [each.name for each in self._drawn_from if nodes >= each.nodes]
+        self.programs = frozenset(possible if told else self._taking_part(possible))
+
+    def _taking_part(self, possible: Sequence[str]) -> Iterator[str]:
         stream = self._world.choices.stream("swarm faults")
-        return frozenset(each for each in possible if stream.below(2) == 0)
+        return (each for each in possible if stream.below(2) == 0)
 
     def start(self) -> None:
         """Begin, if this run has faults at all: one chance in each period of its load."""
@@ -65,3 +72,20 @@ def named(name: str) -> Program:
     if found is None:
         raise ConfigError(f"no such fault: {name!r}; there are {', '.join(_BY_NAME)}")
     return found
+
+
+def programs_told(config: RunConfig) -> tuple[Program, ...]:
+    """The programs that settings name. Raises `ConfigError`."""
+    return tuple([named(each) for each in config.faults.split()])
+
+
+def check_faults(config: RunConfig) -> None:
+    """Whether there are the programs that these settings name, and nodes enough for each where
+    their number is not left to the seed. Raises `ConfigError`."""
+    told = programs_told(config)
+    few = [each for each in told if each.nodes > config.nodes]
+    if few and not free(config, "nodes"):
+        needs = ", ".join(f"{each.name} needs {each.nodes}" for each in few)
+        raise ConfigError(
+            f"nodes is {config.nodes}, but {needs}: set more, or leave that fault out"
+        )

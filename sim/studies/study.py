@@ -32,7 +32,7 @@ from typing import Any, TypeAlias, cast
 
 from ottla.broker.errors import ConfigError
 from ottla.sim.experiments.failures import FAILURES
-from ottla.sim.nemesis.nemesis import named
+from ottla.sim.nemesis.nemesis import check_faults
 from ottla.sim.settings import RunConfig, from_toml
 from ottla.sim.spelling import as_written, called, listed
 from ottla.sim.studies.shapes import wrong_block, wrong_grid, wrong_top
@@ -320,11 +320,10 @@ def _check_faults(config: RunConfig, *, swarm: bool) -> None:
             raise StudyError(
                 f"settings: {name} is {value!r}; without swarm there is no nemesis, name a failure"
             )
-    for each in config.faults.split():
-        try:
-            named(each)
-        except ConfigError as error:
-            raise StudyError(f"settings: faults: {error}") from None
+    try:
+        check_faults(config)
+    except ConfigError as error:
+        raise StudyError(f"settings: faults: {error}") from None
 
 
 # --- what is asked --------------------------------------------------------------------------------

@@ -69,6 +69,14 @@ def refused(*arguments):
         (["sim", "run", "--seed", "7", "--set", "faults=kil"], "no such fault: 'kil'; there are"),
         (["sim", "sweep", "--set", "faults=kill,stop"], "no such fault: 'kill,stop'"),
         (
+            ["sim", "run", "--seed", "1", "--set", "nodes=1", "--set", "faults=kill one-link"],
+            "nodes is 1, but one-link needs 2: set more, or leave that fault out",
+        ),
+        (
+            ["sim", "sweep", "--set", "nodes=3", "--set", "faults=ring"],
+            "nodes is 3, but ring needs 4: set more, or leave that fault out",
+        ),
+        (
             ["sim", "run", "--seed", "7", "--set", "faults= "],
             "faults is blank; name some, or leave",
         ),

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from ottla.broker.errors import ConfigError
 from ottla.sim.choices import Replayed, Tape
 from ottla.sim.nemesis.hand import Hand
 from ottla.sim.nemesis.nemesis import named
+from ottla.sim.run import Verdict, run, run_choices
 from ottla.sim.scenarios.script import Script
+from ottla.sim.settings import RunConfig, from_toml
 
 ANOTHER = Tape({"nemesis": dict.fromkeys(range(8), 1)})
 """Whoever is picked at random is not node 1, which leads."""
@@ -34,3 +37,41 @@ def test_the_leader_that_dies_for_an_election_comes_back(program):
     assert world.lives.get(dead) is None
     script.play("> run 20s")
     assert dead in world.lives
+
+
+OFTEN = RunConfig(load_ms=1_000, records=5, fault_every_ms=100)
+
+
+@pytest.mark.parametrize("program", ["one-link", "slow-link", "swizzle", "stuck-disk", "bridge"])
+def test_a_program_that_needs_more_nodes_than_were_told_is_refused(program):
+    """Some ended the run with a traceback, others did nothing and said nothing."""
+    config = OFTEN.with_(nodes=1, replicas=1, faults=f"kill {program}")
+    least = named(program).nodes
+    with pytest.raises(ConfigError) as refused:
+        run(1, config)
+    assert str(refused.value) == (
+        f"nodes is 1, but {program} needs {least}: set more, or leave that fault out"
+    )
+
+
+def test_the_number_of_nodes_may_be_told_by_its_default():
+    with pytest.raises(ConfigError, match="nodes is 3, but ring needs 4"):
+        run(1, from_toml('faults = "ring"\nnodes = 3\n'))
+
+
+def test_a_seed_that_draws_fewer_nodes_does_without_the_program():
+    """Among three nodes each hears its two neighbours anyhow, and a ring was told of."""
+    seen = set()
+    for seed in range(6):
+        outcome = run(seed, OFTEN.with_(faults="ring kill"))
+        codes = {row.code for row in outcome.rows if row.kind == "fault"}
+        seen.add((outcome.config.nodes, "program ring" in codes))
+    assert seen == {(3, False), (5, True)}
+
+
+def test_a_tape_is_run_without_what_does_not_fit_it():
+    """A smaller run of the same tape, as `shrink` looks for."""
+    config = OFTEN.with_(nodes=1, replicas=1, faults="one-link swizzle")
+    struck = Tape({"nemesis": dict.fromkeys(range(40), 1)})
+    outcome = run_choices(Replayed(struck), config, swarm=False)
+    assert outcome.verdict is Verdict.OK

@@ -119,6 +119,14 @@ def test_a_fault_that_there_is_not_is_refused_when_the_file_is_read(faults):
     assert "\n" not in str(refused.value)
 
 
+def test_a_fault_that_needs_more_nodes_is_refused_when_the_file_is_read():
+    with pytest.raises(StudyError) as refused:
+        parse(f'{SWARM}nodes = 3\nfaults = "ring"\n')
+    assert str(refused.value) == (
+        "settings: faults: nodes is 3, but ring needs 4: set more, or leave that fault out"
+    )
+
+
 @pytest.mark.parametrize("setting", ['faults = "kill"', "fault_every_ms = 500"])
 def test_faults_that_no_nemesis_would_bring_are_refused(setting):
     assert len(parse(f"{SWARM}{setting}\n").variants) == 1

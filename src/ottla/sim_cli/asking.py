@@ -117,15 +117,14 @@ def _check_kind(name: str, value: int | str | bool, typed: str) -> None:
 
 
 def check_faults(config: RunConfig) -> None:
-    """Raises `ConfigError` for a program that the nemesis does not have, and for blanks, which name
-    none and would mean all."""
+    """Raises `ConfigError` for a program that the nemesis does not have or that needs more nodes,
+    and for blanks, which name none and would mean all."""
     from ottla.broker.errors import ConfigError
-    from ottla.sim.nemesis.nemesis import named
+    from ottla.sim.nemesis.nemesis import check_faults as check
 
     if config.faults and not config.faults.split():
         raise ConfigError("faults is blank; name some, or leave it out for all")
-    for each in config.faults.split():
-        named(each)
+    check(config)
 
 
 def _value(text: str) -> int | str | bool:
