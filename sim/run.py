@@ -15,7 +15,8 @@ code give the same digest, in every process and on every Python.
 |---|---|
 | ok | nothing to say against it |
 | failed | an invariant does not hold; `anomalies` say which |
-| weakened | a script went beyond the fault budget, and that explains all that went wrong |
+| weakened | all that went wrong is explained: by a script that went beyond the fault budget, or |
+| | because no more was promised, with acks of 0 or 1 or to a forgotten producer |
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from ottla.sim.invariants.decisions import differing
 from ottla.sim.invariants.findings import Anomaly, AnomalyError
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.judge import attach, judged_at_the_end
+from ottla.sim.invariants.weaker import weaker
 from ottla.sim.nemesis.beyond import beyond_the_budget
 from ottla.sim.nemesis.nemesis import Nemesis, check_faults
 from ottla.sim.outside import ordered, refused
@@ -64,7 +66,8 @@ class Outcome:
     verdict: Verdict
     anomalies: list[Anomaly]
     weakened: list[str]
-    """What a fault that no Raft stands has done: explained, and no failure."""
+    """What a fault that no Raft stands has done, and what was lost or stored twice where no more
+    was promised: explained, and no failure."""
     unavoidable: list[str]
     """What could not come right, and why."""
     rows: list[Event]
@@ -121,15 +124,18 @@ def _run(
     ending = Ending(world, clients)
     anomalies = _play(world, ending)
     rows = world.history.rows
+    less: list[str] = []
     if anomalies:
         wrong = differing(row for row in rows if row.kind == "decide")
         anomalies = [*islice(wrong, 1), *anomalies]
     else:
-        found = judged_at_the_end(Index(rows))
-        anomalies = sorted(found, key=lambda anomaly: anomaly.eid)
+        index = Index(rows)
+        anomalies = sorted(judged_at_the_end(index), key=lambda anomaly: anomaly.eid)
+        less += weaker(index)
     weakened: list[str] = []
     if beyond_the_budget(settings):
         weakened, anomalies = weighed(rows, [*online.first.values(), *anomalies])
+    weakened += less
     return _outcome(world, ending, anomalies, weakened)
 
 

@@ -179,9 +179,10 @@ def _word(recording: Recording) -> str:
 
 
 def _weakened(recording: Recording) -> str:
-    """What faults took that break what Raft assumes: explained, and nobody's failure."""
+    """What was lost or stored twice, explained and nobody's failure: what Raft assumes was
+    broken, or no more was promised."""
     lines = "".join(f"<dd>{escape(each)}</dd>" for each in recording.weakened)
-    return f'<dl class="verdict"><dt>beyond what Raft stands</dt>{lines}</dl>'
+    return f'<dl class="verdict"><dt>explained, and no failure</dt>{lines}</dl>'
 
 
 def _verdicts(recording: Recording, drawn: Sequence[Drawn]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from ottla.sim_cli.asking import (
     outcome_of,
 )
 from ottla.sim_cli.explaining import check_page, title_of, write
-from ottla.sim_cli.telling import Line, say
+from ottla.sim_cli.telling import Line, passed, say
 
 
 def why(
@@ -41,7 +41,7 @@ def why(
     check_page(out)
     outcome = outcome_of(what, config, settings)
     if not outcome.anomalies:
-        raise SimUsageError(f"{what}: nothing to explain, the verdict is {outcome.verdict.value}")
+        raise SimUsageError(f"{what}: nothing to explain, {passed(outcome)}")
     say(outcome.reason)
     line = Line()
 

@@ -30,7 +30,7 @@ from ottla.sim_cli.asking import (
     taped,
     whole_of,
 )
-from ottla.sim_cli.telling import Line, say, tell
+from ottla.sim_cli.telling import Line, passed, say, tell
 
 if TYPE_CHECKING:
     from ottla.sim.run import Outcome
@@ -137,7 +137,7 @@ def shrink(
     check_out(out)
     outcome = outcome_of(what, config, settings)
     if not outcome.anomalies:
-        raise SimUsageError(f"{what}: nothing to shrink, the verdict is {outcome.verdict.value}")
+        raise SimUsageError(f"{what}: nothing to shrink, {passed(outcome)}")
     line, until = Line(), monotonic() + seconds
 
     def progress(replays: int, kept: int, best: Case) -> None:

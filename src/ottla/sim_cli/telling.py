@@ -34,6 +34,12 @@ def tell(outcome: Outcome) -> None:
     raise typer.Exit(0 if outcome.verdict.value == "ok" else 1)
 
 
+def passed(outcome: Outcome) -> str:
+    """The verdict over a run that did not fail, with what weakened it: that is its cause."""
+    because = f": {outcome.reason}" if outcome.weakened else ""
+    return f"the verdict is {outcome.verdict.value}{because}"
+
+
 def say(line: str) -> None:
     """Print a line, now. Raises `SimUsageError` where there is no room or nothing to print to."""
     out: Any = sys.stdout  # None when whoever started the process had closed it

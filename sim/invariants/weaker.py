@@ -1,0 +1,53 @@
+"""Where less was promised: what was lost or stored twice, and is no anomaly.
+
+With acks of 0 and 1 an acknowledged record may be lost, and a producer that the log has forgotten
+may store a record again. Nobody is to blame, but a run in which it happened says so: it is weakened
+(facts/simulation.md 3.1, S19, S57).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ottla.sim.invariants.findings import ACKS_ALL
+from ottla.sim.invariants.index import Index
+from ottla.sim.invariants.losses import Losses, losses
+from ottla.sim.invariants.resent import Cause, copies
+
+_REASONS = 2
+"""So many are told of what took records, those that took most."""
+
+
+def weaker(index: Index) -> Iterator[str]:
+    """What it came to in a run, a sentence for each promise."""
+    if any(row.acks != ACKS_ALL for row in index.rows["ok"]):
+        for row in losses(index):
+            if row.acks != ACKS_ALL and row.lost:
+                yield _lost(row)
+    twice = (
+        [each for each in copies(index) if each.cause is Cause.EXPIRED] if _expired(index) else []
+    )
+    if twice:
+        many = "a record is" if len(twice) == 1 else f"{len(twice)} records are"
+        first = twice[0]
+        yield (
+            f"{many} stored again, {Cause.EXPIRED.value}: the first at offsets {first.before} and "
+            f"{first.off} of partition {first.partition}"
+        )
+
+
+def _expired(index: Index) -> bool:
+    """Whether a producer was forgotten: without that nobody has to look for copies."""
+    return bool(index.rows["expire"])
+
+
+def _lost(row: Losses) -> str:
+    most = sorted(row.explained, key=lambda each: (-each[1], each[0]))
+    told = [f"{count}: {what}" for what, count in most[:_REASONS]]
+    rest = sum(count for _, count in most[_REASONS:])
+    if rest:
+        told.append(f"{rest}: otherwise")
+    return (
+        f"{row.lost} of {row.acknowledged} records acknowledged with acks={row.acks} are lost "
+        f"({'; '.join(told)})"
+    )
