@@ -300,6 +300,15 @@ def number(value: float, *, full: bool = False) -> str:
     return f"{value:#.3g}".removesuffix(".") if full else f"{value:.3g}"
 
 
+def counted(count: int, one: str) -> str:
+    """So many of something, whose plural ends in s.
+
+    >>> counted(1, "run"), counted(0, "run"), counted(1_200, "run")
+    ('1 run', '0 runs', '1,200 runs')
+    """
+    return f"{count:,} {one}{'' if count == 1 else 's'}"
+
+
 def percent(share: float) -> str:
     """A share in percent, without its sign; what is not all and not nothing never looks so.
 

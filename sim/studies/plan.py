@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 
 from ottla.sim.code_hash import code
+from ottla.sim.studies.findings import counted
 from ottla.sim.studies.lake import BATCH_ROWS, Plan, wave_of
 from ottla.sim.studies.origin import commit_here
 from ottla.sim.studies.study import Study, StudyError
@@ -54,8 +55,8 @@ def check_seeds(study: Study, seeds: int) -> None:
     variants = len(study.variants)
     if seeds * variants > MOST_RUNS:
         raise StudyError(
-            f"{seeds} seeds: at most {MOST_RUNS // variants} with {variants} variants; a study has "
-            f"at most {MOST_RUNS:,} runs"
+            f"{seeds} seeds: at most {MOST_RUNS // variants} with {counted(variants, 'variant')}; "
+            f"a study has at most {MOST_RUNS:,} runs"
         )
 
 

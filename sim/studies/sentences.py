@@ -2,7 +2,13 @@
 
 A name is one of the row's columns, and may have a format as Python's `str.format` knows it, such as
 {lost:,}, at most a hundred wide; a fraction without one is shown as in tables. NULL and what is no
-number is a dash, and percent have a space that does not break.
+number is a dash, and percent have a space that does not break. Two formats are our
+own:
+
+| format | what it makes of a column |
+|---|---|
+| `{n:seed|seeds}` | the first where n is 1 or true, else the second; {names} in them are filled |
+| `{us:duration}` | microseconds, told in hours, in minutes or in seconds |
 """
 
 from __future__ import annotations
@@ -48,6 +54,20 @@ class _FormatError(Exception):
 _WIDE = 100
 """Letters and digits, at most, that a format asks for: a slip of a finger took all memory."""
 _NUMBERS = re.compile(r"\d+")
+_OR, _DURATION = "|", "duration"
+_UNITS = ((3_600_000_000, "hours"), (60_000_000, "minutes"))
+
+
+def duration(us: float) -> str:
+    """A span of time as people say it.
+
+    >>> duration(5_400_000_000), duration(90_000_000), duration(2_812_000)
+    ('1.5 hours', '1.5 minutes', '2.8 seconds')
+    """
+    for size, unit in _UNITS:
+        if us >= size:
+            return f"{us / size:,.1f} {unit}"
+    return f"{us / 1e6:.1f} seconds"
 
 
 class _Told(Formatter):
@@ -65,12 +85,17 @@ class _Told(Formatter):
 
     def format_field(self, value: Any, spec: str) -> str:
         """As `Formatter.format_field`."""
+        one, choice, many = spec.partition(_OR)
+        if choice:
+            return one if value == 1 else many
         if any(int(each) > _WIDE for each in _NUMBERS.findall(spec)):
             raise _FormatError(f"{{:{spec}}} is too wide, at most {_WIDE}")
         if value is None:
             return NOTHING
         if isinstance(value, float) and not isfinite(value):
             return endless(value)
+        if spec == _DURATION and isinstance(value, int | float | Decimal):
+            return duration(float(value))
         if isinstance(value, float | Decimal) and not spec:
             return number(float(value))
         try:

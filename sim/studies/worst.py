@@ -23,6 +23,7 @@ DEFAULT = Answer(
     """
 SELECT r.run_id, r.verdict,
   CASE WHEN r.lost IS NULL THEN 'ended before anybody looked what was lost'
+    WHEN r.lost = 1 THEN '1 acknowledged record lost'
     ELSE CAST(r.lost AS STRING) || ' acknowledged records lost' END AS told_lost,
   COALESCE(f.longest_us, 0) / 1E3 AS longest_ms, f.at_us,
   f.partition

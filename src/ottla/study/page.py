@@ -26,7 +26,7 @@ from ottla.page.chart import STYLE as CHART_STYLE
 from ottla.page.chart import draw, legend
 from ottla.page.document import document, facts, header, section
 from ottla.sim.experiments.model import Chart, Column
-from ottla.sim.studies.findings import Findings, Stage, Table, Worst, number, percent
+from ottla.sim.studies.findings import Findings, Stage, Table, Worst, counted, number, percent
 
 STYLE = Path(__file__).with_name("study.css")
 _TALL = 'class="chart"'
@@ -79,9 +79,9 @@ def _shown(findings: Findings) -> list[str]:
 
 
 def _header(findings: Findings) -> str:
-    badge = ("good", f"{findings.runs:,} runs")
+    badge = ("good", counted(findings.runs, "run"))
     if findings.broke:
-        badge = ("bad", f"{findings.broke:,} of {findings.runs:,} runs broke")
+        badge = ("bad", f"{findings.broke:,} of {counted(findings.runs, 'run')} broke")
     fine = f"<code>{escape(findings.command)}</code>"
     return header(findings.title, badge, findings.question, fine)
 
@@ -90,7 +90,7 @@ def _broke(findings: Findings) -> Iterator[str]:
     """Runs that came to no end, the first of them by name."""
     if not findings.broke:
         return
-    runs = f"{findings.broke:,} {'run' if findings.broke == 1 else 'runs'} came to no end"
+    runs = f"{counted(findings.broke, 'run')} came to no end"
     told = (
         f"<p>{runs}: an exception ended them, which is no verdict. No figure here counts "
         "them, and without a history there is no picture: the command shows where a run breaks.</p>"
@@ -177,23 +177,30 @@ def _digest(worst: Worst) -> str:
 
 
 def _judged(findings: Findings) -> str:
-    judged, runs = findings.judged, findings.runs - findings.broke
-    share = f"{percent(findings.share)} %, drawn at random"
-    if not judged:
-        told = (
-            f"None of {runs:,} runs was judged in SQL: none failed, and of the others it was to be "
-            f"{share}."
-        )
-    else:
-        these = f"All {runs:,}" if judged == runs else f"{judged:,} of {runs:,}"
-        told = f"{these} runs were judged in SQL: all that failed, and of the others {share}."
-    if judged:
-        told += " On each of them SQL and the simulator's own checkers say the same."
-    if not judged:
+    told = f"{_how_many_judged(findings)}."
+    if not findings.judged:
         return f"<p>{told}</p>"
+    these = "it" if findings.judged == 1 else "each of them"
+    told += f" On {these} SQL and the simulator's own checkers say the same."
     if not findings.verdicts.rows:
         return f"<p>{told} No invariant is broken.</p>"
     return f"<p>{told}</p>{_table(findings.verdicts)}"
+
+
+def _how_many_judged(findings: Findings) -> str:
+    judged, runs = findings.judged, findings.runs - findings.broke
+    share = f"{percent(findings.share)} %, drawn at random"
+    if not runs:
+        return "No run came to an end, so none was judged in SQL"
+    if not judged:
+        these = f"None of {counted(runs, 'run')} was judged in SQL"
+        return f"{these}: none failed, and of the others it was to be {share}"
+    if judged == runs:
+        these = "The one run was" if runs == 1 else f"All {runs:,} runs were"
+    else:
+        these = f"{judged:,} of {runs:,} runs {'was' if judged == 1 else 'were'}"
+    why = "" if findings.share == 1 else f": all that failed, and of the others {share}"
+    return f"{these} judged in SQL{why}"
 
 
 # ---- the bill
@@ -245,11 +252,15 @@ def size(count: int) -> str:
 
 def _study(findings: Findings) -> str:
     last = findings.first + findings.seeds - 1
+    seeds = f"from {findings.first} to {last}" if last > findings.first else f"seed {last}"
+    others = f" that failed, and {percent(findings.share)} % of the others"
+    judged = f"all{'' if findings.share == 1 else others}"
+    times = "each run" if findings.variants > 1 else "run"
     told = (
-        ("seeds", f"{findings.seeds:,}, from {findings.first} to {last}"),
-        ("variants", f"{findings.variants:,}, each run with every seed"),
+        ("seeds", f"{findings.seeds:,}, {seeds}"),
+        ("variants", f"{findings.variants:,}, {times} with every seed"),
         ("canary", findings.canary),
-        ("judged in SQL", f"all that failed, and {percent(findings.share)} % of the others"),
+        ("judged in SQL", judged),
         *((f"{each.name} by", each.made_by) for each in findings.stages if each.made_by),
         *findings.versions,
     )

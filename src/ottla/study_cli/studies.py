@@ -198,8 +198,10 @@ def _command(asked: _Asked, plan: Plan) -> str:
 
 def show() -> None:
     """The studies that ship."""
+    from ottla.sim.studies.findings import counted
     from ottla.sim.studies.study import catalogue, parse
 
     for name, text in catalogue().items():
         study = parse(text)
-        say(f"{name:18} {study.title}: {len(study.variants)} variants, {study.seeds} seeds each")
+        variants, seeds = counted(len(study.variants), "variant"), counted(study.seeds, "seed")
+        say(f"{name:18} {study.title}: {variants}, {seeds} each")
