@@ -73,16 +73,17 @@ class Plan:
         return f"{_seeds(range(self.first, self.first + self.seeds))} with {with_}"
 
 
-class _Manifest(NamedTuple):
+class Swept(NamedTuple):
     """What stands in `sweep.json`."""
 
     plan: Plan
     code: str
+    """What the seeds were swept by; empty where an older Ottla did not say."""
     commit: str
     """For people: code that was changed and not committed has none but the one it began from."""
 
 
-def _manifest(path: Path) -> _Manifest:
+def _manifest(path: Path) -> Swept:
     """Raises `OSError`, and `SweepError` for what is none."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -92,7 +93,7 @@ def _manifest(path: Path) -> _Manifest:
         case {"first": int(first), "seeds": int(seeds), "settings": str(settings)}:
             if first >= 0 and seeds >= 1:
                 named = [_in_a_line(found.get(name)) for name in ("code", "commit")]
-                return _Manifest(Plan(first, seeds, settings), *named)
+                return Swept(Plan(first, seeds, settings), *named)
     raise SweepError(f"{path}: does not say which seeds and settings were swept")
 
 
@@ -105,10 +106,10 @@ def _seeds(seeds: range) -> str:
     return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
 
 
-def plan_of(folder: Path) -> Plan:
-    """What was swept into a folder. Raises `SweepError`."""
+def swept_into(folder: Path) -> Swept:
+    """What was swept into a folder, and by which code. Raises `SweepError`."""
     try:
-        return _manifest(folder / "sweep.json").plan
+        return _manifest(folder / "sweep.json")
     except (OSError, SweepError) as error:
         raise SweepError(f"{folder} holds no sweep: {error}") from None
 
@@ -230,7 +231,7 @@ class Folder:
             ) from None
 
 
-def _check_same(path: Path, found: _Manifest, plan: Plan) -> None:
+def _check_same(path: Path, found: Swept, plan: Plan) -> None:
     """Whether a sweep goes on with what is in its folder. Raises `SweepError`."""
     if found.plan != plan:
         raise SweepError(f"{path} holds another sweep: {found.plan}; this is {plan}")

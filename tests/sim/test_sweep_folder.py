@@ -13,8 +13,12 @@ import pytest
 from pyarrow import parquet
 from typer.testing import CliRunner
 
+from ottla.sim.code_hash import code
+from ottla.sim.settings import RunConfig
 from ottla.sim_cli.app import app
 from ottla.sim_cli.asking import SimUsageError
+
+FEW = RunConfig(load_ms=200, records=4, fault_every_ms=0)
 
 SHORT = ("--set", "load_ms=200", "--set", "records=4")
 OTHER = ("--set", "load_ms=200", "--set", "records=5")
@@ -72,6 +76,26 @@ def test_a_sweep_json_that_is_none_is_one_line(tmp_path, held):
     covered = CliRunner().invoke(app, ["cover", str(tmp_path)], standalone_mode=False)
     assert isinstance(covered.exception, SimUsageError)
     assert str(covered.exception).startswith(f"{tmp_path} holds no sweep: ")
+
+
+@pytest.mark.parametrize(
+    ("by", "told"),
+    [("feed", "by code feed"), ("", "by an older Ottla, it does not say by what code")],
+)
+def test_a_sweep_of_other_code_is_covered_with_a_warning(tmp_path, by, told):
+    settings = FEW.told()
+    held = {"first": 3, "seeds": 1, "settings": settings, "code": by, "commit": ""}
+    (tmp_path / "sweep.json").write_text(json.dumps(held))
+    covered = CliRunner().invoke(app, ["cover", str(tmp_path)])
+    assert covered.exit_code == 0, covered.output
+    (line,) = covered.stderr.splitlines()
+    assert line == f"{tmp_path}: swept {told}; this is {code()}, its seeds may be other runs"
+
+
+def test_a_sweep_of_this_code_is_covered_without_a_word(tmp_path):
+    held = {"first": 3, "seeds": 1, "settings": FEW.told(), "code": code(), "commit": ""}
+    (tmp_path / "sweep.json").write_text(json.dumps(held))
+    assert CliRunner().invoke(app, ["cover", str(tmp_path)]).stderr == ""
 
 
 def test_a_code_that_is_no_word_is_one_line(folder):

@@ -177,11 +177,12 @@ def outcome_of(what: str, config: Path | None = None, settings: list[str] | None
         raise SimUsageError(f"{what}: {error.strerror}") from None
     except (TapeError, ConfigError) as error:
         raise SimUsageError(f"{what}: {error}") from None
-    _warn_of_other_code(what, kept.code)
+    warn_of_other_code(f"{what}: kept", kept.code, "the run may be another")
     return replay_tape(kept.case.tape, kept.case.config, Replayed)
 
 
-def _warn_of_other_code(what: str, made_by: str) -> None:
+def warn_of_other_code(what: str, made_by: str, so: str) -> None:
+    """Say that something, such as a tape that was kept, comes of other code, if it does."""
     from ottla.sim.code_hash import code
 
     here = code()
@@ -189,7 +190,7 @@ def _warn_of_other_code(what: str, made_by: str) -> None:
         told = (
             f"by code {made_by}" if made_by else "by an older Ottla, it does not say by what code"
         )
-        typer.echo(f"{what}: kept {told}; this is {here}, the run may be another", err=True)
+        typer.echo(f"{what} {told}; this is {here}, {so}", err=True)
 
 
 def whole_of(

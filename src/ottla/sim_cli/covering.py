@@ -21,6 +21,7 @@ from ottla.sim_cli.asking import (
     check_faults,
     config_of,
     seed_of,
+    warn_of_other_code,
 )
 from ottla.sim_cli.explaining import check_page, given, write
 from ottla.sim_cli.telling import Line, say
@@ -90,7 +91,7 @@ def _plan(
     config: Path | None,
     settings: list[str] | None,
 ) -> Plan:
-    from ottla.sim.sweep_folder import Plan, SweepError, plan_of
+    from ottla.sim.sweep_folder import Plan, SweepError, swept_into
 
     if folder is None:
         begin = 0 if first is None else seed_of(first)
@@ -100,9 +101,11 @@ def _plan(
     if config is not None or settings:
         raise SimUsageError(f"{folder}: a sweep has its own settings; leave out --config and --set")
     try:
-        return plan_of(folder)
+        swept = swept_into(folder)
     except SweepError as error:
         raise SimUsageError(str(error)) from None
+    warn_of_other_code(f"{folder}: swept", swept.code, "its seeds may be other runs")
+    return swept.plan
 
 
 def _tell(found: Cover) -> None:
