@@ -10,9 +10,12 @@ sets that know their members and refuse to list them, because the order in which
 on the hash seed or on addresses. What `tests/tidy` finds in the sources (literals, comprehensions)
 these nets do not see, and the other way round.
 
-Not seen either: `datetime.now()` and what else C code reads by itself, and functions that a module
-bound before the run (`from time import time`). That no deciding module imports what gives these is
-seen to by `tests/tidy`.
+It also sees to the names by which a deciding module bound one of these functions before the run
+(`from time import time`), or the classes `datetime` and `date`, whose `now` and `today` are C code.
+
+Not seen: `datetime.datetime.now()` by way of its module, names bound in functions or classes, and
+what else C code reads by itself. That no deciding module imports what gives these is seen to by
+`tests/tidy`.
 """
 
 from __future__ import annotations
@@ -27,8 +30,9 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import date, datetime
 from inspect import currentframe
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any, TypeVar
 
 _Set = TypeVar("_Set", bound="set[Any] | frozenset[Any]")
@@ -113,27 +117,62 @@ def _passes_on(frame: FrameType) -> bool:
 @contextmanager
 def refused(refuse: Callable[[str], Exception] = refusal) -> Iterator[None]:
     """Hang up the net. `refuse` makes the exception, from what was asked for."""
+    instead: dict[int, Any] = {id(kind): _clockless(refuse, kind) for kind in (date, datetime)}
     with ExitStack() as stack:
         for owner, names in GUARDED:
             for name in names:
                 if hasattr(owner, name):
-                    replace(stack, owner, name, _guard(refuse, owner, name))
+                    guard = _guard(refuse, owner, name)
+                    instead[id(getattr(owner, name))] = guard
+                    replace(stack, owner, name, guard)
         replace(stack, random.Random, "seed", _seeded(refuse))
+        for module in _deciding():
+            for name, value in list(vars(module).items()):
+                if id(value) in instead:
+                    replace(stack, module, name, instead[id(value)])
         yield
+
+
+def _deciding() -> Iterator[ModuleType]:
+    for name, module in list(sys.modules.items()):
+        if name.startswith(DECIDING) and module is not None:
+            yield module
+
+
+class _Date(type):
+    """A class that says of any date or time that it is one of its own."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls.__mro__[1])
+
+
+def _clockless(refuse: Callable[[str], Exception], kind: type[date]) -> type:
+    """`date` or `datetime`, but for what reads the clock."""
+
+    def refusing(name: str) -> Any:
+        def read(*_: object, **__: object) -> Any:
+            raise refuse(f"{kind.__name__}.{name}")
+
+        return staticmethod(read)
+
+    def make(_: type[date], *args: Any, **options: Any) -> date:
+        return kind(*args, **options)
+
+    asks = {name: refusing(name) for name in ("now", "today", "utcnow") if hasattr(kind, name)}
+    return _Date(kind.__name__, (kind,), {"__new__": make, **asks})
 
 
 @contextmanager
 def ordered() -> Iterator[None]:
     """Let nobody who decides go through a set."""
     with ExitStack() as stack:
-        for name, module in list(sys.modules.items()):
-            if name.startswith(DECIDING) and module is not None:
-                # The names stay in the module: one more name or one less makes Python forget what
-                # it has learnt about the global names of every function there, run for run.
-                vars(module).setdefault("set", set)
-                vars(module).setdefault("frozenset", frozenset)
-                replace(stack, module, "set", MembersOnly)
-                replace(stack, module, "frozenset", FrozenMembersOnly)
+        for module in _deciding():
+            # The names stay in the module: one more name or one less makes Python forget what it
+            # has learnt about the global names of every function there, run for run.
+            vars(module).setdefault("set", set)
+            vars(module).setdefault("frozenset", frozenset)
+            replace(stack, module, "set", MembersOnly)
+            replace(stack, module, "frozenset", FrozenMembersOnly)
         yield
 
 

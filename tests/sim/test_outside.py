@@ -10,6 +10,7 @@ import random
 import threading
 import time
 import uuid
+from datetime import UTC, date, datetime
 
 import pytest
 
@@ -65,6 +66,42 @@ def test_deciding_code_that_asks_the_outside_world_fails_the_run(monkeypatch, as
     assert outcome.verdict is Verdict.FAILED
     assert f"RefusedError: {what}" in outcome.reason
     assert __file__ in outcome.reason
+
+
+@pytest.mark.parametrize(
+    ("bound", "asks", "what"),
+    [
+        (time.time, lambda now: now(), "time.time"),
+        (uuid.uuid4, lambda make: make(), "uuid.uuid4"),
+        (random.getrandbits, lambda draw: draw(8), "random.getrandbits"),
+        (datetime, lambda kind: kind.now(UTC), "datetime.now"),
+        (datetime, lambda kind: kind.today(), "datetime.today"),
+        (date, lambda kind: kind.today(), "date.today"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_what_deciding_code_bound_before_the_run_is_refused_too(monkeypatch, bound, asks, what):
+    monkeypatch.setattr(producer_table, "bound", bound, raising=False)
+    switched(monkeypatch, lambda _: asks(vars(producer_table)["bound"]))
+    outcome = run(3, CONFIG)
+    assert outcome.verdict is Verdict.FAILED
+    assert f"RefusedError: {what}" in outcome.reason
+    assert vars(producer_table)["bound"] is bound
+
+
+def test_a_date_that_is_told_is_one(monkeypatch):
+    told = datetime(2026, 11, 23, tzinfo=UTC)
+    monkeypatch.setattr(producer_table, "bound", datetime, raising=False)
+    same = []
+
+    def asks(_):
+        kind = vars(producer_table)["bound"]
+        made = kind.fromtimestamp(told.timestamp(), UTC)
+        same.append(made == told and isinstance(told, kind) and type(made) is datetime)
+
+    switched(monkeypatch, asks)
+    assert run(3, CONFIG).verdict is Verdict.OK
+    assert set(same) == {True}
 
 
 def test_a_time_that_is_told_may_be_taken_apart(monkeypatch):
