@@ -5,6 +5,7 @@ page is not written over.
 """
 
 import re
+from html import unescape
 from itertools import pairwise
 from xml.etree import ElementTree as ET
 
@@ -35,7 +36,7 @@ def test_everything_of_the_report_is_on_the_page(experiment):
     report = experiment.report({each.key: [figures] for each in experiment.variants})
     text = page(experiment, report, "ottla sim experiment")
     assert not re.search(r"(src|href)=|url\((?!#)", text)
-    cells = re.findall(r"<td class=\"[^\"]*\">(.*?)</td>", text)
+    cells = [unescape(each) for each in re.findall(r"<td class=\"[^\"]*\">(.*?)</td>", text)]
     assert cells == [each for line in report.lines for each in (*line.cells, line.reason)]
     assert len(pictures(text)) == len(report.charts)
     for each in (*report.findings, experiment.question):
