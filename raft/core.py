@@ -49,6 +49,7 @@ from ottla.raft.messages import (
     TimeoutNow,
     VoteReply,
 )
+from ottla.raft.mutants import Mutant
 from ottla.raft.progress import ProgressView
 from ottla.raft.raft_log import RaftLog
 from ottla.raft.ready import Ready
@@ -59,7 +60,6 @@ from ottla.raft.types import (
     HardState,
     LogIndex,
     Micros,
-    Mutant,
     NodeId,
     Proposal,
     SnapshotMeta,

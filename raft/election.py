@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from ottla.raft import replication
 from ottla.raft.messages import Message, RequestVote, TimeoutNow, VoteReply
+from ottla.raft.mutants import Mutant
 from ottla.raft.quorum import VoteResult, count_votes
 from ottla.raft.roles import Role, Trigger
 from ottla.raft.state import (
@@ -38,7 +39,7 @@ from ottla.raft.state import (
     become_follower,
     become_leader,
 )
-from ottla.raft.types import NO_NODE, Micros, Mutant
+from ottla.raft.types import NO_NODE, Micros
 
 
 def campaign(state: RaftState, now: Micros) -> None:

@@ -19,9 +19,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ottla.raft.messages import AppendEntries, AppendReply, Heartbeat, HeartbeatReply
+from ottla.raft.mutants import Mutant
 from ottla.raft.roles import Trigger
 from ottla.raft.state import Candidate, Follower, Leader, RaftState, become_follower
-from ottla.raft.types import NO_NODE, Entry, LogIndex, Micros, Mutant, NodeId
+from ottla.raft.types import NO_NODE, Entry, LogIndex, Micros, NodeId
 
 
 def hear_leader(state: RaftState, sender: NodeId, at: Micros) -> Follower | None:

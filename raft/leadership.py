@@ -18,11 +18,12 @@ Losing the role fails all barriers and drops the transfer with the `Leader` obje
 from __future__ import annotations
 
 from ottla.raft.messages import Heartbeat, HeartbeatReply, TimeoutNow
+from ottla.raft.mutants import Mutant
 from ottla.raft.progress import ProgressEvent
 from ottla.raft.quorum import reached
 from ottla.raft.roles import Trigger
 from ottla.raft.state import Barrier, Leader, RaftState, Transfer, become_follower
-from ottla.raft.types import LogIndex, Micros, Mutant, NodeId
+from ottla.raft.types import LogIndex, Micros, NodeId
 
 
 def deadline(leader: Leader) -> Micros | None:

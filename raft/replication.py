@@ -20,10 +20,11 @@ from collections.abc import Sequence
 
 from ottla.raft import leadership, snapshot
 from ottla.raft.messages import AppendEntries, AppendReply, SnapshotReply
+from ottla.raft.mutants import Mutant
 from ottla.raft.progress import Progress, ProgressEvent, ProgressState
 from ottla.raft.quorum import reached
 from ottla.raft.state import Leader, RaftState
-from ottla.raft.types import Entry, EntryKind, LogIndex, Micros, Mutant, Proposal
+from ottla.raft.types import Entry, EntryKind, LogIndex, Micros, Proposal
 
 
 def take_office(state: RaftState, leader: Leader) -> None:

@@ -27,9 +27,10 @@ from ottla.raft.messages import (
     SnapshotReply,
     VoteReply,
 )
+from ottla.raft.mutants import Mutant
 from ottla.raft.roles import Trigger
 from ottla.raft.state import RaftState, become_follower
-from ottla.raft.types import Micros, Mutant
+from ottla.raft.types import Micros
 
 
 def passes(state: RaftState, message: Message, at: Micros) -> bool:

@@ -29,7 +29,8 @@ from ottla.broker.scheduler import Scheduler
 from ottla.log.memory_store import MemoryStore
 from ottla.log.store import SyncJob, Write
 from ottla.log.types import Millis
-from ottla.raft.types import NO_NODE, HardState, Micros, Mutant, NodeId
+from ottla.raft.mutants import Mutant
+from ottla.raft.types import NO_NODE, HardState, Micros, NodeId
 from ottla.sim.clocks import MILLION
 from ottla.sim.disks import CLUSTER_ID
 from ottla.sim.observer import VOTING

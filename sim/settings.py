@@ -19,7 +19,8 @@ from ottla.broker.config import ClusterConfig, FlushPolicy
 from ottla.broker.errors import ConfigError
 from ottla.idempotency.errors import UnknownProfileError
 from ottla.idempotency.profiles import profile_named
-from ottla.raft.types import Micros, Mutant, NodeId
+from ottla.raft.mutants import Mutant
+from ottla.raft.types import Micros, NodeId
 from ottla.sim.link_times import CLIENTS, groups_of, majority_us, round_trips
 from ottla.sim.spelling import as_written, no_such
 from ottla.sim.told import MAX_NODES, fitted

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from ottla.raft.types import Mutant, Mutants
+from ottla.raft.mutants import Mutant
+from ottla.raft.types import Mutants
 
 Settings: TypeAlias = Mapping[str, int | str | bool]
 

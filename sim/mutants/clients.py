@@ -16,7 +16,8 @@ from typing import Any, TypeVar, cast
 
 from ottla.broker.errors import ErrorCode
 from ottla.idempotency.sequence import MAX_SEQUENCE
-from ottla.raft.types import Mutant, Mutants, NodeId
+from ottla.raft.mutants import Mutant
+from ottla.raft.types import Mutants, NodeId
 from ottla.sim.clients.base import Client
 from ottla.sim.clients.batch import Batch
 from ottla.sim.clients.consumer import Consumer, Reading

@@ -12,7 +12,8 @@ from ottla.broker.partition import Partition
 from ottla.broker.partition_state import PartitionSettings
 from ottla.broker.purgatory import Purgatory
 from ottla.broker.reads import Reads
-from ottla.raft.types import LogIndex, Micros, Mutant, Mutants, Term
+from ottla.raft.mutants import Mutant
+from ottla.raft.types import LogIndex, Micros, Mutants, Term
 from ottla.sim.mutants.table import MutatedTable
 
 

@@ -15,7 +15,8 @@ from ottla.idempotency.profiles import Profile
 from ottla.idempotency.rules import Fact
 from ottla.idempotency.table import NOBODY, ProducerTable, Waiters
 from ottla.log.types import BatchIdentity, Millis, Offset, ProducerId
-from ottla.raft.types import LogIndex, Micros, Mutant, Mutants, Term
+from ottla.raft.mutants import Mutant
+from ottla.raft.types import LogIndex, Micros, Mutants, Term
 
 _DUPLICATE = int(Fact.FINISHED | Fact.IN_FLIGHT)
 

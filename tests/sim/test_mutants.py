@@ -6,15 +6,16 @@ with the invariant that has to notice, and the shape of the catalogue.
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 
 import pytest
 
 from ottla.raft.config import RaftConfig
-from ottla.raft.types import NO_MUTANTS, Mutant
+from ottla.raft.mutants import Mutant
+from ottla.raft.types import NO_MUTANTS
 from ottla.sim.mutants.catalogue import BY_ID, CATALOGUE
 from ottla.sim.mutants.matrix import kills, settings_of, wilson
+from sim_mutant_names import misuses
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -58,15 +59,54 @@ def test_the_catalogue_names_every_mutant_once():
         assert settings_of(row).mutants == row.id
 
 
-def test_no_mutant_is_named_outside_of_the_simulator():
+def test_no_mutant_is_switched_on_outside_of_the_simulator():
     """Cores may ask whether one is in the set they were given; nobody else may make a set."""
+    looked = 0
     for folder in ("broker", "idempotency", "log", "raft", "src/ottla"):
         for path in (ROOT / folder).rglob("*.py"):
-            if "sim" in path.relative_to(ROOT).parts:
-                continue
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                    made = node.value.id == "Mutant"
-                    assert not made or folder == "raft", f"{path}:{node.lineno}"
+            if "sim" not in path.relative_to(ROOT).parts:
+                looked += 1
+                assert misuses(path.read_text(encoding="utf-8")) == [], path
+    assert looked > 100
     assert RaftConfig.__dataclass_fields__["mutants"].default is NO_MUTANTS
     assert frozenset() == NO_MUTANTS
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "ReplicaFactory(mutants=frozenset(Mutant))",
+        'ReplicaFactory(mutants=frozenset([Mutant("M06")]))',
+        'ReplicaFactory(mutants=frozenset({Mutant["VOTES_TWICE"]}))',
+        "mutants = {Mutant.VOTES_TWICE}",
+        "on = [each for each in Mutant]",
+        "on = types.Mutant.VOTES_TWICE",
+        "on = ottla.raft.mutants.Mutant",
+        'on = getattr(types, "Mutant")',
+        "Every = Mutant",
+        "from ottla.raft.mutants import Mutant as Every",
+        "mutants = Mutants(everything)",
+        "every = get_args(Mutants)",
+        "on = config.mutants in Mutant.VOTES_TWICE",
+        "on = Mutant.VOTES_TWICE == first",
+        "on = Mutant(first) in mutants",
+    ],
+)
+def test_what_could_switch_one_on_is_seen(source):
+    assert misuses(source) == [1]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from ottla.raft.mutants import Mutant",
+        "from ottla.raft.types import NO_MUTANTS, Mutants",
+        "if Mutant.VOTES_TWICE in mutants: pass",
+        "free = free or Mutant.VOTES_TWICE not in state.config.mutants",
+        "def f(mutants: Mutants = NO_MUTANTS, which: Mutant | None = None) -> Mutants: ...",
+        "class Config:\n    mutants: Mutants = NO_MUTANTS",
+        "Mutants: TypeAlias = frozenset[Mutant]",
+    ],
+)
+def test_types_and_questions_are_no_switches(source):
+    assert misuses(source) == []

@@ -47,6 +47,16 @@ def test_builds_leave_out_the_links_and_nothing_else(tool):
     assert build["skip-excluded-dirs"] is True
 
 
+def test_the_contract_about_mutants_names_everybody_else(tool):
+    named = "mutants only in raft and sim"
+    (contract,) = (each for each in tool["importlinter"]["contracts"] if each["name"] == named)
+    modules = {
+        path.stem for path in (ROOT / "src" / "ottla").glob("[!_]*") if path.suffix != ".typed"
+    }
+    others = modules - {"raft", "sim"} | {"__main__"}
+    assert contract["source_modules"] == sorted(f"ottla.{each}" for each in others)
+
+
 def test_coverage_and_limits_see_every_package(tool):
     assert tool["coverage"]["run"]["source"] == ["src/ottla", *PACKAGES]
 

@@ -1,0 +1,89 @@
+"""Safety mechanisms that can be switched off, by name: what the simulator's sweeps must notice.
+
+`raft/` asks whether one is in the set that it was given, `sim/` makes the sets. Everybody else only
+hands a set on, whose type stands with the empty one in `ottla.raft.types`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Mutant(Enum):
+    """One safety mechanism switched off, so that the simulator can show what it is good for.
+
+    Handed to constructors as a frozen set, empty everywhere but in `sim/` (an import contract and a
+    test hold that). The value is the mutant's number in facts/simulation.md, section 4; which
+    module looks at it stands beside it.
+    """
+
+    # Members are compared by identity; the hash of `Enum` is a Python call, paid by every question
+    # whether a mutant is in a set, which is nearly always the empty one.
+    __hash__ = object.__hash__
+
+    NO_DUPLICATES = "M01"
+    """idempotency: no batch is ever a duplicate."""
+    GAPS_ACCEPTED = "M02"
+    """idempotency: every sequence follows."""
+    STATE_IN_LEADER_ONLY = "M03"
+    """partition: followers do not keep producers."""
+    SERVES_UNSYNCED = "M04"
+    """partition: a new leader serves before it has applied its log."""
+    SPECULATION_KEPT = "M05"
+    """idempotency: what was in flight is remembered beyond the leadership."""
+    ACKS_ALL_AT_APPEND = "M06"
+    """partition: acks=all is answered like acks=1."""
+    ACKS_BEFORE_SYNC = "M07"
+    """raft: entries are acknowledged before they are durable."""
+    VOTE_NOT_WRITTEN = "M08"
+    """replica: a vote is given and not remembered."""
+    VOTES_TWICE = "M09"
+    """raft: a vote may be given again in a term."""
+    VOTES_FOR_SHORTER_LOGS = "M10"
+    """raft: the candidate's log is not looked at."""
+    COUNTS_OLD_TERMS = "M11"
+    """raft: entries of earlier terms are committed by counting (figure 8)."""
+    NO_MATCH_CHECK = "M12"
+    """raft: entries are appended whatever stands before them."""
+    READS_UNCOMMITTED = "M13"
+    """partition: readers see the whole log."""
+    ANY_TERM_APPENDS = "M14"
+    """partition, raft: what was admitted in one term is appended in another."""
+    KEEPS_LEADING = "M15"
+    """raft: a leader does not resign when an outcome is uncertain."""
+    GAPS_WITHOUT_BARRIER = "M16"
+    """idempotency: a gap is refused without proof of leadership."""
+    NO_FENCING = "M17"
+    """idempotency: older epochs are not told from the current one."""
+    EPOCH_BEFORE_COMMIT = "M18"
+    """idempotency: a new epoch replaces the old one before it is committed."""
+    NO_WRAP = "M19"
+    """idempotency: 0 does not follow on the last sequence there is."""
+    BUMPS_ON_GAPS = "M20"
+    """sim: a client begins a new epoch whenever it is told of a gap."""
+    NUMBERS_GIVEN_BACK = "M21"
+    """sim: a client gives a sequence to other records, as if its fate were known."""
+    SHORT_WINDOW = "M22"
+    """idempotency: one batch fewer is remembered."""
+    FIRST_SEQUENCE_ONLY = "M23"
+    """idempotency: a duplicate is known by its first sequence."""
+    EVICTS_IN_FLIGHT = "M24"
+    """idempotency: a producer with requests in flight may be evicted."""
+    EXPIRES_BY_CLOCK = "M25"
+    """partition: each replica forgets idle producers by its own clock."""
+    SNAPSHOT_WITHOUT_STATE = "M26"
+    """idempotency: a snapshot restores no producers."""
+    SYNCS_BY_INDEX = "M27"
+    """raft: a sync counts for whatever stands at the index now."""
+    STALE_LEADERS_HEARD = "M28"
+    """raft: entries of a deposed leader are taken, committed ones dropped for them."""
+    NO_PRE_VOTE = "M29"
+    """raft: no pre-vote, no lease on votes, no check-quorum."""
+    DAMAGE_KEPT = "M32"
+    """log: recovery does not look at checksums."""
+    COMMIT_AHEAD = "M33"
+    """raft: after a restart everything in the log counts as committed."""
+    SKIPS_UNFETCHED = "M34"
+    """sim: a consumer goes on at the high watermark, whatever it was given."""
+    ANSWERS_MIXED_UP = "M35"
+    """sim: a client takes an answer for that to its latest request of the kind."""
