@@ -132,7 +132,7 @@ class Findings:
     judged: int
     """So many of the runs were judged in SQL."""
     share: float
-    """Which share was to be, besides all that failed."""
+    """Which share was to be, besides all that were not ok."""
     broke: int
     """Runs that came to no end; they count nowhere else."""
     verdicts: Table

@@ -99,7 +99,9 @@ def test_everything_that_was_found_is_on_it():
     assert len(pictures(text)) == len([each for each in findings.charts if each.series])
     assert "ottla sim run --seed 3" in text
     assert "0123456789abcdef" in text
-    judged = "650 of 700 runs were judged in SQL: all that failed, and of the others 5 %, drawn"
+    judged = (
+        "650 of 700 runs were judged in SQL: all that were not ok, and of the others 5 %, drawn"
+    )
     assert judged in text
     assert "Per 1,000 seeds (35,000 runs): 95 min 25 s" in text.replace("1 h 35 min", "95 min 25 s")
 
@@ -136,17 +138,24 @@ def test_a_worst_run_that_broke_says_why_it_has_no_picture():
 def test_when_all_are_judged_and_nothing_is_broken_it_says_so():
     findings = made_up.findings(judged=700, verdicts=table_of("verdicts", []))
     text = page(findings, {})
-    all_of_them = "All 700 runs were judged in SQL: all that failed, and of the others 5 %, drawn"
+    all_of_them = "All 700 runs were judged in SQL: all that were not ok, and of the others 5 %,"
     assert all_of_them in text
     assert "No invariant is broken." in text
+
+
+def test_when_all_were_to_be_judged_no_share_is_told():
+    text = page(made_up.findings(judged=700, share=1.0), {})
+    assert "All 700 runs were judged in SQL. On each of them" in text
+    assert "<dt>judged in SQL</dt><dd>all</dd>" in text
+    assert "of the others" not in text
 
 
 def test_where_none_was_judged_nothing_is_claimed():
     findings = made_up.findings(judged=0, share=0.0, verdicts=table_of("verdicts", []))
     text = page(findings, {})
-    none = "None of 700 runs was judged in SQL: none failed, and of the others it was to be 0 %"
+    none = "None of 700 runs was judged in SQL: all were ok, and of these it was to be 0 %"
     assert none in text
-    assert "<dd>all that failed, and 0 % of the others</dd>" in text
+    assert "<dd>all that were not ok, and 0 % of the others</dd>" in text
     assert "say the same" not in text
     assert "is broken" not in text
 

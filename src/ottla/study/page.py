@@ -194,12 +194,12 @@ def _how_many_judged(findings: Findings) -> str:
         return "No run came to an end, so none was judged in SQL"
     if not judged:
         these = f"None of {counted(runs, 'run')} was judged in SQL"
-        return f"{these}: none failed, and of the others it was to be {share}"
+        return f"{these}: all were ok, and of these it was to be {share}"
     if judged == runs:
         these = "The one run was" if runs == 1 else f"All {runs:,} runs were"
     else:
         these = f"{judged:,} of {runs:,} runs {'was' if judged == 1 else 'were'}"
-    why = "" if findings.share == 1 else f": all that failed, and of the others {share}"
+    why = "" if findings.share == 1 else f": all that were not ok, and of the others {share}"
     return f"{these} judged in SQL{why}"
 
 
@@ -253,7 +253,7 @@ def size(count: int) -> str:
 def _study(findings: Findings) -> str:
     last = findings.first + findings.seeds - 1
     seeds = f"from {findings.first} to {last}" if last > findings.first else f"seed {last}"
-    others = f" that failed, and {percent(findings.share)} % of the others"
+    others = f" that were not ok, and {percent(findings.share)} % of the others"
     judged = f"all{'' if findings.share == 1 else others}"
     times = "each run" if findings.variants > 1 else "run"
     told = (
