@@ -7,6 +7,11 @@ the core must have a leader for each partition that has a majority of its replic
 what clients wait for, and agree. Then the rest is healed too, everybody must agree, and consumers
 read to the end.
 
+One thing is healed everywhere at once: a message is lost by chance or for its kind (`lose-kind`) no
+more, outside of the core either. A leader outside whose beats pass and whose entries or answers to
+them never do would lead for good and commit nothing, as beats alone keep it (decision 0006); what
+is to be asked of the core then is not settled, so that livelock is not looked for here.
+
 What cannot come right must be explained (`unavoidable`): a partition without a majority in the
 core, or led from outside; clients that gave up before they could be served. Anything else that does
 not is anomaly sim-I31. Clients that have nothing left to ask prove nothing either: with `probes`,

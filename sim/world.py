@@ -340,8 +340,9 @@ class World:
     def heal(self, core: Collection[NodeId]) -> None:
         """What these nodes are and have between them works again, and clients reach everybody.
 
-        Nothing new goes wrong anywhere. What else is broken stays as it is, for good or until it
-        is healed too: a dead node stays dead, a link that is cut stays cut.
+        Nothing new goes wrong anywhere, and messages are filtered nowhere (`ending.py` says why).
+        What else is broken stays as it is, for good or until it is healed too: a dead node stays
+        dead, a link that is cut stays cut.
         """
         self.points.clear()
         self.quiet(now=True)
