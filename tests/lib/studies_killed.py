@@ -60,7 +60,9 @@ def left_over(out: Path) -> list[str]:
 def _run(out: Path, *point: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "studies_killed", str(out), *map(str, point)]
     environment = {
-        "PYTHONPATH": str(Path(__file__).parent),
+        "PYTHONPATH": os.pathsep.join(
+            [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+        ),
         # What a module is compiled to is longer than half a file, too: on a fresh checkout that was
         # what the process died of.
         "PYTHONDONTWRITEBYTECODE": "1",
