@@ -2,7 +2,9 @@
 
 Two implementations of every invariant read the same rows. Where they differ one of them is wrong,
 and no figure of the study can be trusted: each difference names the run, the invariant and the
-command that does the run again.
+command that does the run again. So does each that the run's own verdict is in: it is passed while
+the run goes on (`ottla.sim.run`), on the same rows but not by the same way, and it is what figures
+are made of.
 
 The statements share views, which are made once for all of them, and are queries of their own: as
 one query, a UNION ALL, they took Spark more work (planning grows faster than the text). What they
@@ -26,25 +28,32 @@ from ottla.sim.studies.sheets import JUDGING, sheet
 from ottla.sim.studies.study import Study
 from ottla.sim.studies.worst import command
 
+SQL, PYTHON, BOTH, THE_RUN = "SQL", "Python", "SQL and Python", "the run"
+"""Who finds an invariant broken."""
+
 
 class Difference(NamedTuple):
-    """SQL and Python do not agree about an invariant in a run."""
+    """SQL, Python and the run itself do not agree about an invariant in a run."""
 
     run_id: int
     seed: int
     variant: int
     invariant: str
     finder: str
-    """Who finds it broken, *SQL* or *Python*; the other does not."""
+    """Who finds it broken: *SQL* or *Python*, and the other does not; *SQL and Python*, and the run
+    itself is ok; *the run*, which noticed what neither of them finds in its history."""
 
     def told(self, study: Study) -> str:
         """In one line, with what does the run again."""
-        other = "Python" if self.finder == "SQL" else "SQL"
+        run, name = f"run {self.run_id} (variant {self.variant})", self.invariant
+        said = {
+            SQL: f"SQL finds {name} broken in {run}, Python does not",
+            PYTHON: f"Python finds {name} broken in {run}, SQL does not",
+            BOTH: f"SQL and Python find {name} broken in {run}, whose own verdict is ok",
+            THE_RUN: f"{run} noticed that {name} is broken, SQL and Python do not find it",
+        }
         again = command(study.variants[self.variant], self.seed, swarm=study.swarm)
-        return (
-            f"{self.finder} finds {self.invariant} broken in run {self.run_id} (variant "
-            f"{self.variant}), {other} does not: {again}"
-        )
+        return f"{said[self.finder]}: {again}"
 
 
 def judge_waves(engine: Engine, folders: Sequence[Path], into: Path) -> int:
@@ -93,10 +102,13 @@ def judged() -> tuple[str, ...]:
     return tuple(each.id for each in INVARIANTS if each.judge is not None)
 
 
-DIFFERENCES = """\
+# A run that came to no rest noticed sim-I31 by that, and nothing in its history shows it: judges
+# look at runs that did come to rest. Of those `lost` is known.
+DIFFERENCES = f"""\
 SELECT d.run_id, r.seed, r.variant, d.invariant, d.finder
 FROM (
-  SELECT run_id, invariant, CASE WHEN MAX(python) = 1 THEN 'Python' ELSE 'SQL' END AS finder
+  SELECT run_id, invariant,
+    CASE WHEN MAX(python) = 1 THEN '{PYTHON}' ELSE '{SQL}' END AS finder
   FROM (
     SELECT run_id, invariant, 1 AS python FROM python_verdicts
     UNION ALL
@@ -104,13 +116,26 @@ FROM (
   ) both_sides
   GROUP BY run_id, invariant
   HAVING COUNT(DISTINCT python) = 1
+  UNION ALL
+  SELECT v.run_id, v.invariant, '{BOTH}' AS finder
+  FROM verdicts v
+  JOIN python_verdicts p ON p.run_id = v.run_id AND p.invariant = v.invariant
+  JOIN runs o ON o.run_id = v.run_id AND o.verdict = 'ok'
+  UNION ALL
+  SELECT n.run_id, n.noticed AS invariant, '{THE_RUN}' AS finder
+  FROM runs n
+  LEFT JOIN python_verdicts p ON p.run_id = n.run_id AND p.invariant = n.noticed
+  LEFT JOIN verdicts v ON v.run_id = n.run_id AND v.invariant = n.noticed
+  WHERE n.judged AND p.run_id IS NULL AND v.run_id IS NULL
+    AND n.noticed IN ({", ".join(f"'{each}'" for each in judged())})
+    AND (n.noticed <> 'sim-I31' OR n.lost IS NOT NULL)
 ) d
 JOIN runs r ON r.run_id = d.run_id
 ORDER BY d.run_id, d.invariant"""
 
 
 def differences(engine: Engine, limit: int = 20) -> list[Difference]:
-    """Where tables `verdicts` and `python_verdicts` differ, the first so many."""
+    """Where tables `verdicts`, `python_verdicts` and `runs` differ, the first so many."""
     return [Difference(**row) for row in engine.rows(f"{DIFFERENCES}\nLIMIT {limit}")]
 
 

@@ -165,10 +165,11 @@ class Pipeline:
         return in_batches(rows, self.plan.batch_rows)
 
     def _agree(self) -> None:
-        """SQL and Python have judged alike. Raises `DisagreementError` where they have not."""
+        """SQL, Python and the runs themselves have judged alike. Raises `DisagreementError` where
+        they have not."""
         self._define_silver()
         if told := differences_told(self.engine, self.study):
-            raise DisagreementError(f"SQL and Python do not judge alike: {told}")
+            raise DisagreementError(f"not all judges say the same: {told}")
 
     def _gold(self) -> None:
         tables = [each.name for each in sheets("gold") if not each.shared]

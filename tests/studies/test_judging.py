@@ -153,6 +153,47 @@ def test_a_difference_names_the_run_the_invariant_and_how_to_do_it_again(duck):
     assert found[1].told(study).startswith("SQL finds sim-I04 broken in run 7 (variant 1), Python")
 
 
+def own_verdicts(duck, rows, broken):
+    """Judged runs with what they said of themselves, and what both judges find in run 0."""
+    plain = {"seed": 3, "variant": 1, "judged": True, "verdict": "failed", "lost": 0}
+    runs = [{"run_id": run, **plain, **row} for run, row in enumerate(rows)]
+    put(duck, SILVER, "runs", runs)
+    for layer, table in ((SILVER, "python_verdicts"), ("judging", VERDICTS)):
+        put(duck, layer, table, [{"run_id": 0, "invariant": each} for each in broken])
+    return judging.differences(duck)
+
+
+def test_a_run_that_calls_itself_ok_while_both_judges_do_not_is_a_difference(duck):
+    found = own_verdicts(duck, [{"verdict": "ok"}, {"verdict": "ok"}], ["sim-I01"])
+    assert found == [Difference(0, 3, 1, "sim-I01", "SQL and Python")]
+    told = "SQL and Python find sim-I01 broken in run 0 (variant 1), whose own verdict is ok: ottla"
+    assert found[0].told(golden.study()).startswith(told)
+    assert own_verdicts(duck, [{"verdict": "weakened"}], ["sim-I01"]) == []
+    assert own_verdicts(duck, [{"noticed": "sim-I01"}], ["sim-I01", "sim-I02"]) == []
+
+
+def test_what_a_run_noticed_and_nobody_finds_in_its_history_is_a_difference(duck):
+    found = own_verdicts(duck, [{}, {"noticed": "sim-I24"}], [])
+    assert found == [Difference(1, 3, 1, "sim-I24", "the run")]
+    told = "run 1 (variant 1) noticed that sim-I24 is broken, SQL and Python do not find it: ottla"
+    assert found[0].told(golden.study()).startswith(told)
+    assert own_verdicts(duck, [{"noticed": "sim-I31"}], []) != []
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"noticed": "sim-I00"},
+        {"noticed": "sim-I31", "lost": None},
+        {"noticed": "sim-I24", "judged": False},
+        {"noticed": None},
+    ],
+    ids=["the broker broke", "it came to no rest", "it is not judged", "older bronze"],
+)
+def test_what_no_history_shows_is_no_difference(duck, row):
+    assert own_verdicts(duck, [row], []) == []
+
+
 @pytest.mark.parametrize(("many", "more"), [(0, None), (3, None), (4, 1), (1_203, 1_200)])
 def test_three_differences_are_told_and_all_are_counted(duck, many, more):
     put(duck, SILVER, "runs", [{"run_id": run, "seed": 3, "variant": 1} for run in range(many)])
