@@ -1,9 +1,9 @@
 """Which runs are worst to who asked, each with the command that does it again.
 
 A study may say what worst is; otherwise it is what failed, then what lost acknowledged records,
-then what stood still for longest. What broke has no figures and is told by itself. Of each variant
-one run is named at most, and none whose history is that of one named already: three runs are three
-stories.
+then an outage in which nobody who had waited was served, then what stood still for longest. What
+broke has no figures and is told by itself. Of each variant one run is named at most, and none whose
+history is that of one named already: three runs are three stories.
 """
 
 from __future__ import annotations
@@ -25,24 +25,32 @@ SELECT r.run_id, r.verdict,
   CASE WHEN r.lost IS NULL THEN 'ended before anybody looked what was lost'
     WHEN r.lost = 1 THEN '1 acknowledged record lost'
     ELSE CAST(r.lost AS STRING) || ' acknowledged records lost' END AS told_lost,
-  COALESCE(f.longest_us, 0) / 1E3 AS longest_ms, f.at_us,
-  f.partition
+  COALESCE(f.longest_us, 0) / 1E3 AS longest_ms,
+  CASE WHEN f.gave_up > 0 THEN 1 ELSE 0 END AS in_vain, f.gave_up, f.at_us, f.partition
 FROM runs r
 LEFT JOIN (
-  SELECT w.run_id, w.total_us AS longest_us, w.lost_us AS at_us, w.partition
+  SELECT w.run_id, w.total_us AS longest_us, w.gave_up, w.lost_us AS at_us, w.partition
   FROM (
-    SELECT run_id, total_us, lost_us, partition,
-      ROW_NUMBER() OVER (PARTITION BY run_id ORDER BY total_us DESC, term) AS place
-    FROM failovers
-    WHERE total_us IS NOT NULL
+    SELECT o.run_id, o.total_us, o.lost_us, o.partition, o.gave_up,
+      ROW_NUMBER() OVER (
+        PARTITION BY o.run_id ORDER BY o.gave_up DESC, o.total_us DESC, o.term
+      ) AS place
+    FROM (
+      SELECT run_id, total_us, lost_us, partition, term,
+        CASE WHEN ok_us IS NULL AND gave_up > 0 THEN gave_up ELSE 0 END AS gave_up
+      FROM failovers
+    ) o
+    WHERE o.gave_up > 0 OR o.total_us IS NOT NULL
   ) w
   WHERE w.place = 1
 ) f ON f.run_id = r.run_id
 WHERE r.broke = 0
 ORDER BY CASE WHEN r.verdict = 'failed' THEN 0 ELSE 1 END, COALESCE(r.lost, 0) DESC,
-  COALESCE(f.longest_us, 0) DESC, r.run_id
+  COALESCE(f.gave_up, 0) DESC, COALESCE(f.longest_us, 0) DESC, r.run_id
 """,
-    "verdict {verdict}; {told_lost}; longest without a leader that serves: {longest_ms:,.0f} ms",
+    "verdict {verdict}; {told_lost}; {in_vain:nobody who had waited for a leader was "
+    "served, {gave_up:,} {gave_up:record was|records were} given up"
+    "|longest without a leader that serves: {longest_ms:,.0f} ms}",
 )
 
 

@@ -4,6 +4,8 @@ Variants are run with the same seeds. One that has the same failovers as another
 and makes no interval narrower.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from ottla.sim.studies.findings import table_of
@@ -12,6 +14,7 @@ from ottla.sim.studies.pairs import PAIRS, pairs_query
 from ottla.sim.studies.sentences import answer
 from ottla.sim.studies.sheets import GOLD, QUANTILES
 from ottla.sim.studies.study import catalogue, parse
+from ottla.sim.studies.worst import worst_runs
 from studies_cases import make, put_silver, put_typed
 
 STUDY = parse(catalogue()["failover"])
@@ -98,3 +101,51 @@ def test_failovers_that_ended_for_nobody_are_told(engine):
         (row[heads.index("failovers")], row[heads.index("ended for nobody")]) for row in found.rows
     ]
     assert told == [("100", "1"), *[("100", "0")] * 7, ("0", "1")]
+
+
+def fill_with_one_in_vain(engine):
+    """The outage of run 1 that ended for nobody comes before one of 95 s, those of the others end;
+    run 3 had none."""
+    variants = [dict.fromkeys(COLUMNS, 500) | {"variant": each} for each in range(4)]
+    runs = [
+        {"run_id": run, "variant": run, "seed": 0, "verdict": "ok", "lost": 0, "broke": 0}
+        for run in range(4)
+    ]
+    phases = {"lost_us": 1_500_000, "detection_us": 400_000, "election_us": 5_000}
+    failovers = [
+        {"run_id": run, "variant": run, "term": term, **phases, **outage}
+        for run, term, outage in (
+            (0, 2, {"ok_us": 91_500_000, "gave_up": 7, "total_us": 90_000_000}),
+            (1, 2, {"gave_up": 1}),
+            (1, 3, {"ok_us": 96_500_000, "gave_up": 0, "total_us": 95_000_000}),
+            (2, 2, {"ok_us": 1_501_000, "gave_up": 0, "total_us": 1_000}),
+            (3, 2, {"gave_up": 0}),
+        )
+    ]
+    put_typed(engine, VARIANTS, dict.fromkeys(COLUMNS, "BIGINT"), variants)
+    put_silver(engine, {"silver runs": runs, "silver failovers": failovers})
+
+
+def test_an_outage_that_ended_for_nobody_is_worse_than_any_that_ended(engine):
+    fill_with_one_in_vain(engine)
+    worst = worst_runs(STUDY, engine)
+    assert [each.run_id for each in worst] == [1, 0, 2]
+    assert worst[0].at == 1_500_000
+    phases = "400 ms until somebody stands for election, 5 ms until one that"
+    vain = "From 1.500 s on nobody who had waited was served, 1 record was given up"
+    assert [each.why for each in worst[:2]] == [
+        f"{vain}: {phases} was to serve has won.",
+        f"For 90,000 ms nobody serves, from 1.500 s on: {phases} serves has won.",
+    ]
+
+
+def test_it_is_so_too_where_a_study_does_not_say_what_is_worst(engine):
+    fill_with_one_in_vain(engine)
+    worst = worst_runs(replace(STUDY, worst=None), engine)
+    assert [each.run_id for each in worst] == [1, 0, 2]
+    told = "verdict ok; 0 acknowledged records lost;"
+    assert [each.why for each in worst] == [
+        f"{told} nobody who had waited for a leader was served, 1 record was given up",
+        f"{told} longest without a leader that serves: 90,000 ms",
+        f"{told} longest without a leader that serves: 1 ms",
+    ]
