@@ -2,15 +2,15 @@
 
 A study may say what worst is; otherwise it is what failed, then what lost acknowledged records,
 then an outage in which nobody who had waited was served, then what stood still for longest. What
-broke has no figures and is told by itself. Of each variant one run is named at most, and none whose
-history is that of one named already: three runs are three stories.
+broke has no figures and is told by itself. One run of each variant is named, and then further ones
+while there is room; none whose history is that of one named already: three runs are three stories.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ottla.sim.settings import RunConfig
 from ottla.sim.studies.engine import Engine
@@ -21,7 +21,7 @@ from ottla.sim.studies.study import Answer, Study, StudyError, Variant
 MOST = 3
 DEFAULT = Answer(
     """
-SELECT r.run_id, r.verdict,
+SELECT r.run_id, r.verdict, COALESCE(': ' || COALESCE(r.reason, r.noticed), '') AS told_why,
   CASE WHEN r.lost IS NULL THEN 'ended before anybody looked what was lost'
     WHEN r.lost = 1 THEN '1 acknowledged record lost'
     ELSE CAST(r.lost AS STRING) || ' acknowledged records lost' END AS told_lost,
@@ -48,7 +48,7 @@ WHERE r.broke = 0
 ORDER BY CASE WHEN r.verdict = 'failed' THEN 0 ELSE 1 END, COALESCE(r.lost, 0) DESC,
   COALESCE(f.gave_up, 0) DESC, COALESCE(f.longest_us, 0) DESC, r.run_id
 """,
-    "verdict {verdict}; {told_lost}; {in_vain:nobody who had waited for a leader was "
+    "verdict {verdict}{told_why}; {told_lost}; {in_vain:nobody who had waited for a leader was "
     "served, {gave_up:,} {gave_up:record was|records were} given up"
     "|longest without a leader that serves: {longest_ms:,.0f} ms}",
 )
@@ -61,17 +61,26 @@ def worst_runs(study: Study, engine: Engine) -> tuple[Worst, ...]:
     asked = study.worst or DEFAULT
     variants, wanted = len(study.variants), MOST
     while True:
-        chosen = _chosen(engine, asked.sql, variants, wanted)
-        found = _told(study, engine, chosen, asked.text)
-        if len(found) == MOST or len(chosen) < wanted:
-            return found
+        kept = _kept(engine, asked.sql, variants, wanted)
+        stories = _stories(engine, kept, fill=len(kept.firsts) < wanted)
+        if len(stories) == MOST or len(kept.rows) < wanted:
+            return tuple(_worst(study, row, run, asked.text) for row, run in stories)
         wanted *= 4  # some of them tell the same story: it is seldom so, and then it is for many
 
 
-def _chosen(engine: Engine, sql: str, variants: int, wanted: int) -> list[Mapping[str, Any]]:
-    """The worst run of each variant, for as many variants as are wanted: no more rows are kept, be
-    there a million runs of one variant first."""
-    chosen: dict[int, Mapping[str, Any]] = {}
+class _Kept(NamedTuple):
+    """Rows of the query, as many as were wanted."""
+
+    rows: dict[int, Mapping[str, Any]]
+    """By run, the worst first."""
+    firsts: dict[int, int]
+    """The worst run of each variant."""
+
+
+def _kept(engine: Engine, sql: str, variants: int, wanted: int) -> _Kept:
+    """The worst run of each variant, for as many variants as are wanted, and as many of the others:
+    no more rows are kept, be there a million runs of one variant first."""
+    kept = _Kept({}, {})
 
     def enough(row: Mapping[str, Any]) -> bool:
         if "run_id" not in row:
@@ -79,11 +88,13 @@ def _chosen(engine: Engine, sql: str, variants: int, wanted: int) -> list[Mappin
         run = _whole(row, "run_id")
         if run is None:
             raise StudyError("worst.sql: run_id is NULL; the number of a run is expected")
-        chosen.setdefault(run % variants, row)
-        return len(chosen) == min(wanted, variants)
+        first = kept.firsts.setdefault(run % variants, run) == run
+        if first or len(kept.rows) - len(kept.firsts) < wanted:
+            kept.rows.setdefault(run, row)
+        return len(kept.firsts) == min(wanted, variants) and len(kept.rows) >= wanted
 
     engine.until(sql, enough)
-    return list(chosen.values())
+    return kept
 
 
 def _whole(row: Mapping[str, Any], name: str) -> int | None:
@@ -99,29 +110,34 @@ def _whole(row: Mapping[str, Any], name: str) -> int | None:
     raise StudyError(f"worst.sql: {name} is {value!r}; a whole number is expected")
 
 
-def _told(
-    study: Study, engine: Engine, chosen: Sequence[Mapping[str, Any]], text: str
-) -> tuple[Worst, ...]:
-    """Those of them whose histories differ."""
-    if not chosen:
-        return ()
-    numbers = ", ".join(str(int(row["run_id"])) for row in chosen)
-    runs = {
-        int(row["run_id"]): row
-        for row in engine.rows(
-            f"SELECT run_id, seed, variant, digest FROM runs WHERE run_id IN ({numbers})"
-        )
-    }
-    told: dict[Any, Worst] = {}
-    for each in chosen:
-        number = int(each["run_id"])
+def _stories(
+    engine: Engine, kept: _Kept, *, fill: bool
+) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Those of them whose histories differ, the worst first, each with its row of table runs. One
+    of each variant is taken before any that there is to `fill` up with."""
+    firsts = list(kept.firsts.values())
+    taken = set(firsts)
+    further = [run for run in kept.rows if fill and run not in taken]
+    if not firsts:
+        return []
+    runs = _runs(engine, [*firsts, *further])
+    told: dict[Any, int] = {}
+    for number in (*firsts, *further):
         if number not in runs:
             raise StudyError(f"worst.sql: run_id is {number}; there is no such run")
-        run = runs[number]
-        story = run["run_id"] if run["digest"] is None else run["digest"]
-        if len(told) < MOST and story not in told:
-            told[story] = _worst(study, each, run, text)
-    return tuple(told.values())
+        digest = runs[number]["digest"]
+        if len(told) < MOST:
+            told.setdefault(number if digest is None else digest, number)
+    return [(row, runs[run]) for run, row in kept.rows.items() if run in told.values()]
+
+
+def _runs(engine: Engine, numbers: Sequence[int]) -> dict[int, Mapping[str, Any]]:
+    """What table runs has of these runs."""
+    listed = ", ".join(map(str, numbers))
+    found = engine.rows(
+        f"SELECT run_id, seed, variant, digest FROM runs WHERE run_id IN ({listed})"
+    )
+    return {int(row["run_id"]): row for row in found}
 
 
 def _worst(study: Study, row: Mapping[str, Any], run: Mapping[str, Any], text: str) -> Worst:

@@ -20,10 +20,12 @@ from ottla.sim.studies.lake import SUCCESS, made
 from ottla.sim.studies.pipeline import STAGES
 from ottla.sim.studies.reporting import findings_of
 from ottla.sim.studies.sentences import answer, filled
+from ottla.sim.studies.sheets import SILVER
 from ottla.sim.studies.study import Answer, StudyError, parse
 from ottla.sim.studies.worst import worst_runs
 from ottla.study.pictures import picture_of
 from ottla.study.report import write
+from studies_cases import put
 from studies_tiny import TINY, study
 
 KILLED = (
@@ -177,8 +179,8 @@ def test_a_chart_that_cannot_be_drawn_names_its_key(pipeline, monkeypatch, sql, 
     assert str(raised.value).startswith(f'chart.sql ("Acknowledged"): {told}')
 
 
-def test_of_each_variant_one_run_is_named(findings):
-    assert [(each.run_id, each.seed) for each in findings.worst] == [(6, 3), (7, 3)]
+def test_of_each_variant_one_run_is_named_and_then_a_further_one(findings):
+    assert [(each.run_id, each.seed) for each in findings.worst] == [(6, 3), (7, 3), (4, 2)]
     assert findings.worst[0].why.endswith(" events")
     assert findings.worst[0].at == 2_000_000
 
@@ -194,7 +196,8 @@ def test_the_command_does_the_run_again(findings):
 def test_without_a_say_the_worst_runs_are_those_that_broke_failed_lost_or_stood_still(pipeline):
     plain = parse(KILLED.partition("[worst]")[0])
     worst = worst_runs(plain, pipeline.engine)
-    assert len({each.variant for each in worst}) == len(worst) == 2
+    assert len({each.variant for each in worst}) == 2
+    assert len(worst) == 3
     (longest,) = pipeline.engine.rows("SELECT MAX(total_us) / 1E3 AS ms FROM failovers")
     assert f"{longest['ms']:,.0f} ms" in worst[0].why
     assert worst[0].at is not None
@@ -216,6 +219,46 @@ def test_runs_are_looked_at_until_there_are_three_stories():
     assert [each.run_id for each in found] == [0, 2, 3]
 
 
+@pytest.mark.parametrize(
+    ("grid", "order", "named"),
+    [
+        ("acks = [-1]", "run_id", [0, 2, 3]),
+        ("acks = [1, -1]", "run_id % 2, run_id", [0, 2, 1]),
+        ("acks = [1, -1]\nin_flight = [1, 5]", "run_id % 4, run_id", [0, 1, 2]),
+    ],
+)
+def test_where_there_are_fewer_variants_than_room_further_runs_are_named(duck, grid, order, named):
+    """A study of one variant showed one run, whatever its others had done. With one variant here,
+    run 1 tells the story of run 0."""
+    worst = f'[worst]\nsql = "SELECT run_id FROM runs ORDER BY {order}"\ntext = "{{run_id}}"'
+    duck.make(
+        "runs",
+        "SELECT i AS run_id, i AS seed, 0 AS variant, "
+        f"CASE WHEN i = 1 AND '{order}' = 'run_id' THEN 0 ELSE i END AS digest "
+        "FROM range(1000) AS t(i)",
+    )
+    text = TINY.replace("acks = [1, -1]", grid)
+    assert [each.run_id for each in worst_runs(parse(f"{text}\n{worst}"), duck)] == named
+
+
+def test_a_run_that_failed_says_why(duck):
+    plain = {"variant": 0, "seed": 0, "broke": 0}
+    put(duck, SILVER, "failovers", [])
+    put(duck, SILVER, "runs", [
+        plain | {"run_id": 0, "verdict": "ok", "lost": 2},
+        plain | {"run_id": 1, "verdict": "failed", "reason": "sim-I09 at event 7: so", "seed": 1},
+        plain | {"run_id": 2, "verdict": "failed", "noticed": "sim-I24", "lost": 0, "digest": 2},
+    ])  # fmt: skip
+    why = {each.run_id: each.why for each in worst_runs(parse(TINY), duck)}
+    idle = "longest without a leader that serves: 0 ms"
+    unseen = "ended before anybody looked what was lost"
+    assert why == {
+        1: f"verdict failed: sim-I09 at event 7: so; {unseen}; {idle}",
+        2: f"verdict failed: sim-I24; 0 acknowledged records lost; {idle}",
+        0: f"verdict ok; 2 acknowledged records lost; {idle}",
+    }
+
+
 def test_a_run_whose_history_is_another_ones_is_not_told_twice(pipeline, monkeypatch):
     rows = pipeline.engine.rows
 
@@ -232,7 +275,7 @@ def test_the_report_is_one_file_with_a_page_beside_it_for_each_of_them(findings,
     size = write(findings, parse(KILLED), report)
     text = report.read_text(encoding="utf-8")
     assert size == len(text.encode()) < 1_000_000
-    assert text.count('<svg class="glance"') == text.count('<svg class="strip"') / 4 == 2
+    assert text.count('<svg class="glance"') == text.count('<svg class="strip"') / 4 == 3
     for each in findings.worst:
         beside = (tmp_path / "worst" / f"run{each.run_id}.html").read_text(encoding="utf-8")
         assert each.digest in beside
@@ -246,7 +289,8 @@ def test_a_page_that_an_earlier_report_had_is_taken_away(findings, tmp_path):
         (beside / name).write_text("of an earlier report, but for the notes")
     for _ in range(2):
         write(findings, parse(KILLED), tmp_path / "report.html")
-        assert {each.name for each in beside.iterdir()} == {"run6.html", "run7.html", "notes.html"}
+        ours = {"run6.html", "run7.html", "run4.html"}
+        assert {each.name for each in beside.iterdir()} == {*ours, "notes.html"}
 
 
 def test_the_report_tells_who_made_each_stage_and_is_the_same_twice(tmp_path, monkeypatch):
