@@ -201,9 +201,12 @@ class Lake:
         """Where a gold table lies."""
         return self.root / "gold" / table
 
-    def spend(self, stage: str, seconds: float) -> None:
-        """Put it on the bill."""
+    def spend(self, stage: str, seconds: float, *, once: bool = False) -> None:
+        """Put it on the bill. `once`: only if nothing of this stage is on it. What is done anew
+        with each command would make the report another each time."""
         bill = self.spent()
+        if once and stage in bill:
+            return
         bill[stage] = round(bill.get(stage, 0.0) + seconds, 3)
         write_whole(self.root / _BILL, json.dumps(bill).encode())
 

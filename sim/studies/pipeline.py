@@ -1,8 +1,9 @@
-"""The pipeline: sweep, silver, judge, gold, report; each stage goes on where it was stopped.
+"""The pipeline: sweep, silver, judge, agree, gold; each stage goes on where it was stopped.
 
     sweep    the canary, then runs -> bronze, wave by wave
     silver   bronze -> silver, in batches of waves
     judge    bronze of judged runs -> SQL verdicts, in batches of waves
+    agree    do SQL, Python and the runs themselves say the same?
     gold     silver of all batches -> gold
 
 What is there is not made again, so a study that is whole costs nothing to run again. Nothing is
@@ -167,9 +168,11 @@ class Pipeline:
     def _agree(self) -> None:
         """SQL, Python and the runs themselves have judged alike. Raises `DisagreementError` where
         they have not."""
+        begun = monotonic()
         self._define_silver()
         if told := differences_told(self.engine, self.study):
             raise DisagreementError(f"not all judges say the same: {told}")
+        self.lake.spend("agree", monotonic() - begun, once=True)
 
     def _gold(self) -> None:
         tables = [each.name for each in sheets("gold") if not each.shared]

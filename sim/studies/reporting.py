@@ -1,7 +1,9 @@
 """From the tables of a study to its findings: the answer, what the report shows, the bill.
 
-Everything is asked of the engine, which knows the silver and gold tables by name. The bill is the
-sum of what the folders say they took, so it is the same after a kill and a resume.
+Everything is asked of the engine, which knows the silver and gold tables by name. Rows and bytes of
+the bill are the sums of what the folders say, so they are the same after a kill and a resume. Its
+seconds are those of all that was whole when a process ended; stages that make no folder, agree and
+report, are on it once, as they were done first.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import platform
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from time import monotonic
 
 from ottla.sim.experiments.model import Chart
 from ottla.sim.studies import names
@@ -52,6 +55,7 @@ ORDER BY runs_in_which_it_is_broken DESC, p.invariant"""
 def findings_of(lake: Lake, engine: Engine, command: str) -> Findings:
     """What a study that is whole has found. Raises `StudyError` when its own SQL or its texts do
     not fit each other."""
+    begun = monotonic()
     plan, study = lake.plan, lake.plan.parsed
     counted = engine.rows(_COUNTED)[0]
     return Findings(
@@ -75,8 +79,14 @@ def findings_of(lake: Lake, engine: Engine, command: str) -> Findings:
         breakdowns=tuple(_breakdowns(study, engine)),
         canary=_canary(lake),
         versions=_versions(plan, engine),
-        stages=stages(lake),
+        stages=_all_stages(lake, begun),
     )
+
+
+def _all_stages(lake: Lake, begun: float) -> tuple[Stage, ...]:
+    """What each stage took, now that the report has been asked for what it tells."""
+    lake.spend("report", monotonic() - begun, once=True)
+    return stages(lake)
 
 
 def _breakdowns(study: Study, engine: Engine) -> Iterable[Breakdown]:
@@ -123,7 +133,9 @@ def stages(lake: Lake) -> tuple[Stage, ...]:
         "sweep": (root / "bronze").glob("wave=*"),
         "silver": (batch for each in silver for batch in each.glob("batch=*")),
         "judge": judged.glob("batch=*"),
+        "agree": (),
         "gold": (root / "gold").glob("*"),
+        "report": (),
     }
     return tuple(_stage(name, spent.get(name, 0.0), each) for name, each in folders.items())
 

@@ -4,6 +4,7 @@ The study here is run once, on DuckDB; a leader is killed in it, so that there i
 Its command is run as a user would run it, and must print the digest that the report has.
 """
 
+import json
 import re
 import shlex
 import shutil
@@ -142,10 +143,36 @@ def test_the_bill_has_what_every_stage_wrote_and_how_long_it_took(pipeline, find
     written = [each for each in folders if each is not None]
     assert sum(each.rows for each in findings.stages) == sum(each.rows for each in written)
     assert sum(each.bytes for each in findings.stages) == sum(each.bytes for each in written)
-    assert [each.name for each in findings.stages] == list(STAGES)
-    for each in findings.stages:
-        assert each.seconds > 0
-        assert each.bytes > 0
+    stages = {each.name: each for each in findings.stages}
+    assert list(stages) == ["sweep", "silver", "judge", "agree", "gold", "report"]
+    assert all(each.seconds > 0 for each in findings.stages)
+    assert all(stages[each].bytes > 0 for each in STAGES)
+
+
+def test_what_is_done_with_every_command_is_on_the_bill_once(tmp_path):
+    """Or the report of a study that is whole would be another each time."""
+    done = study(tmp_path)
+    first = findings_of(done.lake, done.engine, "").stages
+    done.engine.close()
+    assert {"agree", "report"} <= done.lake.spent().keys()
+    again = study(tmp_path)
+    assert findings_of(again.lake, again.engine, "").stages == first
+    again.engine.close()
+
+
+def test_a_folder_whose_bill_is_older_is_read(tmp_path):
+    """It had no seconds of agree and report; what it had stays."""
+    done = study(tmp_path)
+    done.engine.close()
+    bill = dict.fromkeys(STAGES, 7.0)
+    (tmp_path / "study.bill.json").write_text(json.dumps(bill))
+    again = study(tmp_path)
+    findings = findings_of(again.lake, again.engine, "")
+    again.engine.close()
+    told = {each.name: each.seconds for each in findings.stages}
+    assert {name: told[name] for name in STAGES} == bill
+    assert told["agree"] > 0
+    assert told["report"] > 0
 
 
 def test_what_is_gone_on_with_costs_no_more_than_what_is_done(tmp_path):

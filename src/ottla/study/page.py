@@ -33,6 +33,12 @@ _TALL = 'class="chart"'
 """Of a picture that is not merely wide."""
 _WORD = 22
 """Letters of a cell that stay on one line."""
+_UNPAID = (
+    "Agree compares all verdicts, and report asks the tables for what this page tells: both are "
+    "done with every command, and counted as they were done first. Not in it are opening the "
+    "engine, drawing this page, and what a process that was ended had begun and not yet counted."
+)
+"""What is not on the bill."""
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
@@ -228,7 +234,7 @@ def _bill(findings: Findings) -> str:
         f"Per 1,000 seeds ({findings.variants * 1_000:,} runs): {_time(seconds * thousand)}, "
         f"{round(total.rows * thousand):,} rows, {size(round(total.bytes * thousand))}."
     )
-    return f'<p class="note">{escape(told)}</p>{_grid(columns, rows)}'
+    return f'<p class="note">{escape(told)} {_UNPAID}</p>{_grid(columns, rows)}'
 
 
 def _time(seconds: float) -> str:
