@@ -365,14 +365,14 @@ LEFT JOIN (
   GROUP BY x.run_id, x.eid
 ) v ON v.run_id = h.run_id AND v.eid = h.eid;
 
--- view outages: handovers, each with what went before it since anybody served: how many, when that
--- began, and when somebody first stood for election; and from when on records that are given up are
--- this outage's: each is of the one during which its wait ended, though it may have begun to wait
--- in one before, whose leader then served others
+-- view outages: handovers, each with what went before it since anybody served: how many, when the last
+-- leader that served had stopped (the first of them says, or nobody can tell), and when somebody
+-- first stood for election; and from when on records that are given up are this outage's: each is of
+-- the one during which its wait ended, though it may have begun to wait in one before, whose leader
+-- then served others
 SELECT run_id, eid, variant, partition, term, node, old_node, t_us, next_eid, cause, deposed, outage,
-  MIN(COALESCE(lost_us, t_us)) OVER w AS begun_us, COUNT(*) OVER w AS elections, MIN(lost_us) OVER w AS lost_us,
-  COALESCE(MIN(CASE WHEN lost_us IS NOT NULL THEN candidate_us END) OVER w,
-    MIN(candidate_us) OVER w) AS candidate_us
+  MIN(COALESCE(lost_us, t_us)) OVER w AS begun_us, COUNT(*) OVER w AS elections,
+  FIRST_VALUE(lost_us) OVER w AS lost_us, FIRST_VALUE(candidate_us) OVER w AS candidate_us
 FROM (
   SELECT h.run_id, h.eid, h.variant, h.partition, h.term, h.node, h.old_node, h.t_us, h.next_eid,
     s.cause, s.lost_us, s.candidate_us, CASE WHEN d.eid IS NULL THEN 0 ELSE 1 END AS deposed,
@@ -406,7 +406,7 @@ WINDOW w AS (
 -- lost_us BIGINT: when the last leader that served stopped serving: with elections 1 the old one.
 -- Its crash or pause; else from when a client waited in vain: it had sent to it, and heard of no
 -- acknowledgement since. With stepdown and nobody waiting, the stepdown; with silent and nobody
--- waiting NULL, for nobody can tell
+-- waiting NULL, for nobody can tell, however those ended that led after it and served nobody
 -- candidate_us BIGINT: when a higher term than that leader's was first written, wherever
 -- leader_us BIGINT: when the new leader had won
 -- synced_us BIGINT: when it had committed an entry of its own term, so that it could serve
@@ -414,14 +414,15 @@ WINDOW w AS (
 -- record that had been handed over before synced_us; NULL when none waited (idle), or none
 -- of those who did was served
 -- gave_up BIGINT: records that waited in vain, with acks 1 or all: handed over before synced_us, and
--- given up since lost_us and before the next outage began, so that each counts in one. ok_us NULL
--- with more than 0 of them is an outage that was over for none who had waited
--- detection_us BIGINT: candidate_us - lost_us, with the round of PreVote
+-- given up since lost_us (where that is NULL, since the first election was won) and before the next
+-- outage began, so that each counts in one. ok_us NULL with more than 0 of them is an outage that
+-- was over for none who had waited
+-- detection_us BIGINT: candidate_us - lost_us, with the round of PreVote; NULL where lost_us is
 -- election_us BIGINT: leader_us - candidate_us, with split votes, and with leaders that served
 -- nobody
 -- sync_us BIGINT: synced_us - leader_us
 -- retry_us BIGINT: ok_us - synced_us, until clients had found the new leader
--- total_us BIGINT: ok_us - lost_us
+-- total_us BIGINT: ok_us - lost_us; NULL where lost_us is
 SELECT h.run_id, h.variant, h.partition, h.term, h.old_node, h.node AS new_node, h.cause,
   h.elections, h.lost_us, h.candidate_us, h.t_us AS leader_us, c.t_us AS synced_us, a.ok_us,
   CASE WHEN h.deposed = 0 THEN COALESCE(g.records, 0) END AS gave_up,
