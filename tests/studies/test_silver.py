@@ -2,18 +2,32 @@
 
 import pytest
 
+from ottla.sim.studies.sheets import SILVER, sheets
 from studies_cases import Run, cases, make_silver, projected, write
 
 FILES = ("failovers.txt", "records.txt")
 CASES = [(file, case) for file in FILES for case in cases(file)]
+N = len(CASES)
+REACHED = [
+    Run((), variant=0, seed=90, reached=("here", "here", "there")),
+    Run((), variant=1, seed=90, reached=("here",)),
+    Run((), variant=0, seed=91, reached=("here",)),
+    Run((), variant=1, seed=91),
+]
+"""Runs behind those of the cases."""
+REACHED_ROWS = [
+    {"run_id": N, "variant": 0, "seed": 90, "point": "here", "runs": 2},
+    {"run_id": N, "variant": 0, "seed": 90, "point": "there", "runs": 1},
+    {"run_id": N + 1, "variant": 1, "seed": 90, "point": "here", "runs": 1},
+]
+TABLES = {"reached"}.union(*(case.expected for _, case in CASES))
 
 
 @pytest.fixture(scope="module")
 def silver(engine, tmp_path_factory):
     runs = [Run(case.events, variant=3, seed=40 + number) for number, (_, case) in enumerate(CASES)]
-    make_silver(engine, write(runs, tmp_path_factory.mktemp("silver") / "bronze"))
-    tables = {name for _, case in CASES for name in case.expected}
-    return {name: engine.rows(f"SELECT * FROM {name}") for name in sorted(tables)}
+    make_silver(engine, write(runs + REACHED, tmp_path_factory.mktemp("silver") / "bronze"))
+    return {name: engine.rows(f"SELECT * FROM {name}") for name in sorted(TABLES)}
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[case.name for _, case in CASES])
@@ -25,3 +39,11 @@ def test_a_history_has_the_tables_that_its_case_says(silver, number):
         assert projected(found, columns) == projected(expected, columns), table
         assert len(found) == len(expected)
         assert {row["variant"] for row in found} <= {3}
+
+
+def test_a_point_of_coverage_is_told_once_of_a_variant_with_its_first_run_and_how_many(silver):
+    assert projected(silver["reached"], REACHED_ROWS[0]) == projected(REACHED_ROWS, REACHED_ROWS[0])
+
+
+def test_each_silver_table_has_a_case():
+    assert {each.name for each in sheets(SILVER) if not each.shared} == TABLES
