@@ -13,11 +13,12 @@ person reads. Behind the history of a run come rows of other kinds; `eid` goes o
 | run | one per run: `code` its verdict, `told` why, `t_us` simulated, `off` rows it has (1) |
 | noticed | of runs that failed: `code` the invariant that was seen to be broken first |
 | verdict | of judged runs: `code` an invariant that `judge` finds broken; one row each |
-| breakdown | the run broke: `code` which exception, `told` its text (2); it has no other row |
+| breakdown | the run broke: `code` which exception, `told` its text (2); it has no other row (3) |
 | reached | with coverage: `code` a predicate, or an abstract state, that the run came through |
 
 (1) And `aux` steps of the kernel, `log_index` choices, `chain` its digest as 64 bits with a sign.
 (2) In one line, what is no text of UTF-8 escaped. A run whose values do not fit the columns broke.
+(3) One that takes its process along has one from whoever had it run: `code` is then ProcessDied.
 
 What changed in it from version to version says `ottla.sim.studies.versions`.
 
@@ -75,6 +76,11 @@ class Work:
         """Seed and number of the variant of a run."""
         place, variant = divmod(run_id, len(parse(self.study).variants))
         return self.first + place, variant
+
+    def named(self, run_id: int) -> str:
+        """A run as people are told of it."""
+        seed, variant = self.place(run_id)
+        return f"seed {seed} of {parse(self.study).variants[variant].label}"
 
     def chosen(self, run_id: int) -> bool:
         """Whether a run is judged whatever its verdict."""
@@ -160,6 +166,13 @@ def _told(work: Work, study: Study, run_id: int) -> Batch:
     except Exception as error:  # noqa: BLE001 - one broken run must not cost the others
         row = Event(0, 0, "breakdown", code=type(error).__name__)
         return _columns(Head(run_id, seed, variant, False), [row], _in_one_line(error))
+
+
+def deadly(work: Work, run_id: int, told: str) -> Batch:
+    """The row of a run that takes its process along."""
+    seed, variant = work.place(run_id)
+    row = Event(0, 0, "breakdown", code="ProcessDied")
+    return _columns(Head(run_id, seed, variant, False), [row], told)
 
 
 def _columns(head: Head, events: list[Event], told: str | None) -> Batch:

@@ -1,8 +1,9 @@
 """How many runs of a wave are over, and their rows, told by whoever runs them, wherever that is.
 
 Beside a wave lies a folder of marks while it is made. Whoever has some runs to do keeps a file in
-it, named by the first of them, with a number for each that is over: its rows. Who does them again
-begins the file anew. The driver adds up what has grown. Nothing else connects it to those who run:
+it, named by the first of them and the last, with a number for each that is over: its rows. Who does
+them again begins the file anew. The driver adds up what has grown, and can say which runs are under
+way: of each file the one behind those that are over. Nothing else connects it to those who run:
 not a process of a pool, not a task on an executor. They see one folder anyway, for results go
 there; one who does not says so before it has run anything.
 """
@@ -32,7 +33,7 @@ def marked(
 ) -> Iterator[Batch]:
     """The events of these runs, each marked when it is over. `between` two runs this is called.
     Raises `StudyError` where the folder of marks is not to be seen."""
-    with _begun(Path(marks), runs[0]) as mark:
+    with _begun(_mark(Path(marks), runs)) as mark:
         marked, before = 0, 0
         for batch, over, rows in counted(work, runs):
             if over > marked:
@@ -43,13 +44,17 @@ def marked(
                 yield batch
 
 
-def _begun(folder: Path, first: int) -> BinaryIO:
+def _mark(folder: Path, runs: Sequence[int]) -> Path:
+    return folder / f"{runs[0]}-{runs[-1]}"
+
+
+def _begun(mark: Path) -> BinaryIO:
     """Unbuffered: who looks sees every run."""
     try:
-        return (folder / str(first)).open("wb", buffering=0)
+        return mark.open("wb", buffering=0)
     except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
         raise StudyError(
-            f"executors do not see {folder} as the driver does: {error.strerror}"
+            f"executors do not see {mark.parent} as the driver does: {error.strerror}"
         ) from None
 
 
@@ -80,6 +85,30 @@ class Marks:
         self._runs += runs
         self._rows += rows
         self._told(runs, rows)
+
+    def begun(self, runs: Sequence[int]) -> bool:
+        """Whether anybody has begun with just these."""
+        return _mark(self.folder, runs).exists()
+
+    def anew(self, runs: Sequence[int]) -> None:
+        """Nobody has: they will be done again, and not all at once."""
+        mark = _mark(self.folder, runs)
+        mark.unlink()
+        self._files.pop(mark.name, None)
+
+    def died(self, run: int) -> None:
+        """A run is over because nobody outlives it: it has one row."""
+        _mark(self.folder, [run]).write_bytes((1).to_bytes(_NUMBER, "big"))
+
+    def under_way(self) -> list[int]:
+        """The runs that somebody is at, or was when his process ended."""
+        found = []
+        for each in self.folder.iterdir():
+            first, last = map(int, each.name.split("-"))
+            now = first + _read(each)[0]
+            if now <= last:
+                found.append(now)
+        return sorted(found)
 
 
 def _read(mark: Path) -> tuple[int, int]:

@@ -3,21 +3,27 @@
 Runs are dealt out in chunks; a chunk is one file, written batch by batch as it is simulated, so
 memory does not grow with the number of runs. Processes end with who started them, however that ends
 (`ottla.sim.processes`).
+
+When one of them dies all of a pool do. Chunks that somebody had begun are then done again run by
+run, in a process that has no other one beside it. A run that this one dies of too has taken two
+along: it is a row of kind *breakdown*, and the wave goes on. One that was killed by chance, or for
+want of memory among many, lives the second time.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack
-from itertools import islice
+from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias
 
 from ottla.sim.canary import Canary, canary
 from ottla.sim.processes import go_on, processes
-from ottla.sim.studies.bronze import Work, schema
+from ottla.sim.studies.bronze import Batch, Work, deadly, schema
 from ottla.sim.studies.marks import Marks, marked
 from ottla.sim.studies.study import StudyError
 
@@ -28,7 +34,15 @@ _CHUNKS = 4
 COMPRESSION = "zstd"
 _AHEAD = 2
 _LOOK_S = 0.2
-T = TypeVar("T")
+_KILLED = (
+    "a process that simulates was killed, perhaps for want of memory; "
+    "the same command goes on from here"
+)
+_DEADLY = (
+    "it took the process that ran it along, twice: the second time there was no other beside it"
+)
+_Task: TypeAlias = Callable[[range], None]
+"""Writes the events of some runs, in a process of a pool."""
 
 
 class Pool:
@@ -40,27 +54,52 @@ class Pool:
         self._pool: ProcessPoolExecutor | None = None
 
     def canary(self) -> Canary:
-        """What becomes of the canary in one of them."""
-        return _given(self._started().submit(canary))
+        """What becomes of the canary in one of them. Raises `StudyError` where it dies of it."""
+        try:
+            return self._started().submit(canary).result()
+        except BrokenProcessPool:
+            raise StudyError(_KILLED) from None
 
     def simulate(self, work: Work, runs: range, folder: Path, marks: Marks) -> None:
-        """Write the events of these runs into a folder."""
-        pool = self._started()
+        """Write the events of these runs into a folder. Raises `StudyError` where a process dies
+        before it has begun with any."""
         size = max(1, min(CHUNK, -(-len(runs) // (_CHUNKS * self._jobs))))
-        todo = iter(range(0, len(runs), size))
-        running: deque[Future[None]] = deque()
-        while True:
-            for start in islice(todo, _AHEAD * self._jobs - len(running)):
-                chunk = runs[start : start + size]
-                asked = pool.submit(_write, work, chunk, str(folder), str(marks.folder))
-                running.append(asked)
-            if not running:
-                return
-            done, _ = wait(running, _LOOK_S, FIRST_COMPLETED)
-            for each in done:
-                running.remove(each)
-                _given(each)
-            marks.look()
+        todo = deque(runs[start : start + size] for start in range(0, len(runs), size))
+        task = partial(_write, work, folder, str(marks.folder))
+        while lost := self.do(task, todo, marks):
+            begun = [each for each in lost if marks.begun(each)]
+            if not begun:
+                raise StudyError(_KILLED)
+            todo.extendleft(each for each in lost if each not in begun)
+            for each in begun:
+                for run in _deadly_runs(task, each, marks):
+                    _write_batch(folder, run, deadly(work, run, _DEADLY))
+
+    def do(self, task: _Task, todo: deque[range], marks: Marks) -> list[range]:
+        """Do what is to be done, until that is all or a process dies: what had been given to
+        processes then and is not done. There are fresh ones for what is asked next."""
+        lost: list[range] = []
+        while todo and not lost:  # who dies with nothing to do costs nothing
+            lost = self._until_one_dies(task, todo, marks)
+        return lost
+
+    def _until_one_dies(self, task: _Task, todo: deque[range], marks: Marks) -> list[range]:
+        pool, running = self._started(), dict[Future[None], range]()
+        try:
+            while todo or running:
+                while todo and len(running) < _AHEAD * self._jobs:
+                    running[pool.submit(task, todo[0])] = todo[0]
+                    todo.popleft()
+                done, _ = wait(running, _LOOK_S, FIRST_COMPLETED)
+                for each in done:
+                    each.result()
+                    del running[each]
+                marks.look()
+        except BrokenProcessPool:
+            wait(running)
+            self.close()
+            return [runs for asked, runs in running.items() if asked.exception() is not None]
+        return []
 
     def _started(self) -> ProcessPoolExecutor:
         if self._pool is None:
@@ -68,24 +107,41 @@ class Pool:
         return self._pool
 
     def close(self) -> None:
-        """End the processes."""
+        """End the processes; who asks for something then gets fresh ones."""
+        self._pool = None
         self._stack.close()
 
 
-def _given(asked: Future[T]) -> T:
-    try:
-        return asked.result()
-    except BrokenProcessPool:
-        raise StudyError(
-            "a process that simulates was killed, perhaps for want of memory; "
-            "the same command goes on from here"
-        ) from None
+def _deadly_runs(task: _Task, runs: range, marks: Marks) -> Iterator[int]:
+    """Do these runs one by one; the numbers of those that their process dies of. Raises
+    `StudyError` where it dies before it has begun."""
+    marks.anew(runs)
+    with closing(Pool(1)) as alone:
+        for run in runs:
+            one = range(run, run + 1)
+            if alone.do(task, deque([one]), marks):
+                if not marks.begun(one):
+                    raise StudyError(_KILLED)
+                marks.died(run)
+                yield run
 
 
-def _write(work: Work, runs: range, folder: str, marks: str) -> None:
+def _write(work: Work, folder: Path, marks: str, runs: range) -> None:
     from pyarrow import parquet
 
-    path = Path(folder) / f"part-{runs.start:010d}.parquet"
-    with parquet.ParquetWriter(path, schema(), compression=COMPRESSION) as writer:
+    with parquet.ParquetWriter(
+        _part(folder, runs.start), schema(), compression=COMPRESSION
+    ) as file:
         for batch in marked(work, runs, marks, go_on):
-            writer.write_batch(batch)
+            file.write_batch(batch)
+
+
+def _write_batch(folder: Path, run: int, batch: Batch) -> None:
+    from pyarrow import parquet
+
+    with parquet.ParquetWriter(_part(folder, run), schema(), compression=COMPRESSION) as file:
+        file.write_batch(batch)
+
+
+def _part(folder: Path, first: int) -> Path:
+    return folder / f"part-{first:010d}.parquet"

@@ -41,7 +41,7 @@ from ottla.sim.studies.apart import apart
 from ottla.sim.studies.bronze import SCHEMA, Batch, Work
 from ottla.sim.studies.jvm import options
 from ottla.sim.studies.lake import cost, making
-from ottla.sim.studies.marks import Told, marked, marks_of, unseen
+from ottla.sim.studies.marks import Marks, Told, marked, marks_of, unseen
 from ottla.sim.studies.masters import check_master
 from ottla.sim.studies.names import KIND
 from ottla.sim.studies.ship import packed
@@ -52,6 +52,8 @@ TASK = 25
 """Runs of a task."""
 COMPRESSION = "zstd"
 _LOOK_S = 0.5
+_NAMED = 8
+_OTHERWISE = "if one of them kills its process, --engine duckdb finds it out and goes on"
 _KEY = "run_id"
 _CANARY = {
     "mutant": "VARCHAR",
@@ -225,6 +227,8 @@ class Spark:
             except Exception as error:
                 if line := unseen(str(error)):
                     raise StudyError(line) from None
+                if isinstance(error, _errors()):
+                    raise StudyError(_swept_until(work, marks, error)) from None
                 raise
 
     @_apart
@@ -369,6 +373,16 @@ def _bronze() -> Any:
     columns = StructType.fromDDL(_ddl(SCHEMA))
     columns.fields[0].metadata = {KEY: VERSION}
     return columns
+
+
+def _swept_until(work: Work, marks: Marks, error: Exception) -> str:
+    """What ended a wave, and what was under way: a run that kills its process tells nobody."""
+    told = f"engine spark: {in_one_line(error)}"
+    runs = marks.under_way()
+    if not runs:
+        return told
+    named = ", ".join(map(work.named, runs[:_NAMED])) + (", ..." if len(runs) > _NAMED else "")
+    return f"{told}; under way: {named}; {_OTHERWISE}"
 
 
 def _simulated(work: Work, marks: str, asked: Iterator[Batch]) -> Iterator[Batch]:

@@ -147,20 +147,17 @@ def test_a_file_that_cannot_be_written_is_one_line_and_the_study_is_gone_on_with
     assert ottla(*asked).returncode == 0
 
 
-def test_a_process_that_is_killed_is_told_of_and_the_study_is_gone_on_with(tiny, tmp_path):
+def test_a_process_that_is_killed_costs_a_study_nothing(tiny, tmp_path):
     out = tmp_path / "out"
-    asked = ["study", "run", str(tiny), "--engine", "duckdb", "--out", str(out), "--seeds", "600"]
+    asked = ["study", "run", str(tiny), "--engine", "duckdb", "--out", str(out), "--seeds", "60"]
     process = begun(*asked, "--jobs", "2")
     try:
         await_that(lambda: any(out.glob("bronze/_running-*/*")), 60, "nobody works")
         os.kill(simulating(process.pid)[0], signal.SIGKILL)
-        _, said = process.communicate(timeout=60)
-        assert process.returncode == 2, said
-        (line,) = said.splitlines()
-        assert line == (
-            "ottla: a process that simulates was killed, perhaps for want of memory; the same "
-            "command goes on from here"
-        )
+        told, said = process.communicate(timeout=120)
+        assert process.returncode == 0, said
+        assert "120 runs." in told
+        assert " broke: " not in told
         await_nobody(process)
     finally:
         end(process)
