@@ -26,7 +26,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Name the group of each test: its file, or Spark's."""
     if not config.pluginmanager.hasplugin("xdist"):
         return
-    sparked = {item.path for item in items if SPARK & set(getattr(item, "fixturenames", ()))}
+    sparked = {item.path for item in items if asks_for_spark(item)}
     for item in items:
         group = "spark" if item.path in sparked else item.nodeid.partition("::")[0]
         item.add_marker(pytest.mark.xdist_group(group))
+
+
+def asks_for_spark(item: pytest.Item) -> bool:
+    """Whether it does by the name of a fixture, or by a parameter of one of its own."""
+    values = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return bool(SPARK & set(getattr(item, "fixturenames", ()))) or "spark" in values
