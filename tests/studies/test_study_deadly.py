@@ -101,7 +101,7 @@ def test_a_process_that_is_killed_by_chance_costs_no_run(tmp_path, undisturbed):
 def test_spark_names_the_runs_that_were_under_way_and_duckdb_goes_on(tmp_path):
     need_spark()
     done = run_patched(tmp_path, DEADLY, "--master", "local[1]", seeds=4)
-    assert done.returncode == 1
+    assert done.returncode == 2
     told = done.stderr.splitlines()[-1]
     assert told.startswith("ottla: engine spark: ")
     assert "; under way: seed 1 of acks=1; if one of them kills its process, --engine" in told
