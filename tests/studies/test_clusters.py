@@ -7,17 +7,24 @@ libraries that the documentation asks for; Ottla comes to them as a zip.
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 import venv
+from contextlib import ExitStack, suppress
+from importlib.resources import as_file, files
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from awaiting import await_that
+from cli_groups import end
 from ottla.sim.studies.lake import BATCH_ROWS
+from ottla.sim.studies.names import GOLD, GOLD_PREFIX
 from ottla.sim.studies.pipeline import STAGES, Progress
-from studies_spark import need_spark
+from studies_spark import JVM, need_spark
 from studies_tiny import TINY, contents, study
 
 pytestmark = pytest.mark.slow
@@ -67,7 +74,8 @@ def agrees_with_one_machine(process, out: Path, seeds: int, duck) -> None:
     # DuckDB goes on with the folder: what Spark left out would be made here, and agree.
     assert {step.stage for step in steps} == set(STAGES)
     assert [step for step in steps if step.fresh] == []
-    found = {table: contents(there, table) for table in ("runs", "gold_kills", "variants")}
+    tables = ("runs", "variants", *(f"{GOLD_PREFIX}{each}" for each in GOLD))
+    found = {table: contents(there, table) for table in tables}
     plain = study(out.with_name("plain"), seeds=seeds, wave=None, engine=duck)
     assert found == {table: contents(plain, table) for table in found}
     assert sum(row["runs"] for row in found["gold_kills"]) == 2 * seeds
@@ -117,3 +125,57 @@ def test_spark_connect(tmp_path, duck):
     pytest.importorskip("grpc_status", reason="Spark Connect: pip install 'pyspark[connect]'")
     process = begin(tmp_path / "out", 4, SPARK_REMOTE="local[2]")
     agrees_with_one_machine(process, tmp_path / "out", 4, duck)
+
+
+SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
+
+
+def answers(address: tuple[str, int]) -> bool:
+    with suppress(OSError), socket.create_connection(address, 1):
+        return True
+    return False
+
+
+@pytest.fixture
+def server(tmp_path):
+    """Where a server of Spark Connect is that nobody shares: a process of its own, of the pip
+    package, gone afterwards."""
+    need_spark()
+    pytest.importorskip("grpc_status", reason="Spark Connect: pip install 'pyspark[connect]'")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        host, port = free.getsockname()
+    (spark,) = find_spec("pyspark").submodule_search_locations
+    settings = {
+        "spark.connect.grpc.binding.address": host,
+        "spark.connect.grpc.binding.port": port,
+        "spark.ui.enabled": "false",
+    }
+    command = [Path(spark) / "bin" / "spark-submit", "--master", "local[2]", "--class", SERVER]
+    for name, value in settings.items():
+        command += ["--conf", f"{name}={value}"]
+    home = tmp_path / "server"
+    home.mkdir()
+    with as_file(files("ottla.sim.studies") / "quiet.properties") as quiet, ExitStack() as stack:
+        options = f"{JVM} -Dlog4j2.configurationFile=file:{quiet}"
+        log = stack.enter_context((home / "log").open("w"))
+        process = subprocess.Popen(
+            [*command, "--driver-java-options", options],
+            cwd=home,
+            env={**os.environ, "SPARK_LOCAL_IP": host, "PYSPARK_PYTHON": sys.executable},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            await_that(
+                lambda: answers((host, port)) or process.poll() is not None, 120, "no server"
+            )
+            assert process.poll() is None, (home / "log").read_text()
+            yield f"sc://{host}:{port}"
+        finally:
+            end(process)
+
+
+def test_a_server_of_spark_connect_that_is_a_process_of_its_own(tmp_path, server, duck):
+    process = begin(tmp_path / "out", 2, master=server)
+    agrees_with_one_machine(process, tmp_path / "out", 2, duck)
