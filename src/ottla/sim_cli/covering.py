@@ -53,18 +53,13 @@ def cover(
     ] = None,
 ) -> None:
     """Which scenarios, rules and abstract states seeds reach; the seeds are run for that."""
-    from ottla.broker.errors import ConfigError
     from ottla.sim.coverage.cover import Cover
     from ottla.sim.coverage.cover import cover as reach
     from ottla.sim.settings import from_toml
 
     check_page(out)
     plan = _plan(folder, first, seeds, config, settings)
-    try:
-        shared = from_toml(plan.settings)
-        check_faults(shared)
-    except ConfigError as error:
-        raise SimUsageError(f"{folder}: its settings are not this Ottla's: {error}") from None
+    shared = from_toml(plan.settings)
     numbers = range(plan.first, plan.first + plan.seeds)
     found, line, begun = Cover.of(shared), Line(), monotonic()
     for done, reached in enumerate(reach(numbers, plan.settings, jobs), 1):
@@ -91,6 +86,8 @@ def _plan(
     config: Path | None,
     settings: list[str] | None,
 ) -> Plan:
+    from ottla.broker.errors import ConfigError
+    from ottla.sim.settings import from_toml
     from ottla.sim.sweep_folder import Plan, SweepError, swept_into
 
     if folder is None:
@@ -104,6 +101,10 @@ def _plan(
         swept = swept_into(folder)
     except SweepError as error:
         raise SimUsageError(str(error)) from None
+    try:
+        check_faults(from_toml(swept.plan.settings))
+    except ConfigError as error:
+        raise SimUsageError(f"{folder}: its settings are not this Ottla's: {error}") from None
     warn_of_other_code(f"{folder}: swept", swept.code, "its seeds may be other runs")
     return swept.plan
 
