@@ -114,13 +114,18 @@ class Ending:
         try:
             self._await(probes.stored, "a record stored in each partition")
         except NotLive:
-            reasons = [probes.excuse(each) for each in probes.left]
+            reasons = [self._unserved(each) or probes.excuse(each) for each in probes.left]
             if not all(reasons):
                 raise
             for partition, reason in zip(probes.left, reasons, strict=True):
                 told = f"nothing had to be stored in partition {partition}: {reason}"
                 self.unavoidable.append(told)
                 self.world.history.add("phase", code="excused", partition=partition)
+
+    def _unserved(self, partition: int) -> str | None:
+        """Why nobody leads it, if nobody does: the leader that was there when the core came to rest
+        was not healed, and has resigned since."""
+        return None if self.world.leader(partition) else self._unknown(partition)
 
     def _note_fruitless(self, served: Sequence[int], healed: int) -> None:
         """Say so where clients came to rest by giving up: nothing forbids it, and nothing shows

@@ -107,3 +107,13 @@ def test_who_is_connected_to_a_node_that_the_controller_does_not_reach_finds_no_
     outcome = run(339, RunConfig())
     assert outcome.verdict is Verdict.OK, outcome.reason
     assert any("which know of no topic" in each for each in outcome.unavoidable)
+
+
+def test_a_leader_from_outside_that_resigns_leaves_nobody_who_knows_that_there_is_a_partition():
+    """Node 2 led both groups from outside when clients were at rest, and then the partition no
+    more. Of its replicas in the core, 1 and 3, the first had started anew and was told of nothing:
+    it hears nothing of node 2, which 4 and 5 hear. That nobody could lead was an alarm."""
+    asked = RunConfig(profile="reference-strict", load_ms=2000, records=30, fault_every_ms=300)
+    outcome = run(2957, asked)
+    assert outcome.verdict is Verdict.OK, outcome.reason
+    assert any("of which only [3] know" in each for each in outcome.unavoidable)
