@@ -124,6 +124,14 @@ def test_one_seed_has_no_interval(duck, name):
     assert drawn(duck, name, VALUES[:1]) == (pytest.approx(VALUES[0]), None, None)
 
 
+def test_no_interval_of_a_ratio_goes_below_nothing(engine):
+    """Of two seeds far apart 12.7 standard errors reach below 0: the table said so."""
+    _, low, high = drawn(engine, "idempotence", (2.0, 40.0))
+    (row,) = engine.rows(parse(catalogue()["idempotence"]).tables[0].sql)[1:]
+    assert low == row["times_the_baseline_low"] == 0
+    assert high == pytest.approx(row["times_the_baseline_high"])
+
+
 def test_tables_have_the_intervals_that_charts_have(duck):
     for name, column in (
         ("idempotence", "times_the_baseline"),

@@ -165,6 +165,16 @@ def test_where_none_was_judged_nothing_is_claimed():
     assert "is broken" not in text
 
 
+def test_a_picture_without_intervals_says_why_where_one_seed_was_run():
+    row = {"series": "s", "x": "a", "y": 10}
+    plain = chart_of("t", "bars", ("x", "y"), [row])
+    ranged = chart_of("t", "bars", ("x", "y"), [{**row, "low": 5, "high": 15}])
+    said = "Of one seed nobody can say how far a figure may be off."
+    assert page(made_up.findings(charts=(plain,), seeds=1), {}).count(said) == 1
+    assert said not in page(made_up.findings(charts=(plain,)), {})
+    assert said not in page(made_up.findings(charts=(ranged,), seeds=1), {})
+
+
 def test_whiskers_end_where_intervals_do():
     rows = [
         {"series": "s", "x": "a", "y": 10, "low": 0, "high": 20},

@@ -78,7 +78,7 @@ def page(findings: Findings, pictures: Mapping[int, Picture]) -> str:
 def _shown(findings: Findings) -> list[str]:
     """Pictures, then tables. A picture that needs a page of paper to itself is none to begin with:
     it would leave the first page half empty, and a table begins wherever there is room."""
-    pictures = [section(each.title, _picture(each)) for each in findings.charts]
+    pictures = [section(each.title, _picture(each, findings.seeds)) for each in findings.charts]
     tables = [section(each.title, _table(each)) for each in findings.tables]
     first = tables[:1] if pictures and _TALL in pictures[0] else []
     return [*first, *pictures, *tables[len(first) :]]
@@ -112,9 +112,12 @@ def _broke(findings: Findings) -> Iterator[str]:
     yield section("Runs that broke", told, "broke")
 
 
-def _picture(chart: Chart) -> str:
+def _picture(chart: Chart, seeds: int) -> str:
     uncertain = any(span is not None for each in chart.series for span in each.spans)
-    note = '<p class="fine">Whiskers and bands are 95 % intervals.</p>' if uncertain else ""
+    said = "Whiskers and bands are 95 % intervals." if uncertain else ""
+    if not said and seeds == 1:
+        said = "Of one seed nobody can say how far a figure may be off."
+    note = f'<p class="fine">{said}</p>' if said else ""
     return f'<p class="legend">{legend(chart)}</p><div class="scroll">{draw(chart)}</div>{note}'
 
 
