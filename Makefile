@@ -17,7 +17,7 @@ ARGS ?=
 WORKERS ?= auto
 BIN := .venv/bin
 # Tests of one file stay together, in their order: what they share is made once (tests/conftest.py).
-PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist loadgroup --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist loadfile
 # Scripts and the editable install name the checkout's place, so a moved checkout installs again.
 STAMP := .venv/installed-$(shell pwd -P | cksum | cut -d' ' -f1)
 

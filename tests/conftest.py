@@ -3,36 +3,50 @@
 No deadline, because shared machines stall for longer than any honest limit. In CI the search is
 derandomised: a red run must be red again when someone looks.
 
-Where tests are spread over processes (pytest-xdist, `--dist loadgroup`), those of one file stay
+Where tests are spread over processes (pytest-xdist, `--dist loadfile`), those of one file stay
 together, for what a module's fixture makes is made once; and all files that ask for Spark go to one
-process, for a session takes seconds to open and half a gigabyte to keep.
+process, for a session takes seconds to open and half a gigabyte to keep. (Its marker `xdist_group`
+would say the same, and says nothing with pytest 9.2: ids of tests are no plain text there.)
 """
 
 import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from xdist.scheduler import LoadFileScheduling
 
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
-SPARK = {"spark", "engine"}
-"""Fixtures that open a session of Spark."""
+ASKS_FOR_SPARK = re.compile(r"def \w+\([^)]*\b(engine|spark)\b|param(s=\[|\()[^)]*\"spark\"")
+"""A fixture that opens a session, among those of a test or of another fixture; or a parameter."""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Name the group of each test: its file, or Spark's."""
-    if not config.pluginmanager.hasplugin("xdist"):
-        return
-    sparked = {item.path for item in items if asks_for_spark(item)}
-    for item in items:
-        group = "spark" if item.path in sparked else item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group(group))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> "LoadFileScheduling | None":
+    """Files to processes, those with Spark to one."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class SparkTogether(LoadFileScheduling):
+        """See the module's text."""
+
+        def _split_scope(self, nodeid: str) -> str:
+            path = nodeid.partition("::")[0]
+            return "spark" if asks_for_spark(config.rootpath / path) else path
+
+    return SparkTogether(config, log)
 
 
-def asks_for_spark(item: pytest.Item) -> bool:
-    """Whether it does by the name of a fixture, or by a parameter of one of its own."""
-    values = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    return bool(SPARK & set(getattr(item, "fixturenames", ()))) or "spark" in values
+def asks_for_spark(path: Path) -> bool:
+    """Whether a file of the studies' tests does; others have no such fixtures."""
+    if path.parent.name != "studies":
+        return False
+    return ASKS_FOR_SPARK.search(path.read_text(encoding="utf-8")) is not None

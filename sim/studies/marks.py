@@ -25,6 +25,7 @@ Told: TypeAlias = Callable[[int, int], None]
 _RUNNING = "_running-"
 _NUMBER = 8
 """Bytes of a number in a file of marks."""
+_NAMED = 8
 _UNSEEN = re.compile(r"executors do not see .* as the driver does: .*")
 
 
@@ -109,6 +110,16 @@ class Marks:
             if now <= last:
                 found.append(now)
         return sorted(found)
+
+    def named(self, work: Work) -> str:
+        """The first of these as people are told of them; empty if there is none, and for a study
+        that nobody can read, who has begun with none of its runs."""
+        runs = self.under_way()
+        try:
+            told = ", ".join(map(work.named, runs[:_NAMED]))
+        except StudyError:
+            return ""
+        return f"{told}, ..." if len(runs) > _NAMED else told
 
 
 def _read(mark: Path) -> tuple[int, int]:

@@ -52,8 +52,9 @@ TASK = 25
 """Runs of a task."""
 COMPRESSION = "zstd"
 _LOOK_S = 0.5
-_NAMED = 8
-_OTHERWISE = "if one of them kills its process, --engine duckdb finds it out and goes on"
+_OTHERWISE = (
+    "the same command goes on; if one of them kills its process, --engine duckdb finds it out"
+)
 _KEY = "run_id"
 _CANARY = {
     "mutant": "VARCHAR",
@@ -377,12 +378,8 @@ def _bronze() -> Any:
 
 def _swept_until(work: Work, marks: Marks, error: Exception) -> str:
     """What ended a wave, and what was under way: a run that kills its process tells nobody."""
-    told = f"engine spark: {in_one_line(error)}"
-    runs = marks.under_way()
-    if not runs:
-        return told
-    named = ", ".join(map(work.named, runs[:_NAMED])) + (", ..." if len(runs) > _NAMED else "")
-    return f"{told}; under way: {named}; {_OTHERWISE}"
+    told, named = f"engine spark: {in_one_line(error)}", marks.named(work)
+    return f"{told}; under way: {named}; {_OTHERWISE}" if named else told
 
 
 def _simulated(work: Work, marks: str, asked: Iterator[Batch]) -> Iterator[Batch]:
