@@ -104,7 +104,7 @@ def test_spark_names_the_runs_that_were_under_way_and_duckdb_goes_on(tmp_path):
     assert done.returncode == 2
     told = done.stderr.splitlines()[-1]
     assert told.startswith("ottla: engine spark: ")
-    assert "; under way: seed 1 of acks=1; if one of them kills its process, --engine" in told
+    assert "; under way: seed 1 of acks=1; the same command goes on; if one of them kills" in told
     again = run_patched(tmp_path, DEADLY, "--engine", "duckdb", seeds=4)
     assert again.returncode == 0, again.stderr
     runs = rows(tmp_path, "silver/runs")
