@@ -13,7 +13,7 @@ want of memory among many, lives the second time.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, closing
@@ -73,7 +73,7 @@ class Pool:
             todo.extendleft(each for each in lost if each not in begun)
             for each in begun:
                 for run in _deadly_runs(task, each, marks):
-                    _write_batch(folder, run, deadly(work, run, _DEADLY))
+                    _write_part(folder, run, [deadly(work, run, _DEADLY)])
 
     def do(self, task: _Task, todo: deque[range], marks: Marks) -> list[range]:
         """Do what is to be done, until that is all or a process dies: what had been given to
@@ -127,21 +127,14 @@ def _deadly_runs(task: _Task, runs: range, marks: Marks) -> Iterator[int]:
 
 
 def _write(work: Work, folder: Path, marks: str, runs: range) -> None:
+    _write_part(folder, runs.start, marked(work, runs, marks, go_on))
+
+
+def _write_part(folder: Path, first: int, batches: Iterable[Batch]) -> None:
+    """One file, named by the first of its runs."""
     from pyarrow import parquet
 
-    with parquet.ParquetWriter(
-        _part(folder, runs.start), schema(), compression=COMPRESSION
-    ) as file:
-        for batch in marked(work, runs, marks, go_on):
-            file.write_batch(batch)
-
-
-def _write_batch(folder: Path, run: int, batch: Batch) -> None:
-    from pyarrow import parquet
-
-    with parquet.ParquetWriter(_part(folder, run), schema(), compression=COMPRESSION) as file:
-        file.write_batch(batch)
-
-
-def _part(folder: Path, first: int) -> Path:
-    return folder / f"part-{first:010d}.parquet"
+    path = folder / f"part-{first:010d}.parquet"
+    with parquet.ParquetWriter(path, schema(), compression=COMPRESSION) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
