@@ -24,9 +24,9 @@ def weaker(index: Index) -> Iterator[str]:
         for row in losses(index):
             if row.acks != ACKS_ALL and row.lost:
                 yield _lost(row)
-    twice = (
-        [each for each in copies(index) if each.cause is Cause.EXPIRED] if _expired(index) else []
-    )
+    if not index.rows["expire"]:
+        return  # nobody was forgotten, so nobody has to look for copies
+    twice = [each for each in copies(index) if each.cause is Cause.EXPIRED]
     if twice:
         many = "a record is" if len(twice) == 1 else f"{len(twice)} records are"
         first = twice[0]
@@ -34,11 +34,6 @@ def weaker(index: Index) -> Iterator[str]:
             f"{many} stored again, {Cause.EXPIRED.value}: the first at offsets {first.before} and "
             f"{first.off} of partition {first.partition}"
         )
-
-
-def _expired(index: Index) -> bool:
-    """Whether a producer was forgotten: without that nobody has to look for copies."""
-    return bool(index.rows["expire"])
 
 
 def _lost(row: Losses) -> str:
