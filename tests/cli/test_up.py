@@ -166,7 +166,9 @@ def test_a_signal_while_it_starts_is_no_accident(delay):
     assert err == ""
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="nobody says who catches what")
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="only /proc says who catches what"
+)
 @pytest.mark.parametrize("with_signal", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_start_that_takes_long(with_signal):
     """Twenty large topics take seconds; who is told to stop before they are there never says that
