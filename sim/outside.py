@@ -127,10 +127,10 @@ def refused(refuse: Callable[[str], Exception] = refusal) -> Iterator[None]:
                     replace(stack, owner, name, guard)
         replace(stack, random.Random, "seed", _seeded(refuse))
         for module in _deciding():
-            names = vars(module)
-            if instead.keys().isdisjoint(map(id, names.values())):
+            held = vars(module)
+            if instead.keys().isdisjoint(map(id, held.values())):
                 continue  # nearly all, in every run: five times as fast as to look at each name
-            for name, value in list(names.items()):
+            for name, value in list(held.items()):
                 if id(value) in instead:
                     replace(stack, module, name, instead[id(value)])
         yield
