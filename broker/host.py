@@ -104,7 +104,7 @@ class Host(Protocol):
         """All topics by name, as far as this node has applied the controller's log."""
 
     def brokers(self) -> Sequence[BrokerImage]:
-        """The nodes that are up as far as this node has heard, itself included."""
+        """The nodes a client may turn to, as far as this node has heard: never none."""
 
     def controller(self) -> NodeId:
         """Leader of the controller group; the last known one, 0 before there was any."""
@@ -139,3 +139,12 @@ class Host(Protocol):
     def new_producer_id(self, done: Callable[[ErrorCode, ProducerId, ProducerEpoch], None]) -> None:
         """A producer id nobody ever had, epoch 0; COORDINATOR_LOAD_IN_PROGRESS while no block of
         ids could be had."""
+
+
+def named_controller(host: Host, brokers: Sequence[BrokerImage]) -> NodeId:
+    """The controller that clients are told of: one of `brokers`, or they fail (facts/kafka.md 8b).
+
+    Its leader, as far as this node knows; else this node; of one that is cut off, any other.
+    """
+    nodes = [broker.node for broker in brokers]
+    return next((each for each in (host.controller(), host.node) if each in nodes), nodes[0])

@@ -332,20 +332,23 @@ class Node:
         return self.controller_machine.topics
 
     def brokers(self) -> Sequence[BrokerImage]:
-        """The nodes heard of lately, this one included; all, when they are no majority.
+        """The nodes heard of lately, this one included; where they are no majority, the others.
 
-        Who hears of no majority is cut off itself. Clients forget the nodes it would leave out,
-        and would never learn from the others that it leads nothing any more.
+        Who hears of no majority is cut off itself. Clients forget the nodes it would leave out, and
+        ask the one again that they asked last: a node that names itself, and leads nothing, keeps
+        them from the new leaders for as long as it is cut off.
         """
         now, within = self.now(), 2 * self.config.election_timeout_ms * 1000
-        heard = [
+        named: Sequence[NodeId] = [
             each
             for each in self._nodes
             if each == self.node
             or now - self._started < within
             or self.beats.alive(each, now, within)
         ]
-        named = heard if 2 * len(heard) > len(self._nodes) else self._nodes
+        if 2 * len(named) <= len(self._nodes):
+            led = any(seat.leads for seat in self.runner.seats.values())
+            named = self._nodes if led else [each for each in self._nodes if each != self.node]
         return [BrokerImage(each, *self._addresses[each]) for each in named]
 
     def controller(self) -> NodeId:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ottla.broker.api.call import Call
 from ottla.broker.errors import ErrorCode
+from ottla.broker.host import named_controller
 
 BROKERS, CONTROLLERS = 1, 2
 NO_OPERATIONS = -(2**31)
@@ -25,15 +26,13 @@ def handle(request: Any, call: Call) -> None:
         return
     host = call.host
     brokers = host.brokers()
-    controller = host.controller()
-    alive = any(broker.node == controller for broker in brokers)
     call.reply(
         throttle_time=0,
         error_code=ErrorCode.NONE,
         error_message=None,
         endpoint_type=BROKERS,
         cluster_id=host.cluster_id,
-        controller_id=controller if alive else host.node,
+        controller_id=named_controller(host, brokers),
         brokers=[
             {
                 "broker_id": broker.node,

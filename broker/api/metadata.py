@@ -19,7 +19,7 @@ from typing import Any
 from ottla.broker.api.call import Call
 from ottla.broker.codec import ZERO_ID, id_bytes
 from ottla.broker.errors import ErrorCode
-from ottla.broker.host import Host, PartitionImage, TopicImage
+from ottla.broker.host import Host, PartitionImage, TopicImage, named_controller
 from ottla.broker.topic_requests import name_refusal
 from ottla.raft.types import Micros, NodeId
 
@@ -186,7 +186,7 @@ def _answer(call: Call, topics: Callable[[Sequence[NodeId]], Sequence[Fields]]) 
     Who is alive is asked once: a client that is told of a leader must find it among the brokers.
     """
     host = call.host
-    brokers, controller = host.brokers(), host.controller()
+    brokers = host.brokers()
     alive = [broker.node for broker in brokers]
     call.reply(
         throttle_time=0,
@@ -195,6 +195,6 @@ def _answer(call: Call, topics: Callable[[Sequence[NodeId]], Sequence[Fields]]) 
             for broker in brokers
         ],
         cluster_id=host.cluster_id,
-        controller_id=controller if controller in alive else host.node,
+        controller_id=named_controller(host, brokers),
         topics=topics(alive),
     )

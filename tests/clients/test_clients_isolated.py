@@ -1,7 +1,9 @@
 """A client whose leader is cut off from its peers finds the new leader by that node's own answer.
 
-librdkafka forgets nodes that Metadata leaves out. A node that names only those it hears of would
-name itself alone when it is isolated, and keep its clients for as long as the isolation lasts.
+librdkafka forgets nodes that Metadata leaves out, and asks the one again that it used last. A node
+that is isolated and names only itself, or itself among others, keeps its clients for as long as
+the isolation lasts: at 13d19f7 always where it led all they wrote to, and in 1 of 100 runs where
+another node led the other partition (librdkafka asked that one a moment before the election).
 """
 
 import pytest
@@ -13,13 +15,21 @@ from ottla import Cluster, Topic
 pytestmark = pytest.mark.clients
 
 
+@pytest.mark.parametrize(
+    "assignment", [[[1, 2, 3]], [[1, 2, 3], [2, 3, 1]]], ids=["it leads all", "it leads one"]
+)
 @pytest.mark.parametrize("strict", [True, False], ids=["idempotent", "default"])
 @pytest.mark.parametrize("client", WRITERS)
-def test_an_isolated_leader_does_not_keep_its_clients(client, strict):
-    topic = Topic("t", assignment=[[1, 2, 3], [2, 3, 1]])
+def test_an_isolated_leader_does_not_keep_its_clients(client, strict, assignment):
+    topic = Topic("t", assignment=assignment)
     with Cluster(nodes=3, topics=[topic], election_timeout_ms=200, heartbeat_ms=40) as cluster:
         writer = WRITERS[client](
-            "w", cluster.bootstrap_servers, "t", 2, strict=strict, **_majority(client)
+            "w",
+            cluster.bootstrap_servers,
+            "t",
+            len(assignment),
+            strict=strict,
+            **_majority(client),
         )
         with writing(writer):
             cluster.isolate(1)
