@@ -87,7 +87,7 @@ def said(
     # This very code, whatever the interpreter has installed.
     surroundings = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **environment}
     try:
-        with subprocess.Popen(  # noqa: S603 - our own code, in an interpreter that was found or named
+        with subprocess.Popen(  # noqa: S603 - our own code; who runs it was found or named
             [interpreter, *arguments], env=surroundings, stdout=PIPE, stderr=PIPE, text=True
         ) as child:
             if children is not None:
