@@ -28,8 +28,9 @@ from typing import Protocol
 from ottla.broker.partition import Partition
 from ottla.raft.quorum import majority
 from ottla.raft.types import Micros, NodeId
+from ottla.sim.life import Life
 from ottla.sim.probes import Asked, Probes
-from ottla.sim.world import STEP, World
+from ottla.sim.world import STEP, World, awake
 
 MS: Micros = 1_000
 
@@ -125,7 +126,7 @@ class Ending:
     def _unserved(self, partition: int) -> str | None:
         """Why nobody leads it, if nobody does: the leader that was there when the core came to rest
         was not healed, and has resigned since."""
-        return None if self.world.leader(partition) else self._unknown(partition)
+        return None if self._leader(partition) else self._unknown(partition)
 
     def _note_fruitless(self, served: Sequence[int], healed: int) -> None:
         """Say so where clients came to rest by giving up: nothing forbids it, and nothing shows
@@ -155,6 +156,12 @@ class Ending:
             core.pop(stream.below(len(core)))
         return tuple(core)
 
+    def _leader(self, partition: int) -> Life | None:
+        return awake(self.world.leader(partition))
+
+    def _controller(self) -> Life | None:
+        return awake(self.world.controller())
+
     def _has_quorum(self, partition: int) -> bool:
         """Whether the core holds a majority of a partition's replicas."""
         placed = self.world.placement[partition]
@@ -172,9 +179,9 @@ class Ending:
         try:
             self._await(lambda: self._led(served), "leaders")
         except NotLive:
-            unled = [each for each in served if self.world.leader(each) is None]
+            unled = [each for each in served if self._leader(each) is None]
             reasons = [reason for each in unled if (reason := self._unknown(each))]
-            if self.world.controller() is None or len(reasons) < len(unled):
+            if self._controller() is None or len(reasons) < len(unled):
                 raise
             self.unavoidable.extend(reasons)
             for partition in unled:
@@ -185,7 +192,7 @@ class Ending:
         """Why a partition cannot be led, if the core does not know of it: a node that comes back
         learns from the controller what it hosts, and that one leads from outside, where it is cut
         off from this node and heard by others, who rightly depose nobody for it."""
-        controller, placed = self.world.controller(), self.world.placement[partition]
+        controller, placed = self._controller(), self.world.placement[partition]
         hosting = [each for each in self.world.seats(partition) if each in self.core]
         outside = controller is not None and controller.node_id not in self.core
         if not outside or len(hosting) >= majority(len(placed)):
@@ -199,19 +206,18 @@ class Ending:
     def _led(self, partitions: Iterable[int]) -> bool:
         """Whether these have a leader, and so has the controller's group, a majority of which is in
         every core."""
-        world = self.world
-        return world.controller() is not None and all(
-            world.leader(each) is not None for each in partitions
+        return self._controller() is not None and all(
+            self._leader(each) is not None for each in partitions
         )
 
     def _led_inside(self, partitions: list[int]) -> list[int]:
         """Partitions whose leader is in the core. One that is led from outside is served all the
         same, through links that happen to work; nobody can be asked to follow over one that is cut,
         and pre-vote rightly keeps who cannot from deposing a leader that others hear."""
-        controller = self.world.controller()
+        controller = self._controller()
         if controller is None or controller.node_id not in self.core:
             return []  # a node that comes back learns from the controller what it hosts
-        leaders = ((each, self.world.leader(each)) for each in partitions)
+        leaders = ((each, self._leader(each)) for each in partitions)
         return [each for each, life in leaders if life is not None and life.node_id in self.core]
 
     def _agree(self, nodes: tuple[NodeId, ...], partitions: range | list[int]) -> bool:

@@ -18,7 +18,7 @@ from ottla.broker.partition import Partition
 from ottla.log.types import Offset
 from ottla.raft.types import NodeId
 from ottla.sim.handlers import TOPIC
-from ottla.sim.world import World
+from ottla.sim.world import World, awake
 
 _ENDS = frozenset({"ok", "fail", "info"})
 _ANSWERS = frozenset({"answer", "ok", "leader"})
@@ -91,7 +91,7 @@ class Probes:
         """Why nobody could be asked to store anything; empty if somebody could, or was. A client
         that is connected to nodes that are not healed is answered that they know of no leader, and
         looks no further."""
-        config, leader = self.world.config, self.world.leader(partition)
+        config, leader = self.world.config, awake(self.world.leader(partition))
         if leader is None:
             return ""
         inside = [each for each in self.world.placement[partition] if each in self.core]
@@ -121,7 +121,7 @@ class Probes:
         return life is not None and TOPIC in life.node.topics()
 
     def _told_from_outside(self) -> bool:
-        controller = self.world.controller()
+        controller = awake(self.world.controller())
         return controller is not None and controller.node_id not in self.core
 
     def _was_asked(self, partition: int, leader: NodeId) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
+from ottla.broker.controller import CONTROLLER_GROUP
 from ottla.broker.counters import Counters
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import Host
@@ -18,7 +19,7 @@ from ottla.broker.replica_factory import ReplicaFactory
 from ottla.broker.seat import Seat
 from ottla.broker.topic import Topic
 from ottla.log.errors import CorruptLogError, StoreError
-from ottla.raft.types import GroupId, LogIndex, Micros, NodeId
+from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term
 from ottla.sim.choices import Choices
 from ottla.sim.clocks import NodeClock
 from ottla.sim.decoder import Decoder
@@ -127,9 +128,9 @@ class World:
             disk.quiet = now
 
     def controller(self) -> Life | None:
-        """Who leads the controller's group and serves."""
-        serving = (each for each in self.lives.values() if each.node.controller_machine.synced)
-        return next(serving, None)
+        """Who leads the controller's group in the latest term and serves; frozen nodes count."""
+        serving = [each for each in self.lives.values() if each.node.controller_machine.synced]
+        return max(serving, key=_controller_term, default=None)
 
     def all_lead(self) -> bool:
         """Whether every partition has a leader that serves."""
@@ -356,3 +357,13 @@ class World:
                     continue
                 self.lives[node].clockwork.slowness = 1
                 self.thaw(node)
+
+
+def awake(life: Life | None) -> Life | None:
+    """The leader that anybody may wait for: nobody, where it is a frozen node. Others hear nothing
+    of that one, and elect another."""
+    return None if life is None or life.frozen else life
+
+
+def _controller_term(life: Life) -> Term:
+    return life.node.runner.seats[CONTROLLER_GROUP].soft.term

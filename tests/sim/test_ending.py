@@ -103,3 +103,35 @@ def test_a_leader_that_is_left_out_stays_as_broken_as_it_is_and_the_others_store
     ending.finish()
     world.observer.final(world)
     assert judge(world.history.rows).anomalies == ()
+
+
+def test_a_frozen_leader_is_none_that_the_end_may_wait_for():
+    """It counted as the leader, so a core that never elected anybody passed for live."""
+    config = RunConfig(producers=0, consumers=0, leader_left_out=True)
+    late = dict.fromkeys(range(100), 400 * MS)
+    world = World(config, Replayed(Tape({"election 3": late})))
+    world.boot()
+    clients = make_clients(world)
+    clients.start()
+    frozen = world.leader(0)
+    assert frozen is not None
+    world.freeze(frozen.node_id)
+    ending = Ending(world, clients)
+    ending.settle()
+    assert frozen.node_id not in ending.core
+    leader = world.leader(0)
+    assert leader is not None
+    assert leader.node_id in ending.core
+
+
+def test_the_controller_is_who_leads_in_the_latest_term():
+    """A frozen one of an older term was asked first, for its number was lower."""
+    late = dict.fromkeys(range(100), 400 * MS)
+    world = World(RunConfig(producers=0, consumers=0), Replayed(Tape({"election 3": late})))
+    world.boot()
+    first = world.controller()
+    assert first is world.lives[1]
+    world.freeze(1)
+    world.until(lambda: world.controller() is world.lives[2], 10_000 * MS, "another controller")
+    world.thaw(1)
+    world.until(lambda: world.controller() is world.lives[2], 10_000 * MS, "the same one")
