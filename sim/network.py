@@ -90,7 +90,8 @@ class SimNetwork:
         if link.cut or receive is None or vetoed:
             self.dropped += 1
         elif link.held is not None:
-            link.held.append((sender, to, receive, message))
+            ends = self._receivers.get(sender), receive
+            link.held.append((sender, to, ends, message))
         elif message.__class__ in _CALLS:
             self._call(link, sender, to, receive, message)
         else:
@@ -182,11 +183,14 @@ class SimNetwork:
         each other still, as all of them may."""
         link = self.links[name]
         held, link.held = link.held, None
-        for sender, to, receive, message in held or ():
-            if self._receivers.get(to) is receive:
-                self.send(sender, to, message)
-            else:
+        for sender, to, (origin, receive), message in held or ():
+            gone = self._receivers.get(to) is not receive
+            if message.__class__ in _CALLS:
+                gone = gone or self._receivers.get(sender) is not origin
+            if gone:
                 self.dropped += 1
+            else:
+                self.send(sender, to, message)
 
     def isolate(self, node: NodeId) -> None:
         """Cut a node off from all others, both ways."""
