@@ -94,15 +94,22 @@ class ServedConnection:
         self.life.enter(self._arrived, request)
 
     def lost(self) -> None:
-        """The connection is gone."""
+        """The connection is gone. A frozen node finds that out behind what it was sent before, as
+        one that reads a socket does; one that runs may be amid a turn of its own doing."""
+        if self.life.frozen:
+            self.life.enter(self._lost)
+        else:
+            self._lost()
+
+    # ---- on the node
+
+    def _lost(self) -> None:
         self._closed = True
         self._unread.clear()
         self.listener.gone(self)
         for slot in self.pipeline.lost():
             if slot.on_lost is not None:
                 slot.on_lost()
-
-    # ---- on the node
 
     def _arrived(self, request: Request) -> None:
         if not self._closed:

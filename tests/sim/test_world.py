@@ -1,0 +1,34 @@
+"""What is done to nodes and paths is what their clients, and what they had been sent, meet."""
+
+from __future__ import annotations
+
+import pytest
+
+from ottla.sim.scenarios.script import Script
+
+BEGUN = """\
+> nodes 3 client_rtt_us={}
+> producers P=7
+> send P A to 1 seq 0
+> until answered
+"""
+
+
+def played(commands: str, round_trip: int = 400) -> tuple[Script, list[str]]:
+    """A script in which node 1 leads and P is connected to it, and what these commands say."""
+    script = Script()
+    script.play(BEGUN.format(round_trip))
+    before = len(script.out)
+    script.play(commands)
+    return script, [line for line in script.out[before:] if not line.startswith(">")]
+
+
+@pytest.mark.parametrize("end", ["hang-up P 1", "reset P 1"])
+def test_a_node_that_goes_on_reads_what_it_was_sent_before_its_client_gave_up(end):
+    """The news that the client was gone overtook its requests, which no frozen leader ever saw."""
+    _, said = played(
+        f"> freeze 1\n> send P B to 1 seq 1\n> run 100ms\n> {end}\n> run 100ms\n> thaw 1\n"
+        "> run 50ms\n"
+    )
+    assert "  1: appends B at 1 in term 1" in said
+    assert not [line for line in said if "hears" in line]
