@@ -2,17 +2,18 @@
 
 A `Connection` joins a client to one life of a node. Nothing on it is lost, repeated or overtaken by
 itself (sim-N3): what a bad path does is take time, and what a cut path does is keep everything back
-until it is mended or one side gives up. It ends by a reset (either side, or the network, sim-N7),
-which may happen before or after a request was read, or an answer written; when a machine loses its
-power nobody says so, and the client waits until its own patience ends (half-open), or until it is
-up again: then it knows nothing of the connection, and says so to the next thing that arrives on it.
+until it is mended or one side gives up: the news that the other end is gone, too. It ends by a
+reset (either side, or the network, sim-N7), which may happen before or after a request was read, or
+an answer written; when a machine loses its power nobody says so, and the client waits until its own
+patience ends (half-open), or until it is up again: then it knows nothing of the connection, and
+says so to the next thing that arrives on it.
 
 Stop-and-go of the receiving window is in the listener: a node that does not read holds requests.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -48,8 +49,10 @@ class Connection:
     __slots__ = (
         "_answers_until",
         "_breaking",
+        "_held_until",
         "_line_free_at",
         "_requests_until",
+        "_to_node",
         "_waiting",
         "client",
         "network",
@@ -79,6 +82,10 @@ class Connection:
         self.served: ServedConnection | None = None
         self._requests_until: Micros = 0
         self._answers_until: Micros = 0
+        self._to_node: deque[tuple[Callable[..., None], Any]] = deque()
+        """What is under way to the node, oldest first: for each there is one event."""
+        self._held_until: Micros = 0
+        """Nothing arrives at the node before."""
         self._waiting: list[tuple[Callable[..., None], Any]] = []
         """What a cut path keeps back."""
         self._breaking = False
@@ -90,7 +97,7 @@ class Connection:
 
     def dial(self, reach: Callable[[Connection], None]) -> None:
         """Have `reach` called when the node hears of it; requests arrive behind that."""
-        self._requests_until = self._later(0, reach, self)
+        self._to_arrive(0, reach, self)
 
     def send(self, request: Any) -> None:
         """Send a request."""
@@ -100,21 +107,22 @@ class Connection:
             # The request may have been read by then, or not.
             self._breaking = True
             if self.path.stream.below(2):
-                self._requests_until = self._later(self._requests_until, self._reach, request)
-            self.network.kernel.after(self.network.span(self.path), self.reset, "reset")
+                self._to_arrive(self._requests_until, self._reach, request)
+            self.reset_later("reset")
             return
         until = max(self._requests_until, self._written(request) + self.path.least)
-        self._requests_until = self._later(until, self._reach, request)
+        self._to_arrive(until, self._reach, request)
 
     def hold_up(self, span: Micros) -> None:
-        """What the client sends from here on arrives that much later at least."""
-        self._requests_until = max(self._requests_until, self.network.kernel.now + span)
+        """What the client has sent, and what it sends from here on, arrives after that span at the
+        earliest, in order."""
+        self._held_until = max(self._held_until, self.network.kernel.now + span)
 
     def close(self) -> None:
         """The client closes; it hears nothing more. What is under way may still arrive."""
         if self.open:
             self.open = False
-            self._requests_until = self._later(self._requests_until, self._hang_up, None)
+            self._to_arrive(self._requests_until, self._hang_up, None)
 
     # ---- the node
 
@@ -125,11 +133,13 @@ class Connection:
         if self._breaks():
             self.reset("reset")  # written, and never delivered (sim-N7: response lost)
             return
-        self._answers_until = self._later(self._answers_until, self._deliver, answer)
+        until = self._answers_until
+        self._answers_until = self._later(until, self._arrive, self._deliver, answer)
 
     def finish(self, why: str) -> None:
         """The node closes, when what it wrote has been read."""
-        self._answers_until = self._later(self._answers_until, self.reset, why)
+        until = self._answers_until
+        self._answers_until = self._later(until, self._arrive, self.reset, why)
 
     # ---- the network
 
@@ -145,14 +155,18 @@ class Connection:
         return self._line_free_at
 
     def reset(self, why: str) -> None:
-        """The connection is gone for both; what is under way is gone too."""
+        """The connection is gone for both; what is under way is gone too. The client hears of it
+        when its path lets it."""
         served, self.served = self.served, None
         if served is not None:
             served.lost()
         self._waiting.clear()
         if self.open:
-            self.open = False
-            self.on_closed(why)
+            self._arrive(self._ended, why)
+
+    def reset_later(self, why: str) -> None:
+        """A reset is on its way: it takes its time, and waits where the path is cut."""
+        self._later(0, self._arrive, self.reset, why)
 
     @property
     def held_back(self) -> bool:
@@ -169,10 +183,23 @@ class Connection:
         network = self.network
         return not network.quiet and self.path.stream.chance(network.config.reset_ppm)
 
-    def _later(self, until: Micros, call: Callable[[Any], None], argument: Any) -> Micros:
+    def _later(self, until: Micros, call: Callable[..., None], *arguments: Any) -> Micros:
         at = max(until, self.network.kernel.now + self.network.span(self.path))
-        self.network.kernel.at(at, self._arrive, call, argument)
+        self.network.kernel.at(at, call, *arguments)
         return at
+
+    def _to_arrive(self, until: Micros, call: Callable[[Any], None], argument: Any) -> None:
+        """Have it arrive at the node, behind everything that was sent before."""
+        self._to_node.append((call, argument))
+        self._requests_until = self._later(until, self._next)
+
+    def _next(self) -> None:
+        """The oldest that is under way to the node is there, unless it is held up: then its event
+        comes again, and whichever event comes first then takes the oldest."""
+        if self.network.kernel.now < self._held_until:
+            self.network.kernel.at(self._held_until, self._next)
+        else:
+            self._arrive(*self._to_node.popleft())
 
     def _arrive(self, call: Callable[[Any], None], argument: Any) -> None:
         if self.path.cut or self._waiting:
@@ -186,13 +213,19 @@ class Connection:
         if self.served is not None:
             self.served.arrived(request)
         elif self.network.up(self.node):
-            self.network.kernel.after(self.network.span(self.path), self.reset, "reset")
+            self.reset_later("reset")
 
     def _hang_up(self, _: None) -> None:
         """The node learns that the client is gone."""
         served, self.served = self.served, None
         if served is not None:
             served.lost()
+
+    def _ended(self, why: str) -> None:
+        """The client learns that the connection is gone."""
+        if self.open:
+            self.open = False
+            self.on_closed(why)
 
     def _deliver(self, answer: Any) -> None:
         if self.open:
@@ -276,7 +309,7 @@ class ClientNetwork:
     def _reach(self, connection: Connection) -> None:
         connection.served = self._serve(connection)
         if connection.served is None:
-            self.kernel.after(self.span(connection.path), connection.reset, "refused")
+            connection.reset_later("refused")
 
     def mend(self) -> None:
         """No path is cut any more."""

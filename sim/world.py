@@ -241,8 +241,7 @@ class World:
             if served is not None and served.life is life:
                 connection.served = None
                 if told:
-                    span = self.clients.span(connection.path)
-                    self.kernel.after(span, connection.reset, "reset")
+                    connection.reset_later("reset")
 
     def node_failed(self, life: Life, error: Exception) -> None:
         """A node stopped itself. Raises `BrokerBug` unless its disk is to blame."""

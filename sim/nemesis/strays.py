@@ -23,7 +23,8 @@ STRANGER = 1_000_000
 
 
 def late_requests(hand: Hand) -> None:
-    """What one client has sent the leader, and sends it on this connection, takes long."""
+    """What one client has sent the leader, and sends it on this connection, takes long: nothing of
+    it arrives for a while."""
     world, node = hand.world, hand.leader()
     found = [each for each in world.clients.connections if each.node == node and each.open]
     if found:

@@ -180,6 +180,25 @@ def test_what_is_written_behind_a_request_with_which_the_connection_breaks_is_lo
     assert [each.request.number for each in brokers.asked] == [2] * read
 
 
+def test_what_is_held_up_was_on_its_way_already_and_arrives_in_order():
+    """Only what was sent from then on was late."""
+    brokers = FakeBrokers()
+    connection = brokers.network.connect(7, 1, lambda _: None, lambda _: None)
+    connection.send(ApiVersions(1))
+    brokers.run(5)
+    for number in (2, 3):
+        connection.send(Produce(number, -1, 0, ()))
+    connection.hold_up(1_000 * MS)
+    connection.send(Produce(4, -1, 0, ()))
+    brokers.run(100)
+    connection.send(Produce(5, -1, 0, ()))
+    connection.close()
+    brokers.run(899)
+    assert not brokers.asked
+    brokers.run(1)
+    assert [each.request.number for each in brokers.asked] == [2, 3, 4, 5]
+
+
 # ---- metadata
 
 

@@ -32,3 +32,24 @@ def test_a_node_that_goes_on_reads_what_it_was_sent_before_its_client_gave_up(en
     )
     assert "  1: appends B at 1 in term 1" in said
     assert not [line for line in said if "hears" in line]
+
+
+@pytest.mark.parametrize("end", ["crash 1", "reset P 1"])
+def test_nobody_hears_over_a_path_that_is_cut_that_a_connection_is_gone(end):
+    """Clients that were cut off from a leader knew at once when it died, and went elsewhere."""
+    script, _ = played(f"> hold P 1\n> {end}\n> run 2s\n")
+    assert not [row for row in script.world.history.rows if row.kind == "close"]
+    script.play("> let P 1\n> run 10ms\n")
+    (row,) = [row for row in script.world.history.rows if row.kind == "close"]
+    assert (row.node, row.code) == (1, "reset")
+
+
+def test_nobody_hears_over_a_path_that_is_cut_that_a_node_knows_no_connection():
+    """The path was cut when the request had passed and the reset that answers it had not."""
+    script, _ = played(
+        "> power 1\n> start 1\n> send P B to 1 seq 1\n> run 15ms\n> hold P 1\n> run 2s\n",
+        20_000,
+    )
+    assert not [row for row in script.world.history.rows if row.kind == "close"]
+    script.play("> let P 1\n> run 10ms\n")
+    assert [row.code for row in script.world.history.rows if row.kind == "close"] == ["reset"]
