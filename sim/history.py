@@ -37,7 +37,7 @@ the last one meant (inclusive), `off` counts records from 0, `seq` is a producer
 | pause, resume | node | the process is stopped, goes on |
 | fault | nemesis | anything done on purpose: `code` says it in words |
 | beyond | script | what Raft does not stand: `node` and `code` of a disk, or `pid` given twice |
-| phase | run | `code`: load, heal, settle, done, excused (4) |
+| phase | run | `code`: load, heal, settle, done, excused (4); broke, if nothing else was |
 | final | node | each record of each log at the end: as *poll*, `term chain`, `aux` 1: committed |
 
 (1) Not where the table is ahead of the log, as one that came with a snapshot may be. Node 0 is the

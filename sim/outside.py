@@ -69,7 +69,8 @@ _BETWEEN = ("asyncio", "async_timeout", "contextlib", "random", "secrets", "thre
 """Libraries that ask on behalf of their caller."""
 _OURS = ("ottla.sim.asyncio_", "ottla.sim.outside")
 DECIDING = (
-    *("ottla.raft.", "ottla.idempotency.", "ottla.log.", "ottla.broker.", "ottla.sim.clients"),
+    *("ottla.raft.", "ottla.idempotency.", "ottla.log.", "ottla.broker."),
+    *("ottla.sim.breaking", "ottla.sim.clients"),
     *("ottla.sim.choices", "ottla.sim.clocks", "ottla.sim.decoder", "ottla.sim.delays"),
     *("ottla.sim.disks", "ottla.sim.ending", "ottla.sim.handlers", "ottla.sim.history"),
     *("ottla.sim.kernel", "ottla.sim.life", "ottla.sim.link_times", "ottla.sim.log_view"),

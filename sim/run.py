@@ -7,9 +7,10 @@
     judge     the checkers look at the whole history
 
 A run ends early at the first anomaly that shows while it goes on: what comes after a broken promise
-says nothing. Only a decision that the reference model disagrees with does not end it
-(`invariants/decisions.py`). Nothing here knows a clock or chance; the same seed, configuration and
-code give the same digest, in every process and on every Python.
+says nothing. Whatever else ends it, or a judge of it, is an anomaly as well (`breaking.py`). Only a
+decision that the reference model disagrees with does not end it (`invariants/decisions.py`).
+Nothing here knows a clock or chance; the same seed, configuration and code give the same digest, in
+every process and on every Python.
 
 | verdict | what it means |
 |---|---|
@@ -31,14 +32,14 @@ from hashlib import blake2b
 from itertools import islice
 
 from ottla.raft.types import Micros
+from ottla.sim.breaking import Breaking
 from ottla.sim.choices import Choices, Drawn, Tape
-from ottla.sim.clients.link import ProtocolViolation
 from ottla.sim.clients.workload import make_clients
-from ottla.sim.ending import MS, Ending, NotLive
+from ottla.sim.ending import MS, Ending
 from ottla.sim.history import Event, History
 from ottla.sim.invariants.beyond import weighed
 from ottla.sim.invariants.decisions import differing
-from ottla.sim.invariants.findings import Anomaly, AnomalyError
+from ottla.sim.invariants.findings import Anomaly, Findings
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.judge import attach, judged_at_the_end
 from ottla.sim.invariants.weaker import weaker
@@ -47,7 +48,7 @@ from ottla.sim.nemesis.nemesis import Nemesis, check_faults
 from ottla.sim.outside import ordered, refused
 from ottla.sim.settings import RunConfig
 from ottla.sim.swarm import draw
-from ottla.sim.world import BrokerBug, World
+from ottla.sim.world import World
 
 
 class Verdict(Enum):
@@ -122,7 +123,31 @@ def _run(
         each(world)
     clients = make_clients(world)
     ending = Ending(world, clients)
-    anomalies = _play(world, ending)
+    with Breaking(world.history) as playing:
+        _play(world, ending)
+    anomalies, weakened = playing.anomalies, list[str]()
+    with Breaking(world.history) as judging:
+        anomalies, weakened = _judged(world, online, anomalies)
+    return _outcome(world, ending, [*anomalies, *judging.anomalies], weakened)
+
+
+def _play(world: World, ending: Ending) -> None:
+    """All phases."""
+    world.boot()
+    nemesis = Nemesis(world)
+    nemesis.start()
+    ending.clients.start()
+    world.kernel.run(world.kernel.now + world.config.load_ms * MS)
+    nemesis.stop()
+    ending.settle()
+    ending.finish()
+    world.observer.final(world)
+
+
+def _judged(
+    world: World, online: Findings, anomalies: list[Anomaly]
+) -> tuple[list[Anomaly], list[str]]:
+    """What does not hold; `anomalies` went wrong on the way. And what is explained."""
     rows = world.history.rows
     less: list[str] = []
     if anomalies:
@@ -133,32 +158,9 @@ def _run(
         anomalies = sorted(judged_at_the_end(index), key=lambda anomaly: anomaly.eid)
         less += weaker(index)
     weakened: list[str] = []
-    if beyond_the_budget(settings):
+    if beyond_the_budget(world.config):
         weakened, anomalies = weighed(rows, [*online.first.values(), *anomalies])
-    weakened += less
-    return _outcome(world, ending, anomalies, weakened)
-
-
-def _play(world: World, ending: Ending) -> list[Anomaly]:
-    """All phases; what went wrong on the way."""
-    history = world.history
-    try:
-        world.boot()
-        nemesis = Nemesis(world)
-        nemesis.start()
-        ending.clients.start()
-        world.kernel.run(world.kernel.now + world.config.load_ms * MS)
-        nemesis.stop()
-        ending.settle()
-        ending.finish()
-        world.observer.final(world)
-    except AnomalyError as found:
-        return [found.anomaly]
-    except (BrokerBug, ProtocolViolation) as bug:
-        return [Anomaly("sim-I00", len(history.rows) - 1, str(bug))]
-    except NotLive as dead:
-        return [Anomaly("sim-I31", len(history.rows) - 1, str(dead))]
-    return []
+    return anomalies, [*weakened, *less]
 
 
 def _outcome(
@@ -190,8 +192,9 @@ def digest(world: World) -> str:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """No collection of garbage at odd moments, no log lines about nodes that die on purpose, and
-    nothing of the outside world (`outside.py`)."""
+    """No collection of garbage at odd moments, no log lines about nodes that die on purpose (what
+    they say of exceptions is heard by `breaking.py`), and nothing of the outside world
+    (`outside.py`)."""
     logger = logging.getLogger("ottla")
     collecting, silent = gc.isenabled(), logger.disabled
     gc.disable()

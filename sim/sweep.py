@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from traceback import extract_tb
 
+from ottla.sim.breaking import itself_broke
 from ottla.sim.canary import Canary, canary
 from ottla.sim.processes import as_they_end, go_on, processes
 from ottla.sim.run import Outcome, Verdict, run
@@ -126,8 +126,8 @@ def _run_chunks(chunks: Iterable[range], plan: Plan, jobs: int) -> Iterator[_Don
 
 
 def run_chunk(seeds: range, settings: str) -> _Done:
-    """Run seeds one after the other; with the tapes of those that failed. A run that breaks, which
-    is a bug of the simulator, is a failed seed as others are, and has no tape."""
+    """Run seeds one after the other; with the tapes of those that failed. One that breaks before
+    its run has begun, or when all is over, is a failed seed as others are, and has no tape."""
     config = from_toml(settings)
     results: list[SeedResult] = []
     tapes: dict[int, bytes] = {}
@@ -146,8 +146,4 @@ def run_chunk(seeds: range, settings: str) -> _Done:
 
 def _broke(seed: int, error: Exception) -> SeedResult:
     """The row of a seed whose run ended with an exception that is no verdict."""
-    where = extract_tb(error.__traceback__)[-1]
-    place = f"{Path(where.filename).name}:{where.lineno}"
-    text = " ".join(str(error).split())
-    told = f"the run itself broke: {type(error).__name__}: {text}, at {place}"
-    return SeedResult(seed, Verdict.FAILED.value, "", told, "", "", 0, 0, 0, 0)
+    return SeedResult(seed, Verdict.FAILED.value, "", itself_broke(error), "", "", 0, 0, 0, 0)

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from ottla.sim.breaking import Breaking
 from ottla.sim.choices import Drawn
-from ottla.sim.clients.link import ProtocolViolation
 from ottla.sim.clients.workload import make_clients
-from ottla.sim.ending import MS, Ending, NotLive
+from ottla.sim.ending import MS, Ending
 from ottla.sim.experiments.model import Experiment, Figures, Key, Measured, Variant
 from ottla.sim.history import Event
 from ottla.sim.run import undisturbed
-from ottla.sim.world import BrokerBug, World
+from ottla.sim.world import World
 
 
 class NoEndError(Exception):
@@ -45,7 +45,7 @@ def conduct(
     for number, (seed, variant) in enumerate(_all(experiment, seeds), 1):
         try:
             rows = play(variant, seed)
-        except (BrokerBug, NotLive, ProtocolViolation) as error:
+        except NoEndError as error:
             raise NoEndError(
                 f"seed {seed} of {', '.join(map(str, variant.key))}: {error}"
             ) from error
@@ -61,18 +61,21 @@ def _all(experiment: Experiment, seeds: range) -> Iterator[tuple[int, Variant]]:
 
 
 def play(variant: Variant, seed: int) -> list[Event]:
-    """The history of one run, to its end. Raises `NotLive` when it has none, `BrokerBug` and
-    `ProtocolViolation` when the broker broke."""
+    """The history of one run, to its end. Raises `NoEndError` when it has none, and when something
+    broke on the way that nobody heard of."""
     with undisturbed():
         world = World(variant.config, Drawn(seed))
-        carry_out(world, Ending(world, make_clients(world)), variant.plan)
+        with Breaking(world.history) as playing:
+            carry_out(world, Ending(world, make_clients(world)), variant.plan)
+        for anomaly in playing.anomalies:
+            raise NoEndError(anomaly.text)
         return world.history.rows
 
 
 def carry_out(world: World, ending: Ending, plan: Callable[[World], None] | None) -> None:
     """Everything that happens in a run, from the start of its nodes to the last record read. Raises
-    `NotLive`, `BrokerBug`, `ProtocolViolation`; the world's history is there all the same, and so
-    is what the ending has excused."""
+    what ends a run (`breaking.py`); the world's history is there all the same, and so is what the
+    ending has excused."""
     world.boot()
     if plan is not None:
         plan(world)

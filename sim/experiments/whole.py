@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from ottla.sim.breaking import Breaking
 from ottla.sim.choices import Choices
-from ottla.sim.clients.link import ProtocolViolation
 from ottla.sim.clients.workload import make_clients
-from ottla.sim.ending import Ending, NotLive
+from ottla.sim.ending import Ending
 from ottla.sim.experiments.conduct import carry_out
 from ottla.sim.experiments.failures import FAILURES
 from ottla.sim.invariants.beyond import weighed
@@ -21,7 +21,7 @@ from ottla.sim.invariants.judge import judge
 from ottla.sim.nemesis.beyond import beyond_the_budget
 from ottla.sim.run import Outcome, Verdict, digest, undisturbed
 from ottla.sim.settings import RunConfig
-from ottla.sim.world import BrokerBug, World
+from ottla.sim.world import World
 
 BY_NAME = {each.name: each for each in FAILURES}
 
@@ -43,10 +43,11 @@ def run_whole(
         for each in watching:
             each(world)
         ending = Ending(world, make_clients(world))
-        ended = _carried_out(world, ending, plan)
+        with Breaking(world.history) as playing:
+            carry_out(world, ending, plan)
         rows = world.history.rows
         found = judge(rows)
-        anomalies: Sequence[Anomaly] = [*ended, *found.anomalies]
+        anomalies: Sequence[Anomaly] = [*playing.anomalies, *found.anomalies]
         weakened: list[str] = []
         if beyond_the_budget(config):
             weakened, anomalies = weighed(rows, anomalies)
@@ -64,16 +65,3 @@ def run_whole(
             world.kernel.now,
         )
     return outcome, found.broken
-
-
-def _carried_out(
-    world: World, ending: Ending, plan: Callable[[World], None] | None
-) -> list[Anomaly]:
-    """All phases; what ended them early."""
-    try:
-        carry_out(world, ending, plan)
-    except (BrokerBug, ProtocolViolation) as bug:
-        return [Anomaly("sim-I00", len(world.history.rows) - 1, str(bug))]
-    except NotLive as dead:
-        return [Anomaly("sim-I31", len(world.history.rows) - 1, str(dead))]
-    return []

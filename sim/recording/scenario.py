@@ -10,7 +10,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.recording.record import Recording
 from ottla.sim.recording.recorder import Recorder
 from ottla.sim.run import undisturbed
@@ -68,8 +67,7 @@ def record_scenario(path: Path, act: int, mutant: str, command: str) -> Recordin
             for line in acts[act - 1]:
                 script.run(line.split())
         except BrokerBug as bug:
-            last = len(script.world.history.rows) - 1
-            script.found = [*script.online.first.values(), Anomaly("sim-I00", last, str(bug))]
+            script.ended_by(bug)
     rows = script.world.history.rows
     script.recorder.finish(rows)
     anomalies = sorted(script.found, key=lambda each: each.eid)

@@ -53,8 +53,10 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.partition import Partition
 from ottla.raft.roles import Role
 from ottla.raft.types import NodeId
+from ottla.sim.breaking import Swallowed, anomaly_here
 from ottla.sim.choices import Choices, Replayed, Tape
 from ottla.sim.ending import MS
+from ottla.sim.history import History
 from ottla.sim.invariants.beyond import weighed
 from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.invariants.judge import attach, judge
@@ -98,6 +100,7 @@ class Script(Asking, Faults, Models):
         self.acts_judged = 0
         self._act: list[str] = []
         self._watched: set[str] = set(PLAIN)
+        self._swallowed = Swallowed(self._history)
 
     def play(self, text: str) -> str:
         """Run every command of a transcript; the transcript with what it says now."""
@@ -116,6 +119,20 @@ class Script(Asking, Faults, Models):
         if words[0] != "mutant":
             self._act.append(line)
         self.run(words)
+
+    def run(self, words: list[str]) -> None:
+        """Run one command; what a node tells its log of meanwhile is found with the rest."""
+        with self._swallowed.heard():
+            super().run(words)
+
+    def ended_by(self, bug: BrokerBug) -> None:
+        """The run broke: what is found is what was seen by then, and this."""
+        swallowed = self._swallowed.before(bug)
+        here = anomaly_here(self.world.history, "sim-I00", str(bug))
+        self.excused, self.found = self._excused([*self.online.first.values(), *swallowed, here])
+
+    def _history(self) -> History:
+        return self.world.history
 
     def do_each(self, numbers: str, *words: str) -> None:
         """Run a command several times."""
@@ -140,6 +157,7 @@ class Script(Asking, Faults, Models):
         self.people = {}
         self._kept = []
         self.world = self.make_world(config)
+        self._swallowed.forget()
         self.online = attach(self.world.history)
         self.world.history.listen(KINDS, self._told)
         self.world.boot()
@@ -261,7 +279,8 @@ class Script(Asking, Faults, Models):
         world.observer.final(world)
         rows = world.history.rows
         judged = judge(rows)
-        self.excused, self.found = self._excused(judged.anomalies)
+        broke = self._swallowed.before(None)
+        self.excused, self.found = self._excused([*broke, *judged.anomalies])
         self.acts_judged += 1
         for line in verdict(rows, judged, self.found, self.excused, self.names):
             self.say(line)
@@ -303,9 +322,7 @@ class Script(Asking, Faults, Models):
             for line in self._act:
                 again.run(line.split())
         except BrokerBug as bug:
-            online = again.online.first.values()
-            last = len(again.world.history.rows) - 1
-            _, again.found = again._excused([*online, Anomaly("sim-I00", last, str(bug))])
+            again.ended_by(bug)
         for each in again.found:
             self.say(found(each))
         seen = {each.invariant for each in again.found}

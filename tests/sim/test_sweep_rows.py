@@ -51,16 +51,16 @@ def test_a_weakened_seed_keeps_its_reason_and_is_no_failure(tmp_path):
 
 @pytest.fixture
 def breaks_once(monkeypatch):
-    """The simulator itself has a bug, which the third seed of a process meets."""
-    boot, calls = world_module.World.boot, []
+    """The simulator itself has a bug, which the third seed of a process meets before it begins."""
+    make, calls = world_module.World.__init__, []
 
-    def bad(self):
+    def bad(self, *arguments):
         calls.append(self)
         if len(calls) == 3:
             raise ZeroDivisionError("a bug\nof its own")
-        boot(self)
+        make(self, *arguments)
 
-    monkeypatch.setattr(world_module.World, "boot", bad)
+    monkeypatch.setattr(world_module.World, "__init__", bad)
 
 
 @pytest.mark.usefixtures("breaks_once")

@@ -64,6 +64,7 @@ DECIDING = (
     "log/recovery.py",
     "log/store.py",
     "log/types.py",
+    "sim/breaking.py",
     "sim/choices.py",
     "sim/clients/",
     "sim/clocks.py",
