@@ -13,9 +13,12 @@ import sys
 import pytest
 
 from cli_process import ottla
+from ottla.sim.scenarios.page import files
 
 TIMEOUT = ("--set", "election_timeout_ms=500")
 TOO_LONG = "x" * 300
+NUMBERS = [each.stem.split("_")[0] for each in files()]
+LISTED = f"docs/reference/scenarios.md lists them, {NUMBERS[0]} to {NUMBERS[-1]}"
 FAR = "c-1:2000000 c-2:1600000 c-3:2000000"
 
 
@@ -49,6 +52,11 @@ def refused(*arguments):
             ["sim", "replay", "no.tape"],
             "is no seed; write a number, or 0x and digits; nor",
         ),
+        (["sim", "explain", "s99"], f"no such scenario: s99; {LISTED}"),
+        (["sim", "explain", "sim-S00", "--act", "2"], f"no such scenario: sim-S00; {LISTED}"),
+        (["sim", "explain", "s07_b_c_a"], f"no such scenario: s07_b_c_a; {LISTED}"),
+        (["sim", "replay", "s99"], f"no such scenario: s99; {LISTED}"),
+        (["sim", "why", "s07"], "s07 is a scenario: ottla sim explain s07 tells of it"),
         (["sim", "explain", "7", "--out", "no/such.html"], "there is no folder no"),
         (["sim", "explain", "s07", "--partition", "9"], "the run has no such partition"),
         (["sim", "why", "7", "--out", "/"], "/: Is a directory"),

@@ -7,6 +7,7 @@ ones win.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,6 +38,8 @@ Failure = Annotated[
 Jobs = Annotated[int, typer.Option(min=1, max=1024, help="Processes.")]
 
 _KINDS = {bool: "true or false", int: "a whole number", str: "a word"}
+_SCENARIO = re.compile(r"(sim-)?s\d+(_\w+)?", re.IGNORECASE)
+"""What is meant for one: ids as commands and pages write them, and names of files."""
 _NOTHING_DRAWN = "with --whole nothing is drawn"
 
 
@@ -153,6 +156,22 @@ def _is_there(path: Path) -> bool:
     return True
 
 
+def check_scenario(what: str) -> None:
+    """Whether something other than a scenario is meant, where none is asked for or there is none
+    of that name. Raises `SimUsageError` if one is."""
+    if _SCENARIO.fullmatch(what) is None or taped(what):
+        return
+    from ottla.sim.recording.scenario import scenario_named
+    from ottla.sim.scenarios.page import files
+
+    if scenario_named(what) is not None:
+        raise SimUsageError(f"{what} is a scenario: ottla sim explain {what} tells of it")
+    first, *_, last = (each.stem.split("_")[0] for each in files())
+    raise SimUsageError(
+        f"no such scenario: {what}; docs/reference/scenarios.md lists them, {first} to {last}"
+    )
+
+
 def outcome_of(what: str, config: Path | None = None, settings: list[str] | None = None) -> Outcome:
     """The run of a seed under these settings, or of a tape, which has its own. Raises
     `SimUsageError`."""
@@ -163,6 +182,7 @@ def outcome_of(what: str, config: Path | None = None, settings: list[str] | None
     from ottla.sim.tape_file import TapeError, read
 
     if not taped(what):
+        check_scenario(what)
         try:
             seed = seed_of(what)
         except SimUsageError as error:

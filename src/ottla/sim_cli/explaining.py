@@ -19,6 +19,7 @@ from ottla.sim_cli.asking import (
     SimUsageError,
     Whole,
     check_out,
+    check_scenario,
     mutant_named,
     outcome_of,
     taped,
@@ -53,6 +54,7 @@ def explain(
     check_page(out)
     path = scenario_named(what)
     if path is None:
+        check_scenario(what)
         if mutant or act != 1:
             raise SimUsageError(f"{what} is no scenario: --act and --mutant choose within one")
         if whole or failure:
