@@ -15,7 +15,7 @@ from ottla.log.build import Codec, NewRecord, build_batch
 from ottla.log.errors import RecordsError
 from ottla.log.record_batch import read_batch
 from ottla.log.types import RecordBatch
-from ottla.sim.studies.topics.columns import columns, ddl, tables
+from ottla.sim.studies.topics.columns import LATEST, columns, ddl, tables
 from ottla.sim.studies.topics.offsets import Placed, Range
 
 ALL = Range("t", 3, 0, 10**9)
@@ -53,6 +53,26 @@ def test_a_record_is_a_row_with_what_only_its_batch_knows():
     assert [second[name] for name in who] == [11, 5, 2, 41, 7, 0]
     assert [third[name] for name in who] == [12, None, None, None, 8, 0]
     assert third["value"] is None
+
+
+@pytest.mark.parametrize(
+    ("millis", "micros"),
+    [
+        (-1, None),
+        (0, 0),
+        (LATEST, 1000 * LATEST),
+        (LATEST + 1, None),
+        (17 * 10**17, None),  # nanoseconds, where milliseconds are asked for
+        (2**63 - 1, None),
+    ],
+)
+def test_a_timestamp_that_no_column_holds_is_none(millis, micros):
+    """One such record kept the whole topic from being read."""
+    batch = stored(0, [NewRecord(b"v", None, (), millis)])
+    found = table([batch]).column("timestamp").cast(pa.int64()).to_pylist()
+    assert found == [micros]
+    latest = table([batch], rows="batches").column("max_timestamp")
+    assert latest.cast(pa.int64()).to_pylist() == [micros]
 
 
 @pytest.mark.parametrize("codec", Codec)

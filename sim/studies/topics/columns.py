@@ -36,6 +36,8 @@ FLUSH_ROWS = 20_000
 FLUSH_BYTES = 16 * 1024 * 1024
 """An Arrow batch is made of so much, or a little more."""
 SEQUENCE_MASK = 2**31 - 1
+LATEST = (2**63 - 1) // 1000
+"""The last millisecond that a column of microseconds holds; a producer may write any."""
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 _TIME = pa.timestamp("us", tz="UTC")
@@ -56,7 +58,8 @@ RECORD_COLUMNS: dict[str, tuple[str, pa.DataType]] = {
     "leader_epoch": ("INT", pa.int32()),
 }
 """One row per record: column → its type for Spark and for Arrow. The first eight are those of
-Spark's own Kafka source; without a producer id the next three are NULL."""
+Spark's own Kafka source; without a producer id the next three are NULL. A timestamp is NULL where
+it is below 0, as -1 says that there is none, or beyond `LATEST`."""
 
 BATCH_COLUMNS: dict[str, tuple[str, pa.DataType]] = {
     "topic": ("STRING", pa.string()),
@@ -128,8 +131,8 @@ def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _time(millis: Millis) -> Millis | None:
-    """-1 says that a record has no time."""
-    return None if millis < 0 else millis
+    """-1 says that a record has no time; one beyond what a column holds is none either."""
+    return millis if 0 <= millis <= LATEST else None
 
 
 def _batch_rows(batches: Iterable[Placed], wanted: Range) -> Iterator[pa.RecordBatch]:
@@ -210,7 +213,7 @@ class _Records:
         )
         for offset, time, key, value, headers in records:
             offsets.append(offset)
-            times.append(time if time >= 0 else None)
+            times.append(time if 0 <= time <= LATEST else None)
             keys.append(key)
             contents.append(value)
             if self._headers:
