@@ -292,6 +292,7 @@ def test_rows_come_in_the_order_of_the_log():
             "partition": [1, 0, 0, 0],
             "base_offset": [0, 7, 0, 5],
             "last_offset": [3, 7, 4, 6],
+            "records": [4, 1, 5, 2],
             "producer_id": [9, 9, None, 9],
             "producer_epoch": [1, 0, None, 0],
             "base_sequence": [4, None, None, 2],
@@ -299,11 +300,34 @@ def test_rows_come_in_the_order_of_the_log():
         }
     )
     assert list(in_order(rows)) == [
-        (0, Seen(0, 4, -1, -1, -1, 5, 0)),
-        (0, Seen(5, 6, 9, 0, 2, 2, 1)),
+        (0, Seen(0, 4, -1, -1, -1, 5, 0, 5)),
+        (0, Seen(5, 6, 9, 0, 2, 2, 1, 2)),
         (0, Seen(7, 7, -1, -1, -1, 0, 1)),  # the mark of a transaction
-        (1, Seen(0, 3, 9, 1, 4, 4, 3)),
+        (1, Seen(0, 3, 9, 1, 4, 4, 3, 4)),
     ]
+
+
+@pytest.mark.parametrize("producer", [9, None])
+def test_records_that_compaction_removed_from_a_batch_are_not_counted(producer):
+    """Their sequences are: the next one that is due comes behind them."""
+    numbers = [None, None] if producer is None else [0, 10]
+    rows = pa.table(
+        {
+            "partition": [0, 0],
+            "base_offset": [0, 10],
+            "last_offset": [9, 10],
+            "records": [2, 1],
+            "producer_id": [producer, producer],
+            "producer_epoch": [None if producer is None else 0] * 2,
+            "base_sequence": numbers,
+            "leader_epoch": [0, 0],
+        }
+    )
+    audit = Audit("t")
+    assert [each for _, batch in in_order(rows) for each in audit.observe(0, batch)] == []
+    ledger = audit.partitions[0]
+    assert ledger.sequenced + ledger.plain == 3
+    assert ledger.absent == 0
 
 
 def test_of_what_spark_says_the_line_that_matters_is_kept():

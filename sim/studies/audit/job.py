@@ -47,6 +47,7 @@ _COLUMNS = (
     "partition",
     "base_offset",
     "last_offset",
+    "records",
     "producer_id",
     "producer_epoch",
     "base_sequence",
@@ -265,13 +266,16 @@ def in_order(rows: Any) -> Iterator[tuple[int, Seen]]:
     partition."""
     ordered = rows.sort_by([("partition", "ascending"), ("base_offset", "ascending")])
     columns = [ordered.column(name).to_pylist() for name in _COLUMNS]
-    for partition, base, last, producer, epoch, first, leader in zip(*columns, strict=True):
+    for partition, base, last, records, producer, epoch, first, leader in zip(
+        *columns, strict=True
+    ):
+        size = last - base + 1
         if producer is None:
-            yield partition, Seen(base, last, -1, -1, -1, last - base + 1, leader)
+            yield partition, Seen(base, last, -1, -1, -1, size, leader, records)
         elif first is None:  # the mark of a transaction: an offset, and no record
             yield partition, Seen(base, last, -1, -1, -1, 0, leader)
         else:
-            yield partition, Seen(base, last, producer, epoch, first, last - base + 1, leader)
+            yield partition, Seen(base, last, producer, epoch, first, size, leader, records)
 
 
 def reason(text: str) -> str:

@@ -59,6 +59,13 @@ class Seen(NamedTuple):
     """How many sequences it takes: those of records that compaction removed from it too."""
     leader_epoch: int = -1
     """Of the leader that took it; -1 where that is not known."""
+    records: int | None = None
+    """How many are there by now; None: all of `size`."""
+
+    @property
+    def left(self) -> int:
+        """Records that compaction left in it."""
+        return self.size if self.records is None else self.records
 
 
 class Finding(NamedTuple):
@@ -125,9 +132,9 @@ class Ledger:
         self.leader_epoch = max(self.leader_epoch, batch.leader_epoch)
         self.batches += 1
         if batch.producer_id < 0:
-            self.plain += batch.size
+            self.plain += batch.left
             return []
-        self.sequenced += batch.size
+        self.sequenced += batch.left
         tail = self.tails.get(batch.producer_id)
         if tail is None:
             # Whatever is absent may have been this producer's.
