@@ -68,6 +68,30 @@ def test_a_topic_that_cannot_be_read_ends_the_audit_with_its_reason(spark, tmp_p
             job.run(spark.session, once=True)
 
 
+def test_records_that_are_deleted_while_it_runs_end_it(spark, tmp_path):
+    """Nobody can say of them whether they were in order: it passed over them in silence."""
+    with anomalous() as running:
+        write(running, "t", [batch(0, 1, 1, 5), batch(0, 1, 6, 5)])
+        told: list[str] = []
+
+        def tell(line):
+            """Of the first micro-batch, before Spark plans the next one."""
+            told.append(line)
+            ConfluentKit().delete_records(running.bootstrap_servers, "t", 0, 10)
+
+        job = Job(running.bootstrap_servers, "t", tmp_path, tell, per_batch=5)
+        job.begin()
+        said = (
+            r"^t-0: records 5 to 9 are gone, the log starts at 10; audit with a new --checkpoint$"
+        )
+        with pytest.raises(SourceError, match=said):
+            job.run(spark.session, once=True)
+        job.close()
+        assert told == ["gap t-0 producer 1 epoch 0: sequence 0, 1 missing before offset 0"]
+        with pytest.raises(SourceError, match="t-0: records 5 to 9 were deleted before they were"):
+            job.begin()
+
+
 def checkpoint_of(folder, running):
     """A checkpoint whose audit has read all of `ANOMALIES` of the topic that is there now."""
     (folder / "stream" / "offsets").mkdir(parents=True)

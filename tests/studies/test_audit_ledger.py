@@ -336,3 +336,7 @@ def test_of_what_spark_says_the_line_that_matters_is_kept():
     )
     assert reason(text) == "t is gone"
     assert reason("Something\nelse") == "Something"
+    lost = "t-0: records 5 to 9 are gone, the log starts at 10; "
+    assert reason(f"Traceback\nasked.DataLossError: {lost}failOnDataLoss=false goes on there") == (
+        f"{lost}audit with a new --checkpoint"
+    )

@@ -33,7 +33,7 @@ from ottla.sim.studies.audit.ledger import (
     told,
 )
 from ottla.sim.studies.audit.sequences import Seen
-from ottla.sim.studies.topics.asked import Asked, SourceError, asked
+from ottla.sim.studies.topics.asked import PASSED_OVER, Asked, SourceError, asked
 from ottla.sim.studies.topics.identity import Kept, without_leader
 from ottla.sim.studies.topics.offsets import Bounds
 from ottla.sim.studies.topics.reading import Present, present, present_behind
@@ -54,6 +54,7 @@ _COLUMNS = (
     "leader_epoch",
 )
 _OWN_ERROR = re.compile(r"(?:SourceError|DataLossError): (.+)")
+_BEGIN_ANEW = "audit with a new --checkpoint"
 
 
 class StoppedError(Exception):
@@ -204,7 +205,7 @@ class Job:
             .option("bootstrap", self.bootstrap)
             .option("topic", self.topic)
             .option("rows", "batches")
-            .option("failOnDataLoss", "false")
+            .option("failOnDataLoss", "true")  # what nobody read cannot be judged
             .option("maxRecordsPerBatch", str(self.per_batch))
             .option("timeout", str(self.timeout))
             .load()
@@ -281,7 +282,9 @@ def in_order(rows: Any) -> Iterator[tuple[int, Seen]]:
 def reason(text: str) -> str:
     """The line that matters of what Spark says about a query that failed."""
     own = _OWN_ERROR.findall(text)
-    return str(own[-1]) if own else text.strip().splitlines()[0]
+    if not own:
+        return text.strip().splitlines()[0]
+    return str(own[-1]).replace(PASSED_OVER, _BEGIN_ANEW)
 
 
 def deleted(topic: str, partition: int, bounds: Bounds) -> str:

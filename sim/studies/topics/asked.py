@@ -22,6 +22,8 @@ FROM_EARLIEST, FROM_LATEST = -2, -1
 """Numbers that stand for them among offsets, as in Spark's own Kafka source."""
 RECORDS, BATCHES = "records", "batches"
 MAX_PORT = 65_535
+PASSED_OVER = "failOnDataLoss=false goes on there"
+"""What can be done about records that are gone, by who reads them."""
 
 Place: TypeAlias = Literal["earliest", "latest"] | Offsets
 

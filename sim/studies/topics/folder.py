@@ -26,7 +26,7 @@ from ottla.broker.host import PartitionImage
 from ottla.log.errors import CompactedError, StoreError
 from ottla.log.types import Offset, RecordBatch
 from ottla.raft.types import EntryKind, GroupId, LogIndex
-from ottla.sim.studies.topics.asked import DataLossError, SourceError
+from ottla.sim.studies.topics.asked import PASSED_OVER, DataLossError, SourceError
 from ottla.sim.studies.topics.identity import check_same
 from ottla.sim.studies.topics.offsets import Bounds, Placed, Range
 
@@ -86,7 +86,7 @@ class FolderTopics:
             if start > at and self._strict:
                 raise DataLossError(
                     f"{place}: records {at} to {start - 1} are gone, the log starts at {start}; "
-                    f"failOnDataLoss=false goes on there"
+                    f"{PASSED_OVER}"
                 )
             at = max(at, start)
             for _, batch in self._batches(partition.group, self._index_of(partition.group, at)):

@@ -30,6 +30,7 @@ from ottla.log.types import Offset, RecordBatch
 from ottla.sim.studies.topics.asked import (
     FROM_EARLIEST,
     FROM_LATEST,
+    PASSED_OVER,
     DataLossError,
     SourceError,
 )
@@ -359,7 +360,7 @@ class WireTopics:
         if self._strict:
             raise DataLossError(
                 f"{wanted.topic}-{wanted.partition}: records {at} to {start - 1} are gone, the log "
-                f"starts at {start}; failOnDataLoss=false goes on there"
+                f"starts at {start}; {PASSED_OVER}"
             )
         return start
 
