@@ -22,7 +22,7 @@ from ottla.sim.canary import Canary
 from ottla.sim.studies.bronze import Work
 from ottla.sim.studies.lake import SCRATCH
 from ottla.sim.studies.marks import Told
-from ottla.sim.studies.masters import check_master
+from ottla.sim.studies.masters import check_master, check_ways
 from ottla.sim.studies.study import StudyError
 
 AUTO, DUCKDB, SPARK = "auto", "duckdb", "spark"
@@ -118,6 +118,7 @@ def check_engine(name: str, master: str | None = None, jobs: int | None = None) 
         lacking = spark_lacks(master)
         if lacking is not None:
             raise StudyError(f"engine spark: {lacking}")
+        check_ways(master)
         if master is not None:
             check_master(master)
 

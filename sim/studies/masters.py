@@ -22,8 +22,23 @@ _LOCAL = re.compile(
 _HOST = r"(?:\[[\da-fA-F:.]+\]|[^][,/:;]+)"
 _HOSTS = re.compile(rf"spark://({_HOST}:\d{{1,5}}(?:,{_HOST}:\d{{1,5}})*)")
 _CONNECT = re.compile(rf"sc://({_HOST})(?::(\d{{1,5}}))?(?:/.*)?")
+_CORES = re.compile(r"local(?:-cluster\[\s*(?P<workers>\d+)\s*,|\[)\s*(?P<cores>\d+)")
+_ENVIRONMENT = ("MASTER", "SPARK_REMOTE")
+"""Where PySpark looks for a master, and for a server."""
 _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 """With one of them gRPC goes ways that a socket does not."""
+
+
+def check_ways(master: str | None) -> None:
+    """Raises `StudyError` where Spark is named as a master and as a server of Spark Connect, by
+    `--master` or in the environment: PySpark goes neither way then."""
+    said = {each: f"{each}={os.environ[each]}" for each in _ENVIRONMENT if each in os.environ}
+    if master is not None:
+        kind = "SPARK_REMOTE" if master.startswith("sc://") else "MASTER"
+        said[kind] = f"--master {master}"
+    if len(said) > 1:
+        one, other = sorted(said.values())
+        raise StudyError(f"{one} and {other}: Spark is to be found one way; leave one of them out")
 
 
 def check_master(master: str) -> None:
@@ -53,5 +68,19 @@ def _lacks(host: str, port: int) -> str | None:
     try:
         with socket.create_connection((host.strip("[]"), port), WITHIN_S):
             return None
+    except UnicodeError:  # no name of a host can have such a label
+        return f"{host} is no address"
     except OSError as error:
         return error.strerror or str(error)
+
+
+def cores(master: str) -> int:
+    """How many cores a master on this machine has; `local-cluster`: workers, and cores of each.
+
+    >>> cores("local"), cores("local[3]"), cores("local[2,4]"), cores("local-cluster[3,2,1024]")
+    (1, 3, 2, 6)
+    """
+    told = _CORES.match(master)
+    if told is not None:
+        return int(told["cores"]) * int(told["workers"] or 1)
+    return 1 if master == "local" else os.cpu_count() or 1

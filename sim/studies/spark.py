@@ -42,7 +42,7 @@ from ottla.sim.studies.bronze import SCHEMA, Batch, Work
 from ottla.sim.studies.jvm import options
 from ottla.sim.studies.lake import cost, making
 from ottla.sim.studies.marks import Marks, Told, marked, marks_of, unseen
-from ottla.sim.studies.masters import check_master
+from ottla.sim.studies.masters import check_master, check_ways, cores
 from ottla.sim.studies.names import KIND
 from ottla.sim.studies.ship import packed
 from ottla.sim.studies.study import StudyError
@@ -78,7 +78,6 @@ _ANSI = "spark.sql.ansi.enabled"
 _BY_ZERO = re.compile(r"\[(DIVIDE|REMAINDER)_BY_ZERO\b")
 _CAUSE = "Caused by: "
 _TRACEBACK = "Traceback (most recent call last)"
-_CORES = re.compile(r"local(?:-cluster\[\s*(?P<workers>\d+)\s*,|\[)\s*(?P<cores>\d+)")
 _STARTED_BY_OTHERS = frozenset({"SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"})
 """Set for a client of Spark Connect, and by spark-submit."""
 SETTINGS = {
@@ -106,6 +105,7 @@ def spark_session(master: str | None, settings: Mapping[str, str]) -> Any:
         from pyspark.sql import SparkSession
     except ImportError:
         raise StudyError("engine spark: PySpark is missing: pip install 'ottla[spark]'") from None
+    check_ways(master)
     if master is not None:
         check_master(master)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -113,7 +113,22 @@ def spark_session(master: str | None, settings: Mapping[str, str]) -> Any:
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     # From 4.3 on PySpark says so of version 3 of pandas, which does nothing here but be there.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-    builder = SparkSession.builder.appName("ottla study")
+    with as_file(files("ottla.sim.studies") / "quiet.properties") as path:
+        # Have a JVM that is started from here say nothing but errors, unless somebody wants more.
+        os.environ.setdefault("SPARK_SUBMIT_OPTS", options(path, settings))
+        try:
+            # Where the main thread opens it, PySpark takes Ctrl-C for itself.
+            return apart(_builder(SparkSession, master, settings).getOrCreate, lambda: None)
+        except ImportError as error:  # PySpark has no part of Connect's client with it
+            lacking = str(error).partition("\n")[0].rstrip(".")
+            raise StudyError(f"engine spark: {lacking}: pip install 'pyspark[connect]'") from None
+        except _errors() as error:
+            raise StudyError(f"engine spark: {in_one_line(error)}") from None
+
+
+def _builder(sessions: Any, master: str | None, settings: Mapping[str, str]) -> Any:
+    """What is to be asked of PySpark."""
+    builder = sessions.builder.appName("ottla study")
     remote = master is not None and master.startswith("sc://")
     if master is not None:
         builder = builder.remote(master) if remote else builder.master(master)
@@ -121,17 +136,7 @@ def spark_session(master: str | None, settings: Mapping[str, str]) -> Any:
         # What a JVM is started with is for who starts it.
         for name, value in settings.items():
             builder = builder.config(name, value)
-    with as_file(files("ottla.sim.studies") / "quiet.properties") as path:
-        # Have a JVM that is started from here say nothing but errors, unless somebody wants more.
-        os.environ.setdefault("SPARK_SUBMIT_OPTS", options(path, settings))
-        try:
-            # Where the main thread opens it, PySpark takes Ctrl-C for itself.
-            return apart(builder.getOrCreate, lambda: None)
-        except ImportError as error:  # PySpark has no part of Connect's client with it
-            lacking = str(error).partition("\n")[0].rstrip(".")
-            raise StudyError(f"engine spark: {lacking}: pip install 'pyspark[connect]'") from None
-        except _errors() as error:
-            raise StudyError(f"engine spark: {in_one_line(error)}") from None
+    return builder
 
 
 P = ParamSpec("P")
@@ -341,18 +346,6 @@ def _set_unless_set(session: Any, settings: Mapping[str, str]) -> None:
     for name, value in settings.items():
         if name not in said:
             session.conf.set(name, value)
-
-
-def cores(master: str) -> int:
-    """How many cores a master on this machine has; `local-cluster`: workers, and cores of each.
-
-    >>> cores("local"), cores("local[3]"), cores("local[2,4]"), cores("local-cluster[3,2,1024]")
-    (1, 3, 2, 6)
-    """
-    told = _CORES.match(master)
-    if told is not None:
-        return int(told["cores"]) * int(told["workers"] or 1)
-    return 1 if master == "local" else os.cpu_count() or 1
 
 
 def _agreed(kind: str) -> str:

@@ -17,9 +17,11 @@ from awaiting import await_that
 from cli_groups import await_nobody, begun, end
 from cli_process import ottla
 from ottla.sim.studies.audit.job import Job
+from ottla.sim.studies.engine import check_engine, open_engine
 from ottla.sim.studies.lake import Lake
 from ottla.sim.studies.masters import check_master
 from ottla.sim.studies.plan import plan_of
+from ottla.sim.studies.spark import spark_session
 from ottla.sim.studies.study import StudyError, parse
 from ottla.sim.studies.topics.asked import SourceError
 from studies_spark import need_spark
@@ -106,6 +108,8 @@ def test_a_folder_that_cannot_be_made_is_one_line(monkeypatch, tmp_path):
         ("sc://[::1]:1", ""),
         ("sc://127.0.0.1:1", "Connection refused"),
         ("sc://127.0.0.1:1/;token=abc", "Connection refused"),
+        ("spark://a..b:7077", "a..b is no address"),
+        (f"sc://{'h' * 64}:1", "h is no address"),
     ],
 )
 def test_a_master_that_is_none_or_away_is_one_line(master, told, monkeypatch):
@@ -130,6 +134,60 @@ def test_a_study_asks_for_its_master_first(tiny, tmp_path):
     need_spark()
     asked = ["study", "run", tiny, "--out", tmp_path / "out", "--master", "spark://127.0.0.1:1"]
     assert refused(ottla(*asked)) == "--master spark://127.0.0.1:1: Connection refused"
+
+
+@pytest.mark.parametrize(
+    ("master", "said"),
+    [
+        ("local[2]", {"SPARK_REMOTE": "sc://h:1"}),
+        ("sc://h:1", {"MASTER": "local[2]"}),
+        (None, {"SPARK_REMOTE": "sc://h:1", "MASTER": "local[2]"}),
+    ],
+)
+def test_two_ways_to_spark_are_one_line(master, said, monkeypatch):
+    """PySpark refuses them too, but in the middle of its work: a traceback, and status 1."""
+    need_spark()
+    for name, value in said.items():
+        monkeypatch.setenv(name, value)
+    ways = {"MASTER": "MASTER=local[2]", "SPARK_REMOTE": "SPARK_REMOTE=sc://h:1"}
+    if master is not None:
+        ways["SPARK_REMOTE" if "h:1" in master else "MASTER"] = f"--master {master}"
+    told = f"{' and '.join(sorted(ways.values()))}: Spark is to be found one way; leave one of them out"
+    for ask in (
+        lambda: spark_session(master, {}),
+        lambda: check_engine("spark", master),
+        lambda: open_engine("spark", master=master),
+    ):
+        with pytest.raises(StudyError) as raised:
+            ask()
+        assert str(raised.value) == told
+
+
+def test_what_pyspark_refuses_while_it_is_asked_is_one_line(monkeypatch):
+    """Such as two ways to Spark, had nobody looked before."""
+    need_spark()
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql import SparkSession
+
+    def refuse(*_: object) -> None:
+        raise PySparkRuntimeError("neither\nnor")
+
+    monkeypatch.setattr(SparkSession.Builder, "appName", refuse)
+    with pytest.raises(StudyError, match=r"^engine spark: neither$"):
+        spark_session(None, {})
+
+
+@pytest.mark.parametrize("server", ["sc://127.0.0.1:1", "local[2]"])
+@pytest.mark.parametrize("master", [None, "local[2]"])
+def test_an_audit_is_not_for_spark_connect(server, master, monkeypatch):
+    need_spark()
+    monkeypatch.setenv("SPARK_REMOTE", server)
+    words = [] if master is None else ["--master", master]
+    where = ["--bootstrap", "127.0.0.1:1", "--timeout", "1"]
+    assert refused(ottla("study", "audit", *where, "--topic", "t", *words)) == (
+        f"SPARK_REMOTE={server}: an audit keeps its ledger beside Spark's driver; unset it, and "
+        "give --master local[2], or that of a cluster"
+    )
 
 
 def test_a_file_that_cannot_be_written_is_one_line_and_the_study_is_gone_on_with(tiny, tmp_path):

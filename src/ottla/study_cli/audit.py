@@ -35,6 +35,8 @@ JVM = "-Xss16m -Xrs"
 """Spark looks through the text of errors with an expression that needs a deep stack. With `-Xrs`
 SIGTERM ends a JVM at once: one that cleans up first tells of everything that fails meanwhile."""
 SHOWN_EVERY_S = 0.5
+_BESIDE = "an audit keeps its ledger beside Spark's driver"
+_GIVE = "give --master local[2], or that of a cluster"
 
 
 def audit(
@@ -95,12 +97,11 @@ def _check_spark(master: str | None) -> None:
     """What would be noticed only once the topic was looked up."""
     from ottla.sim.studies.engine import spark_lacks
 
-    remote = master or os.environ.get("SPARK_REMOTE", "")
-    if remote.startswith("sc://"):
-        raise StudyUsageError(
-            f"{remote}: an audit keeps its ledger beside Spark's driver; give --master local[2], "
-            f"or that of a cluster"
-        )
+    server = os.environ.get("SPARK_REMOTE")
+    if server is not None:  # whatever it says: for local[2] too PySpark starts a server
+        raise StudyUsageError(f"SPARK_REMOTE={server}: {_BESIDE}; unset it, and {_GIVE}")
+    if master is not None and master.startswith("sc://"):
+        raise StudyUsageError(f"{master}: {_BESIDE}; {_GIVE}")
     lacking = spark_lacks(master)
     if lacking is not None:
         raise StudyUsageError(lacking)
