@@ -122,7 +122,7 @@ def spark_session(master: str | None, settings: Mapping[str, str]) -> Any:
         except ImportError as error:  # PySpark has no part of Connect's client with it
             lacking = str(error).partition("\n")[0].rstrip(".")
             raise StudyError(f"engine spark: {lacking}: pip install 'pyspark[connect]'") from None
-        except _errors() as error:
+        except spark_errors() as error:
             raise StudyError(f"engine spark: {in_one_line(error)}") from None
 
 
@@ -148,13 +148,13 @@ def _apart(method: Callable[Concatenate[Spark, P], T]) -> Callable[Concatenate[S
     def called(self: Spark, /, *given: P.args, **named: P.kwargs) -> T:
         try:
             return apart(partial(method, self, *given, **named), self.interrupt)
-        except _errors() as error:
+        except spark_errors() as error:
             raise StudyError(f"engine spark: {in_one_line(error)}") from None
 
     return called
 
 
-def _errors() -> tuple[type[Exception], ...]:
+def spark_errors() -> tuple[type[Exception], ...]:
     """What Spark and the way to its JVM raise."""
     from pyspark.errors import PySparkException
 
@@ -233,7 +233,7 @@ class Spark:
             except Exception as error:
                 if line := unseen(str(error)):
                     raise StudyError(line) from None
-                if isinstance(error, _errors()):
+                if isinstance(error, spark_errors()):
                     raise StudyError(_swept_until(work, marks, error)) from None
                 raise
 
@@ -303,7 +303,7 @@ class Spark:
         that is too large. So it is done anew with the setting where it has failed for it."""
         try:
             return work()
-        except _errors() as error:
+        except spark_errors() as error:
             if _BY_ZERO.search(str(error)) is None:
                 raise
         with self._lenient:
@@ -320,7 +320,7 @@ class Spark:
 
     def close(self) -> None:
         """End the session."""
-        with suppress(*_errors()):  # its JVM may be gone, which is an error already
+        with suppress(*spark_errors()):  # its JVM may be gone, which is an error already
             self.session.stop()
         self._shipped.cleanup()
         self._made.cleanup()

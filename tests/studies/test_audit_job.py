@@ -4,6 +4,8 @@ Topics get their anomalies from a broker that forgets producers; see `studies_to
 audit from going on is looked at before there is a query, so those tests need no Spark.
 """
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -156,6 +158,45 @@ def test_what_was_deleted_before_the_audit_is_told(tmp_path):
     assert told.startswith("t-0 is empty: its log starts at offset 14, and what was before that is")
 
 
+def test_spaces_around_a_topic_are_none_of_its_name(cluster, spark, tmp_path):
+    """They were to the data source, and to the audit they were some: a traceback."""
+    job = Job(cluster.bootstrap_servers, " t ", tmp_path, print)
+    job.begin()
+    job.run(spark.session, once=True)
+    job.close()
+    assert job.said == SUMMARY
+
+
+def test_a_checkpoint_that_spark_cannot_open_is_one_line(cluster, spark, tmp_path):
+    (tmp_path / "stream").mkdir()
+    (tmp_path / "stream" / "metadata").write_text("no metadata")
+    job = Job(cluster.bootstrap_servers, "t", tmp_path, print)
+    job.begin()
+    with pytest.raises(SourceError) as raised:
+        job.run(spark.session, once=True)
+    job.close()
+    assert str(raised.value).startswith(f"--checkpoint {tmp_path}: Spark does not begin: ")
+    assert "\n" not in str(raised.value)
+
+
+BROKEN = """
+from ottla.cli import main
+from ottla.sim.studies.audit.job import Job
+Job.begin = lambda self: 1 // 0
+main()
+"""
+
+
+@pytest.mark.usefixtures("spark")
+def test_what_nobody_foresaw_is_no_finding():
+    words = ["study", "audit", "--bootstrap", "127.0.0.1:1", "--topic", "t"]
+    ran = subprocess.run(
+        [sys.executable, "-c", BROKEN, *words], check=False, capture_output=True, text=True
+    )
+    assert ran.stderr.splitlines()[-1].startswith("ZeroDivisionError")
+    assert (ran.returncode, ran.stdout) == (2, "")
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -167,6 +208,16 @@ def test_what_was_deleted_before_the_audit_is_told(tmp_path):
         (["--topic", "t", "--checkpoint", Path(__file__).parent], "holds no audit; name another"),
         (["--topic", "t", "--master", "sc://h:1"], "sc://h:1: an audit keeps its ledger beside"),
         (["--topic", "t", "--checkpoint", __file__], f"--checkpoint {__file__} is a file; name"),
+        (
+            ["--topic", "t", "--bootstrap", "a..b:9092"],
+            "'a..b:9092' is no address; write HOST:PORT",
+        ),
+        (["--topic", "t", "--bootstrap", ".h:9092"], "'.h:9092' is no address; write HOST:PORT"),
+        (["--topic", "t", "--bootstrap", f"{'h' * 64}:1"], "h:1' is no address; write HOST:PORT"),
+        (
+            ["--topic", "t", "--master", "spark://a..b:7077"],
+            "spark://a..b:7077: a..b is no address",
+        ),
     ],
 )
 @pytest.mark.usefixtures("spark")

@@ -152,7 +152,8 @@ def test_two_ways_to_spark_are_one_line(master, said, monkeypatch):
     ways = {"MASTER": "MASTER=local[2]", "SPARK_REMOTE": "SPARK_REMOTE=sc://h:1"}
     if master is not None:
         ways["SPARK_REMOTE" if "h:1" in master else "MASTER"] = f"--master {master}"
-    told = f"{' and '.join(sorted(ways.values()))}: Spark is to be found one way; leave one of them out"
+    named = " and ".join(sorted(ways.values()))
+    told = f"{named}: Spark is to be found one way; leave one of them out"
     for ask in (
         lambda: spark_session(master, {}),
         lambda: check_engine("spark", master),

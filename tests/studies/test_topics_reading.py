@@ -21,6 +21,7 @@ from ottla.sim.studies.topics.identity import joined, parted
 from ottla.sim.studies.topics.offsets import Bounds, Range
 from ottla.sim.studies.topics.reading import Stream, batch_ranges, present, rows
 from ottla.sim.studies.topics.wire import WireTopics
+from studies_between import between
 from studies_topics import batch, plain, write
 
 BATCHES = [batch(0, 1, 0, 10), plain(0, 3), batch(0, 1, 10, 10), batch(1, 1, 0, 5)]
@@ -115,6 +116,18 @@ def test_a_host_that_has_no_address_and_a_cluster_without_topics_are_said_in_one
     monkeypatch.setattr(socket, "create_connection", unknown)
     with pytest.raises(SourceError, match=r"from h:1: Name or service not known; start a b"):
         values({"bootstrap": "h:1", "timeout": "1"})
+
+
+def test_a_broker_that_names_others_by_what_is_no_address_is_said_in_one_line():
+    def elsewhere(_, __, answer):
+        return answer.replace(b"127.0.0.1", b"a..b.c.d.")
+
+    with (
+        Cluster(nodes=1, topics=[Topic("t")]) as running,
+        between(running.addresses[1], elsewhere) as address,
+        pytest.raises(SourceError, match=r": a\.\.b\.c\.d\.:\d+ is no address$"),
+    ):
+        values({"bootstrap": f"127.0.0.1:{address[1]}", "timeout": "1"})
 
 
 def test_a_peer_that_is_no_broker_is_said_in_one_line():

@@ -87,10 +87,13 @@ class Job:
     _stopping: bool = field(init=False, default=False)
     _failure: Exception | None = field(init=False, default=None)
 
+    def __post_init__(self) -> None:
+        self.topic = self.topic.strip()  # as the data source does with its options
+
     def begin(self) -> None:
         """Look the topic up and open the checkpoint, which must be of this very topic; what it
         found before is told again."""
-        if not self.topic.strip():
+        if not self.topic:
             raise SourceError("--topic is empty; name the topic")
         if "," in self.topic:
             raise SourceError(f"--topic {self.topic}: audit one topic at a time")
@@ -139,10 +142,7 @@ class Job:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        from ottla.sim.studies.topics.source import register
-
-        register(session)
-        query = self._stream(session)
+        query = self._started(session)
         try:
             leaderless = Leaderless(self.topic, self.timeout)
             self._follow(query, leaderless, once, seconds, stopped)
@@ -162,6 +162,20 @@ class Job:
         self.unread = [
             not_read(self.topic, each, self.audit.partitions.get(each)) for each in sorted(lost)
         ]
+
+    def _started(self, session: Any) -> Any:
+        """The query. Raises `SourceError` when there is none, as where Spark cannot make sense of
+        its part of the checkpoint."""
+        from ottla.sim.studies.spark import in_one_line, spark_errors
+        from ottla.sim.studies.topics.source import register
+
+        try:
+            register(session)
+            return self._stream(session)
+        except (*spark_errors(), OSError) as error:
+            raise SourceError(
+                f"--checkpoint {self.checkpoint}: Spark does not begin: {in_one_line(error)}"
+            ) from None
 
     def _follow(
         self,

@@ -129,10 +129,18 @@ def addresses(text: str) -> tuple[tuple[str, int], ...]:
     found = []
     for each in text.split(","):
         host, colon, port = each.strip().rpartition(":")
-        if not (host and colon and port.isdecimal() and 0 < int(port) <= MAX_PORT):
+        if not (_is_host(host) and colon and port.isdecimal() and 0 < int(port) <= MAX_PORT):
             raise SourceError(f"{each.strip()!r} is no address; write HOST:PORT")
         found.append((host.strip("[]"), int(port)))
     return tuple(found)
+
+
+def _is_host(text: str) -> bool:
+    """Whether the system can be asked for it: no label is empty, or of more than 63 letters."""
+    try:
+        return bool(text.encode("idna"))
+    except UnicodeError:
+        return False
 
 
 def _number(given: Mapping[str, str], name: str, default: int) -> int:

@@ -35,11 +35,14 @@ class Connection:
         timeout: float,
         spoken: Mapping[str, tuple[int, int]] = SPOKEN,
     ) -> None:
-        """Connect. `timeout` seconds are the limit of every wait. Raises `OSError`, `FrameError`,
-        `UnfitError`."""
+        """Connect. `timeout` seconds are the limit of every wait. Raises `OSError`, also for what
+        is no address, as a broker may name others; `FrameError`, `UnfitError`."""
         self._exchange = Exchange("ottla-spark")
         self._spoken = spoken
-        self._socket = socket.create_connection(address, timeout)
+        try:
+            self._socket = socket.create_connection(address, timeout)
+        except UnicodeError:
+            raise OSError(f"{address[0]}:{address[1]} is no address") from None
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             self._versions = self._agree(address)

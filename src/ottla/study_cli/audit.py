@@ -2,8 +2,9 @@
 
 Findings go to standard output, one line each, and the summary last; progress goes to standard
 error. Status 1: something was found. 2: a mistake of the user's, or no broker answers any more, or
-a partition had no leader at the end, so not all of the topic was read. 130 and 143: SIGINT or
-SIGTERM came, and nothing had been found until then.
+a partition had no leader at the end, so not all of the topic was read; or a mistake of ours, with
+its traceback: that is no finding either. 130 and 143: SIGINT or SIGTERM came, and nothing had been
+found until then.
 
 Whoever ends the command ends its JVM too, as `timeout` does, which sends SIGTERM to both. So once a
 signal came nothing that Spark says is of interest: what is counted is in the ledger.
@@ -15,7 +16,8 @@ import math
 import os
 import sys
 import time
-from contextlib import ExitStack, suppress
+import traceback
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
@@ -27,7 +29,7 @@ from ottla.study_cli.stopping import Ear, Stopped
 from ottla.study_cli.studies import StudyUsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ottla.sim.studies.audit.job import Job
 
@@ -64,6 +66,7 @@ def audit(
     _check_time(once, seconds)
     ear, line = Ear(), Line()
     with ExitStack() as stack:
+        stack.enter_context(_unforeseen())
         folder = checkpoint or Path(stack.enter_context(TemporaryDirectory()))
         job = None
         with suppress(Stopped):
@@ -77,6 +80,18 @@ def audit(
             say(each)
         say(_summary(topic, job, ear))
         raise typer.Exit(_status(job, ear))
+
+
+@contextmanager
+def _unforeseen() -> Iterator[None]:
+    """Python ends a process with 1 for whatever nobody caught, as if something had been found."""
+    try:
+        yield
+    except (typer.Exit, typer.Abort, typer.TyperException):
+        raise
+    except Exception as error:
+        traceback.print_exc()
+        raise typer.Exit(2) from error
 
 
 def _status(job: Job | None, ear: Ear) -> int:
@@ -127,10 +142,10 @@ def _summary(topic: str, job: Job | None, ear: Ear) -> str:
     told = "" if job is None else job.said
     if ear.heard is None:
         return told
-    stopped = f"{topic}: stopped by {ear.heard.name}"
+    stopped = f"{topic.strip()}: stopped by {ear.heard.name}"
     if job is None or not job.audit.partitions:
         return f"{stopped} before anything was read"
-    return f"{stopped}; so far {told.removeprefix(f'{topic}: ')}"
+    return f"{stopped}; so far {told.removeprefix(f'{job.topic}: ')}"
 
 
 def _run(
