@@ -172,7 +172,7 @@ class Job:
         try:
             register(session)
             return self._stream(session)
-        except (*spark_errors(), OSError) as error:
+        except spark_errors() as error:
             raise SourceError(
                 f"--checkpoint {self.checkpoint}: Spark does not begin: {in_one_line(error)}"
             ) from None

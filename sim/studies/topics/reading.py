@@ -16,7 +16,7 @@ is, as that loses nothing, and the others go on; the offsets name it once that h
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ottla.sim.studies.topics.asked import EARLIEST, LATEST, Asked, SourceError
@@ -62,15 +62,15 @@ class Topics(Protocol):
         """Let go of whatever is open."""
 
 
-def opened(asked: Asked) -> Topics:
-    """The topics that are asked for. Raises `SourceError`."""
+def opened(asked: Asked, met: Iterable[str] = ()) -> Topics:
+    """The topics that are asked for, and which of them were `met` before. Raises `SourceError`."""
     if asked.path:
         from ottla.sim.studies.topics.folder import FolderTopics
 
         return FolderTopics(asked.path, asked.node, strict=asked.strict)
     from ottla.sim.studies.topics.wire import WireTopics
 
-    return WireTopics(asked.bootstrap, timeout=asked.timeout, strict=asked.strict)
+    return WireTopics(asked.bootstrap, timeout=asked.timeout, strict=asked.strict, met=met)
 
 
 class Present(NamedTuple):
@@ -82,9 +82,10 @@ class Present(NamedTuple):
     """Partitions that have no leader now, and no bounds."""
 
 
-def present(asked: Asked, *, led: bool = False) -> Present:
-    """Everything that is asked for, as it is now, or what is `led` of it. Raises `SourceError`."""
-    topics = opened(asked)
+def present(asked: Asked, *, led: bool = False, met: Iterable[str] = ()) -> Present:
+    """Everything that is asked for, as it is now, or what is `led` of it. A topic that was `met` is
+    waited for where a broker does not know it. Raises `SourceError`."""
+    topics = opened(asked, met)
     without: frozenset[Place] = frozenset()
     bounds = {}
     try:
@@ -112,7 +113,7 @@ def present_behind(
     until = clock() + patience(asked)
     reached, before = parted(kept)
     while True:
-        now = present(asked)
+        now = present(asked, met=reached)
         same(before, now.ids)
         lost = shorter(now.bounds, reached)
         if lost is None:
@@ -140,7 +141,7 @@ def rows(asked: Asked, wanted: Range) -> Iterator[pa.RecordBatch]:
     from ottla.log.errors import RecordsError
     from ottla.sim.studies.topics.columns import tables
 
-    topics = opened(asked)
+    topics = opened(asked, [wanted.topic])
     try:
         yield from tables(topics.read(wanted), wanted, asked.rows, headers=asked.headers)
     except RecordsError as error:
@@ -184,7 +185,7 @@ class Stream:
         `SourceError`."""
         kept = start or self._reached or self.first()
         reached, before = parted(kept)
-        now = self._final or present(self._asked, led=True)
+        now = self._final or present(self._asked, led=True, met=reached)
         ids = same(before, now.ids)
         lost = shorter(now.bounds, reached, now.without)
         if lost and self._final is not None:

@@ -17,16 +17,15 @@ because on Kafka a new leader's high watermark may be behind for a moment.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from ottla.broker.client import DamagedBatchError, split_batches
 from ottla.broker.codec import ZERO_ID, FrameError
 from ottla.broker.errors import ErrorCode
-from ottla.log.record_batch import BatchDefect, crc_matches
-from ottla.log.types import Offset, RecordBatch
+from ottla.log.record_batch import crc_matches
+from ottla.log.types import Offset
 from ottla.sim.studies.topics.asked import (
     FROM_EARLIEST,
     FROM_LATEST,
@@ -35,6 +34,7 @@ from ottla.sim.studies.topics.asked import (
     SourceError,
 )
 from ottla.sim.studies.topics.connection import SPOKEN, UNTAGGED, Connection, UnfitError
+from ottla.sim.studies.topics.fetched import Fetched, split
 from ottla.sim.studies.topics.identity import check_same
 from ottla.sim.studies.topics.offsets import Bounds, Placed, Range
 
@@ -76,21 +76,16 @@ class _NoTopicError(_NotYetError):
     """No topic is called so, as a broker says."""
 
 
-class _Fetched(NamedTuple):
-    """What a leader answered to one fetch."""
-
-    batches: list[RecordBatch]
-    at: Offset
-    """Where to go on if there is none: behind what is gone."""
-    damage: str = ""
-    """What is wrong with the bytes behind these batches."""
-
-
 class WireTopics:
     """See the module's text. One thread's; `close` when done."""
 
     def __init__(
-        self, bootstrap: Sequence[Address], *, timeout: float = 30.0, strict: bool = True
+        self,
+        bootstrap: Sequence[Address],
+        *,
+        timeout: float = 30.0,
+        strict: bool = True,
+        met: Iterable[str] = (),
     ) -> None:
         self._bootstrap = tuple(bootstrap)
         self._timeout = timeout
@@ -102,8 +97,8 @@ class WireTopics:
         self._spoken = SPOKEN
         self._ids: dict[str, str | None] = {}
         """Ids of topics by the metadata that named their leaders; None where it has none."""
-        self._met: set[str] = set()
-        """Topics that were there once."""
+        self._met = set(met)
+        """Topics that were there once: who says that there is none may not know yet."""
 
     def close(self) -> None:
         """End all connections."""
@@ -220,11 +215,10 @@ class WireTopics:
         return known
 
     def _metadata(self, topic: str) -> dict[int, Address | None]:
-        answer = self._any(
-            "metadata",
-            topics=[{"name": topic, "topic_id": ZERO_ID}],
-            **_NOTHING_MADE,
-        )
+        wanted = [{"name": topic, "topic_id": ZERO_ID}]
+        for answer in self._all("metadata", topics=wanted, **_NOTHING_MADE):
+            if answer.topics[0].error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                break  # one that just started has not heard of it, and others have
         addresses = {each.node_id: (each.host, each.port) for each in answer.brokers}
         self._brokers = list(addresses.values())
         (found,) = answer.topics
@@ -242,13 +236,22 @@ class WireTopics:
 
     def _any(self, api: str, **fields: Any) -> Any:
         """Ask whoever answers. Raises what the last one asked came to."""
-        error: Exception = ConnectionRefusedError("no broker is known")
+        return next(self._all(api, **fields))
+
+    def _all(self, api: str, **fields: Any) -> Iterator[Any]:
+        """Ask one after the other, those who answer. Raises, where nobody does, what the last one
+        asked came to."""
+        error: Exception | None = ConnectionRefusedError("no broker is known")
         for address in dict.fromkeys((*self._brokers, *self._bootstrap)):
             try:
-                return self._call(address, api, **fields)
+                answer = self._call(address, api, **fields)
             except (OSError, FrameError) as found:
-                error = found
-        raise error
+                error = error and found
+            else:
+                error = None
+                yield answer
+        if error is not None:
+            raise error
 
     # ---- offsets
 
@@ -316,7 +319,7 @@ class WireTopics:
 
     # ---- records
 
-    def _fetch(self, wanted: Range, at: Offset) -> _Fetched:
+    def _fetch(self, wanted: Range, at: Offset) -> Fetched:
         topic, partition = wanted.topic, wanted.partition
         leader = self._look_up(topic).get(partition)
         check_same(topic, wanted.topic_id, self._ids[topic])
@@ -345,13 +348,13 @@ class WireTopics:
         )
         found = answer.responses[0].partitions[0]
         if found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            return _Fetched([], self._behind_what_is_gone(wanted, at))
+            return Fetched([], self._behind_what_is_gone(wanted, at))
         if found.error_code:
             raise _NotYetError(_named(found.error_code))
         records = bytes(found.records or b"")
         if not records:
             raise _NotYetError(f"nothing there, though the range ends at {wanted.end}")
-        return _split(records, at, int(found.high_watermark))
+        return split(records, at, int(found.high_watermark))
 
     def _behind_what_is_gone(self, wanted: Range, at: Offset) -> Offset:
         start, end = self._bounds(wanted.topic, wanted.partition)[wanted.partition]
@@ -363,28 +366,6 @@ class WireTopics:
                 f"starts at {start}; {PASSED_OVER}"
             )
         return start
-
-
-def _split(records: bytes, at: Offset, high_watermark: Offset) -> _Fetched:
-    """The first batch comes whole, however small the limits of a fetch are (KIP-74), and holds `at`
-    or what comes next; offsets rise up to the high watermark. No CRC is over them. Raises
-    `UnfitError`."""
-    damage = ""
-    try:
-        batches = split_batches(records)
-    except DamagedBatchError as error:
-        batches, damage = error.behind, error.defect.value
-        if error.defect is BatchDefect.OLD_MAGIC and not batches:
-            raise UnfitError(f"offset {at} is in message format 0 or 1; 2 is read") from None
-    least = at
-    for place, batch in enumerate(batches):
-        if not max(least, batch.base_offset) <= batch.last_offset < high_watermark:
-            offsets = f"{batch.base_offset} to {batch.last_offset}"
-            return _Fetched(batches[:place], at, f"it names offsets {offsets}, which cannot be")
-        least = batch.last_offset + 1
-    if not batches and not damage:
-        damage = "its length is more than was sent"
-    return _Fetched(batches, at, damage)
 
 
 def _named(code: int) -> str:
