@@ -68,6 +68,10 @@ class SimDisk:
         else:
             self._kernel.at(max(now + span, self.stalled_until), ended)
 
+    def stall(self, span: Micros) -> None:
+        """No sync ends within that span; one that began to stall earlier may do so for longer."""
+        self.stalled_until = max(self.stalled_until, self._kernel.now + span)
+
     def hang(self) -> None:
         """No sync ends any more."""
         self._hangs = True

@@ -2,12 +2,18 @@
 
 All choices come from the stream `nemesis`. Zero is always the plainest: the first node, the
 shortest span.
+
+Faults overlap, and the end of one must not end another: what several have made of the same link,
+disk or life is undone when the last of them ends (`Hand.hold`). Who mends something in the middle
+of a program, because its next step needs that (`figure_8`), mends it whoever broke it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
 from functools import partial
+from typing import TypeAlias
 
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.choices import Stream
@@ -16,6 +22,7 @@ from ottla.sim.network import LinkName
 from ottla.sim.world import World
 
 MS: Micros = 1_000
+End: TypeAlias = Callable[[], None]
 
 
 class Hand:
@@ -26,6 +33,7 @@ class Hand:
         self.stream = stream
         self.stopped = False
         """The run settles: what was to be undone later has been undone by `World.heal`."""
+        self._holds: Counter[Hashable] = Counter()
 
     # ---- picking
 
@@ -68,15 +76,54 @@ class Hand:
         if not self.stopped:
             call()
 
+    def hold(self, what: Hashable, undo: Callable[[], object]) -> End:
+        """Somebody more keeps `what` as it was just made; returns what ends that, once however
+        often it is called. Undone when nobody keeps it any more."""
+        self._holds[what] += 1
+        ended = False
+
+        def end() -> None:
+            nonlocal ended
+            if not ended:
+                ended = True
+                self._holds[what] -= 1
+                if not self._holds[what]:
+                    undo()
+
+        return end
+
     def cut(self, links: Iterable[LinkName], span: Micros) -> None:
         """Cut links for a while."""
+        network = self.world.network
         names = [name for name in links if name[0] != name[1]]
-        self.world.network.cut(names)
-        self.later(span, self._mend, names)
+        network.cut(names)
+        undo = [partial(setattr, network.links[name], "cut", False) for name in names]
+        ends = [self.hold(("cut", name), each) for name, each in zip(names, undo, strict=True)]
+        self.later(span, _end_all, ends)
 
-    def _mend(self, names: Iterable[LinkName]) -> None:
-        for name in names:
-            self.world.network.links[name].cut = False
+    def clog(self, name: LinkName, span: Micros) -> None:
+        """Clog a link for a while."""
+        network = self.world.network
+        network.clog(name)
+        self.later(span, self.hold(("clog", name), partial(network.release, name)))
+
+    def freeze(self, node: NodeId) -> End:
+        """Stop a process; returns what lets it go on, which is nothing to a later life."""
+        world = self.world
+        life = world.lives.get(node)
+        world.freeze(node)
+
+        def thaw() -> None:
+            if world.lives.get(node) is life:
+                world.thaw(node)
+
+        return self.hold(("freeze", node, life), thaw)
+
+    def hang(self, node: NodeId) -> End:
+        """Have no sync of a disk end; returns what lets them."""
+        disk = self.world.disks[node]
+        disk.hang()
+        return self.hold(("hang", node), disk.go_on)
 
     def revive(self, node: NodeId, span: Micros) -> None:
         """Start a node again in a while, if it is dead then."""
@@ -85,3 +132,8 @@ class Hand:
     def _start(self, node: NodeId) -> None:
         if node not in self.world.lives:
             self.world.start(node)
+
+
+def _end_all(ends: Iterable[End]) -> None:
+    for end in ends:
+        end()

@@ -185,7 +185,7 @@ def figure_8(hand: Hand) -> None:
 
     def first_wins(second: NodeId, majority: list[NodeId]) -> None:
         world.fault("its disk stalls with its first entry", leader)
-        world.disks[leader].stalled_until = world.kernel.now + 8 * election
+        world.disks[leader].stall(8 * election)
         hand.later(election // 2, second_comes_back, second, majority)
 
     def second_comes_back(second: NodeId, majority: list[NodeId]) -> None:
@@ -225,12 +225,11 @@ def late_sync(hand: Hand) -> None:
 
     def sync_ends() -> None:
         disk.go_on()
-        disk.stalled_until = world.kernel.now + 4 * election
+        disk.stall(4 * election)
 
     world.fault("isolated, its disk hangs", leader)
     hand.cut([name for name in links if leader in name], 8 * election)
-    disk.hang()
-    hand.later(8 * election, disk.go_on)
+    hand.later(8 * election, hand.hang(leader))
     trap = world.points.set(Trap("append", second_wins, fits=_opens(seat.group)))
     hand.later(8 * election, world.points.lift, trap)
 
@@ -248,16 +247,17 @@ def two_leaders(hand: Hand) -> None:
     links = [name for name in world.network.links if leader in name]
 
     def stop(_: Life) -> None:
-        world.freeze(leader)
+        thaw = hand.freeze(leader)
+
+        def second_wins(_: Life) -> None:
+            # Time for clients to find it, and to come as far as the old one is not.
+            hand.later(election // 2 * hand.stream.pick((1, 2, 4)), thaw)
+
         # By then the acknowledgements are there, and nobody has asked for votes.
         hand.later(election // 2, hand.cut, links, 8 * election)
-        hand.later(6 * election, world.thaw, leader)
+        hand.later(6 * election, thaw)
         trap = world.points.set(Trap("append", second_wins, fits=_opens(seat.group)))
         hand.later(6 * election, world.points.lift, trap)
-
-    def second_wins(_: Life) -> None:
-        # Time for clients to find it, and to come as far as the old one is not.
-        hand.later(election // 2 * hand.stream.pick((1, 2, 4)), world.thaw, leader)
 
     trap = world.points.set(Trap("sent", stop, leader, fits=_appends(seat.group)))
     hand.later(4 * election, world.points.lift, trap)
@@ -271,8 +271,7 @@ def late_leader(hand: Hand) -> None:
     world.fault("what it sends is held up", node)
     span = hand.span() + 2 * world.config.election_timeout_ms * MS
     for name in held:
-        world.network.clog(name)
-        hand.later(span, world.network.release, name)
+        hand.clog(name, span)
 
 
 def torn_write(hand: Hand) -> None:
@@ -298,12 +297,10 @@ def stuck_disk(hand: Hand) -> None:
     world = hand.world
     node = hand.leader()
     span = 64 * world.config.election_timeout_ms * MS
-    disk = world.disks[node]
     others = [each for each in world.nodes if each != node]
     other = hand.stream.pick(others)
     world.fault(f"its disk hangs, and its link to node {other}", node)
-    disk.hang()
-    hand.later(span, disk.go_on)
+    hand.later(span, hand.hang(node))
     hand.cut([(node, other), (other, node)], span)
 
 

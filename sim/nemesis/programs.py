@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -79,17 +80,18 @@ def _blackout(hand: Hand) -> None:
 
 def _freeze(hand: Hand) -> None:
     node = hand.somebody()
-    hand.world.freeze(node)
-    hand.later(hand.span(), hand.world.thaw, node)
+    hand.later(hand.span(), hand.freeze(node))
 
 
 def _slow_node(hand: Hand) -> None:
     node = hand.somebody()
     life = hand.world.lives.get(node)
     if life is not None:
-        life.clockwork.slowness = hand.stream.pick((10, 50, 500))
-        hand.world.fault(f"{life.clockwork.slowness} times slower", node)
-        hand.later(hand.span(), setattr, life.clockwork, "slowness", 1)
+        clockwork = life.clockwork
+        clockwork.slowness = hand.stream.pick((10, 50, 500))
+        hand.world.fault(f"{clockwork.slowness} times slower", node)
+        as_ever = partial(setattr, clockwork, "slowness", 1)
+        hand.later(hand.span(), hand.hold(("slow", clockwork), as_ever))
 
 
 # ---- links
@@ -158,14 +160,14 @@ def _swizzle(hand: Hand) -> None:
     names = list(network.links)
     stopped = [names.pop(stream.below(len(names))) for _ in range(1 + stream.below(len(names)))]
     hand.world.fault(f"clogged one by one: {stopped}")
-    at = 0
+    at, begins = 0, {}
     for name in stopped:
-        hand.later(at, network.clog, name)
+        begins[name] = at
         at += 1 + stream.below(100) * MS
     at += hand.span()
     while stopped:
         name = stopped.pop(stream.below(len(stopped)))
-        hand.later(at, network.release, name)
+        hand.later(begins[name], hand.clog, name, at - begins[name])
         at += 1 + stream.below(100) * MS
 
 
@@ -178,7 +180,8 @@ def _burst(hand: Hand) -> None:
         if node in name:
             link.loss_ppm = max(rate, link.loss_ppm)
             # Back to what it was told, not to what another burst has made of it.
-            hand.later(hand.span(), setattr, link, "loss_ppm", hand.world.config.loss_ppm)
+            as_told = partial(setattr, link, "loss_ppm", hand.world.config.loss_ppm)
+            hand.later(hand.span(), hand.hold(("loss", name), as_told))
 
 
 def _slow_link(hand: Hand) -> None:
@@ -187,7 +190,8 @@ def _slow_link(hand: Hand) -> None:
     link, times = hand.world.network.links[name], hand.stream.pick((5, 20, 100))
     hand.world.fault(f"link {name[0]}>{name[1]} is {times} times slower")
     link.spans = tuple(span * times for span in link.plain)
-    hand.later(hand.span(), setattr, link, "spans", link.plain)
+    as_ever = partial(setattr, link, "spans", link.plain)
+    hand.later(hand.span(), hand.hold(("spans", name), as_ever))
 
 
 def _lose_kind(hand: Hand) -> None:
@@ -257,7 +261,7 @@ def _lose_answer(hand: Hand) -> None:
 def _stall(hand: Hand) -> None:
     node, span = hand.somebody(), hand.span()
     hand.world.fault(f"its disk stalls for {span // MS} ms", node)
-    hand.world.disks[node].stalled_until = hand.world.kernel.now + span
+    hand.world.disks[node].stall(span)
 
 
 def _disk_error(hand: Hand) -> None:

@@ -69,7 +69,7 @@ class Faults(Wires):
 
     def do_stall(self, node: str, span: str) -> None:
         """No sync of its disk ends within that span."""
-        self.world.disks[int(node)].stalled_until = self.world.kernel.now + span_of(span)
+        self.world.disks[int(node)].stall(span_of(span))
 
     def do_disk_error(self, node: str) -> None:
         """The next sync fails."""
