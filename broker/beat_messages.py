@@ -50,6 +50,8 @@ class Beat:
     """The sender's clock; only ever echoed."""
     ack: BeatAck | None = None
     """Of the receiver's newest beat, if that is not acknowledged yet."""
+    hears: Sequence[NodeId] = ()
+    """Nodes of which the sender heard lately, whoever they lead."""
 
 
 @dataclass(slots=True)

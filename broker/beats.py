@@ -36,6 +36,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from ottla.broker.beat_messages import NO_REPLICA, SEND_FULL, Beat, BeatAck, BeatItem
+from ottla.broker.beats_in import Incoming
 from ottla.broker.beats_out import KnownTo, Led, Outgoing
 from ottla.raft.messages import Heartbeat, HeartbeatReply, Message
 from ottla.raft.types import NO_NODE, GroupId, LogIndex, Micros, NodeId, Term
@@ -45,35 +46,10 @@ __all__ = ["NO_REPLICA", "SEND_FULL", "Beat", "BeatAck", "BeatBook", "BeatItem"]
 CurrentTerm: TypeAlias = Callable[[GroupId], Term | None]
 """The term of a group's core on this node; None when the node has no replica of it."""
 
+LATELY = 3
+"""Intervals for which a node that was heard is said to be (a beat or two may be lost)."""
 _AT_ONCE: Micros = 0
 _NO_REPLICA_HERE: Term = 0
-
-
-class _Incoming:
-    """What one peer claims."""
-
-    __slots__ = (
-        "claims",
-        "generation",
-        "heard",
-        "incarnation",
-        "peer",
-        "recheck",
-        "refused",
-        "sequence",
-    )
-
-    def __init__(self, peer: NodeId, incarnation: int):
-        self.peer = peer
-        self.incarnation = incarnation
-        self.sequence = 0
-        self.generation = SEND_FULL
-        self.claims: dict[GroupId, BeatItem] = {}
-        self.heard: Micros = 0
-        """When a beat last vouched for `claims`."""
-        self.recheck: dict[GroupId, None] = {}
-        """Claims to be held against the group's core again."""
-        self.refused: dict[GroupId, Term] = {}
 
 
 class BeatBook:
@@ -103,8 +79,9 @@ class BeatBook:
         self._led: dict[GroupId, Led] = {}
         self._dirty: dict[GroupId, None] = {}
         self._outgoing = {peer: Outgoing(peer) for peer in peers if peer != node}
-        self._incoming: dict[NodeId, _Incoming] = {}
+        self._incoming: dict[NodeId, Incoming] = {}
         self._seen: dict[NodeId, Micros] = {}
+        self._hears: tuple[NodeId, ...] = ()
         # The highest term claimed, and by whom; NO_NODE once that claim is withdrawn.
         self._leaders: dict[GroupId, tuple[NodeId, Term]] = {}
 
@@ -163,9 +140,11 @@ class BeatBook:
         self._spread()
         if regular:
             self._next = now + self._interval
+            lately = now - LATELY * self._interval
+            self._hears = tuple(peer for peer, at in self._seen.items() if at >= lately)
         node, incarnation = self._node, self._incarnation
         return [
-            outgoing.beat(node, incarnation, now)
+            outgoing.beat(node, incarnation, now, self._hears)
             for outgoing in self._outgoing.values()
             if regular or outgoing.hurry
         ]
@@ -222,6 +201,7 @@ class BeatBook:
         heartbeats: list[Heartbeat] = []
         if beat.sequence > incoming.sequence:
             incoming.sequence = beat.sequence
+            incoming.hears = beat.hears
             self._seen[beat.sender] = now
             builds_upon = beat.base_generation <= incoming.generation <= beat.generation
             if not beat.full and not builds_upon:
@@ -279,6 +259,13 @@ class BeatBook:
         seen = self._seen.get(peer)
         return peer == self._node or (seen is not None and now - seen <= within)
 
+    def heard_of(self, peer: NodeId, now: Micros, within: Micros) -> bool:
+        """Whether another node that is `alive` said last that it hears of `peer`."""
+        return any(
+            peer in each.hears and self.alive(each.peer, now, within)
+            for each in self._incoming.values()
+        )
+
     def heard(self, peer: NodeId) -> Micros | None:
         """When a beat of `peer` last vouched for its claims; None before the first."""
         incoming = self._incoming.get(peer)
@@ -313,7 +300,7 @@ class BeatBook:
         if dirty:
             self._dirty = {}
 
-    def _incoming_of(self, beat: Beat) -> _Incoming:
+    def _incoming_of(self, beat: Beat) -> Incoming:
         """What the beat's sender claims; from nothing when the beat is the first of its life."""
         incoming = self._incoming.get(beat.sender)
         if incoming is None or beat.incarnation > incoming.incarnation:
@@ -323,7 +310,7 @@ class BeatBook:
                 if outgoing is not None:
                     outgoing.restart()
                     self._urgent = True
-            incoming = self._incoming[beat.sender] = _Incoming(beat.sender, beat.incarnation)
+            incoming = self._incoming[beat.sender] = Incoming(beat.sender, beat.incarnation)
         return incoming
 
     def _ack(self, beat: Beat, generation: int, refused: Mapping[GroupId, Term]) -> BeatAck:
@@ -337,18 +324,18 @@ class BeatBook:
             tuple(refused.items()) if refused else (),
         )
 
-    def _withdraw_unnamed(self, incoming: _Incoming, items: Sequence[BeatItem]) -> None:
+    def _withdraw_unnamed(self, incoming: Incoming, items: Sequence[BeatItem]) -> None:
         named = {item.group for item in items}
         for group in [group for group in incoming.claims if group not in named]:
             self._withdraw(incoming, group)
 
-    def _withdraw(self, incoming: _Incoming, group: GroupId) -> None:
+    def _withdraw(self, incoming: Incoming, group: GroupId) -> None:
         if incoming.claims.pop(group, None) is not None:
             incoming.recheck.pop(group, None)
             incoming.refused.pop(group, None)
             self._disbelieve(group, incoming.peer)
 
-    def _apply(self, incoming: _Incoming, items: Sequence[BeatItem]) -> None:
+    def _apply(self, incoming: Incoming, items: Sequence[BeatItem]) -> None:
         claims, recheck = incoming.claims, incoming.recheck
         for item in items:
             group = item.group
@@ -359,9 +346,7 @@ class BeatBook:
                 recheck[group] = None
                 self._believe(group, item.term, incoming.peer)
 
-    def _hold_against_cores(
-        self, incoming: _Incoming, current_term: CurrentTerm
-    ) -> list[Heartbeat]:
+    def _hold_against_cores(self, incoming: Incoming, current_term: CurrentTerm) -> list[Heartbeat]:
         """Heartbeats for new claims; those that a core has left behind are refused instead."""
         recheck, incoming.recheck = incoming.recheck, {}
         claims, refused = incoming.claims, incoming.refused

@@ -7,7 +7,7 @@ until an acknowledgement covers it. Withdrawn claims stay in `told` for as long 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from ottla.broker.beat_messages import NO_REPLICA, Beat, BeatAck, BeatItem
@@ -106,8 +106,10 @@ class Outgoing:
         if told is not None and told.leading:
             self._tell(BeatItem(group, told.term, 0, False))
 
-    def beat(self, node: NodeId, incarnation: int, now: Micros) -> Beat:
-        """The next beat from `node` to this peer."""
+    def beat(
+        self, node: NodeId, incarnation: int, now: Micros, hears: Sequence[NodeId] = ()
+    ) -> Beat:
+        """The next beat from `node` to this peer; `node` hears of those."""
         if self._changed:
             self._generation += 1
             self._changed = False
@@ -125,7 +127,7 @@ class Outgoing:
         generation, base = self._generation, self._base
         sequence, full = self._sequence, self.full
         return Beat(
-            node, self.peer, incarnation, sequence, generation, base, full, items, now, owed
+            node, self.peer, incarnation, sequence, generation, base, full, items, now, owed, hears
         )
 
     def lagging(self) -> list[GroupId]:

@@ -6,7 +6,7 @@ it. All calls run on the node's event loop thread and return at once; answers co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
@@ -103,8 +103,8 @@ class Host(Protocol):
     def topics(self) -> Mapping[str, TopicImage]:
         """All topics by name, as far as this node has applied the controller's log."""
 
-    def brokers(self) -> Sequence[BrokerImage]:
-        """The nodes a client may turn to, as far as this node has heard: never none."""
+    def brokers(self, asked: Iterable[GroupId] = ()) -> Sequence[BrokerImage]:
+        """The nodes a client may turn to that asked about these groups: never none."""
 
     def controller(self) -> NodeId:
         """Leader of the controller group; the last known one, 0 before there was any."""

@@ -15,7 +15,7 @@ replicas it was given and drops those of deleted topics (`_reconcile`).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -26,6 +26,7 @@ from ottla.broker.commands import ControlTicket, Ticket
 from ottla.broker.config import ClusterConfig
 from ottla.broker.control_client import ControlClient, ControlRequest, ControlResponse
 from ottla.broker.controller import CONTROLLER_GROUP, Controller
+from ottla.broker.directory import Directory
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import (
     BrokerImage,
@@ -35,7 +36,6 @@ from ottla.broker.host import (
     Listener,
     TopicImage,
 )
-from ottla.broker.partition import Partition
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.replica_factory import ReplicaFactory, nothing_collected
 from ottla.broker.runner import Runner
@@ -43,7 +43,6 @@ from ottla.broker.scheduler import Scheduler
 from ottla.broker.seat import Seat
 from ottla.log.store import LogStore, Write
 from ottla.log.types import ProducerEpoch, ProducerId
-from ottla.raft.roles import Role
 from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId
 
 EARLY_MESSAGES = 10_000
@@ -52,6 +51,8 @@ PATIENCE_BEATS = 5
 """Beats in an election timeout from which on one of them more or less does not matter."""
 CATCH_UP_TIMEOUTS = 2
 """Election timeouts that clients of a new life wait at most for the controller's log."""
+HEARD_TIMEOUTS = 2
+"""Election timeouts for which a node that fell silent is named to clients all the same."""
 
 
 def _unheard(*_: object) -> None:
@@ -100,6 +101,7 @@ class Node:
         self._held: list[Callable[[], None]] = []  # what waits for `resume`, in order
         self.beats = self._make_beats()
         self.runner = self._make_runner(scheduler)
+        self._directory = self._make_directory()
         # A replica has another role, term or leader; a newer log took entries; the node stopped.
         self.on_event: Callable[[Node, Seat], None] = _unheard
         self.on_dropped: Callable[[Node, Seat, Sequence[Entry]], None] = _unheard
@@ -146,6 +148,16 @@ class Node:
         runner.on_failed = self._broke
         runner.on_dropped = lambda seat, dropped: self.on_dropped(self, seat, dropped)
         return runner
+
+    def _make_directory(self) -> Directory:
+        return Directory(
+            self.node,
+            self._nodes,
+            self.runner,
+            self.beats,
+            since=self._started,
+            within=HEARD_TIMEOUTS * self.config.election_timeout_ms * 1000,
+        )
 
     def _make_control_client(self) -> ControlClient:
         return ControlClient(
@@ -331,24 +343,9 @@ class Node:
         """All topics by name, as far as this node has applied the controller's log."""
         return self.controller_machine.topics
 
-    def brokers(self) -> Sequence[BrokerImage]:
-        """The nodes heard of lately, this one included; where they are no majority, the others.
-
-        Who hears of no majority is cut off itself. Clients forget the nodes it would leave out, and
-        ask the one again that they asked last: a node that names itself, and leads nothing, keeps
-        them from the new leaders for as long as it is cut off.
-        """
-        now, within = self.now(), 2 * self.config.election_timeout_ms * 1000
-        named: Sequence[NodeId] = [
-            each
-            for each in self._nodes
-            if each == self.node
-            or now - self._started < within
-            or self.beats.alive(each, now, within)
-        ]
-        if 2 * len(named) <= len(self._nodes):
-            led = any(seat.leads for seat in self.runner.seats.values())
-            named = self._nodes if led else [each for each in self._nodes if each != self.node]
+    def brokers(self, asked: Iterable[GroupId] = ()) -> Sequence[BrokerImage]:
+        """The nodes a client may turn to that asked about these groups (`Directory`)."""
+        named = self._directory.named(asked, self.now())
         return [BrokerImage(each, *self._addresses[each]) for each in named]
 
     def controller(self) -> NodeId:
@@ -356,18 +353,10 @@ class Node:
         return self._controller_leader
 
     def leader(self, group: GroupId) -> LeaderImage:
-        """Who leads a partition, from its replica here or from what other nodes said."""
+        """Who leads a partition, as far as this node knows."""
         placed = self.controller_machine.partition_of(group)
         replicas = () if placed is None else placed[1].replicas
-        seat = self.runner.seats.get(group)
-        if seat is None:
-            known = self.beats.leader_of(group)
-            return LeaderImage(0, -1, ()) if known is None else LeaderImage(*known, replicas)
-        soft = seat.replica.soft
-        if soft.role is Role.LEADER:
-            in_sync = cast(Partition, seat.replica.machine).state.in_sync
-            return LeaderImage(self.node, soft.term, in_sync.in_sync(self.now()))
-        return LeaderImage(soft.leader, soft.term, replicas)
+        return self._directory.leader(group, replicas, self.now())
 
     def replica(self, topic: str, partition: int) -> HostedReplica | None:
         """The replica of that partition on this node; None when it has none."""

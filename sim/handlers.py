@@ -259,7 +259,8 @@ def _metadata(request: Metadata, served: ServedConnection, slot: Slot) -> None:
     for each in () if topic is None else topic.partitions:
         image = host.leader(each.group)
         leads.append(Leads(each.partition, image.leader, image.epoch))
-    nodes = tuple([each.node for each in host.brokers()])
+    groups = () if topic is None else [each.group for each in topic.partitions]
+    nodes = tuple([each.node for each in host.brokers(groups)])
     served.answer(slot, MetadataAnswer(request.number, nodes, tuple(leads)))
 
 

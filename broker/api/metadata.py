@@ -13,7 +13,7 @@ has its leaders, at most `CREATION_WAIT`, so that a client succeeds at its first
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ottla.broker.api.call import Call
@@ -36,17 +36,17 @@ def handle(request: Any, call: Call) -> None:
     host = call.host
     wanted = request.topics
     if wanted is None or (call.version == 0 and not wanted):
-        _answer(call, lambda alive: [_known(host, each, alive) for each in host.topics().values()])
+        _answer(call, list(host.topics().values()))
         return
     if call.version < BY_ID_FROM and any(map(_uses_id, wanted)):
         bad = ErrorCode.INVALID_REQUEST
-        _answer(call, lambda _: [_unknown(topic.name or "", ZERO_ID, bad) for topic in wanted])
+        _answer(call, [_unknown(topic.name or "", ZERO_ID, bad) for topic in wanted])
         return
     missing = _creatable(request, call)
     if missing:
         _Creation(request, call, missing).begin()
     else:
-        _answer(call, lambda alive: _named(request, host, {}, alive))
+        _answer(call, _named(request, host, {}))
 
 
 def _creatable(request: Any, call: Call) -> list[str]:
@@ -103,7 +103,7 @@ class _Creation:
         if now >= self.deadline or all(_is_led(host, name) for name in names):
             absent = dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)
             absent |= self.failed
-            _answer(self.call, lambda alive: _named(self.request, host, absent, alive))
+            _answer(self.call, _named(self.request, host, absent))
         elif not self.call.finished:
             host.call_at(now + LOOK_EVERY, self.look)
 
@@ -116,18 +116,17 @@ def _creation_error(error: ErrorCode) -> ErrorCode:
 
 def _is_led(host: Host, name: str) -> bool:
     topic = host.topics().get(name)
-    alive = [broker.node for broker in host.brokers()]
-    return topic is not None and all(
-        host.leader(partition.group).leader in alive for partition in topic.partitions
-    )
+    if topic is None:
+        return False
+    groups = [partition.group for partition in topic.partitions]
+    alive = [broker.node for broker in host.brokers(groups)]
+    return all(host.leader(group).leader in alive for group in groups)
 
 
-def _named(
-    request: Any, host: Host, absent: dict[str, ErrorCode], alive: Sequence[NodeId]
-) -> list[Fields]:
+def _named(request: Any, host: Host, absent: dict[str, ErrorCode]) -> list[TopicImage | Fields]:
     """The topics a request names; `absent` says what to answer for some that do not exist."""
     by_id: dict[bytes, TopicImage] | None = None
-    answers = []
+    found: list[TopicImage | Fields] = []
     for topic in request.topics:
         if _asks_by_id(topic):
             if by_id is None:
@@ -142,8 +141,8 @@ def _named(
             if name_refusal(name):
                 error = ErrorCode.INVALID_TOPIC_EXCEPTION
             unknown = _unknown(name, ZERO_ID, error)
-        answers.append(unknown if image is None else _known(host, image, alive))
-    return answers
+        found.append(unknown if image is None else image)
+    return found
 
 
 def _unknown(name: str | None, topic_id: bytes, error: ErrorCode) -> Fields:
@@ -180,13 +179,14 @@ def _partition(host: Host, partition: PartitionImage, alive: Sequence[NodeId]) -
     }
 
 
-def _answer(call: Call, topics: Callable[[Sequence[NodeId]], Sequence[Fields]]) -> None:
-    """Answer with the topics as they are for those who are alive.
+def _answer(call: Call, found: Sequence[TopicImage | Fields]) -> None:
+    """Answer with topics as they are for those who are alive, and with what is known not to be.
 
     Who is alive is asked once: a client that is told of a leader must find it among the brokers.
     """
     host = call.host
-    brokers = host.brokers()
+    topics = (each for each in found if isinstance(each, TopicImage))
+    brokers = host.brokers(each.group for topic in topics for each in topic.partitions)
     alive = [broker.node for broker in brokers]
     call.reply(
         throttle_time=0,
@@ -196,5 +196,7 @@ def _answer(call: Call, topics: Callable[[Sequence[NodeId]], Sequence[Fields]]) 
         ],
         cluster_id=host.cluster_id,
         controller_id=named_controller(host, brokers),
-        topics=topics(alive),
+        topics=[
+            _known(host, each, alive) if isinstance(each, TopicImage) else each for each in found
+        ],
     )

@@ -1,9 +1,11 @@
-"""Whom a node names to clients that is cut off from its peers: the others, who may lead by now.
+"""Whom a node names to clients that does not hear all of its peers (`ottla.broker.directory`).
 
-What clients make of it is for `tests/clients/test_clients_isolated.py`.
+A node that is wrong about it keeps its clients from a cluster that is well. What clients make of
+its answers is for `tests/clients/test_clients_isolated.py`.
 """
 
 import asyncio
+from contextlib import asynccontextmanager
 
 from ottla import Cluster, Topic
 from ottla.broker.client import Client
@@ -15,25 +17,35 @@ WITHIN = 20.0
 FAST = ClusterConfig(election_timeout_ms=100, heartbeat_ms=20)
 
 
-async def named(client):
-    """The brokers that Metadata names, those of DescribeCluster; in each one of them controls."""
-    metadata = await client.metadata()
-    described = await client.call(
+async def named(client, topics=None):
+    """The brokers that Metadata names; one of them controls."""
+    metadata = await client.metadata(topics)
+    brokers = {broker.node_id for broker in metadata.brokers}
+    assert metadata.controller_id in brokers
+    return brokers
+
+
+async def listed(client):
+    """Those of DescribeCluster; one of them controls."""
+    answer = await client.call(
         "describe_cluster",
         include_cluster_authorized_operations=False,
         include_fenced_brokers=False,
     )
-    brokers = {broker.node_id for broker in metadata.brokers}
-    listed = {broker.broker_id for broker in described.brokers}
-    assert metadata.controller_id in brokers
-    assert described.controller_id in listed
-    return brokers, listed
+    brokers = {broker.broker_id for broker in answer.brokers}
+    assert answer.controller_id in brokers
+    return brokers
 
 
 async def leader(client, topic):
     """Who leads a topic, as this node says; -1 when it says nobody."""
     (found,) = (await client.metadata([topic])).topics
     return found.partitions[0].leader_id
+
+
+async def role(cluster, node, topic):
+    """What a node's replica of a topic is."""
+    return cluster.describe().topics[topic][0].members[node].role
 
 
 async def until(wanted, asked, *arguments):
@@ -43,27 +55,67 @@ async def until(wanted, asked, *arguments):
             await asyncio.sleep(0.01)
 
 
-async def cut_off(topics, brokers):
-    """Cut node 1 off until it names `brokers`; who leads `topics` then, as it says. Then heal."""
+@asynccontextmanager
+async def client_of_one_cut_off(*topics):
+    """A client of node 1, which is cut off and knows no leader of `shared`; heals in the end."""
     async with Cluster(nodes=3, topics=topics, config=FAST) as cluster:
         client = await Client.connect(*cluster.addresses[CUT_OFF])
-        await until((ALL, ALL), named, client)
+        await until(ALL, named, client)
         cluster.isolate(CUT_OFF)
         await until(-1, leader, client, "shared")
-        await until((brokers, brokers), named, client)
-        led = [await leader(client, topic.name) for topic in topics]
+        yield client
         cluster.heal()
-        await until((ALL, ALL), named, client)
+        await until(ALL, named, client)
+        await until(ALL, listed, client)
         client.close()
-        return led
 
 
 SHARED, OWN = Topic("shared", assignment=[[1, 2, 3]]), Topic("own", assignment=[[1]])
 
 
 def test_who_hears_of_no_majority_leaves_itself_out():
-    assert asyncio.run(cut_off([SHARED], {2, 3})) == [-1]
+    async def scenario():
+        async with client_of_one_cut_off(SHARED) as client:
+            await until({2, 3}, named, client)
+            await until({2, 3}, listed, client)
+
+    asyncio.run(scenario())
 
 
-def test_who_still_leads_something_names_itself_too():
-    assert asyncio.run(cut_off([SHARED, OWN], ALL)) == [-1, CUT_OFF]
+def test_it_names_itself_to_those_who_ask_about_what_it_leads():
+    """A client that asks about nothing else it leads would be kept by it all the same."""
+
+    async def scenario():
+        async with client_of_one_cut_off(SHARED, OWN) as client:
+            await until({2, 3}, named, client, ["shared"])
+            await until({2, 3}, listed, client)
+            assert await named(client) == await named(client, ["own"]) == ALL
+            assert await leader(client, "own") == CUT_OFF
+
+    asyncio.run(scenario())
+
+
+def test_a_cut_between_two_denies_neither_nor_what_they_lead():
+    """Node 2 hears both, so nobody deposes them: node 1 stays without a leader of `far`, and said
+    so to clients, who forgot node 3 and stayed for as long as the cut lasted."""
+    topics = [SHARED, Topic("far", assignment=[[3, 2, 1]])]
+
+    async def scenario():
+        async with Cluster(nodes=3, topics=topics, config=FAST) as cluster:
+            one = await Client.connect(*cluster.addresses[1])
+            three = await Client.connect(*cluster.addresses[3])
+            await until(3, leader, one, "far")
+            cluster.network.cut(1, 3)
+            cluster.network.cut(3, 1)
+            await until("pre_candidate", role, cluster, 1, "far")
+            await until("pre_candidate", role, cluster, 3, "shared")
+            await asyncio.sleep(4 * FAST.election_timeout_ms / 1000)  # what was heard is forgotten
+            await until(ALL, named, one)
+            await until(ALL, named, three)
+            await until(3, leader, one, "far")
+            await until(1, leader, three, "shared")
+            assert await cluster.leader("far") == 3, "or nothing was shown"
+            one.close()
+            three.close()
+
+    asyncio.run(scenario())

@@ -125,10 +125,10 @@ def test_a_flood_of_small_requests_leaves_the_others_their_turn():
         begun = 0
         brokers = wire.host.brokers
 
-        def counted():
+        def counted(asked):
             nonlocal begun
             begun += 1
-            return brokers()
+            return brokers(asked)
 
         wire.host.brokers = counted
         flood, other = await wire.raw(), await wire.raw()

@@ -39,7 +39,7 @@ class FadingHost(FakeHost):
         super().__init__()
         self.calls = calls
 
-    def brokers(self):
+    def brokers(self, _asked=()):
         self.calls -= 1
         return self.nodes if self.calls >= 0 else self.nodes[:1]
 

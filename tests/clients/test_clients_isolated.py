@@ -21,8 +21,8 @@ pytestmark = pytest.mark.clients
 @pytest.mark.parametrize("strict", [True, False], ids=["idempotent", "default"])
 @pytest.mark.parametrize("client", WRITERS)
 def test_an_isolated_leader_does_not_keep_its_clients(client, strict, assignment):
-    topic = Topic("t", assignment=assignment)
-    with Cluster(nodes=3, topics=[topic], election_timeout_ms=200, heartbeat_ms=40) as cluster:
+    topics = [Topic("t", assignment=assignment), Topic("unasked", assignment=[[1]])]
+    with Cluster(nodes=3, topics=topics, election_timeout_ms=200, heartbeat_ms=40) as cluster:
         writer = WRITERS[client](
             "w",
             cluster.bootstrap_servers,

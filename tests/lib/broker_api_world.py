@@ -8,7 +8,7 @@ codec in both directions: `world.ask(key, version, **fields)`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from broker_control import CLUSTER_ID, ControllerDriver, controller, ticket
@@ -196,7 +196,7 @@ class ApiWorld:
         """As the controller decided."""
         return self.controlling.machine.topics
 
-    def brokers(self) -> Sequence[BrokerImage]:
+    def brokers(self, _asked: Iterable[int] = ()) -> Sequence[BrokerImage]:
         """Those that are up."""
         return self.up
 

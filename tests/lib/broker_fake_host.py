@@ -5,7 +5,7 @@ otherwise tickets are completed at once, as by a single replica that leads and n
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Any
 
@@ -125,7 +125,7 @@ class FakeHost:
         """See `Host`."""
         return self.images
 
-    def brokers(self) -> list[BrokerImage]:
+    def brokers(self, _asked: Iterable[int] = ()) -> list[BrokerImage]:
         """See `Host`."""
         return self.nodes
 

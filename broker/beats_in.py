@@ -1,0 +1,38 @@
+"""What one peer claims in its beats, as the node keeps it that hears them: see `beats`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ottla.broker.beat_messages import SEND_FULL, BeatItem
+from ottla.raft.types import GroupId, Micros, NodeId, Term
+
+
+class Incoming:
+    """What one peer claims."""
+
+    __slots__ = (
+        "claims",
+        "generation",
+        "heard",
+        "hears",
+        "incarnation",
+        "peer",
+        "recheck",
+        "refused",
+        "sequence",
+    )
+
+    def __init__(self, peer: NodeId, incarnation: int):
+        self.peer = peer
+        self.incarnation = incarnation
+        self.sequence = 0
+        self.generation = SEND_FULL
+        self.claims: dict[GroupId, BeatItem] = {}
+        self.heard: Micros = 0
+        """When a beat last vouched for `claims`."""
+        self.hears: Sequence[NodeId] = ()
+        """Whom it hears itself, as it said last."""
+        self.recheck: dict[GroupId, None] = {}
+        """Claims to be held against the group's core again."""
+        self.refused: dict[GroupId, Term] = {}

@@ -1,0 +1,83 @@
+"""Where clients may turn: which nodes this one names to them, and who leads, as far as it knows.
+
+A client believes what it is told: librdkafka forgets nodes that Metadata leaves out, with what is
+in flight there, and asks the node again that it asked last. So a wrong answer of one node can keep
+a client from a cluster that is well. What a node may rely on are the beats it hears (`BeatBook`):
+
+| this node | it names | so that |
+|---|---|---|
+| hears a majority | whom it hears, and whom these hear | a cut between two denies neither |
+| hears none, leads what was asked for | all | its clients find it, and the others |
+| hears none, leads nothing of it | the others | its clients turn to who may lead by now |
+
+A replica that hears no leader names the one it followed last in its own term, as long as somebody
+hears that node: with a cut between two nodes a follower behind it is elected by nobody (pre-vote),
+and its leader leads all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from ottla.broker.beats import BeatBook
+from ottla.broker.host import LeaderImage
+from ottla.broker.partition import Partition
+from ottla.broker.runner import Runner
+from ottla.raft.roles import Role
+from ottla.raft.types import NO_NODE, GroupId, Micros, NodeId
+
+UNHEARD = LeaderImage(NO_NODE, -1, ())
+
+
+class Directory:
+    """See the module's text. `within`: for how long a node counts as heard, in microseconds; a node
+    that began at `since` cannot have heard the others sooner."""
+
+    def __init__(
+        self,
+        node: NodeId,
+        nodes: Sequence[NodeId],
+        runner: Runner,
+        beats: BeatBook,
+        *,
+        since: Micros,
+        within: Micros,
+    ):
+        self._node = node
+        self._nodes = nodes
+        self._runner = runner
+        self._beats = beats
+        self._since = since
+        self._within = within
+
+    def named(self, asked: Iterable[GroupId], now: Micros) -> Sequence[NodeId]:
+        """The nodes to name to a client that asked about these groups, in order; never none."""
+        within = self._within
+        if now - self._since < within:
+            return self._nodes
+        heard = [each for each in self._nodes if self._beats.alive(each, now, within)]
+        if 2 * len(heard) > len(self._nodes):
+            return [each for each in self._nodes if each in heard or self._is_heard_of(each, now)]
+        seats = self._runner.seats
+        if any(group in seats and seats[group].leads for group in asked):
+            return self._nodes
+        return [each for each in self._nodes if each != self._node]
+
+    def leader(self, group: GroupId, replicas: tuple[NodeId, ...], now: Micros) -> LeaderImage:
+        """Who leads a group, from its replica here or from what other nodes said."""
+        seat = self._runner.seats.get(group)
+        if seat is None:
+            claim = self._beats.leader_of(group)
+            return UNHEARD if claim is None else LeaderImage(*claim, replicas)
+        soft, followed = seat.replica.soft, seat.replica.followed
+        if soft.role is Role.LEADER:
+            in_sync = cast(Partition, seat.replica.machine).state.in_sync
+            return LeaderImage(self._node, soft.term, in_sync.in_sync(now))
+        leader = soft.leader
+        if leader == NO_NODE and followed.term == soft.term:
+            leader = followed.leader if self._is_heard_of(followed.leader, now) else NO_NODE
+        return LeaderImage(leader, soft.term, replicas)
+
+    def _is_heard_of(self, node: NodeId, now: Micros) -> bool:
+        return self._beats.heard_of(node, now, self._within)
