@@ -255,12 +255,13 @@ def _delete_records(request: DeleteRecords, served: ServedConnection, slot: Slot
 def _metadata(request: Metadata, served: ServedConnection, slot: Slot) -> None:
     host = served.host
     topic = host.topics().get(TOPIC)
+    groups = () if topic is None else [each.group for each in topic.partitions]
+    nodes = tuple([each.node for each in host.brokers(groups)])
     leads: list[Leads] = []
     for each in () if topic is None else topic.partitions:
         image = host.leader(each.group)
-        leads.append(Leads(each.partition, image.leader, image.epoch))
-    groups = () if topic is None else [each.group for each in topic.partitions]
-    nodes = tuple([each.node for each in host.brokers(groups)])
+        leader = image.leader if image.leader in nodes else 0
+        leads.append(Leads(each.partition, leader, image.epoch))
     served.answer(slot, MetadataAnswer(request.number, nodes, tuple(leads)))
 
 

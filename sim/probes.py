@@ -17,9 +17,9 @@ from typing import Protocol
 from ottla.broker.partition import Partition
 from ottla.log.types import Offset
 from ottla.raft.types import NodeId
-from ottla.sim.handlers import TOPIC
 from ottla.sim.world import World, awake
 
+MS = 1_000
 _ENDS = frozenset({"ok", "fail", "info"})
 _ANSWERS = frozenset({"answer", "ok", "leader"})
 _TOO_LARGE = "MESSAGE_TOO_LARGE"
@@ -31,8 +31,8 @@ class Asked(Protocol):
     def probe(self, partition: int) -> int:
         """Ask for a record of this partition to be stored; the number of that record."""
 
-    def ways(self, partition: int) -> Sequence[NodeId]:
-        """The nodes to which who would be asked for that record has a connection."""
+    def told_by(self, partition: int) -> NodeId:
+        """Who last told the producer that is asked for that record who leads; 0 for nobody."""
 
 
 class Probes:
@@ -88,9 +88,12 @@ class Probes:
         return ended
 
     def excuse(self, partition: int) -> str:
-        """Why nobody could be asked to store anything; empty if somebody could, or was. A client
-        that is connected to nodes that are not healed is answered that they know of no leader, and
-        looks no further."""
+        """Why nobody could be asked to store anything; empty if somebody could, or was.
+
+        A client that asks a node which is not healed, and hears a majority and not the leader, is
+        told of that majority and of no leader, and may ask the same node again. Whoever is cut off
+        from a majority, or healed, excuses nobody: its clients must get to the leader.
+        """
         config, leader = self.world.config, awake(self.world.leader(partition))
         if leader is None:
             return ""
@@ -103,26 +106,23 @@ class Probes:
             return ""
         if leader.node_id not in self.core:
             return "it is led from outside, and not every client has a way there"
-        ways = self.clients.ways(partition)
-        if ways and set(ways).isdisjoint(self.core):
-            return f"its producer is connected to nodes {list(ways)} alone, which are not healed"
-        if ways and not any(map(self._knows, ways)) and self._told_from_outside():
-            told = "who leads the controller was not healed, and does not reach them"
-            return (
-                f"its producer is connected to nodes {list(ways)}, which know of no topic: {told}"
-            )
+        by = self.clients.told_by(partition)
+        if by not in self.core and self._misses(by, leader.node_id):
+            return f"its producer asks node {by}, which is not healed and does not hear the leader"
         if config.delivery_timeout_ms <= config.request_timeout_ms:
             return f"its producer gives up after {config.delivery_timeout_ms} ms, before it asks"
         return ""
 
-    def _knows(self, node: NodeId) -> bool:
-        """Whether a node was told of the topic since it started."""
+    def _misses(self, node: NodeId, leader: NodeId) -> bool:
+        """Whether a node that is up hears a majority and not the leader. Who hears no majority has
+        to send its clients away, and who is down or frozen has none for long."""
         life = self.world.lives.get(node)
-        return life is not None and TOPIC in life.node.topics()
-
-    def _told_from_outside(self) -> bool:
-        controller = awake(self.world.controller())
-        return controller is not None and controller.node_id not in self.core
+        if life is None or life.frozen:
+            return False
+        beats, now = life.node.beats, life.node.now()
+        within = 2 * self.world.config.election_timeout_ms * MS
+        heard = [each for each in self.world.nodes if beats.alive(each, now, within)]
+        return 2 * len(heard) > len(self.world.nodes) and leader not in heard
 
     def _was_asked(self, partition: int, leader: NodeId) -> bool:
         """Whether a producer sent it something since the probes began; or since it leads, and got

@@ -5,13 +5,16 @@ does everything in `work`, which subclasses give. Whatever may change what is to
 `wake` (work soon, at the present time) or `alarm` (work at a time); both may be called as often as
 one likes and cost one event.
 
-It connects to any node it was told of when it needs to know something (bootstrap), and to leaders
-when it has something for them. A node that could not be reached is left alone for a while, twice as
-long each time (reconnect.backoff.ms, reconnect.backoff.max.ms).
+It connects to any node it was told of when it needs to know something, and to leaders when it has
+something for them. It was told of the nodes that Metadata named last, before that of those it
+begins with (bootstrap.servers). Whom of them it asks is the rule of Java's clients here; that of
+librdkafka is in `librdkafka_nodes.py`. A node that could not be reached is left alone for a while,
+twice as long each time (reconnect.backoff.ms, reconnect.backoff.max.ms).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ottla.raft.types import NO_MUTANTS, Micros, Mutants, NodeId
@@ -25,6 +28,8 @@ from ottla.sim.tcp import ClientNetwork
 from ottla.sim.world import World
 
 MS: Micros = 1_000
+MOST_OPEN = 100
+"""Requests on one connection (Java: CONSUMER_MAX_INFLIGHT_REQUESTS_PER_CONNECTION)."""
 MAX_BACKOFF_TIMES = 20
 """How much longer than the first the longest backoff is (Java: 50 ms and 1 s)."""
 
@@ -62,7 +67,11 @@ class Client:
         """What `row` calls; for rows of every record, which name their `client` themselves."""
         self.request_timeout: Micros = surroundings.config.request_timeout_ms * MS
         self.backoff: Micros = surroundings.config.retry_backoff_ms * MS
+        self.in_flight = MOST_OPEN
+        """How many requests may be open on a connection."""
         self.running = False
+        self.nodes = surroundings.nodes
+        """Those that Metadata named last."""
         self.links: dict[NodeId, Link] = {}
         self.link_type = Link
         self.view = View(self)
@@ -71,6 +80,8 @@ class Client:
         self._alarm_at: Micros = NEVER
         self._failures: dict[NodeId, int] = {}
         self._blocked_until: dict[NodeId, Micros] = {}
+        self._tried: dict[NodeId, Micros] = {}
+        """When it last began to connect, by node."""
 
     # ---- its life
 
@@ -124,27 +135,46 @@ class Client:
         if link is None:
             until = self._blocked_until.get(node, 0)
             if self.kernel.now >= until:
+                self._tried[node] = self.kernel.now
                 self.links[node] = self.link_type(self, node)
             else:
                 self.alarm(until)
             return None
         return link if link.ready else None
 
+    def named(self, nodes: tuple[NodeId, ...]) -> None:
+        """Metadata named these nodes: from here on any of them is asked, and no other leads."""
+        self.nodes = nodes or self.surroundings.nodes
+        self.view.forget_all_but(self.nodes)
+
     def least_loaded(self) -> Link | None:
-        """A connection to ask anything on, the one with the least open; begins one if there is
-        none (Java: `NetworkClient.leastLoadedNode`)."""
-        nodes = self.surroundings.nodes
-        start = self.surroundings.stream.below(len(nodes))
-        turned = nodes[start:] + nodes[:start]
-        ready = [each for each in map(self.links.get, turned) if each is not None and each.ready]
-        if ready:
-            return min(ready, key=lambda link: len(link.open))
-        if not self.links:  # else one is on its way, or says soon that it is not
-            for node in turned:
-                self.link(node)
-                if self.links:
-                    break
+        """A connection to ask anything on: of those with room the one with the least open.
+
+        Begins one if there is none, and none on its way, to the node that this was tried with the
+        longest time ago (Java: `NetworkClient.leastLoadedNode`).
+        """
+        start = self.surroundings.stream.below(len(self.nodes))
+        turned = self.nodes[start:] + self.nodes[:start]
+        links = [self.links[each] for each in turned if each in self.links]
+        free = [each for each in links if each.ready and len(each.open) < self.in_flight]
+        if free:
+            return min(free, key=lambda link: len(link.open))
+        if all(each.ready for each in links):  # else one is on its way, or says soon that it is not
+            unlinked = [each for each in turned if each not in self.links]
+            self.connect_one(sorted(unlinked, key=lambda node: self._tried.get(node, -1)))
         return None
+
+    def was_tried(self, node: NodeId) -> bool:
+        """Whether it ever began to connect to a node."""
+        return node in self._tried
+
+    def connect_one(self, nodes: Sequence[NodeId]) -> bool:
+        """Begin to connect to the first of these nodes that may be tried; whether there is one."""
+        for node in nodes:
+            self.link(node)
+            if node in self.links:
+                return True
+        return False
 
     def connected(self, link: Link) -> None:
         """The node has answered for the first time."""
@@ -154,12 +184,16 @@ class Client:
     def disconnected(self, link: Link, why: str) -> None:
         """The connection is gone. Whoever waited for an answer on it hears it next."""
         node = link.node
-        self.row("close", node=node, code=why)
-        self.links.pop(node, None)
+        self.closed(link, why)
         failures = self._failures.get(node, 0)
         self._failures[node] = failures + 1
         self._blocked_until[node] = self.kernel.now + self.backed_off(failures)
         self.view.refresh()
+
+    def closed(self, link: Link, why: str) -> None:
+        """There is no connection any more; nothing is made of that but a row."""
+        self.row("close", node=link.node, code=why)
+        self.links.pop(link.node, None)
 
     def backed_off(self, times: int) -> Micros:
         """How long to wait when that many attempts have failed before."""

@@ -42,11 +42,22 @@ class Open(NamedTuple):
 class Link:
     """See the module's text. `ready` once the node has answered anything at all."""
 
-    __slots__ = ("_alarm_at", "_client", "_connection", "_kernel", "node", "open", "ready")
+    __slots__ = (
+        "_alarm_at",
+        "_client",
+        "_connection",
+        "_kernel",
+        "node",
+        "open",
+        "ready",
+        "sent_at",
+    )
 
     def __init__(self, client: Client, node: NodeId):
         self.node = node
         self.ready = False
+        self.sent_at: Micros = client.kernel.now
+        """When something was last sent (librdkafka: `ts_send`)."""
         self.open: deque[Open] = deque()
         """Oldest first."""
         self._client = client
@@ -72,16 +83,26 @@ class Link:
         deadline = self._kernel.now + span
         self.open.append(Open(request.number, answer, on_answer, on_lost, deadline))
         self._watch(deadline)
-        self._connection.send(request)
+        self._send(request)
 
     def tell(self, request: Any) -> None:
         """Send a request that is never answered."""
+        self._send(request)
+
+    def _send(self, request: Any) -> None:
+        self.sent_at = self._kernel.now
         self._connection.send(request)
 
     def close(self) -> None:
         """The client closes and wants to hear nothing more."""
         self.open.clear()
         self._connection.close()
+
+    def leave(self, why: str) -> None:
+        """The client closes; whoever waits for an answer hears that there will be none."""
+        self._connection.close()
+        self._client.closed(self, why)
+        self._tell_lost(-1)
 
     def _greeted(self, _: ApiVersionsAnswer) -> None:
         self.ready = True
@@ -108,8 +129,11 @@ class Link:
 
     def _gone(self, why: str, expired: Micros) -> None:
         """Tell everybody who waits, oldest first: in time until `expired`, or not any more."""
-        lost, self.open = self.open, deque()
         self._client.disconnected(self, why)
+        self._tell_lost(expired)
+
+    def _tell_lost(self, expired: Micros) -> None:
+        lost, self.open = self.open, deque()
         for each in lost:
             each.on_lost(Lost.TIMED_OUT if each.deadline <= expired else Lost.DISCONNECTED)
         self._client.wake()

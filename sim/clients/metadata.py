@@ -1,9 +1,9 @@
 """What a client believes about who leads what, and how it finds out.
 
-It asks one node at a time, the least busy one that it is connected to, and believes what that node
-believes, which may be old (sim-N8). Two things keep it from going back in time: a leader of an
-older epoch than the one it knows is not taken over, and an answer that names nobody makes it
-forget and ask again (Java's `Metadata.updateLatestMetadata`, librdkafka's
+It asks one node at a time, whom is `Client.least_loaded`, and believes what that node believes,
+which may be old (sim-N8), also of which nodes there are. Two things keep it from going back in
+time: a leader of an older epoch than the one it knows is not taken over, and an answer that names
+nobody makes it forget and ask again (Java's `Metadata.updateLatestMetadata`, librdkafka's
 `rd_kafka_toppar_broker_update`).
 
 It asks when told to (`refresh`), and when what it knows is older than `metadata_max_age_ms`, but
@@ -12,6 +12,8 @@ never twice within the backoff. Clients older than KIP-320 know no epochs, and d
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.raft.types import Micros, NodeId, Term
@@ -46,6 +48,7 @@ class View:
         "_stale_at",
         "_wanted",
         "leaders",
+        "told_by",
     )
 
     def __init__(self, client: Client):
@@ -53,6 +56,8 @@ class View:
         self._epochs = config.leader_epochs
         self.leaders: dict[int, Leader] = {}
         """By partition; those that no answer named yet are missing."""
+        self.told_by: NodeId = 0
+        """Who answered last; 0 for nobody yet."""
         self._client = client
         self._backoff: Micros = config.retry_backoff_ms * 1000
         self._max_age: Micros = config.metadata_max_age_ms * 1000
@@ -79,6 +84,15 @@ class View:
         """A node that does not lead says who does (KIP-951): believed if it is news."""
         if node and epoch > self.epoch(partition):
             self.leaders[partition] = Leader(node, epoch)
+            if node not in self._client.nodes:  # it comes with its address
+                self._client.nodes += (node,)
+
+    def forget_all_but(self, nodes: Sequence[NodeId]) -> None:
+        """Nobody else can lead: a leader without an address is none (Java: `Cluster.leaderFor`,
+        librdkafka: `rd_kafka_toppar_forget_leader`)."""
+        for partition, (node, epoch) in self.leaders.items():
+            if node not in nodes:
+                self.leaders[partition] = Leader(0, epoch)
 
     def work(self) -> None:
         """Ask if there is reason to and a way to."""
@@ -98,14 +112,16 @@ class View:
         client = self._client
         self._asking, self._wanted = True, False
         self._not_before = client.kernel.now + self._backoff
-        link.ask(Metadata(client.next_number()), MetadataAnswer, self._answered, self._lost)
+        answered = partial(self._answered, link.node)
+        link.ask(Metadata(client.next_number()), MetadataAnswer, answered, self._lost)
 
     def _lost(self, _: Lost) -> None:
         self._asking, self._wanted = False, True
 
-    def _answered(self, answer: MetadataAnswer) -> None:
+    def _answered(self, asked: NodeId, answer: MetadataAnswer) -> None:
         # What was asked for meanwhile is answered by this too (Java: `Metadata.requestUpdate`).
         self._asking = self._wanted = False
+        self.told_by = asked
         self._stale_at = self._client.kernel.now + self._max_age
         for partition, node, epoch in answer.partitions:
             known = self.epoch(partition)
@@ -113,4 +129,5 @@ class View:
                 self.leaders[partition] = Leader(0, known)
             elif epoch >= known or not self._epochs:
                 self.leaders[partition] = Leader(node, epoch)
+        self._client.named(answer.nodes)
         self._client.wake()

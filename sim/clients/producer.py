@@ -215,12 +215,16 @@ class Producer(Client):
         if self.kernel.now < self._ask_id_at:
             self.alarm(self._ask_id_at)
             return False
-        link = self.least_loaded()
+        link = self.link_for_id()
         if link is not None:
             self._asking_id = True
             request = InitProducerId(self.next_number())
             link.ask(request, ProducerIdAnswer, self._id_answered, self._no_id)
         return False
+
+    def link_for_id(self) -> Link | None:
+        """Where to ask for an id (Java: `Sender.maybeSendAndPollTransactionalRequest`)."""
+        return self.least_loaded()
 
     def _id_answered(self, answer: ProducerIdAnswer) -> None:
         if answer.error is not ErrorCode.NONE:

@@ -30,6 +30,7 @@ from ottla.raft.types import Micros, NodeId
 from ottla.sim.clients.base import MS, Surroundings
 from ottla.sim.clients.batch import Batch, Op
 from ottla.sim.clients.librdkafka_lane import LibrdkafkaLane
+from ottla.sim.clients.librdkafka_nodes import LibrdkafkaClient
 from ottla.sim.clients.link import Link
 from ottla.sim.clients.outcomes import GivenUp, Outcome
 from ottla.sim.clients.producer import LINGER, MAX_EPOCH, Producer
@@ -49,7 +50,7 @@ class _State(Enum):
     FATAL = "over"
 
 
-class LibrdkafkaProducer(Producer):
+class LibrdkafkaProducer(LibrdkafkaClient, Producer):
     """See the module's text."""
 
     model = "librdkafka"
@@ -151,6 +152,10 @@ class LibrdkafkaProducer(Producer):
             lane.number(batch)
         left = batch.created + self.delivery_timeout - self.kernel.now
         self.send(link, (batch,), min(self.request_timeout, max(LEAST_PATIENCE, left)))
+
+    def link_for_id(self) -> Link | None:
+        """Where to ask for an id (rd_kafka_idemp_broker_any)."""
+        return self.any_up()
 
     # ---- the epoch
 

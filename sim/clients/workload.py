@@ -13,12 +13,12 @@ on with what it was handed. One that is in a fatal state is replaced too, as app
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TypeAlias
 
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.clients.base import MS, surroundings_of
 from ottla.sim.clients.consumer import Consumer
+from ottla.sim.clients.librdkafka_nodes import LibrdkafkaConsumer
 from ottla.sim.clients.producer import Producer
 from ottla.sim.clients.producer_java import JavaProducer
 from ottla.sim.clients.producer_librdkafka import LibrdkafkaProducer
@@ -40,6 +40,12 @@ MODELS: dict[str, tuple[Model, ...]] = {
     "both": (JavaProducer, LibrdkafkaProducer),
 }
 """Producer models by the setting `client_model`; producers take them in turn."""
+CONSUMERS: dict[str, tuple[type[Consumer], ...]] = {
+    "java": (Consumer,),
+    "librdkafka": (LibrdkafkaConsumer,),
+    "both": (Consumer, LibrdkafkaConsumer),
+}
+"""Consumers likewise."""
 
 
 def make_clients(world: World) -> Clients:
@@ -67,10 +73,7 @@ class Clients:
         self._replacing = True
         for place in range(config.producers):
             self.producers.append(self._producer(place))
-        self.consumers = [
-            mutated(Consumer, world.mutants)(surroundings_of(world, number), number, world.decoder)
-            for number in (self._number() for _ in range(config.consumers))
-        ]
+        self.consumers = [self._consumer(place) for place in range(config.consumers)]
 
     def _number(self) -> int:
         self._numbers += 1
@@ -81,6 +84,12 @@ class Clients:
         number = self._number()
         model = mutated(models[place % len(models)], self.world.mutants)
         return model(surroundings_of(self.world, number), number, self.config.acks)
+
+    def _consumer(self, place: int) -> Consumer:
+        models = CONSUMERS[self.config.client_model]
+        number = self._number()
+        model = mutated(models[place % len(models)], self.world.mutants)
+        return model(surroundings_of(self.world, number), number, self.world.decoder)
 
     # ---- a run
 
@@ -96,10 +105,9 @@ class Clients:
         self.hand(partition % len(self.producers), partition)
         return self.handed - 1
 
-    def ways(self, partition: int) -> Sequence[NodeId]:
-        """The nodes to which the producer that is asked for such a record has a connection."""
-        producer = self.producers[partition % len(self.producers)]
-        return [node for node, link in sorted(producer.links.items()) if link.ready]
+    def told_by(self, partition: int) -> NodeId:
+        """Who last told the producer that is asked for such a record who leads; 0 for nobody."""
+        return self.producers[partition % len(self.producers)].view.told_by
 
     def idle(self) -> bool:
         """Whether every record was handed out and has its outcome, and none is on its way."""

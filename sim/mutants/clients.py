@@ -22,6 +22,7 @@ from ottla.sim.clients.base import Client
 from ottla.sim.clients.batch import Batch
 from ottla.sim.clients.consumer import Consumer, Reading
 from ottla.sim.clients.java_lane import JavaLane
+from ottla.sim.clients.librdkafka_nodes import LibrdkafkaConsumer
 from ottla.sim.clients.link import Link
 from ottla.sim.clients.outcomes import Outcome, may_be_stored
 from ottla.sim.clients.producer_java import JavaProducer
@@ -91,11 +92,16 @@ class MutatedConsumer(_MixesUp, Consumer):
             reading.position = answer.high_watermark
 
 
+class MutatedLibrdkafkaConsumer(MutatedConsumer, LibrdkafkaConsumer):
+    """See the module's text."""
+
+
 _GAP = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 _MUTATED: dict[type[Client], type[Client]] = {
     JavaProducer: MutatedJavaProducer,
     LibrdkafkaProducer: MutatedLibrdkafkaProducer,
     Consumer: MutatedConsumer,
+    LibrdkafkaConsumer: MutatedLibrdkafkaConsumer,
 }
 
 

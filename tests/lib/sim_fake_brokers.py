@@ -129,6 +129,8 @@ class FakeBrokers:
         """What every node says who leads what, and since when; but see `believes`."""
         self.believes: dict[int, dict[int, tuple[int, int]]] = {}
         """What some nodes say instead."""
+        self.names: dict[int, tuple[int, ...]] = {}
+        """Which nodes some nodes name in place of all."""
         self.ids = [(ErrorCode.NONE, each, 0) for each in range(100, 110)]
         self.id_requests = 0
         self.metadata_asked: list[int] = []
@@ -203,7 +205,7 @@ class FakeBrokers:
             self.metadata_asked.append(node)
             believed = self.believes.get(node, self.leaders)
             leads = tuple(Leads(each, *leader) for each, leader in believed.items())
-            return MetadataAnswer(request.number, self.nodes, leads)
+            return MetadataAnswer(request.number, self.names.get(node, self.nodes), leads)
         if isinstance(request, InitProducerId):
             self.id_requests += 1
             return ProducerIdAnswer(request.number, *self.ids[self.id_requests - 1])
