@@ -307,13 +307,19 @@ def _files(folder: Path) -> dict[str, int]:
 @contextmanager
 def making(folder: Path, engine: str = "") -> Iterator[Path]:
     """A folder to be filled, which takes the place of `folder` once that has gone well. `engine`:
-    who fills it, as it describes itself."""
+    who fills it, as it describes itself. Raises `StudyError` where nobody has filled it: there is
+    a file even where there are no rows."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     _sweep(folder)
     making = folder.with_name(f"{_MAKING}{folder.name}-{os.getpid()}")
     making.mkdir()
     yield making
     files = _files(making)
+    if not files:
+        raise StudyError(
+            f"{folder}: whoever wrote its rows wrote them elsewhere; name a folder that driver and "
+            f"executors see under one path"
+        )
     rows = sum(_rows(making / name) for name in files)
     told = {
         "rows": rows,

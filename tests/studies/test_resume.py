@@ -6,6 +6,7 @@ compared row by row with a study that nobody disturbed.
 """
 
 import json
+import re
 import shutil
 from contextlib import nullcontext
 from dataclasses import replace
@@ -130,6 +131,16 @@ def test_a_folder_is_whole_or_not_there(tmp_path):
 
     with pytest.raises(KeyboardInterrupt), making(folder) as part:
         fill(part)
+    assert made(folder) is None
+    assert not folder.exists()
+
+
+def test_a_folder_that_nothing_was_written_to_is_not_whole(tmp_path):
+    """Where an engine writes to another file system, a wave without runs was one like others."""
+    folder = tmp_path / "table"
+    said = f"{folder}: whoever wrote its rows wrote them elsewhere; name a folder that driver and"
+    with pytest.raises(StudyError, match=re.escape(said)), making(folder) as part:
+        (part / "letter.txt").touch()
     assert made(folder) is None
     assert not folder.exists()
 
