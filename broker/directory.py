@@ -8,7 +8,9 @@ a client from a cluster that is well. What a node may rely on are the beats it h
 |---|---|---|
 | hears a majority | whom it hears, and whom these hear | a cut between two denies neither |
 | hears none, leads what was asked for | all | its clients find it, and the others |
-| hears none, leads nothing of it | the others | its clients turn to who may lead by now |
+| hears none, leads nothing of it | whom it does not hear | they turn to who may lead by now |
+
+In the last case it also names whom it hears that leads some of what was asked for.
 
 A replica that hears no leader names the one it followed last in its own term, as long as somebody
 hears that node: with a cut between two nodes a follower behind it is elected by nobody (pre-vote),
@@ -59,10 +61,10 @@ class Directory:
         heard = [each for each in self._nodes if self._beats.alive(each, now, within)]
         if 2 * len(heard) > len(self._nodes):
             return [each for each in self._nodes if each in heard or self._is_heard_of(each, now)]
-        seats = self._runner.seats
-        if any(group in seats and seats[group].leads for group in asked):
+        leaders = [self.leader(group, (), now).leader for group in asked]
+        if self._node in leaders:
             return self._nodes
-        return [each for each in self._nodes if each != self._node]
+        return [each for each in self._nodes if each not in heard or each in leaders]
 
     def leader(self, group: GroupId, replicas: tuple[NodeId, ...], now: Micros) -> LeaderImage:
         """Who leads a group, from its replica here or from what other nodes said."""

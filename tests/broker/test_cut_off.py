@@ -82,6 +82,27 @@ def test_who_hears_of_no_majority_leaves_itself_out():
     asyncio.run(scenario())
 
 
+def test_two_who_are_cut_off_together_do_not_send_their_clients_to_one_another():
+    """Each named the other, and a Java client that is connected to both looked no further."""
+    topics = [Topic("shared", assignment=[[1, 2, 3, 4, 5]]), Topic("theirs", assignment=[[2]])]
+
+    async def scenario():
+        async with Cluster(nodes=5, topics=topics, config=FAST) as cluster:
+            client = await Client.connect(*cluster.addresses[1])
+            await until({1, 2, 3, 4, 5}, named, client)
+            for here in (1, 2):
+                for there in (3, 4, 5):
+                    cluster.network.cut(here, there)
+                    cluster.network.cut(there, here)
+            await until({3, 4, 5}, named, client, ["shared"])
+            await until({3, 4, 5}, listed, client)
+            assert await named(client, ["theirs"]) == {2, 3, 4, 5}
+            assert await leader(client, "theirs") == 2
+            client.close()
+
+    asyncio.run(scenario())
+
+
 def test_it_names_itself_to_those_who_ask_about_what_it_leads():
     """A client that asks about nothing else it leads would be kept by it all the same."""
 
