@@ -73,7 +73,8 @@ def kio_part(version, part):
         ],
         "error_message": part.message,
     }
-    if part.error is ErrorCode.NOT_LEADER_OR_FOLLOWER and version >= 10:
+    wrong_node = part.error is ErrorCode.NOT_LEADER_OR_FOLLOWER and version >= 10
+    if wrong_node and part.leader >= 0:
         leader = {"leader_id": part.leader, "leader_epoch": part.leader_epoch}
         fields["current_leader"] = leader
     return fields
