@@ -103,6 +103,10 @@ class Host(Protocol):
     def topics(self) -> Mapping[str, TopicImage]:
         """All topics by name, as far as this node has applied the controller's log."""
 
+    def knows_all_topics(self) -> bool:
+        """Whether a name that is not among `topics` is no topic's: not before this node has known,
+        once since it was started, all that the controller had decided."""
+
     def brokers(self, asked: Iterable[GroupId] = ()) -> Sequence[BrokerImage]:
         """The nodes a client may turn to that asked about these groups: never none."""
 
@@ -139,6 +143,18 @@ class Host(Protocol):
     def new_producer_id(self, done: Callable[[ErrorCode, ProducerId, ProducerEpoch], None]) -> None:
         """A producer id nobody ever had, epoch 0; COORDINATOR_LOAD_IN_PROGRESS while no block of
         ids could be had."""
+
+
+def absent_topic(host: Host) -> ErrorCode:
+    """What Metadata says of a name that is not in the catalog: it does not exist, or *not yet*."""
+    known = host.knows_all_topics()
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if known else ErrorCode.LEADER_NOT_AVAILABLE
+
+
+def absent_partition(host: Host) -> ErrorCode:
+    """What all others say: clients that hear *not led here* ask again, and elsewhere."""
+    known = host.knows_all_topics()
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if known else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def named_controller(host: Host, brokers: Sequence[BrokerImage]) -> NodeId:

@@ -21,6 +21,7 @@ from typing import Any, cast
 
 from ottla.broker.beats import Beat, BeatAck, BeatBook
 from ottla.broker.carrier import Transport
+from ottla.broker.catching_up import CatchingUp
 from ottla.broker.clockwork import Cancel, Clockwork
 from ottla.broker.commands import ControlTicket, Ticket
 from ottla.broker.config import ClusterConfig
@@ -49,8 +50,6 @@ EARLY_MESSAGES = 10_000
 """Messages kept for groups this node has not heard of yet (the controller's log may lag)."""
 PATIENCE_BEATS = 5
 """Beats in an election timeout from which on one of them more or less does not matter."""
-CATCH_UP_TIMEOUTS = 2
-"""Election timeouts that clients of a new life wait at most for the controller's log."""
 HEARD_TIMEOUTS = 2
 """Election timeouts for which a node that fell silent is named to clients all the same."""
 
@@ -85,10 +84,6 @@ class Node:
         self.now, self.wall_ms, self.call_at = clockwork.now, clockwork.wall_ms, clockwork.call_at
         self.server = self._make_listener(listen)
         self.failed: Exception | None = None
-        self._caught_up = False
-        """Knows what the controller has decided; until then no client is served."""
-        self._asked = False
-        self._stop_waiting: Cancel = _unheard
         self._nodes = tuple(nodes)
         self._addresses = addresses
         self._network = network
@@ -109,13 +104,9 @@ class Node:
         self.factory = factory
         self.controller_machine = Controller(cluster_id, nodes, config)
         self.control_client = self._make_control_client()
+        self._catching_up = self._make_catching_up()
         self._between_nodes = self._make_takers()
         self._producer_ids = ProducerIds(node, control=self.control, now=self.now)
-
-    @property
-    def _patience(self) -> Micros:
-        """How long clients of a new life wait at most."""
-        return CATCH_UP_TIMEOUTS * self.config.election_timeout_ms * 1000
 
     def _make_listener(self, listen: Callable[[Host], Listener]) -> Listener:
         """It serves nobody before `join`, and then only once the catalog is known."""
@@ -164,10 +155,19 @@ class Node:
             self.node,
             self._started,
             now=self.now,
-            call_at=lambda when, call: self.call_at(when, partial(self._when_awake, call)),
+            call_at=self._call_awake_at,
             submit=self._submit_control,
             send=lambda to, message: self._network.send(self.node, to, message),
             leader=lambda: self.runner.seats[CONTROLLER_GROUP].replica.leader,
+        )
+
+    def _make_catching_up(self) -> CatchingUp:
+        return CatchingUp(
+            self.config,
+            now=self.now,
+            call_at=self._call_awake_at,
+            control=self.control,
+            serve=self.server.resume,
         )
 
     def _make_takers(self) -> Mapping[type, Callable[[Any], None]]:
@@ -184,33 +184,13 @@ class Node:
     def join(self) -> None:
         """Take part: from here on messages are heard and elections held.
 
-        Clients are served once the controller's log is known as far as it is decided: before that,
-        existing topics would be unknown. Without a quorum they wait `CATCH_UP_TIMEOUTS` at most.
+        Clients are served once the controller's log is known as far as it is decided, or after a
+        while (`CatchingUp`): before that, existing topics would be unknown.
         """
         self._network.attach(self.node, self._receive)
-        self._stop_waiting = self.call_at(self.now() + self._patience, self._serve)
+        self._catching_up.begin()
         replica = self.factory.controller(self.controller_machine, self._nodes, self.now())
         self.runner.add(replica, urgent=True)
-
-    def _catch_up(self) -> None:
-        """Ask the controller, which is known now, how far it is, and serve once that is applied.
-
-        Its leader being known is not enough: a follower that has been away hears of a commit in
-        its own old log first.
-        """
-        if not self._caught_up:
-            deadline = self.now() + self._patience
-            self.control({"type": "position"}, lambda *_: self._serve_soon(), deadline)
-
-    def _serve_soon(self) -> None:
-        """Behind the turn that runs now."""
-        self._stop_waiting()
-        self._stop_waiting = self.call_at(0, self._serve)
-
-    def _serve(self) -> None:
-        self._caught_up = True
-        if not self.runner.paused:
-            self.server.resume()
 
     @property
     def joined(self) -> bool:
@@ -224,10 +204,9 @@ class Node:
 
     def _leave(self) -> None:
         self._network.detach(self.node)
+        self._catching_up.leave()
         self.runner.close()
         self.control_client.close()
-        self._stop_waiting()
-        self._caught_up = True  # nothing is left to wait for
 
     def pause(self) -> None:
         """Freeze, as a process that is stopped: nothing is read, done or said."""
@@ -237,11 +216,14 @@ class Node:
     def resume(self) -> None:
         """Thaw: everything that arrived meanwhile is dealt with now, in order."""
         self.runner.resume()
-        if self._caught_up:
+        if self._catching_up.serving:
             self.server.resume()
         held, self._held = self._held, []
         for call in held:
             call()
+
+    def _call_awake_at(self, when: Micros, call: Callable[[], None]) -> Cancel:
+        return self.call_at(when, partial(self._when_awake, call))
 
     def _when_awake(self, call: Callable[[], None]) -> None:
         if self.runner.paused:
@@ -329,9 +311,7 @@ class Node:
     def _role_changed(self, seat: Seat) -> None:
         if seat.group == CONTROLLER_GROUP and seat.soft.leader:
             self._controller_leader = seat.soft.leader
-            if not self._asked:
-                self._asked = True
-                self.clockwork.call_soon(self._catch_up)
+            self._catching_up.controller_heard()
         self.on_event(self, seat)
 
     def _submit_control(self, ticket: ControlTicket) -> None:
@@ -342,6 +322,10 @@ class Node:
     def topics(self) -> Mapping[str, TopicImage]:
         """All topics by name, as far as this node has applied the controller's log."""
         return self.controller_machine.topics
+
+    def knows_all_topics(self) -> bool:
+        """Whether a name that is not among `topics` is no topic's."""
+        return self._catching_up.finished
 
     def brokers(self, asked: Iterable[GroupId] = ()) -> Sequence[BrokerImage]:
         """The nodes a client may turn to that asked about these groups (`Directory`)."""

@@ -30,7 +30,7 @@ from ottla.broker.api.rounds import leadership_deadline
 from ottla.broker.codec import millis
 from ottla.broker.commands import ANY_EPOCH, FetchTicket, WatchTicket
 from ottla.broker.errors import ErrorCode
-from ottla.broker.host import HostedReplica
+from ottla.broker.host import HostedReplica, absent_partition
 from ottla.log.errors import CompactedError
 from ottla.log.types import NO_OFFSET, RecordBatch
 from ottla.raft.types import EntryKind
@@ -259,8 +259,8 @@ def _locate(part: _Part, call: Call, request: Any) -> None:
     if request.isolation_level not in ISOLATION_LEVELS:
         part.error = ErrorCode.UNKNOWN_SERVER_ERROR
     elif topic is None or not 0 <= part.partition < len(topic.partitions):
-        part.error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        part.aborted_is_null = False
+        part.fail(absent_partition(host))
+        part.aborted_is_null = part.error is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     else:
         part.replica = host.replica(part.topic, part.partition)
         if part.replica is None or request.replica_id >= 0:

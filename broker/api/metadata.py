@@ -4,7 +4,8 @@ Topics are asked for by name, from version 12 on also by id (versions 10 and 11 
 using it is INVALID_REQUEST); none named in version 0, or null later, means all. Answers as measured
 on Apache Kafka 4.3.1 (facts/kafka.md 8b): unknown name 3, impossible name 17, unknown id 100; a
 partition without a leader has LEADER_NOT_AVAILABLE and leader -1; controller_id always names a live
-broker, because clients fail without one.
+broker, because clients fail without one. What a node does not know that never had the controller's
+log whole since it was started is LEADER_NOT_AVAILABLE too: it may exist.
 
 Topics nobody knows yet are created when the client (version 4 on) and the configuration allow it.
 Kafka answers 3 at once and has the topic some 40 ms later; here the answer waits until the topic
@@ -19,7 +20,7 @@ from typing import Any
 from ottla.broker.api.call import Call
 from ottla.broker.codec import ZERO_ID, id_bytes
 from ottla.broker.errors import ErrorCode
-from ottla.broker.host import Host, PartitionImage, TopicImage, named_controller
+from ottla.broker.host import Host, PartitionImage, TopicImage, absent_topic, named_controller
 from ottla.broker.topic_requests import name_refusal
 from ottla.raft.types import Micros, NodeId
 
@@ -133,11 +134,13 @@ def _named(request: Any, host: Host, absent: dict[str, ErrorCode]) -> list[Topic
                 by_id = {image.topic_id: image for image in host.topics().values()}
             topic_id = id_bytes(topic.topic_id)
             image = by_id.get(topic_id)
-            unknown = _unknown(None, topic_id, ErrorCode.UNKNOWN_TOPIC_ID)
+            known = host.knows_all_topics()
+            error = ErrorCode.UNKNOWN_TOPIC_ID if known else ErrorCode.LEADER_NOT_AVAILABLE
+            unknown = _unknown(None, topic_id, error)
         else:
             name = topic.name or ""
             image = host.topics().get(name)
-            error = absent.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            error = absent.get(name, absent_topic(host))
             if name_refusal(name):
                 error = ErrorCode.INVALID_TOPIC_EXCEPTION
             unknown = _unknown(name, ZERO_ID, error)

@@ -6,7 +6,7 @@ before a partition is asked, in Kafka's order (facts/kafka.md 1.2):
     1    first batch header of each partition makes sense     else CORRUPT_MESSAGE for all
     2    no transactional batch: transactions are not served  else TRANSACTIONAL_ID_AUTHORIZATION_
                                                               FAILED for all (fatal for clients)
-    4    topic and partition exist                            else UNKNOWN_TOPIC_OR_PARTITION
+    4    topic and partition exist                            else `host.absent_partition`
     5    exactly one version 2 batch; v<7: no zstd            else INVALID_RECORD, CORRUPT_MESSAGE,
                                                               UNSUPPORTED_COMPRESSION_TYPE
     8    acks is -1, 0 or 1                                   else INVALID_REQUIRED_ACKS
@@ -39,7 +39,7 @@ from ottla.broker.api.produce_answer import (
 from ottla.broker.api.produce_request import Target, patience
 from ottla.broker.commands import ProduceTicket
 from ottla.broker.errors import DEFECT_CODES, FAULTY_RECORDS, REQUEST_WIDE_DEFECTS, ErrorCode
-from ottla.broker.host import HostedReplica
+from ottla.broker.host import HostedReplica, absent_partition
 from ottla.log.record_batch import MAX_CODEC, BatchDefect, read_batch
 from ottla.log.types import TRANSACTIONAL_BIT, Millis, RecordBatch
 from ottla.raft.types import Micros
@@ -259,7 +259,7 @@ def _refuse(item: _Item, acks: int, call: Call) -> PartitionAnswer | None:
     host, index, batch = call.host, item.index, item.batch
     topic = host.topics().get(item.topic)
     if topic is None or not 0 <= index < len(topic.partitions):
-        return PartitionAnswer(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return PartitionAnswer(index, absent_partition(host))
     if isinstance(batch, BatchDefect):
         return PartitionAnswer(index, DEFECT_CODES[batch])
     if call.version < 7 and batch.codec == ZSTD:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any, TypeAlias
 
 from ottla.broker.errors import ErrorCode
-from ottla.broker.host import Host, HostedReplica
+from ottla.broker.host import Host, HostedReplica, absent_partition
 from ottla.raft.types import Micros
 
 Fields: TypeAlias = dict[str, Any]
@@ -54,7 +54,7 @@ def hosted(host: Host, topic: str, partition: int) -> HostedReplica | ErrorCode:
         return replica
     image = host.topics().get(topic)
     if image is None or not 0 <= partition < len(image.partitions):
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return absent_partition(host)
     return ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 

@@ -5,12 +5,17 @@ serves nobody until it has caught up with the metadata; who asked earlier would 
 which exist do not, and a producer may give up its records for that.
 """
 
+import asyncio
 import socket
 import struct
 
 import pytest
 
+from awaiting import await_that
+from broker_wire_fetch import fetch, only
 from ottla import Cluster
+from ottla.broker.client import Client
+from ottla.broker.errors import ErrorCode
 
 ALL_TOPICS = struct.pack(">ihhihi", 14, 3, 0, 7, -1, 0)
 
@@ -21,6 +26,31 @@ def catalog(address):
         client.sendall(ALL_TOPICS)
         head = client.recv(4, socket.MSG_WAITALL)
         return client.recv(int.from_bytes(head), socket.MSG_WAITALL)
+
+
+async def told_of(topic, address):
+    """What that node says of a topic, or partition 0 of it, to each API that may lack it."""
+    client = await Client.connect(*address)
+    named = [{"name": topic}]
+    metadata = await client.send("metadata", 7, topics=named, allow_auto_topic_creation=False)
+    listed = [{"partition_index": 0, "current_leader_epoch": -1, "timestamp": -1}]
+    listing = [{"name": topic, "partitions": listed}]
+    offsets = await client.send("list_offsets", 5, replica_id=-1, isolation_level=0, topics=listing)
+    produced = await client.produce(topic, 0, [b"x"])
+    assert produced is not None
+    told = [
+        metadata.topics[0].error_code,
+        only(await fetch(client, (topic, 0, 0))).error_code,
+        offsets.topics[0].partitions[0].error_code,
+        produced.error,
+    ]
+    client.close()
+    return told
+
+
+def until(condition):
+    """A test that reaches the limit waits for what never comes."""
+    await_that(condition, 20.0, "waited 20 s")
 
 
 @pytest.mark.parametrize("nodes", [1, 3])
@@ -43,12 +73,21 @@ def test_what_the_others_decided_meanwhile_is_known_too(tmp_path):
 
 
 def test_without_a_majority_it_answers_all_the_same_after_a_while(tmp_path):
+    """And says of no topic that it does not exist: librdkafka would drop what it has queued."""
     with Cluster(nodes=3, data_dir=tmp_path) as cluster:
         cluster.create_topic("orders")
         for node in (1, 2, 3):
             cluster.kill(node)
         cluster.restart(1)
         assert len(catalog(cluster.addresses[1])) > 8
+        told = asyncio.run(told_of("orders", cluster.addresses[1]))
+        elsewhere = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert told == [ErrorCode.LEADER_NOT_AVAILABLE, elsewhere, elsewhere, elsewhere]
+        cluster.restart(2)
+        cluster.leader("orders")
+        until(lambda: b"orders" in catalog(cluster.addresses[1]))
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        until(lambda: asyncio.run(told_of("payments", cluster.addresses[1])) == [unknown] * 4)
 
 
 def test_paused_before_it_has_caught_up_it_stays_silent():

@@ -149,6 +149,21 @@ def test_topics_by_id():
     run(test)
 
 
+def test_who_may_not_know_all_topics_says_of_none_that_it_does_not_exist():
+    async def test(wire):
+        client = await wire.client()
+        wire.host.knows_all = False
+        answer = await ask(client, ["t", "u", "a b"], ids=[b"\x09" * 16])
+        assert [topic.error_code for topic in answer.topics] == [
+            E.NONE,
+            E.LEADER_NOT_AVAILABLE,
+            E.INVALID_TOPIC_EXCEPTION,
+            E.LEADER_NOT_AVAILABLE,
+        ]
+
+    run(test)
+
+
 @pytest.mark.parametrize("version", [10, 11])
 def test_topics_by_id_before_version_12(version):
     async def test(wire):

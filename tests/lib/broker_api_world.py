@@ -128,6 +128,8 @@ class ApiWorld:
         """Whether partitions get their tickets only at `release`."""
         self.up = [BrokerImage(each, f"host{each}", 9000 + each) for each in nodes]
         self.controller_node = NODE
+        self.knows_all = True
+        """Has caught up with the controller's log."""
         self.producer_ids: list[tuple[ErrorCode, int, int]] = []
         """What `new_producer_id` answers, in order."""
         self.fail_reads: list[Exception] = []
@@ -195,6 +197,10 @@ class ApiWorld:
     def topics(self) -> Mapping[str, TopicImage]:
         """As the controller decided."""
         return self.controlling.machine.topics
+
+    def knows_all_topics(self) -> bool:
+        """As the test said."""
+        return self.knows_all
 
     def brokers(self, _asked: Iterable[int] = ()) -> Sequence[BrokerImage]:
         """Those that are up."""

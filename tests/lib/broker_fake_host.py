@@ -76,6 +76,7 @@ class FakeHost:
         self.controller_node = NODE
         self.leaders: dict[int, LeaderImage] = {}
         self.replicas: dict[tuple[str, int], FakeReplica] = {}
+        self.knows_all = True
         self.images: dict[str, TopicImage] = {}
         self.producer_ids = count(1000)
         self._replica_of: dict[int, FakeReplica] = {}
@@ -124,6 +125,10 @@ class FakeHost:
     def topics(self) -> dict[str, TopicImage]:
         """See `Host`."""
         return self.images
+
+    def knows_all_topics(self) -> bool:
+        """See `Host`."""
+        return self.knows_all
 
     def brokers(self, _asked: Iterable[int] = ()) -> list[BrokerImage]:
         """See `Host`."""
