@@ -125,7 +125,8 @@ class Host(Protocol):
     def read(self, group: GroupId, first: LogIndex, last: LogIndex, max_bytes: int) -> list[Entry]:
         """Committed entries `first..last` of a hosted replica: at most `max_bytes`, at least one.
 
-        Raises `ottla.log.errors.CompactedError` when they are gone.
+        Raises `ottla.log.errors.CompactedError` when they are gone; `StoreError` when they cannot
+        be read, and then this node stops as soon as that has been answered.
         """
 
     def control(

@@ -42,6 +42,7 @@ from ottla.broker.replica_factory import ReplicaFactory, nothing_collected
 from ottla.broker.runner import Runner
 from ottla.broker.scheduler import Scheduler
 from ottla.broker.seat import Seat
+from ottla.log.errors import StoreError
 from ottla.log.store import LogStore, Write
 from ottla.log.types import ProducerEpoch, ProducerId
 from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId
@@ -84,6 +85,7 @@ class Node:
         self.now, self.wall_ms, self.call_at = clockwork.now, clockwork.wall_ms, clockwork.call_at
         self.server = self._make_listener(listen)
         self.failed: Exception | None = None
+        self._stop_stopping: Cancel = _unheard
         self._nodes = tuple(nodes)
         self._addresses = addresses
         self._network = network
@@ -205,6 +207,7 @@ class Node:
     def _leave(self) -> None:
         self._network.detach(self.node)
         self._catching_up.leave()
+        self._stop_stopping()
         self.runner.close()
         self.control_client.close()
 
@@ -354,8 +357,14 @@ class Node:
         self.runner.submit(cast(Seat, replica), ticket)
 
     def read(self, group: GroupId, first: LogIndex, last: LogIndex, max_bytes: int) -> list[Entry]:
-        """Committed entries of a hosted replica: at most `max_bytes`, at least one."""
-        return self.store.read(group, first, last, max_bytes)
+        """Committed entries of a hosted replica; the node stops when the store cannot give them."""
+        try:
+            return self.store.read(group, first, last, max_bytes)
+        except StoreError as error:
+            # Behind what runs now: who asked is answered before the node is gone.
+            self._stop_stopping()
+            self._stop_stopping = self._call_awake_at(0, partial(self.runner.broken, error))
+            raise
 
     def control(
         self,

@@ -18,9 +18,9 @@ from ottla.broker.commands import (
     WatchTicket,
 )
 from ottla.broker.errors import DEFECT_CODES, ErrorCode
-from ottla.broker.host import HostedReplica
+from ottla.broker.host import HostedReplica, absent_partition
 from ottla.broker.pipeline import Slot
-from ottla.log.errors import CompactedError
+from ottla.log.errors import CompactedError, StoreError
 from ottla.log.record_batch import BatchDefect, read_batch
 from ottla.log.records import records_of
 from ottla.log.types import NO_OFFSET, RecordBatch
@@ -88,7 +88,7 @@ class _Producing:
         host = self.served.host
         topic = host.topics().get(TOPIC)
         if topic is None or partition >= len(topic.partitions):
-            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            error = absent_partition(host)
             return ProducedPart(partition, error, NO_OFFSET, NO_OFFSET, 0, -1)
         image = host.leader(topic.partitions[partition].group)
         error = ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -178,8 +178,8 @@ class _Fetching:
             self._answer(ticket.error, NO_OFFSET, NO_OFFSET, [])
             return
         batches = self._read(ticket) if ticket.first_index else []
-        if batches is None:
-            self._answer(ErrorCode.OFFSET_OUT_OF_RANGE, NO_OFFSET, NO_OFFSET, [])
+        if isinstance(batches, ErrorCode):
+            self._answer(batches, NO_OFFSET, NO_OFFSET, [])
         elif batches or self.served.host.now() >= self.deadline:
             self._answer(ErrorCode.NONE, high, start, batches)
         else:
@@ -188,14 +188,16 @@ class _Fetching:
             self.slot.on_lost = self._stop_watching
             self.served.host.submit(self.replica, self.watch)
 
-    def _read(self, ticket: FetchTicket) -> list[RecordBatch] | None:
+    def _read(self, ticket: FetchTicket) -> list[RecordBatch] | ErrorCode:
         assert self.replica is not None, "decided by it"
         try:
             entries = self.served.host.read(
                 self.replica.group, ticket.first_index, ticket.last_index, ticket.max_bytes
             )
         except CompactedError:
-            return None
+            return ErrorCode.OFFSET_OUT_OF_RANGE
+        except StoreError:
+            return ErrorCode.KAFKA_STORAGE_ERROR
         return [cast(RecordBatch, e.payload) for e in entries if e.kind is EntryKind.BATCH]
 
     def _moved(self, watch: WatchTicket) -> None:

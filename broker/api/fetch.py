@@ -7,7 +7,10 @@
   The first batch of a further partition comes whole or not at all. With a negative limit whoever
   has something to read gets UNKNOWN_SERVER_ERROR.
 * *Waiting*: with less than `min_bytes` to give, the request waits for the high watermarks to move,
-  at most `max_wait`. Any partition's error is answered at once.
+  at most `max_wait`. Any partition's error is answered at once; where records of the partition were
+  read before it (its leader resigned while the request waited, its topic was deleted), it is these
+  that are given at once, and the error is for the next request to hear.
+* *Storage*: what the store cannot give is KAFKA_STORAGE_ERROR, and the node stops behind it.
 * *Isolation*: 0 and 1 see the same, but with 1 the list of aborted transactions is empty instead of
   null; any other level is UNKNOWN_SERVER_ERROR for all partitions.
 * *Sessions* (KIP-227, version 7 on) are refused politely: whoever asks for one gets a full answer
@@ -31,7 +34,7 @@ from ottla.broker.codec import millis
 from ottla.broker.commands import ANY_EPOCH, FetchTicket, WatchTicket
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import HostedReplica, absent_partition
-from ottla.log.errors import CompactedError
+from ottla.log.errors import CompactedError, StoreError
 from ottla.log.types import NO_OFFSET, RecordBatch
 from ottla.raft.types import EntryKind
 
@@ -124,6 +127,8 @@ class _Fetch:
         self.bytes = 0
         self.crowded = False
         """A batch found no room in `max_bytes`: more than that could have been given."""
+        self.interrupted = False
+        """A partition that gave records has nothing more to give here: do not wait for it."""
         self.undecided = 0
         self.watches: list[WatchTicket] = []
         self.cancel_timer: Callable[[], None] | None = None
@@ -159,11 +164,21 @@ class _Fetch:
             part.log_start_offset = ticket.log_start_offset
             if ticket.first_index:
                 self.read(part, ticket)
-        elif not part.batches:
-            part.fail(ticket.error)
+        else:
+            self.fail(part, ticket.error)
         self.undecided -= 1
         if self.undecided == 0:
             self.end_of_round()
+
+    def fail(self, part: _Part, error: ErrorCode) -> None:
+        """This partition's error ends the request; what was read of it before is still given.
+
+        To wait on would be in vain, and a circle: who leads no longer answers a watch at once.
+        """
+        if part.batches:
+            self.interrupted = True
+        else:
+            part.fail(error)
 
     def read(self, part: _Part, ticket: FetchTicket) -> None:
         """Take what the limits allow."""
@@ -177,7 +192,10 @@ class _Fetch:
                 room = max(self.room(part), 0)
                 entries = self.call.host.read(part.replica.group, index, last, room)
             except CompactedError:
-                part.fail(ErrorCode.OFFSET_OUT_OF_RANGE)
+                self.fail(part, ErrorCode.OFFSET_OUT_OF_RANGE)
+                return
+            except StoreError:
+                self.fail(part, ErrorCode.KAFKA_STORAGE_ERROR)
                 return
             for entry in entries:
                 if entry.kind is EntryKind.BATCH and not part.full:
@@ -209,7 +227,7 @@ class _Fetch:
         if self.call.finished:
             return
         enough = self.bytes >= self.min_bytes or self.crowded
-        failed = any(part.error for part in self.parts)
+        failed = self.interrupted or any(part.error for part in self.parts)
         if enough or failed or self.call.host.now() >= self.deadline:
             self.finish()
             return

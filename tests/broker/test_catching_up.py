@@ -1,5 +1,7 @@
 """When a new life lets clients in, and when it believes its catalog: `CatchingUp` by itself."""
 
+from typing import Any
+
 import pytest
 
 from ottla.broker.catching_up import CATCH_UP_TIMEOUTS, CatchingUp
@@ -16,7 +18,7 @@ class Life:
     def __init__(self):
         self.time = 1
         self.timers = []
-        self.questions = []
+        self.questions: list[Any] = []
         self.served = 0
         self.catching_up = CatchingUp(
             CONFIG,

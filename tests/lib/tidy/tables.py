@@ -17,6 +17,7 @@ DECIDING = (
     "broker/beats_out.py",
     "broker/carrier.py",
     "broker/catalog.py",
+    "broker/catching_up.py",
     "broker/commands.py",
     "broker/config.py",
     "broker/control_client.py",
