@@ -12,7 +12,7 @@ object; the fields marked so belong to `pipeline` and `connection`, not to handl
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from ottla.broker.codec import response_schema
 from ottla.broker.pipeline import Slot
@@ -20,6 +20,10 @@ from ottla.broker.pipeline import Slot
 if TYPE_CHECKING:
     from ottla.broker.api.produce_request import Shortcut
     from ottla.broker.host import Host
+
+
+Asked = TypeVar("Asked")
+"""What comes back to a handler: a ticket."""
 
 
 class Route(NamedTuple):
@@ -113,6 +117,18 @@ class Call(Slot):
         """Close the connection once everything before this request has been answered."""
         if self.finish((), closing=reason):
             self.link.done(self)
+
+    def guarded(self, callback: Callable[[Asked], None]) -> Callable[[Asked], None]:
+        """`callback`, which ends this call where it fails: nobody else would answer the client."""
+
+        def guarded(asked: Asked) -> None:
+            try:
+                callback(asked)
+            except Exception as error:
+                self.close(f"API {self.route.key} version {self.version} failed: {error!r}")
+                raise
+
+        return guarded
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
         """`callback()` once if the connection is lost before this call was answered."""

@@ -31,6 +31,7 @@ def handle(request: Any, call: Call) -> None:
             fields["low_watermark"] = ticket.log_start_offset
         asked.end()
 
+    answered = call.guarded(done)
     for topic in request.topics:
         partitions: list[Fields] = []
         topics.append({"name": topic.name, "partitions": partitions})
@@ -42,5 +43,5 @@ def handle(request: Any, call: Call) -> None:
                 fields["error_code"] = replica
                 continue
             asked.begin()
-            host.submit(replica, DeleteRecordsTicket(part.offset, done, deadline, fields))
+            host.submit(replica, DeleteRecordsTicket(part.offset, answered, deadline, fields))
     asked.end()

@@ -145,7 +145,7 @@ class _Fetch:
                 part.next_offset,
                 part.limit,
                 part.epoch,
-                self.decided,
+                self.call.guarded(self.decided),
                 self.deadline,
                 proof_deadline=self.proof_deadline,
                 owner=part,
@@ -232,9 +232,10 @@ class _Fetch:
             self.finish()
             return
         self.cancel_timer = self.call.host.call_at(self.deadline, self.finish)
+        moved = self.call.guarded(self.moved)
         # A watch that is answered at once would start the next round while this loop still runs.
         self.watches = [
-            WatchTicket(part.high_watermark, self.moved, self.deadline, part)
+            WatchTicket(part.high_watermark, moved, self.deadline, part)
             for part in self.parts
             if part.replica is not None and not part.full
         ]

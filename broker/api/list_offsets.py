@@ -30,7 +30,7 @@ from ottla.broker.api.call import Call
 from ottla.broker.api.rounds import Fields, Round, hosted, leadership_deadline
 from ottla.broker.commands import ANY_EPOCH, CONSUMER, ListOffsetsTicket
 from ottla.broker.errors import ErrorCode
-from ottla.broker.host import Host, HostedReplica
+from ottla.broker.host import HostedReplica
 from ottla.log.errors import CompactedError, RecordsError, StoreError
 from ottla.log.records import first_record_at_or_after, record_of_max_timestamp
 from ottla.log.types import Millis, Offset, RecordBatch
@@ -72,7 +72,7 @@ def handle(request: Any, call: Call) -> None:
                 fields["error_code"] = replica
             else:
                 asked.begin()
-                question = _Question(host, replica, part, asked=asked, fields=fields)
+                question = _Question(call, replica, part, asked=asked, fields=fields)
                 question.asker = request.replica_id
                 question.ask(deadline)
     asked.end()
@@ -98,6 +98,7 @@ class _Question:
     __slots__ = (
         "_asked",
         "_deadline",
+        "_done",
         "_epoch",
         "_fields",
         "_host",
@@ -107,9 +108,10 @@ class _Question:
     )
 
     def __init__(
-        self, host: Host, replica: HostedReplica, part: Any, *, asked: Round, fields: Fields
+        self, call: Call, replica: HostedReplica, part: Any, *, asked: Round, fields: Fields
     ):
-        self._host = host
+        self._host = call.host
+        self._done = call.guarded(self._answered)
         self._replica = replica
         self._timestamp: Millis = EARLIEST if part.timestamp == LOCAL_START else part.timestamp
         self._epoch = getattr(part, "current_leader_epoch", ANY_EPOCH)
@@ -122,7 +124,7 @@ class _Question:
     def ask(self, deadline: Micros, behind: int = 0) -> None:
         """Ask the partition; `behind` is the batch that was looked into in vain."""
         self._deadline = deadline
-        ticket = ListOffsetsTicket(self._timestamp, self._epoch, self._answered, deadline)
+        ticket = ListOffsetsTicket(self._timestamp, self._epoch, self._done, deadline)
         ticket.behind = behind
         ticket.asker = self.asker
         self._host.submit(self._replica, ticket)

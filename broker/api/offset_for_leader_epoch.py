@@ -33,6 +33,7 @@ def handle(request: Any, call: Call) -> None:
             fields["leader_epoch"], fields["end_offset"] = ticket.end
         asked.end()
 
+    answered = call.guarded(done)
     for topic in request.topics:
         partitions: list[Fields] = []
         topics.append({"topic": topic.topic, "partitions": partitions})
@@ -45,6 +46,6 @@ def handle(request: Any, call: Call) -> None:
                 continue
             asked.begin()
             claimed = part.current_leader_epoch
-            ticket = EpochEndTicket(part.leader_epoch, claimed, done, deadline, fields)
+            ticket = EpochEndTicket(part.leader_epoch, claimed, answered, deadline, fields)
             host.submit(replica, ticket)
     asked.end()

@@ -184,7 +184,7 @@ class _Several:
     def _tickets(
         self, deadline: Micros, wall_ms: Millis
     ) -> Iterator[tuple[HostedReplica, ProduceTicket]]:
-        host, acks = self.call.host, self.acks
+        host, acks, done = self.call.host, self.acks, self.call.guarded(self.done)
         times: dict[tuple[str, int], int] = {}
         for item in self.items:
             times[item.topic, item.index] = times.get((item.topic, item.index), 0) + 1
@@ -199,7 +199,7 @@ class _Several:
                 assert replica is not None
                 yield (
                     replica,
-                    ProduceTicket(batch, acks, self.done, deadline, item, wall_ms=wall_ms),
+                    ProduceTicket(batch, acks, done, deadline, item, wall_ms=wall_ms),
                 )
 
     def done(self, ticket: ProduceTicket) -> None:

@@ -73,6 +73,22 @@ def test_entries_that_went_meanwhile_are_out_of_range():
     run(test)
 
 
+def test_a_failure_behind_the_partitions_answer_leaves_no_client_waiting():
+    async def test(wire):
+        client = await wire.client()
+        asked = fetch(client, ("t", 0, 0), wait=5000)
+        while not wire.host.held:
+            await wire.tick()
+        wire.host.read_error = ArithmeticError("a bug")
+        with pytest.raises(ArithmeticError):
+            wire.host.complete(wire.host.held[0], first_index=1, last_index=1)
+        await client.closed
+        with pytest.raises(ConnectionError):
+            await asked
+
+    run(test, default_host(hold=True))
+
+
 @pytest.mark.parametrize("version", [4, 11, 12])
 def test_who_reads_what_is_committed_gets_an_empty_list_of_aborted_transactions(version):
     """And not null, but with OFFSET_OUT_OF_RANGE (measured on Apache Kafka 4.3.1)."""
