@@ -117,20 +117,13 @@ class AsyncCluster(ClusterFaults):
         await self._until(self._all_served, START_SECONDS, "leaders of all topics")
 
     async def _ensure(self, topic: Topic) -> None:
-        """Create a topic of the start; one that the disks remember stays as it is.
-
-        A controller that loses its office cannot say what became of the command: the next is asked.
-        """
+        """Create a topic of the start; one that the disks remember stays as it is."""
         command = topic.command(len(self._ids), self.config.default_replication_factor)
-        uncertain = True
-        while uncertain:
-            uncertain = False
-            try:
-                await self._control(command, START_SECONDS)
-            except RequestFailedError as error:
-                uncertain = error.code is ErrorCode.NOT_CONTROLLER
-                if not uncertain and error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
-                    raise
+        try:
+            await self._control(command, START_SECONDS)
+        except RequestFailedError as error:
+            if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+                raise
 
     def _controller_known(self) -> bool:
         """A controller decides, and every node has applied what earlier ones decided."""

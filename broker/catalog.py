@@ -14,16 +14,19 @@ to choose from instead of those some node is configured with.
 
 Commands as they lie in the log (msgpack maps; `type` names the row of `Catalog.COMMANDS`):
 
-    create_topic            name, partitions, replication_factor, nodes, configs, assignments
-                            (per partition the list of its nodes, or None: placed by `Loads`)
-    delete_topic            name, or topic_id
+    create_topic            name, partitions, replication_factor, nodes, unheard, configs,
+                            assignments (per partition the list of its nodes, or None: placed by
+                            `Loads`), by
+    delete_topic            name, or topic_id; by
     allocate_producer_ids   node
+
+`by` is the origin of a command that may come again (`broker/outcomes.py`). A block of producer ids
+has none: two for one request lose a block, and none is ever given to two.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, ClassVar
 
@@ -31,6 +34,7 @@ import msgpack
 
 from ottla.broker.errors import ErrorCode, SnapshotFormatError
 from ottla.broker.host import PartitionImage, TopicImage
+from ottla.broker.outcomes import Outcome, Recent, refused
 from ottla.broker.placement import Loads
 from ottla.idempotency.id_blocks import IdBlocks
 from ottla.raft.types import GroupId, LogIndex
@@ -39,20 +43,9 @@ Command = Mapping[str, Any]
 
 FIRST_PARTITION_GROUP: GroupId = 1
 """Group 0 is the controller's own."""
-SNAPSHOT_FORMAT = 1
-
-
-@dataclass(slots=True)
-class Outcome:
-    """How a command ended: `error`, and the fields of its answer (a refusal has a `message`)."""
-
-    error: ErrorCode = ErrorCode.NONE
-    result: dict[str, Any] = field(default_factory=dict)
-
-
-def refused(error: ErrorCode, message: str) -> Outcome:
-    """An outcome that changed nothing, and why."""
-    return Outcome(error, {"message": message})
+SNAPSHOT_FORMAT = 2
+WITHOUT_RECENT = 1
+"""The format of snapshots that do not say which commands were decided lately; still read."""
 
 
 def topic_id_at(cluster_id: str, index: LogIndex) -> bytes:
@@ -83,6 +76,7 @@ class Catalog:
         self.next_group: GroupId = FIRST_PARTITION_GROUP
         self.id_blocks = IdBlocks()
         self.loads = Loads()
+        self.recent = Recent()
         self._groups: dict[GroupId, tuple[str, int]] = {}
         self._ids: dict[bytes, str] = {}
         self._collisions: dict[str, str] = {}
@@ -131,10 +125,18 @@ class Catalog:
     # ---- changing
 
     def apply(self, index: LogIndex, command: Command) -> Outcome:
-        """Carry out the command that lies at `index`. A refusal leaves everything as it was."""
+        """Carry out the command that lies at `index`. A refusal leaves everything as it was, and so
+        does a command that was decided before."""
+        by = command.get("by")
+        origin = None if by is None else tuple(by)
+        known = self.recent.find(origin)
+        if known is not None:
+            return known[1]
         outcome = self.COMMANDS[command["type"]](self, index, command)
         if outcome.error is ErrorCode.NONE:
             self.version += 1
+        if origin is not None:
+            self.recent.add(origin, index, outcome)
         return outcome
 
     def _create_topic(self, index: LogIndex, command: Command) -> Outcome:
@@ -145,7 +147,8 @@ class Catalog:
         lists = command["assignments"]
         if lists is None:
             count, factor = command["partitions"], command["replication_factor"]
-            placed = self.loads.place(command["nodes"], count, factor)
+            unheard = command.get("unheard", ())
+            placed = self.loads.place(command["nodes"], count, factor, unheard)
         else:
             placed = tuple(tuple(nodes) for nodes in lists)
         partitions = tuple(
@@ -202,18 +205,19 @@ class Catalog:
             for topic in self.topics.values()
         ]
         state = (SNAPSHOT_FORMAT, self.version, self.next_group, self.id_blocks.next_id, topics)
-        packed: bytes = msgpack.packb(state)
+        packed: bytes = msgpack.packb((*state, self.recent.state()))
         return packed
 
     @classmethod
     def decode(cls, cluster_id: str, data: bytes) -> Catalog:
         """The catalog that `encode` wrote. Raises `SnapshotFormatError` for another format."""
         state = msgpack.unpackb(data)
-        if state[0] != SNAPSHOT_FORMAT:
+        if state[0] not in {WITHOUT_RECENT, SNAPSHOT_FORMAT}:
             text = f"controller snapshot has format {state[0]}, this Ottla reads {SNAPSHOT_FORMAT}"
             raise SnapshotFormatError(text)
         catalog = cls(cluster_id)
-        _, catalog.version, catalog.next_group, catalog.id_blocks.next_id, topics = state
+        _, catalog.version, catalog.next_group, catalog.id_blocks.next_id, topics, *recent = state
+        catalog.recent = Recent.restored(recent[0] if recent else ())
         for name, topic_id, partitions, configs in topics:
             images = tuple(
                 PartitionImage(number, group, tuple(replicas))

@@ -11,7 +11,7 @@ Times are Micros of the driver's monotonic clock. Offsets count records.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from ottla.broker.errors import ErrorCode
 from ottla.log.inspection import NO_CLOCK, Fault
@@ -26,6 +26,9 @@ from ottla.log.types import (
 )
 from ottla.raft.types import LogIndex, Micros, NodeId
 
+Origin: TypeAlias = tuple[NodeId, int, int]
+"""What makes a controller command the same when it is sent again: the node that asks, its life
+(`incarnation`), and the number it has there."""
 ANY_EPOCH: Term = -1
 """The client did not say which leader epoch it believes in."""
 CONSUMER = -1
@@ -249,7 +252,7 @@ class DeleteRecordsTicket(Ticket):
 class ControlTicket(Ticket):
     """A controller command (`ottla.broker.controller`): answered when it is applied."""
 
-    __slots__ = ("command", "index", "result")
+    __slots__ = ("command", "index", "origin", "result")
 
     def __init__(
         self,
@@ -257,10 +260,14 @@ class ControlTicket(Ticket):
         on_done: Callable[[ControlTicket], None],
         deadline: Micros,
         owner: object = None,
+        *,
+        origin: Origin | None = None,
     ):
         super().__init__(on_done, deadline, owner)
         self.command = command
         """msgpack-able: {"type": "create_topic", ...}."""
+        self.origin = origin
+        """Whose it is; None: of somebody who never sends it again."""
         self.result: dict[str, Any] = {}
         self.index: LogIndex = 0
         """Where it stands in the controller's log, 0 when it never entered it; in the answer to a

@@ -1,9 +1,17 @@
 """`ControlClient`: brings a node's controller commands to wherever the controller leads.
 
 A command goes to the local replica of the controller group when that leads, otherwise to the node
-known to lead it. While nobody is known to lead, or the one asked says it does not, the command
-waits and is tried again; that is safe because a refusal *before* the command entered the log is
-definite. Once it may be in the log, an unknown outcome is reported and never retried here.
+known to lead it. While nobody is known to lead, or the one asked says it does not, or no longer,
+the command waits and is tried again; and as soon as another leader is known, or the same in another
+term, it goes there, because one that died or is cut off says nothing (Apache Kafka does the same:
+NodeToControllerRequestThread). All that ends at the command's deadline, with REQUEST_TIMED_OUT: it
+may be decided or not.
+
+So a command may come to the log twice. It names its origin, this node, its life and the command's
+number, by which the controller knows it again and answers what came of it the first time
+(`broker/outcomes.py`): of a topic that is created here nobody is told that it exists already, and
+one that is deleted here is not deleted again under a later owner. Of producer ids a block may be
+lost. Whatever comes back after the first outcome finds nobody who waits.
 
 An answer is handed on only when this node has applied the decision too, so that a client that
 creates a topic finds it in the very next metadata request.
@@ -17,15 +25,18 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, TypeAlias
 
-from ottla.broker.commands import ControlTicket
+from ottla.broker.commands import ControlTicket, Origin
 from ottla.broker.errors import ErrorCode
-from ottla.raft.types import LogIndex, Micros, NodeId
+from ottla.raft.types import LogIndex, Micros, NodeId, Term
 
 log = logging.getLogger("ottla")
 
 RETRY_AFTER: Micros = 20_000
 
 Done: TypeAlias = Callable[[ErrorCode, dict[str, Any]], None]
+Leadership: TypeAlias = tuple[NodeId, Term]
+"""Who leads the controller, 0 when nobody is known to, and in which term."""
+NOWHERE: Leadership = (0, 0)
 
 
 @dataclass(slots=True)
@@ -45,6 +56,7 @@ class ControlRequest:
 class ControlResponse:
     """Its outcome."""
 
+    sender: NodeId
     incarnation: int
     number: int
     error: ErrorCode
@@ -53,8 +65,9 @@ class ControlResponse:
     """Where the command stands in the controller's log; 0 when it never entered it."""
 
 
-def _response(incarnation: int, number: int, ticket: ControlTicket) -> ControlResponse:
-    return ControlResponse(incarnation, number, ticket.error, ticket.result, ticket.index)
+def _response(sender: NodeId, origin: Origin, ticket: ControlTicket) -> ControlResponse:
+    _, incarnation, number = origin
+    return ControlResponse(sender, incarnation, number, ticket.error, ticket.result, ticket.index)
 
 
 def _nothing() -> None:
@@ -64,7 +77,7 @@ def _nothing() -> None:
 class _Command:
     """One command until its `done` was called."""
 
-    __slots__ = ("cancel_timer", "command", "deadline", "decided", "done", "number")
+    __slots__ = ("cancel_timer", "command", "deadline", "decided", "done", "number", "sent_to")
 
     def __init__(self, number: int, command: dict[str, Any], done: Done, deadline: Micros):
         self.number = number
@@ -73,6 +86,8 @@ class _Command:
         self.deadline = deadline
         self.decided: ControlResponse | None = None
         """Its outcome, while this node has not applied it yet."""
+        self.sent_to = NOWHERE
+        """Whose answer is awaited; nobody's while a retry is."""
         self.cancel_timer: Callable[[], None] = _nothing
 
 
@@ -88,7 +103,7 @@ class ControlClient:
         call_at: Callable[[Micros, Callable[[], None]], Callable[[], None]],
         submit: Callable[[ControlTicket], None],
         send: Callable[[NodeId, object], None],
-        leader: Callable[[], NodeId],
+        leader: Callable[[], Leadership],
     ):
         self._node = node
         self._incarnation = incarnation
@@ -111,18 +126,23 @@ class ControlClient:
     def serve(self, request: ControlRequest) -> None:
         """Another node believes that this one leads the controller."""
 
-        def answer(ticket: ControlTicket) -> None:
-            self._send(request.sender, _response(request.incarnation, request.number, ticket))
+        origin = request.sender, request.incarnation, request.number
 
-        self._submit(ControlTicket(request.command, answer, self._now() + request.timeout))
+        def answer(ticket: ControlTicket) -> None:
+            self._send(request.sender, _response(self._node, origin, ticket))
+
+        deadline = self._now() + request.timeout
+        self._submit(ControlTicket(request.command, answer, deadline, origin=origin))
 
     def answered(self, response: ControlResponse) -> None:
         """The outcome of a command of ours, or of an earlier life's, which is nobody's now."""
         mine = self._open.get(response.number)
-        if mine is None or response.incarnation != self._incarnation:
+        if mine is None or response.incarnation != self._incarnation or mine.decided is not None:
             return
-        if response.error is ErrorCode.NOT_CONTROLLER and not response.index:
-            self._call_at(self._now() + RETRY_AFTER, lambda: self._retry(mine))
+        if response.error is ErrorCode.NOT_CONTROLLER:
+            # Of whom it is awaited no longer it says nothing about the one asked since.
+            if response.sender == mine.sent_to[0]:
+                self._later(mine)
         elif response.error is ErrorCode.NONE and response.index > self._applied:
             mine.decided = response
         else:
@@ -135,25 +155,35 @@ class ControlClient:
             if mine.decided is not None and mine.decided.index <= index:
                 self._finish(mine, mine.decided.error, mine.decided.result)
 
+    def leader_moved(self) -> None:
+        """Another node leads the controller, or in another term, or nobody is known to: what was
+        sent to the last one may never be answered."""
+        now = self._leader()
+        for mine in list(self._open.values()):
+            if mine.decided is None and mine.sent_to not in (NOWHERE, now):
+                self._try(mine)
+
+    def _later(self, mine: _Command) -> None:
+        mine.sent_to = NOWHERE
+        self._call_at(self._now() + RETRY_AFTER, lambda: self._retry(mine))
+
     def _retry(self, mine: _Command) -> None:
         if mine.number in self._open:
             self._try(mine)
 
     def _try(self, mine: _Command) -> None:
-        leader = self._leader()
-        left = mine.deadline - self._now()
+        mine.sent_to = leader, _ = self._leader()
+        origin = self._node, self._incarnation, mine.number
         if leader == self._node:
-            self._submit(ControlTicket(mine.command, self._local_answer(mine), mine.deadline))
+            answer = self._local_answer(mine, origin)
+            self._submit(ControlTicket(mine.command, answer, mine.deadline, origin=origin))
         elif leader:
-            self._send(
-                leader,
-                ControlRequest(self._node, self._incarnation, mine.number, mine.command, left),
-            )
+            self._send(leader, ControlRequest(*origin, mine.command, mine.deadline - self._now()))
         else:
-            self._call_at(self._now() + RETRY_AFTER, lambda: self._retry(mine))
+            self._later(mine)
 
-    def _local_answer(self, mine: _Command) -> Callable[[ControlTicket], None]:
-        return lambda ticket: self.answered(_response(self._incarnation, mine.number, ticket))
+    def _local_answer(self, mine: _Command, origin: Origin) -> Callable[[ControlTicket], None]:
+        return lambda ticket: self.answered(_response(self._node, origin, ticket))
 
     def _overdue(self, number: int) -> None:
         mine = self._open.get(number)

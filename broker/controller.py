@@ -16,6 +16,11 @@ may still be applied, if not it never will be. A refusal in step 2 comes from a 
 another leader may have left behind by at most the time after which CheckQuorum retires this one;
 what is stored never depends on it.
 
+A command that was decided before, in the log by the same origin, is answered with what came of it
+then (`broker/outcomes.py`): its asker sent it again because the leader it asked first fell silent.
+
+New partitions are placed on the nodes that `unheard` does not name; the rest only fills up.
+
 The command `position` is answered without the log, with the index that is applied here. A node that
 has just come to life waits until it has applied that much itself before it serves clients.
 
@@ -26,18 +31,19 @@ and the restart of a node stay short. No barriers are needed: nothing is read th
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any, cast
 
 import msgpack
 
-from ottla.broker.catalog import Catalog, Outcome, topic_id_at
+from ottla.broker.catalog import Catalog, topic_id_at
 from ottla.broker.commands import ControlTicket, Ticket
 from ottla.broker.config import ClusterConfig
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import PartitionImage, TopicImage
 from ottla.broker.machine import Compaction, Outbox, Proposals
+from ottla.broker.outcomes import Outcome
 from ottla.broker.topic_requests import resolve
 from ottla.raft.types import (
     ENTRY_OVERHEAD_BYTES,
@@ -53,6 +59,13 @@ from ottla.raft.types import (
 )
 
 CONTROLLER_GROUP: GroupId = 0
+MAY_COME_AGAIN = frozenset({"create_topic", "delete_topic"})
+"""Commands that take their origin along into the log: done twice they would tell, or do, harm."""
+
+
+def _nobody() -> Sequence[NodeId]:
+    """All nodes are heard of."""
+    return ()
 
 
 class Controller:
@@ -65,8 +78,10 @@ class Controller:
         config: ClusterConfig,
         *,
         compact_every: int = 1000,
+        unheard: Callable[[], Sequence[NodeId]] = _nobody,
     ) -> None:
-        """`nodes` are all nodes of the cluster: where new partitions may be placed."""
+        """`nodes` are all nodes of the cluster: where new partitions may be placed; `unheard` says
+        which of them this node has not heard of lately."""
         assert compact_every > 0, f"a snapshot every {compact_every} entries"
         self.outbox = Outbox()
         self._touched: dict[str, None] | None = {}
@@ -78,6 +93,7 @@ class Controller:
         self._nodes = tuple(sorted(nodes))
         self._config = config
         self._compact_every = compact_every
+        self._unheard = unheard
         self._compacted: LogIndex = 0
         self._catalog = Catalog(cluster_id)
         self._term: Term = 0
@@ -160,18 +176,26 @@ class Controller:
 
     def _admit(self, number: int) -> None:
         """Refuse, answer without the log, or queue one command; the catalog is synced."""
-        command = self._open[number].command
+        ticket = self._open[number]
+        command = ticket.command
         if command.get("type") == "position":
             # Who waits until it has applied that much knows all that is decided by now.
-            self._open[number].index = self.applied
+            ticket.index = self.applied
             self._close(number, Outcome())
             return
-        resolved = resolve(command, self._catalog, self._nodes, self._config)
+        decided = self._catalog.recent.find(ticket.origin)
+        if decided is not None:
+            ticket.index, outcome = decided
+            self._close(number, outcome)
+            return
+        resolved = resolve(command, self._catalog, self._nodes, self._config, self._unheard())
         if isinstance(resolved, Outcome):
             self._close(number, resolved)
         elif command.get("validate_only"):
             self._close(number, Outcome(result=self._would_create(resolved)))
         else:
+            if ticket.origin is not None and resolved["type"] in MAY_COME_AGAIN:
+                resolved["by"] = ticket.origin
             self._queue.append((number, msgpack.packb(resolved)))
 
     def _would_create(self, resolved: Mapping[str, Any]) -> dict[str, Any]:

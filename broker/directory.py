@@ -53,6 +53,20 @@ class Directory:
         self._since = since
         self._within = within
 
+    def begin(self, now: Micros) -> None:
+        """The node takes part from now on: it could not hear the others sooner."""
+        self._since = now
+
+    def silent(self, now: Micros) -> Sequence[NodeId]:
+        """The nodes on which nothing new should lie: not heard for half the time after which they
+        are not named, an election timeout, after which those who follow a leader elect. None where
+        they are half or more: who hears no majority was away itself."""
+        if now - self._since < self._within:
+            return ()
+        alive, half = self._beats.alive, self._within // 2
+        silent = [each for each in self._nodes if not alive(each, now, half)]
+        return silent if 2 * len(silent) < len(self._nodes) else ()
+
     def named(self, asked: Iterable[GroupId], now: Micros) -> Sequence[NodeId]:
         """The nodes to name to a client that asked about these groups, in order; never none."""
         within = self._within

@@ -137,8 +137,8 @@ class Host(Protocol):
     ) -> None:
         """Have the controller decide `command`, wherever its leader is.
 
-        `done(error, result)` once; NOT_CONTROLLER or REQUEST_TIMED_OUT when it could not be
-        decided in time (then it may still be).
+        `done(error, result)` once; REQUEST_TIMED_OUT when it was not decided in time, as far as is
+        known here (it may be, or still become so).
         """
 
     def new_producer_id(self, done: Callable[[ErrorCode, ProducerId, ProducerEpoch], None]) -> None:

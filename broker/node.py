@@ -104,7 +104,7 @@ class Node:
         self.on_dropped: Callable[[Node, Seat, Sequence[Entry]], None] = _unheard
         self.on_failed: Callable[[Node, Exception], None] = _unheard
         self.factory = factory
-        self.controller_machine = Controller(cluster_id, nodes, config)
+        self.controller_machine = self._make_controller()
         self.control_client = self._make_control_client()
         self._catching_up = self._make_catching_up()
         self._between_nodes = self._make_takers()
@@ -152,6 +152,10 @@ class Node:
             within=HEARD_TIMEOUTS * self.config.election_timeout_ms * 1000,
         )
 
+    def _make_controller(self) -> Controller:
+        silent, now = self._directory.silent, self.now
+        return Controller(self.cluster_id, self._nodes, self.config, unheard=lambda: silent(now()))
+
     def _make_control_client(self) -> ControlClient:
         return ControlClient(
             self.node,
@@ -160,7 +164,7 @@ class Node:
             call_at=self._call_awake_at,
             submit=self._submit_control,
             send=lambda to, message: self._network.send(self.node, to, message),
-            leader=lambda: self.runner.seats[CONTROLLER_GROUP].replica.leader,
+            leader=lambda: self.runner.seats[CONTROLLER_GROUP].replica.leadership,
         )
 
     def _make_catching_up(self) -> CatchingUp:
@@ -189,6 +193,7 @@ class Node:
         Clients are served once the controller's log is known as far as it is decided, or after a
         while (`CatchingUp`): before that, existing topics would be unknown.
         """
+        self._directory.begin(self.now())
         self._network.attach(self.node, self._receive)
         self._catching_up.begin()
         replica = self.factory.controller(self.controller_machine, self._nodes, self.now())
@@ -312,9 +317,11 @@ class Node:
                     self.runner.submit(seat, message)
 
     def _role_changed(self, seat: Seat) -> None:
-        if seat.group == CONTROLLER_GROUP and seat.soft.leader:
-            self._controller_leader = seat.soft.leader
-            self._catching_up.controller_heard()
+        if seat.group == CONTROLLER_GROUP:
+            self.control_client.leader_moved()
+            if seat.soft.leader:
+                self._controller_leader = seat.soft.leader
+                self._catching_up.controller_heard()
         self.on_event(self, seat)
 
     def _submit_control(self, ticket: ControlTicket) -> None:

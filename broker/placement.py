@@ -10,6 +10,10 @@ than another of the same replication factor (the test walks all factors up to te
 each factor by itself is what makes both possible at once: over all factors together, an alternation
 of single and double replicas on two nodes would push one of the two sums ever further apart.
 Between factors, ties go to the node with less in total, and at last to the lower node id.
+
+Nodes that nobody hears of get a replica only where the others are fewer than the factor, and never
+lead: as with Apache Kafka's fenced brokers (StripedReplicaPlacer). They count for nothing else, so
+the balance above is that of the nodes heard of, and what a node missed it gets when it is back.
 """
 
 from __future__ import annotations
@@ -62,20 +66,29 @@ class Loads:
         """How many partitions this node has a replica of."""
         return self._total.holds.get(node, 0)
 
-    def place(self, nodes: Sequence[NodeId], partitions: int, factor: int) -> tuple[Replicas, ...]:
+    def place(
+        self,
+        nodes: Sequence[NodeId],
+        partitions: int,
+        factor: int,
+        unheard: Sequence[NodeId] = (),
+    ) -> tuple[Replicas, ...]:
         """Replica lists for new partitions; nothing is counted until they are added.
 
-        `nodes` are all there are, `1 <= factor <= len(nodes)`. The answer depends on nothing but
-        the arguments and the counts.
+        `nodes` are all there are, `1 <= factor <= len(nodes)`, and `unheard` those among them that
+        come last. The answer depends on nothing but the arguments and the counts.
         """
         assert 1 <= factor <= len(nodes), f"{factor} replicas on {len(nodes)} nodes"
-        return tuple(self._choose(sorted(nodes), partitions, factor))
+        assert len(unheard) < len(nodes), f"{len(unheard)} of {len(nodes)} nodes are unheard of"
+        return tuple(self._choose(sorted(nodes), partitions, factor, unheard))
 
     def _change(self, replicas: Replicas, by: int) -> None:
         self._total.add(replicas, by)
         self._by_factor.setdefault(len(replicas), _Counts()).add(replicas, by)
 
-    def _choose(self, nodes: list[NodeId], partitions: int, factor: int) -> Iterator[Replicas]:
+    def _choose(
+        self, nodes: list[NodeId], partitions: int, factor: int, unheard: Sequence[NodeId]
+    ) -> Iterator[Replicas]:
         like = self._by_factor.get(factor, _Counts()).copy()
         total = self._total.copy()
 
@@ -90,14 +103,16 @@ class Loads:
 
         def follower_rank(node: NodeId) -> tuple[int, ...]:
             return (
+                node in unheard,
                 like.holds.get(node, 0),
                 -like.leads.get(node, 0),
                 total.holds.get(node, 0),
                 node,
             )
 
+        heard = [node for node in nodes if node not in unheard]
         for _ in range(partitions):
-            leader = min(nodes, key=leader_rank)
+            leader = min(heard, key=leader_rank)
             others = sorted((node for node in nodes if node != leader), key=follower_rank)
             replicas = (leader, *others[: factor - 1])
             like.add(replicas, 1)

@@ -370,6 +370,6 @@ class Replica:
         return self.soft.role is Role.LEADER
 
     @property
-    def leader(self) -> NodeId:
-        """Who leads as of the last turn; 0 when nobody is known to."""
-        return self.soft.leader
+    def leadership(self) -> tuple[NodeId, Term]:
+        """Who leads as of the last turn, 0 when nobody is known to, and in which term."""
+        return self.soft.leader, self.soft.term

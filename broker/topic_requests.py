@@ -1,8 +1,9 @@
 """What the controller's leader asks of a command before it costs a log entry.
 
 `resolve` answers a command as it was submitted with the command as it goes into the log, or with
-the outcome that refuses it. Settings and the nodes of the cluster count here and only here: the
-resolved command names everything, so that `Catalog.apply` depends on the log alone. What another
+the outcome that refuses it. Settings, the nodes of the cluster, and which of them are heard of,
+count here and only here: the resolved command names everything, so that `Catalog.apply` depends on
+the log alone. What another
 command can have changed meanwhile (names in use) is checked again when it is applied: of two
 creations that race, the second is answered TOPIC_ALREADY_EXISTS by the log.
 
@@ -24,9 +25,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ottla.broker.catalog import Catalog, Command, Outcome, refused
+from ottla.broker.catalog import Catalog, Command
 from ottla.broker.config import ClusterConfig
 from ottla.broker.errors import ErrorCode
+from ottla.broker.outcomes import Outcome, refused
 from ottla.broker.topic_configs import refusal as config_refusal
 from ottla.raft.types import NodeId
 
@@ -57,9 +59,16 @@ def name_refusal(name: str) -> str:
 
 
 def resolve(
-    command: Command, catalog: Catalog, nodes: Sequence[NodeId], config: ClusterConfig
+    command: Command,
+    catalog: Catalog,
+    nodes: Sequence[NodeId],
+    config: ClusterConfig,
+    unheard: Sequence[NodeId] = (),
 ) -> dict[str, Any] | Outcome:
-    """The command as it goes into the log, or why it does not. See the module's text."""
+    """The command as it goes into the log, or why it does not. See the module's text.
+
+    `unheard` are those of `nodes` on which nothing is placed unless there are too few others.
+    """
     kind = command.get("type", "")
     if kind not in Catalog.COMMANDS:
         return refused(ErrorCode.INVALID_REQUEST, f"There is no controller command {kind!r}.")
@@ -68,7 +77,7 @@ def resolve(
         text = f"The controller command {kind!r} says no {' or '.join(named_by)}."
         return refused(ErrorCode.INVALID_REQUEST, text)
     if kind == "create_topic":
-        return _resolve_creation(command, catalog, nodes, config)
+        return _resolve_creation(command, catalog, nodes, config, unheard)
     if kind == "delete_topic":
         topic = catalog.find(command)
         return topic if isinstance(topic, Outcome) else dict(command)
@@ -76,7 +85,11 @@ def resolve(
 
 
 def _resolve_creation(
-    command: Command, catalog: Catalog, nodes: Sequence[NodeId], config: ClusterConfig
+    command: Command,
+    catalog: Catalog,
+    nodes: Sequence[NodeId],
+    config: ClusterConfig,
+    unheard: Sequence[NodeId],
 ) -> dict[str, Any] | Outcome:
     name, configs = command["name"], command.get("configs") or {}
     why = name_refusal(name)
@@ -91,7 +104,7 @@ def _resolve_creation(
     if command.get("assignments"):
         shape = _assigned(command, nodes)
     else:
-        shape = _counted(command, nodes, config)
+        shape = _counted(command, nodes, config, unheard)
     if isinstance(shape, Outcome):
         return shape
     if shape["partitions"] > config.max_partitions_per_topic:
@@ -104,7 +117,7 @@ def _resolve_creation(
 
 
 def _counted(
-    command: Command, nodes: Sequence[NodeId], config: ClusterConfig
+    command: Command, nodes: Sequence[NodeId], config: ClusterConfig, unheard: Sequence[NodeId]
 ) -> dict[str, Any] | Outcome:
     factor = command.get("replication_factor", -1)
     partitions = command.get("partitions", -1)
@@ -128,6 +141,7 @@ def _counted(
         "partitions": partitions,
         "replication_factor": factor,
         "nodes": sorted(nodes),
+        "unheard": sorted(unheard),
         "assignments": None,
     }
 

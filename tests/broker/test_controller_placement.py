@@ -1,4 +1,8 @@
-"""Replica placement: even, distinct, and the same for the same past."""
+"""Replica placement: even, distinct, and the same for the same past.
+
+Expectations from `broker/placement.py`. Nodes that nobody hears of only fill up a factor, and what
+they missed they get when they are back.
+"""
 
 from __future__ import annotations
 
@@ -78,3 +82,27 @@ def test_the_order_in_which_nodes_are_named_does_not_matter():
 def test_more_replicas_than_nodes_is_a_broken_promise_of_the_caller():
     with pytest.raises(AssertionError, match="4 replicas on 3 nodes"):
         Loads().place([1, 2, 3], 1, 4)
+
+
+@given(
+    nodes=st.sets(st.integers(1, 1000), min_size=2, max_size=9),
+    data=st.data(),
+)
+@settings(max_examples=100, deadline=None)
+def test_nodes_unheard_of_only_fill_up_the_factor(nodes, data):
+    names = sorted(nodes)
+    unheard = data.draw(st.lists(st.sampled_from(names), unique=True, max_size=len(names) - 1))
+    factor = data.draw(st.integers(1, len(names)))
+    heard = len(names) - len(unheard)
+    for replicas in Loads().place(names, 5, factor, unheard):
+        assert replicas[0] not in unheard
+        assert len(set(replicas)) == factor
+        assert sum(node not in unheard for node in replicas) == min(factor, heard)
+
+
+def test_a_node_heard_of_again_makes_up_for_what_it_missed():
+    loads = Loads()
+    for replicas in loads.place([1, 2, 3], 4, 1, [3]):
+        assert replicas in {(1,), (2,)}
+        loads.add(replicas)
+    assert loads.place([1, 2, 3], 2, 1) == ((3,), (3,))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker_control import create, delete, ids_for, leader
+from broker_control import controller, create, delete, ids_for, leader
 from ottla.broker.errors import ErrorCode
 from ottla.broker.topic_requests import name_refusal
 
@@ -178,3 +178,25 @@ def test_a_command_nobody_knows_is_refused():
     code, message = leader().refusal({"type": "make_tea"})
     assert code is ErrorCode.INVALID_REQUEST
     assert "make_tea" in message
+
+
+def test_the_log_names_who_was_unheard_of_when_a_topic_was_placed():
+    silent = [3]
+    driver = leader(unheard=silent)
+    driver.decided(create("t", partitions=3))
+    silent.clear()
+    other = controller()
+    other.receive(driver.log)
+    other.commit()
+    placed = [each.replicas for each in other.machine.topics["t"].partitions]
+    assert placed == [(1,), (2,), (1,)]
+    driver.decided(create("u", partitions=3))
+    assert (3,) in [each.replicas for each in driver.machine.topics["u"].partitions]
+
+
+def test_a_factor_counts_all_nodes_and_an_assignment_names_whom_it_likes():
+    driver = leader(unheard=[2, 3])
+    driver.decided(create("t", replication_factor=3))
+    driver.decided(create("u", assignments=[[0, [3]]]))
+    placed = [each.partitions[0].replicas for each in driver.machine.topics.values()]
+    assert placed == [(1, 2, 3), (3,)]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from broker_machine import MachineDriver
-from ottla.broker.commands import ControlTicket
+from ottla.broker.commands import ControlTicket, Origin
 from ottla.broker.config import ClusterConfig
 from ottla.broker.controller import Controller
 from ottla.broker.errors import ErrorCode
@@ -31,17 +32,19 @@ def ids_for(node: int) -> dict[str, Any]:
     return {"type": "allocate_producer_ids", "node": node}
 
 
-def ticket(command: dict[str, Any], deadline: int = NEVER) -> ControlTicket:
+def ticket(
+    command: dict[str, Any], deadline: int = NEVER, origin: Origin | None = None
+) -> ControlTicket:
     """A ticket for a command; nobody waits for it but the test."""
-    return ControlTicket(command, lambda _: None, deadline)
+    return ControlTicket(command, lambda _: None, deadline, origin=origin)
 
 
 class ControllerDriver(MachineDriver[Controller]):
     """A controller with a few words of its own."""
 
-    def ask(self, command: dict[str, Any]) -> ControlTicket:
+    def ask(self, command: dict[str, Any], origin: Origin | None = None) -> ControlTicket:
         """Submit one command, let everything settle, return its ticket: it must be answered."""
-        asked = ticket(command)
+        asked = ticket(command, origin=origin)
         self.submit(asked)
         self.settle()
         assert asked in self.answered(), f"no answer to {command}"
@@ -61,11 +64,21 @@ class ControllerDriver(MachineDriver[Controller]):
 
 
 def controller(
-    nodes: tuple[int, ...] = (1, 2, 3), *, compact_every: int = 1000, **settings: Any
+    nodes: tuple[int, ...] = (1, 2, 3),
+    *,
+    compact_every: int = 1000,
+    unheard: Sequence[int] = (),
+    **settings: Any,
 ) -> ControllerDriver:
     """A controller that has seen nothing yet; `settings` are those of `ClusterConfig`."""
-    config = ClusterConfig(**settings)
-    return ControllerDriver(Controller(CLUSTER_ID, nodes, config, compact_every=compact_every))
+    machine = Controller(
+        CLUSTER_ID,
+        nodes,
+        ClusterConfig(**settings),
+        compact_every=compact_every,
+        unheard=lambda: unheard,
+    )
+    return ControllerDriver(machine)
 
 
 def leader(nodes: tuple[int, ...] = (1, 2, 3), **settings: Any) -> ControllerDriver:

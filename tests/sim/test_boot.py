@@ -1,7 +1,8 @@
-"""The beginning of a run: a topic, asked for again where the controller moved meanwhile."""
+"""The beginning of a run: a topic is asked for once, whatever becomes of the controller then."""
 
 import pytest
 
+from ottla.broker.controller import CONTROLLER_GROUP
 from ottla.broker.errors import ErrorCode
 from ottla.sim.choices import Drawn
 from ottla.sim.settings import RunConfig
@@ -9,12 +10,10 @@ from ottla.sim.world import BrokerBug, World
 
 
 class Refusing(World):
-    """The first requests for a topic get answers that are given; `done_too` says whether they are
-    done all the same."""
+    """The first request for a topic is answered `answer`."""
 
-    answers: list[ErrorCode]
+    answer = ErrorCode.TOPIC_ALREADY_EXISTS
     patch: pytest.MonkeyPatch
-    done_too = False
 
     def start(self, node):
         started = super().start(node)
@@ -22,40 +21,49 @@ class Refusing(World):
         control = host.control
 
         def refuse(command, done, deadline):
-            if not self.answers or command["type"] != "create_topic":
-                control(command, done, deadline)
-                return
-            error = self.answers.pop(0)
-            if self.done_too:
-                control(command, lambda *_: done(error, None), deadline)
+            if command["type"] == "create_topic":
+                done(self.answer, {})
             else:
-                done(error, None)
+                control(command, done, deadline)
 
         if node == 1:
             self.patch.setattr(host, "control", refuse)
         return started
 
 
-def world(patch, *answers):
-    made = Refusing(RunConfig(), Drawn(1))
-    made.patch, made.answers = patch, list(answers)
-    return made
+class Resigning(World):
+    """The first leader of the controller resigns when it has the topic in its log."""
+
+    patch: pytest.MonkeyPatch
+    resigned = 0
+
+    def start(self, node):
+        started = super().start(node)
+        machine = self.lives[node].node.controller_machine
+        proposed = machine.proposed
+
+        def resign(first):
+            proposed(first)
+            if not self.resigned:
+                self.resigned = node
+                seat = self.lives[node].node.runner.seats[CONTROLLER_GROUP]
+                seat.replica.step_down(self.lives[node].node.now())
+                self.lives[node].node.runner.wake(seat)
+
+        self.patch.setattr(machine, "proposed", resign)
+        return started
 
 
-@pytest.mark.parametrize("done_too", [False, True])
-def test_a_topic_is_asked_for_until_a_controller_answers(monkeypatch, done_too):
-    refusing = world(monkeypatch, ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_CONTROLLER)
-    refusing.done_too = done_too
-    refusing.boot()
-    assert sorted(refusing.placement) == [0]
-    assert refusing.answers == []
+def test_a_controller_that_resigns_over_the_topic_has_it_made_once(monkeypatch):
+    world = Resigning(RunConfig(), Drawn(1))
+    world.patch = monkeypatch
+    world.boot()
+    assert world.resigned
+    assert sorted(world.placement) == [0]
 
 
 def test_a_topic_that_was_there_before_anybody_asked_is_a_bug(monkeypatch):
+    world = Refusing(RunConfig(), Drawn(1))
+    world.patch = monkeypatch
     with pytest.raises(BrokerBug, match="the topic was refused: TOPIC_ALREADY_EXISTS"):
-        world(monkeypatch, ErrorCode.TOPIC_ALREADY_EXISTS).boot()
-
-
-def test_a_controller_that_never_answers_is_a_bug(monkeypatch):
-    with pytest.raises(BrokerBug, match="the topic was refused: NOT_CONTROLLER"):
-        world(monkeypatch, *[ErrorCode.NOT_CONTROLLER] * 1_000_000).boot()
+        world.boot()

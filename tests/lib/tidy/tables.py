@@ -32,6 +32,7 @@ DECIDING = (
     "broker/lookout.py",
     "broker/machine.py",
     "broker/node.py",
+    "broker/outcomes.py",
     "broker/partition.py",
     "broker/partition_state.py",
     "broker/pipeline.py",

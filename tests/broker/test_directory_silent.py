@@ -1,0 +1,63 @@
+"""Which nodes count as silent, from their beats, where something new is to be placed."""
+
+from typing import cast
+
+import pytest
+
+from ottla.broker.beats import Beat, BeatBook
+from ottla.broker.directory import Directory
+from ottla.broker.runner import Runner
+
+TIMEOUT = 1000
+NOBODY = cast(Runner, None)
+"""Who leads what is not asked here."""
+
+
+class Listener:
+    """Node 1 of so many, up for long; `hear` takes a beat of another one."""
+
+    def __init__(self, nodes):
+        self.now = 50_000
+        self.count = 0
+        everybody = range(1, nodes + 1)
+        self.beats = BeatBook(1, everybody[1:], 100, incarnation=1, now=self.now)
+        self.directory = Directory(
+            1, everybody, NOBODY, self.beats, since=self.now, within=2 * TIMEOUT
+        )
+        self.now += 10 * TIMEOUT
+
+    def hear(self, *senders):
+        self.count += 1
+        for sender in senders:
+            beat = Beat(sender, 1, 1, self.count, 1, 0, full=True, items=(), sent_at=self.now)
+            self.beats.on_beat(beat, self.now, lambda _: None)
+
+    def silent(self):
+        return list(self.directory.silent(self.now))
+
+
+def test_who_has_just_begun_takes_nobody_for_silent():
+    node = Listener(3)
+    node.directory.begin(node.now)
+    node.now += 2 * TIMEOUT - 1
+    node.hear(2)
+    assert node.silent() == []
+    node.now += 1
+    assert node.silent() == [3]
+
+
+def test_silence_lasts_an_election_timeout():
+    node = Listener(3)
+    node.hear(2, 3)
+    node.now += TIMEOUT
+    node.hear(2)
+    assert node.silent() == []
+    node.now += 1
+    assert node.silent() == [3]
+
+
+@pytest.mark.parametrize(("nodes", "others"), [(3, []), (4, [2]), (5, [2])])
+def test_a_node_that_hears_of_no_majority_judges_nobody(nodes, others):
+    node = Listener(nodes)
+    node.hear(*others)
+    assert node.silent() == []
