@@ -213,7 +213,7 @@ class Catalog:
         """The catalog that `encode` wrote. Raises `SnapshotFormatError` for another format."""
         state = msgpack.unpackb(data)
         if state[0] not in {WITHOUT_RECENT, SNAPSHOT_FORMAT}:
-            text = f"controller snapshot has format {state[0]}, this Ottla reads {SNAPSHOT_FORMAT}"
+            text = f"controller snapshot has format {state[0]}, this Ottla reads 1 and 2"
             raise SnapshotFormatError(text)
         catalog = cls(cluster_id)
         _, catalog.version, catalog.next_group, catalog.id_blocks.next_id, topics, *recent = state

@@ -32,6 +32,8 @@ from ottla.raft.types import LogIndex, Micros, NodeId, Term
 log = logging.getLogger("ottla")
 
 RETRY_AFTER: Micros = 20_000
+NUMBERS_PER_INDEX = 1 << 20
+"""How far the numbers of two lives lie apart, by entries that the later one found in its log."""
 
 Done: TypeAlias = Callable[[ErrorCode, dict[str, Any]], None]
 Leadership: TypeAlias = tuple[NodeId, Term]
@@ -116,6 +118,13 @@ class ControlClient:
         self._open: dict[int, _Command] = {}
         self._applied: LogIndex = 0
 
+    def begin(self, last_index: LogIndex) -> None:
+        """The node joins with a log of the controller's up to there. Its numbers begin behind those
+        of lives that put less into it: what was decided lies on disk, and two runs on one disk may
+        begin at the same time by their clocks (each machine's since its boot, a simulated one's at
+        0), so the incarnation alone would not tell them apart."""
+        self._numbers = count(1 + last_index * NUMBERS_PER_INDEX)
+
     def request(self, command: dict[str, Any], done: Done, deadline: Micros) -> None:
         """Have `command` decided; `done(error, result)` is called once, by `deadline` or soon."""
         mine = _Command(next(self._numbers), command, done, deadline)
@@ -139,9 +148,11 @@ class ControlClient:
         mine = self._open.get(response.number)
         if mine is None or response.incarnation != self._incarnation or mine.decided is not None:
             return
+        awaited = response.sender == mine.sent_to[0]
+        if not awaited and (not response.index or mine.command["type"] == "position"):
+            return  # What one who leads no longer says outside of the log may be long outdated.
         if response.error is ErrorCode.NOT_CONTROLLER:
-            # Of whom it is awaited no longer it says nothing about the one asked since.
-            if response.sender == mine.sent_to[0]:
+            if awaited:
                 self._later(mine)
         elif response.error is ErrorCode.NONE and response.index > self._applied:
             mine.decided = response

@@ -12,9 +12,9 @@ It puts a `Catalog` (what the log says) behind the `Machine` seam. A command's w
 
 A ticket leaves early in two ways. On loss of leadership all open ones are answered NOT_CONTROLLER,
 past their deadline they are answered REQUEST_TIMED_OUT; if such a command was proposed already it
-may still be applied, if not it never will be. A refusal in step 2 comes from a catalog that
-another leader may have left behind by at most the time after which CheckQuorum retires this one;
-what is stored never depends on it.
+may still be applied, if not it never will be, unless its asker sends it again. A refusal in step 2
+comes from a catalog that another leader may have left behind by at most the time after which
+CheckQuorum retires this one; what is stored never depends on it.
 
 A command that was decided before, in the log by the same origin, is answered with what came of it
 then (`broker/outcomes.py`): its asker sent it again because the leader it asked first fell silent.
@@ -118,7 +118,7 @@ class Controller:
 
     @property
     def version(self) -> int:
-        """Rises with every applied change; equal versions of one cluster mean equal catalogs."""
+        """Rises with every applied change; equal versions of one cluster mean equal topics."""
         return self._catalog.version
 
     @property

@@ -197,6 +197,7 @@ class Node:
         self._network.attach(self.node, self._receive)
         self._catching_up.begin()
         replica = self.factory.controller(self.controller_machine, self._nodes, self.now())
+        self.control_client.begin(replica.core.last_index)
         self.runner.add(replica, urgent=True)
 
     @property
@@ -368,9 +369,10 @@ class Node:
         try:
             return self.store.read(group, first, last, max_bytes)
         except StoreError as error:
-            # Behind what runs now: who asked is answered before the node is gone.
-            self._stop_stopping()
-            self._stop_stopping = self._call_awake_at(0, partial(self.runner.broken, error))
+            # Behind what runs now: who asked is answered before the node is gone. Once: who asks
+            # again and again would put it off again and again.
+            if self._stop_stopping is _unheard:
+                self._stop_stopping = self._call_awake_at(0, partial(self.runner.broken, error))
             raise
 
     def control(

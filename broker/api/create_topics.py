@@ -22,7 +22,6 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.topic_configs import describe
 
 UNDECIDED = {
-    ErrorCode.NOT_CONTROLLER: "No controller could be reached that leads.",
     ErrorCode.REQUEST_TIMED_OUT: "The controller did not decide in time; it may still.",
 }
 """What is said about codes that come from the way to the controller, not from its decision."""

@@ -111,8 +111,7 @@ class _Creation:
 
 def _creation_error(error: ErrorCode) -> ErrorCode:
     """What a client hears that only wanted to know: a controller that is away means *not yet*."""
-    transient = {ErrorCode.NOT_CONTROLLER, ErrorCode.REQUEST_TIMED_OUT}
-    return ErrorCode.LEADER_NOT_AVAILABLE if error in transient else error
+    return ErrorCode.LEADER_NOT_AVAILABLE if error is ErrorCode.REQUEST_TIMED_OUT else error
 
 
 def _is_led(host: Host, name: str) -> bool:

@@ -24,7 +24,7 @@ no answer, and an error closes the connection (mission-P2).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -39,7 +39,7 @@ from ottla.broker.api.produce_answer import (
 from ottla.broker.api.produce_request import Target, patience
 from ottla.broker.commands import ProduceTicket
 from ottla.broker.errors import DEFECT_CODES, FAULTY_RECORDS, REQUEST_WIDE_DEFECTS, ErrorCode
-from ottla.broker.host import HostedReplica, absent_partition
+from ottla.broker.host import BrokerImage, Host, HostedReplica, absent_partition
 from ottla.log.record_batch import MAX_CODEC, BatchDefect, read_batch
 from ottla.log.types import TRANSACTIONAL_BIT, Millis, RecordBatch
 from ottla.raft.types import Micros
@@ -108,7 +108,7 @@ def finish_produce(ticket: ProduceTicket) -> None:
     target = call.memo
     if error is not ErrorCode.NONE and (error is ErrorCode.NOT_LEADER_OR_FOLLOWER or ticket.faults):
         answers = [(target.topic, [_outcome(target.partition, ticket)])]
-        call.answer_bytes(pack(call.version, answers, call.host.brokers()))
+        call.answer_bytes(pack(call.version, answers, _named(call.host, answers)))
         return
     base, time, start = ticket.base_offset, ticket.log_append_time, ticket.log_start_offset
     if call.version >= FLEXIBLE_FROM:
@@ -117,6 +117,20 @@ def finish_produce(ticket: ProduceTicket) -> None:
         numbers = (target.partition, error, base, time, start)
         body = pack_one(target.head, call.version, numbers)
     call.answer_bytes(body)
+
+
+def _named(
+    host: Host, answers: Sequence[tuple[str, Sequence[PartitionAnswer]]]
+) -> Sequence[BrokerImage]:
+    """The brokers for these answers: who leads one of these partitions is to be among them."""
+    topics = host.topics()
+    return host.brokers(
+        topics[name].partitions[part.partition].group
+        for name, parts in answers
+        if name in topics
+        for part in parts
+        if 0 <= part.partition < len(topics[name].partitions)
+    )
 
 
 def _end_unanswered(call: Call, error: ErrorCode) -> None:
@@ -224,7 +238,8 @@ class _Several:
             _end_unanswered(self.call, failed)
             return
         answers = [(topic, list(found.values())) for topic, found in topics.items()]
-        self.call.answer_bytes(pack(self.call.version, answers, self.call.host.brokers()))
+        call = self.call
+        call.answer_bytes(pack(call.version, answers, _named(call.host, answers)))
 
 
 def _request_refusal(items: list[_Item], version: int) -> Refusal | None:

@@ -131,12 +131,12 @@ def test_a_manual_assignment_is_followed():
     assert [part.replicas for part in world.topics()["t"].partitions] == [(3, 2), (2, 1)]
 
 
-@pytest.mark.parametrize("error", [ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_CONTROLLER])
-def test_a_controller_out_of_reach_is_told_with_a_message(error):
+def test_a_controller_out_of_reach_is_told_with_a_message():
     world = ApiWorld()
-    world.controller_error = error
+    world.controller_error = ErrorCode.REQUEST_TIMED_OUT
     (refused,) = create(world, topic())
-    assert (refused.error_code, bool(refused.error_message)) == (error, True)
+    assert refused.error_code == ErrorCode.REQUEST_TIMED_OUT
+    assert "it may still" in refused.error_message
 
 
 @pytest.mark.parametrize("timeout", [0, -1])

@@ -12,8 +12,11 @@ import pytest
 from awaiting import await_that
 from ottla import Cluster
 from ottla.broker.client import Client
+from ottla.broker.config import ClusterConfig
 
 WITHIN_S = 3.0
+"""Far more than elections take with this timeout; what was lost was told after 5 or 10."""
+QUICK = ClusterConfig(election_timeout_ms=200, heartbeat_ms=40)
 
 
 async def producer_id(address):
@@ -33,7 +36,7 @@ async def named(address):
 
 @pytest.mark.parametrize("how", ["kill", "pause", "isolate"])
 def test_producer_ids_come_from_the_next_controller(how):
-    with Cluster(nodes=3) as cluster:
+    with Cluster(nodes=3, config=QUICK) as cluster:
         gone = cluster.describe().controller
         getattr(cluster, how)(gone)
         begun = time.monotonic()
@@ -43,7 +46,7 @@ def test_producer_ids_come_from_the_next_controller(how):
 
 @pytest.mark.parametrize(("change", "topics"), [("create_topic", ["t", "u"]), ("delete_topic", [])])
 def test_a_topic_is_made_or_deleted_though_the_controller_was_killed(change, topics):
-    with Cluster(nodes=3) as cluster:
+    with Cluster(nodes=3, config=QUICK) as cluster:
         cluster.create_topic("t")
         cluster.kill(cluster.describe().controller)
         begun = time.monotonic()

@@ -191,3 +191,30 @@ def test_without_a_leader_the_outcome_is_not_known_at_the_deadline():
     life.hear(0, 2)
     life.sleep(PATIENCE)
     assert life.outcomes == [(ErrorCode.REQUEST_TIMED_OUT, {})]
+
+
+@pytest.mark.parametrize(
+    ("command", "index", "error"),
+    [({"type": "position"}, 3, ErrorCode.NONE), (COMMAND, 0, ErrorCode.TOPIC_ALREADY_EXISTS)],
+)
+def test_what_a_deposed_leader_says_of_its_own_catalog_is_not_believed(command, index, error):
+    """One that was frozen answers what it was asked before it hears of its successor."""
+    life = Life(incarnation=1)
+    request = life.ask(command)
+    life.hear(3, 2)
+    life.client.answered(answer(request, index, error=error))
+    life.client.applied(3)
+    assert life.outcomes == []
+    life.client.answered(answer(request, 9, sender=3))
+    life.client.applied(9)
+    assert life.outcomes == [(ErrorCode.NONE, {})]
+
+
+def test_two_lives_on_one_disk_that_begin_at_the_same_time_share_no_number():
+    """By a simulated clock every life of the first node begins at 0; the second command was told
+    the outcome of the first, and never carried out."""
+    first, second = Life(incarnation=0), Life(incarnation=0)
+    first.client.begin(last_index=0)
+    second.client.begin(last_index=1)
+    assert first.ask(COMMAND).number == 1
+    assert second.ask(COMMAND).number > 1000

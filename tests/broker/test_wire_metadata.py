@@ -257,7 +257,6 @@ def test_it_does_not_wait_for_ever():
 @pytest.mark.parametrize(
     ("decided", "answered"),
     [
-        (E.NOT_CONTROLLER, E.LEADER_NOT_AVAILABLE),
         (E.REQUEST_TIMED_OUT, E.LEADER_NOT_AVAILABLE),
         (E.INVALID_REPLICATION_FACTOR, E.INVALID_REPLICATION_FACTOR),
     ],

@@ -1,12 +1,18 @@
-"""The real broker and real clients on the deterministic loop: right, and the same every time."""
+"""The real broker and real clients on the deterministic loop: right, and the same every time.
+
+The program under all of these is `tests/lib/sim_asyncio_cluster.py`, whose records must stand once
+and in order whatever is done to the cluster.
+"""
 
 import json
 
 import pytest
 
+from ottla import Cluster
 from ottla.sim.asyncio_engine import RunFailedError
 from ottla.sim.asyncio_outside import PATCHES
 from ottla.sim.asyncio_policies import fifo, pct, shuffled, starving
+from ottla.sim.asyncio_run import run
 from ottla.sim.asyncio_steps import first_difference
 from ottla.sim.choices import Drawn, Replayed, Tape
 from sim_asyncio_cluster import (
@@ -48,6 +54,19 @@ def test_nodes_on_lmdb_run_on_the_loop_as_well(tmp_path):
     for each in outcomes:
         exactly_once_in_order(each.result)
     assert outcomes[0].digest == outcomes[1].digest
+
+
+def test_a_second_run_on_the_same_disk_is_another_life(tmp_path):
+    """Its clock begins at 0 again: the controller took its first command for that of the first run,
+    answered what had come of it, and made no topic."""
+
+    async def made(topic):
+        async with Cluster(nodes=1, seed=1, data_dir=tmp_path) as cluster:
+            await cluster.create_topic(topic)
+            return sorted(cluster.describe().topics)
+
+    assert run(lambda _: made("t")).result == ["t"]
+    assert run(lambda _: made("u")).result == ["t", "u"]
 
 
 def test_the_same_seed_gives_the_same_digest_in_any_process_and_another_seed_another():
