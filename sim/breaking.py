@@ -13,6 +13,9 @@ verdict: without one there would be neither a tape nor a page to look for it wit
 | `ConfigError` | a refusal: the caller's, as it was raised |
 | any other `Exception` | sim-I00: the run itself broke, and where |
 
+A run that broke itself fails, but says nothing of what was to be shown with it: it kills no mutant,
+and a study counts it in no figure. No fault explains it either, nor what was swallowed.
+
 Where a node delivers answers it goes on whatever is raised there, by code of its own or of who
 asked, and no more than its log tells of it (`broker/runner.py`). A run would go on as well, until
 the client tries again and all is well. So what is said there of an exception is sim-I00, unless a
@@ -23,11 +26,12 @@ the wall clock (`outside.py`), and whether there is one depends on how somebody 
 from __future__ import annotations
 
 import logging
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from ottla.broker.errors import ConfigError
 from ottla.log.errors import StoreError
@@ -40,14 +44,37 @@ from ottla.sim.outside import replace
 from ottla.sim.world import BrokerBug
 
 _BUG, _NOT_LIVE = "sim-I00", "sim-I31"
+_VERDICTS = (AnomalyError, BrokerBug, ProtocolViolation, NotLive, StandstillError)
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
+"""Where an object lies is another place in each process, and a replay is to say the same."""
 _SAID_BY = ("warning", "error", "critical")
 """How the log is told of exceptions; its `exception` is an `error`."""
 
 
+class Broke(NamedTuple):
+    """The exception that a run, or a judge of it, itself broke with."""
+
+    error: str
+    """The name of its class."""
+    told: str
+    """Its text in one line, with the place it comes from."""
+
+    def __str__(self) -> str:
+        return f"{self.error}: {self.told}"
+
+
 def told(error: BaseException) -> str:
     """An exception in one line, with the place it comes from."""
+    return str(_broke(error))
+
+
+def _broke(error: BaseException) -> Broke:
     text = " ".join(str(error).encode(errors="backslashreplace").decode().split())
-    return f"{type(error).__name__}: {text}{_place(error.__traceback__)}"
+    return Broke(type(error).__name__, _placeless(text) + _place(error.__traceback__))
+
+
+def _placeless(text: str) -> str:
+    return _ADDRESS.sub("0x…", text)
 
 
 def _place(trace: TracebackType | None) -> str:
@@ -63,6 +90,12 @@ def _place(trace: TracebackType | None) -> str:
 def itself_broke(error: BaseException) -> str:
     """What is said of a run that ended with an exception which is no verdict."""
     return f"the run itself broke: {told(error)}"
+
+
+def in_order(found: Iterable[Anomaly], apart: Iterable[Anomaly]) -> list[Anomaly]:
+    """What was found, with what no fault explains (if there is any) where its rows are."""
+    there, bugs = list(found), list(apart)
+    return sorted([*there, *bugs], key=lambda anomaly: anomaly.eid) if bugs else there
 
 
 class Swallowed:
@@ -113,7 +146,12 @@ class Breaking:
     early, and what was swallowed before. Empty: neither."""
 
     def __init__(self, history: History):
-        self.anomalies: list[Anomaly] = []
+        self.ended: Anomaly | None = None
+        """What ended it early."""
+        self.broke: Broke | None = None
+        """Set if that is no verdict."""
+        self.apart: list[Anomaly] = []
+        """What no fault explains: what was swallowed, and that it broke."""
         self._history = history
         self._swallowed = Swallowed(lambda: history)
         self._stack = ExitStack()
@@ -126,11 +164,24 @@ class Breaking:
         self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
     ) -> bool:
         self._stack.close()
-        self.anomalies += self._swallowed.before(error)
-        ended = None if error is None else _ended_by(error, self._history)
-        if ended is not None:
-            self.anomalies.append(ended)
-        return ended is not None
+        self.apart += self._swallowed.before(error)
+        if error is None:
+            return False
+        self.ended = _ended_by(error, self._history)
+        if self.ended is not None and not isinstance(error, _VERDICTS):
+            self.broke = _broke(error)
+            self.apart.append(self.ended)
+        return self.ended is not None
+
+    @property
+    def verdicts(self) -> list[Anomaly]:
+        """What ended it early, if a fault may explain it."""
+        return [] if self.ended is None or self.broke else [self.ended]
+
+    @property
+    def anomalies(self) -> list[Anomaly]:
+        """All there are, in order of their rows."""
+        return in_order(self.verdicts, self.apart)
 
 
 def _ended_by(error: BaseException, history: History) -> Anomaly | None:
@@ -153,4 +204,4 @@ def anomaly_here(history: History, invariant: str, text: str) -> Anomaly:
     who asks for the row of an anomaly is to find one."""
     if not history.rows:
         history.add("phase", code="broke")
-    return Anomaly(invariant, len(history.rows) - 1, text)
+    return Anomaly(invariant, len(history.rows) - 1, _placeless(text))

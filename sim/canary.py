@@ -39,6 +39,7 @@ class Canary(NamedTuple):
     invariant: str
     """Which noticed it; empty for none."""
     reason: str
+    """What was noticed; if its own run broke, which says nothing of checkers, how."""
 
     def __str__(self) -> str:
         if self.noticed:
@@ -46,12 +47,14 @@ class Canary(NamedTuple):
         return (
             f"void: the canary, mutant {self.mutant}, was not noticed; the checkers see nothing, "
             "whatever the seeds of this sweep say"
-        )
+        ) + (f" (its run broke: {self.reason})" if self.reason else "")
 
 
 def canary() -> Canary:
     """Run it: all its choices are the plain ones."""
     outcome = run_choices(Replayed(Tape()), CONFIG, swarm=False)
+    if outcome.broke:
+        return Canary(MUTANT, False, "", str(outcome.broke))
     found = next(iter(outcome.anomalies), None)
     if found is None:
         return Canary(MUTANT, False, "", "")

@@ -32,7 +32,7 @@ from hashlib import blake2b
 from itertools import islice
 
 from ottla.raft.types import Micros
-from ottla.sim.breaking import Breaking
+from ottla.sim.breaking import Breaking, Broke, in_order
 from ottla.sim.choices import Choices, Drawn, Tape
 from ottla.sim.clients.workload import make_clients
 from ottla.sim.ending import MS, Ending
@@ -78,6 +78,8 @@ class Outcome:
     steps: int
     """Events of the kernel."""
     simulated: Micros
+    broke: Broke | None = None
+    """The run itself broke, or a judge of it, which says nothing of the broker's promises."""
 
     @property
     def reason(self) -> str:
@@ -127,8 +129,10 @@ def _run(
         _play(world, ending)
     anomalies, weakened = playing.anomalies, list[str]()
     with Breaking(world.history) as judging:
-        anomalies, weakened = _judged(world, online, anomalies)
-    return _outcome(world, ending, [*anomalies, *judging.anomalies], weakened)
+        anomalies, weakened = _judged(world, online, playing)
+    outcome = _outcome(world, ending, [*anomalies, *judging.anomalies], weakened)
+    outcome.broke = playing.broke or judging.broke
+    return outcome
 
 
 def _play(world: World, ending: Ending) -> None:
@@ -144,15 +148,13 @@ def _play(world: World, ending: Ending) -> None:
     world.observer.final(world)
 
 
-def _judged(
-    world: World, online: Findings, anomalies: list[Anomaly]
-) -> tuple[list[Anomaly], list[str]]:
-    """What does not hold; `anomalies` went wrong on the way. And what is explained."""
+def _judged(world: World, online: Findings, playing: Breaking) -> tuple[list[Anomaly], list[str]]:
+    """What does not hold, on the way and in the end. And what is explained."""
     rows = world.history.rows
     less: list[str] = []
-    if anomalies:
+    if playing.ended:
         wrong = differing(row for row in rows if row.kind == "decide")
-        anomalies = [*islice(wrong, 1), *anomalies]
+        anomalies = [*islice(wrong, 1), *playing.verdicts]
     else:
         index = Index(rows)
         anomalies = sorted(judged_at_the_end(index), key=lambda anomaly: anomaly.eid)
@@ -160,7 +162,7 @@ def _judged(
     weakened: list[str] = []
     if beyond_the_budget(world.config):
         weakened, anomalies = weighed(rows, [*online.first.values(), *anomalies])
-    return anomalies, [*weakened, *less]
+    return in_order(anomalies, playing.apart), [*weakened, *less]
 
 
 def _outcome(

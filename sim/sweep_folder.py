@@ -40,7 +40,7 @@ class SeedResult(NamedTuple):
     seed: int
     verdict: str
     invariant: str
-    """Of the first anomaly; empty when there is none, and when the run itself broke."""
+    """Of the first anomaly; empty when there is none, and when it broke outside of its run."""
     reason: str
     """Empty when the verdict is ok."""
     digest: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from ottla.sim.breaking import Breaking
+from ottla.sim.breaking import Breaking, in_order
 from ottla.sim.choices import Choices
 from ottla.sim.clients.workload import make_clients
 from ottla.sim.ending import Ending
@@ -47,15 +47,16 @@ def run_whole(
             carry_out(world, ending, plan)
         rows = world.history.rows
         found = judge(rows)
-        anomalies: Sequence[Anomaly] = [*playing.anomalies, *found.anomalies]
+        anomalies: Sequence[Anomaly] = [*playing.verdicts, *found.anomalies]
         weakened: list[str] = []
         if beyond_the_budget(config):
             weakened, anomalies = weighed(rows, anomalies)
+        anomalies = in_order(anomalies, playing.apart)
         verdict = Verdict.WEAKENED if weakened else Verdict.OK
         outcome = Outcome(
             config,
             Verdict.FAILED if anomalies else verdict,
-            list(anomalies),
+            anomalies,
             weakened,
             ending.unavoidable,
             rows,
@@ -63,5 +64,6 @@ def run_whole(
             digest(world),
             world.kernel.steps,
             world.kernel.now,
+            playing.broke,
         )
     return outcome, found.broken

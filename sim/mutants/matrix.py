@@ -38,6 +38,8 @@ class Kills:
     """Which noticed, in how many of the killed seeds, the most frequent first."""
     failing: int | None = None
     """The first seed that failed; None if none did, or nobody kept it."""
+    broke: tuple[int, ...] = ()
+    """Seeds whose run itself broke: which is a bug of the simulator, and kills nothing."""
 
     @property
     def share(self) -> tuple[float, float, float]:
@@ -111,6 +113,7 @@ def _joined(parts: Sequence[Kills]) -> Kills:
         sum(part.killed for part in parts),
         tuple(noticed.most_common()),
         next((part.failing for part in parts if part.failing is not None), None),
+        tuple(seed for part in parts for seed in part.broke),
     )
 
 
@@ -120,14 +123,17 @@ def kills(row: Row, seeds: range, *, once: bool = False) -> Kills:
     found: Counter[str] = Counter()
     tried = killed = 0
     failing: int | None = None
+    broke: list[int] = []
     for seed in seeds:
         go_on()
         tried += 1
         outcome = run(seed, config)
-        if outcome.anomalies:
+        if outcome.broke:
+            broke.append(seed)
+        elif outcome.anomalies:
             killed += 1
             failing = seed if failing is None else failing
             found.update(dict.fromkeys((each.invariant for each in outcome.anomalies), 1))
             if once:
                 break
-    return Kills(row, seeds.start, tried, killed, tuple(found.most_common()), failing)
+    return Kills(row, seeds.start, tried, killed, tuple(found.most_common()), failing, tuple(broke))

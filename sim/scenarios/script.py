@@ -53,7 +53,7 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.partition import Partition
 from ottla.raft.roles import Role
 from ottla.raft.types import NodeId
-from ottla.sim.breaking import Swallowed, anomaly_here
+from ottla.sim.breaking import Swallowed, anomaly_here, in_order
 from ottla.sim.choices import Choices, Replayed, Tape
 from ottla.sim.ending import MS
 from ottla.sim.history import History
@@ -129,7 +129,8 @@ class Script(Asking, Faults, Models):
         """The run broke: what is found is what was seen by then, and this."""
         swallowed = self._swallowed.before(bug)
         here = anomaly_here(self.world.history, "sim-I00", str(bug))
-        self.excused, self.found = self._excused([*self.online.first.values(), *swallowed, here])
+        self.excused, found = self._excused([*self.online.first.values(), here])
+        self.found = in_order(found, swallowed)
 
     def _history(self) -> History:
         return self.world.history
@@ -279,8 +280,8 @@ class Script(Asking, Faults, Models):
         world.observer.final(world)
         rows = world.history.rows
         judged = judge(rows)
-        broke = self._swallowed.before(None)
-        self.excused, self.found = self._excused([*broke, *judged.anomalies])
+        self.excused, found = self._excused(judged.anomalies)
+        self.found = in_order(found, self._swallowed.before(None))
         self.acts_judged += 1
         for line in verdict(rows, judged, self.found, self.excused, self.names):
             self.say(line)

@@ -161,17 +161,22 @@ def _told(work: Work, study: Study, run_id: int) -> Batch:
     chosen = work.chosen(run_id)
     try:
         done = trial(study, study.variants[variant], seed)
+        if done.broke:
+            return _breakdown(work, run_id, *done.broke)
         head = Head(run_id, seed, variant, chosen or done.verdict != "ok")
         return _columns(head, _rows(study, done, judged=head.judged), done.told)
     except Exception as error:  # noqa: BLE001 - one broken run must not cost the others
-        row = Event(0, 0, "breakdown", code=type(error).__name__)
-        return _columns(Head(run_id, seed, variant, False), [row], _in_one_line(error))
+        return _breakdown(work, run_id, type(error).__name__, _in_one_line(error))
 
 
 def deadly(work: Work, run_id: int, told: str) -> Batch:
     """The row of a run that takes its process along."""
+    return _breakdown(work, run_id, "ProcessDied", told)
+
+
+def _breakdown(work: Work, run_id: int, code: str, told: str) -> Batch:
     seed, variant = work.place(run_id)
-    row = Event(0, 0, "breakdown", code="ProcessDied")
+    row = Event(0, 0, "breakdown", code=code)
     return _columns(Head(run_id, seed, variant, False), [row], told)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ottla.raft.types import Micros
+from ottla.sim.breaking import Broke
 from ottla.sim.choices import Drawn
 from ottla.sim.experiments.whole import run_whole
 from ottla.sim.history import Event
@@ -37,6 +38,8 @@ class Trial(NamedTuple):
     """That of the run, as 64 bits with a sign."""
     broken: frozenset[str] | None
     """What `judge` finds broken in the rows; None where nobody has asked it yet."""
+    broke: Broke | None
+    """The run itself broke: nothing else of it means anything."""
 
 
 def trial(study: Study, variant: Variant, seed: int) -> Trial:
@@ -59,6 +62,7 @@ def _trial(outcome: Outcome, broken: frozenset[str] | None) -> Trial:
         outcome.simulated,
         int.from_bytes(bytes.fromhex(outcome.digest), "big", signed=True),
         broken,
+        outcome.broke,
     )
 
 

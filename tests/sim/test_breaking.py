@@ -14,23 +14,32 @@ from ottla.broker.pipeline import Pipeline
 from ottla.idempotency.table import ProducerTable
 from ottla.log.errors import StoreError
 from ottla.sim import run as run_module
+from ottla.sim.breaking import anomaly_here, told
+from ottla.sim.canary import canary
 from ottla.sim.choices import Drawn, Replayed, Tape
 from ottla.sim.experiments import acks
+from ottla.sim.experiments import whole as whole_module
 from ottla.sim.experiments.conduct import NoEndError, conduct
 from ottla.sim.experiments.whole import run_whole
+from ottla.sim.history import History
+from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.kernel import AT_ONCE, Kernel
 from ottla.sim.mutants.catalogue import BY_ID
 from ottla.sim.mutants.matrix import kills
 from ottla.sim.run import Verdict, replay, run, undisturbed
+from ottla.sim.scenarios import script as script_module
 from ottla.sim.scenarios.script import Script
 from ottla.sim.settings import RunConfig
 from ottla.sim.shrink import Shrinker
 from ottla.sim.shrink_run import replayer
+from ottla.sim.studies.bronze import Work, histories
 from ottla.sim.tape_file import Case
 from ottla.sim.world import World
 from ottla.sim_cli.app import app
+from studies_tiny import TINY
 
 SHORT = RunConfig(profile="reference-strict", load_ms=1_000, records=12)
+SENT = "> nodes 1\n> producers P=7\n> send P A to 1 seq 0\n> run 1s\n"
 LOGGER = logging.getLogger("ottla")
 
 
@@ -87,7 +96,7 @@ class Kept(logging.Handler):
 @pytest.mark.usefixtures("answering")
 def test_how_the_log_is_set_up_changes_nothing_and_it_is_as_before_afterwards():
     first = run(3, SHORT)
-    before, handler = dict(vars(LOGGER)), Kept()
+    before, handlers, handler = dict(vars(LOGGER)), list(LOGGER.handlers), Kept()
     LOGGER.addHandler(handler)
     logging.disable(logging.CRITICAL)
     try:
@@ -99,13 +108,20 @@ def test_how_the_log_is_set_up_changes_nothing_and_it_is_as_before_afterwards():
     LOGGER.removeHandler(handler)
     assert handler.records == ["heard"]
     assert vars(LOGGER).keys() == before.keys()
-    assert (LOGGER.disabled, LOGGER.handlers) == (False, before["handlers"])
+    assert (LOGGER.disabled, LOGGER.handlers) == (False, handlers)
 
 
 def test_one_run_is_not_blamed_for_another(answering):
     assert run(3, SHORT).verdict is Verdict.FAILED
-    answering["error"] = lambda: StoreError("as faults do")
+    raised = []
+
+    def as_faults_do():
+        raised.append(StoreError("as faults do"))
+        return raised[0]
+
+    answering["error"] = as_faults_do
     assert run(3, SHORT).verdict is Verdict.OK, "a store that fails is no bug"
+    assert len(raised) == 1
 
 
 def test_a_node_that_stops_by_itself_is_told_of_once(monkeypatch):
@@ -139,7 +155,7 @@ def test_nor_in_an_experiment():
 def test_nor_in_a_scenario():
     script = Script()
     with undisturbed():
-        told = script.play("> nodes 1\n> producers P=7\n> send P A to 1 seq 0\n> run 1s\n> judge\n")
+        told = script.play(f"{SENT}> judge\n")
     assert "sim-I00" in script.unexpected
     assert broke_at_an_answer(told), told
     sound = "> nodes 1\n> judge\n"
@@ -225,11 +241,79 @@ def test_commands_tell_of_it_and_do_not_end_with_it(in_the_load, tmp_path):
     assert {each.name for each in tmp_path.iterdir()} == {"a.tape", "a.html", "b.tape"}
 
 
-def test_a_matrix_goes_on_behind_it(in_the_load):
-    in_the_load(bad)
+def test_a_matrix_goes_on_behind_it_and_nothing_was_killed(monkeypatch):
+    monkeypatch.setattr(World, "boot", bad)
     found = kills(BY_ID["M06"], range(2))
-    assert (found.seeds, found.killed) == (2, 2)
-    assert "sim-I00" in dict(found.invariants)
+    assert (found.seeds, found.killed, found.failing, found.invariants) == (2, 0, None, ())
+    assert found.broke == (0, 1)
+    told = CliRunner().invoke(app, ["mutants", "M06", "--seeds", "2"])
+    assert told.exit_code == 1
+    assert "0 of 2 failed" in told.stdout
+    assert "     2 broke by themselves, a bug of the simulator" in told.stdout
+    assert "the first is seed 0\n" in told.stdout
+
+
+def test_a_canary_that_broke_is_not_noticed(monkeypatch):
+    monkeypatch.setattr(World, "boot", bad)
+    found = canary()
+    assert (found.noticed, found.invariant) == (False, "")
+    assert str(found).startswith("void: the canary, mutant M06, was not noticed")
+    assert "(its run broke: KeyError: 'nobody', at test_breaking.py:" in str(found)
+
+
+def test_no_figure_of_a_study_counts_it(in_the_load):
+    in_the_load(bad)
+    for swarm in ("true", "false"):
+        (batch,) = histories(Work(f"swarm = {swarm}\n{TINY}", 3, 1.0), [0])
+        (row,) = batch.to_pylist()
+        assert (row["kind"], row["code"]) == ("breakdown", "KeyError")
+        assert row["told"].startswith("'nobody', at test_breaking.py:")
+
+
+@pytest.fixture
+def all_explained(monkeypatch):
+    """Disks forget, and that explains whatever was found."""
+    for module in (run_module, whole_module, script_module):
+        monkeypatch.setattr(module, "beyond_the_budget", lambda _: True, raising=False)
+        monkeypatch.setattr(module, "weighed", lambda *_: (["a disk forgot"], []))
+
+
+@pytest.mark.usefixtures("all_explained")
+def test_no_fault_explains_that_a_run_broke(in_the_load):
+    in_the_load(bad)
+    for outcome in (run(3, SHORT), run_whole(Drawn(3), SHORT)[0]):
+        assert outcome.verdict is Verdict.FAILED
+        assert [each.invariant for each in outcome.anomalies] == ["sim-I00"]
+        assert outcome.weakened == ["a disk forgot"]
+        assert outcome.broke
+        assert outcome.broke.error == "KeyError"
+
+
+@pytest.mark.usefixtures("all_explained", "answering")
+def test_nor_what_was_swallowed():
+    for outcome in (run(3, SHORT), run_whole(Drawn(3), SHORT)[0]):
+        assert outcome.verdict is Verdict.FAILED
+        assert broke_at_an_answer(outcome.reason)
+        assert outcome.broke is None
+    script = Script()
+    with undisturbed():
+        script.play(f"{SENT}> disk-lies 1\n> judge\n")
+    assert [each.invariant for each in script.found] == ["sim-I00"]
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_run_that_came_to_its_end_is_judged_whatever_was_swallowed(monkeypatch):
+    monkeypatch.setattr(run_module, "judged_at_the_end", lambda _: [Anomaly("sim-I01", 1, "lost")])
+    outcome = run(3, SHORT)
+    assert [each.invariant for each in outcome.anomalies] == ["sim-I01", "sim-I00"]
+    assert [each.eid for each in outcome.anomalies] == [1, outcome.anomalies[1].eid]
+
+
+def test_what_was_raised_says_the_same_in_each_process():
+    assert told(KeyError(object())) == "KeyError: <object object at 0x…>"
+    assert anomaly_here(History(lambda: 0), "sim-I00", f"node 1: {object()}").text.endswith(
+        "at 0x…>"
+    )
 
 
 def test_a_run_that_breaks_before_anything_has_happened_has_a_row_that_says_so(monkeypatch):

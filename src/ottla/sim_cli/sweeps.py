@@ -268,12 +268,21 @@ def mutants(
             f"in {' '.join(by.get(found.row.id, ['no scenario']))}; without {found.row.lacks}"
         )
         line.over(f"     {report.failing_by(found) or report.swept_by(found)}")
+        if found.broke:
+            line.over(_told_of(found.broke))
         if page is not None:  # row by row: a matrix takes an hour, and may be ended before
             write(page, report.page(report.merged([found], _page_there(page))))
     line.end()
     say(report.over_all(all_found))
     survived = any(not each.killed or each.row.id not in by for each in all_found)
     raise typer.Exit(1 if survived else 0)
+
+
+def _told_of(broke: tuple[int, ...]) -> str:
+    return (
+        f"     {len(broke)} broke by themselves, a bug of the simulator, and are not counted as "
+        f"failed; the first is seed {broke[0]}"
+    )
 
 
 def _page_there(path: Path) -> str:
