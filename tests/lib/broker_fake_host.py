@@ -258,3 +258,12 @@ _OUTCOMES: dict[type, Callable[[FakeReplica, Any], bool]] = {
     ListOffsetsTicket: _list_offsets,
     EpochEndTicket: _epoch_end,
 }
+
+
+class Hesitant(FakeHost):
+    """Cut off together with node 2, it names it to those who ask about what that one leads: the
+    first partition of t."""
+
+    def brokers(self, asked: Iterable[int] = ()) -> list[BrokerImage]:
+        """See `Host`."""
+        return self.nodes if self.images["t"].partitions[0].group in asked else self.nodes[:1]
