@@ -117,3 +117,11 @@ def test_a_leader_from_outside_that_resigns_leaves_nobody_who_knows_that_there_i
     outcome = run(2957, asked)
     assert outcome.verdict is Verdict.OK, outcome.reason
     assert any("of which only [3] know" in each for each in outcome.unavoidable)
+
+
+def test_a_node_that_does_not_know_the_topics_yet_does_not_keep_its_clients():
+    """Seed 658: it had started anew, did not hear the controller, and named itself and no leader;
+    librdkafka has no reason to ask another node then."""
+    outcome = run(658)
+    assert outcome.verdict is Verdict.OK, outcome.reason
+    assert outcome.unavoidable == []
