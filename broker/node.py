@@ -340,8 +340,7 @@ class Node:
 
     def brokers(self, asked: Iterable[GroupId] = ()) -> Sequence[BrokerImage]:
         """The nodes a client may turn to that asked about these groups (`Directory`)."""
-        informed = self.knows_all_topics()
-        named = self._directory.named(asked, self.now(), informed=informed)
+        named = self._directory.named(asked, self.now())
         return [BrokerImage(each, *self._addresses[each]) for each in named]
 
     def controller(self) -> NodeId:

@@ -90,9 +90,10 @@ class Probes:
     def excuse(self, partition: int) -> str:
         """Why nobody could be asked to store anything; empty if somebody could, or was.
 
-        A client that asks a node which is not healed, and hears a majority and not the leader, is
-        told of that majority and of no leader, and may ask the same node again. Whoever is cut off
-        from a majority, or healed, excuses nobody: its clients must get to the leader.
+        A client that asks a node which is not healed, hears a majority, and does not hear the
+        leader or does not know the topics, is told of that majority and of no leader, and may ask
+        the same node again. Whoever is cut off from a majority, or healed, excuses nobody: its
+        clients must get to the leader.
         """
         config, leader = self.world.config, awake(self.world.leader(partition))
         if leader is None:
@@ -108,21 +109,23 @@ class Probes:
             return "it is led from outside, and not every client has a way there"
         by = self.clients.told_by(partition)
         if by not in self.core and self._misses(by, leader.node_id):
-            return f"its producer asks node {by}, which is not healed and does not hear the leader"
+            return f"its producer asks node {by}, which is not healed and knows of no leader"
         if config.delivery_timeout_ms <= config.request_timeout_ms:
             return f"its producer gives up after {config.delivery_timeout_ms} ms, before it asks"
         return ""
 
     def _misses(self, node: NodeId, leader: NodeId) -> bool:
-        """Whether a node that is up hears a majority and not the leader. Who hears no majority has
-        to send its clients away, and who is down or frozen has none for long."""
+        """Whether a node that is up hears a majority, and not the leader or not of the topics. Who
+        hears no majority has to send its clients away, and who is down or frozen has none for long.
+        """
         life = self.world.lives.get(node)
         if life is None or life.frozen:
             return False
         beats, now = life.node.beats, life.node.now()
         within = 2 * self.world.config.election_timeout_ms * MS
         heard = [each for each in self.world.nodes if beats.alive(each, now, within)]
-        return 2 * len(heard) > len(self.world.nodes) and leader not in heard
+        lost = leader not in heard or not life.node.knows_all_topics()
+        return lost and 2 * len(heard) > len(self.world.nodes)
 
     def _was_asked(self, partition: int, leader: NodeId) -> bool:
         """Whether a producer sent it something since the probes began; or since it leads, and got
