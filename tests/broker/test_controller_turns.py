@@ -250,7 +250,7 @@ def test_a_snapshot_holds_everything_that_counts_for_what_comes_next():
 
 
 def test_a_snapshot_of_another_format_is_refused_with_both_numbers():
-    with pytest.raises(SnapshotFormatError, match="format 9, this Ottla reads 2"):
+    with pytest.raises(SnapshotFormatError, match="format 9, this Ottla reads 1 and 2"):
         controller().restore(Compaction(5, b"\x95\x09\x00\x01\x00\x90"))
 
 
