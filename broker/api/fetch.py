@@ -140,12 +140,13 @@ class _Fetch:
         host = self.call.host
         asked = [part for part in self.parts if part.replica and not part.error and not part.full]
         self.undecided = len(asked)
+        decided = self.call.guarded(self.decided)
         for part in asked:
             ticket = FetchTicket(
                 part.next_offset,
                 part.limit,
                 part.epoch,
-                self.call.guarded(self.decided),
+                decided,
                 self.deadline,
                 proof_deadline=self.proof_deadline,
                 owner=part,
