@@ -33,8 +33,7 @@ UNHEARD = LeaderImage(NO_NODE, -1, ())
 
 
 class Directory:
-    """See the module's text. `within`: for how long a node counts as heard, in microseconds; a node
-    that began at `since` cannot have heard the others sooner."""
+    """See the module's text. `within`: for how long a node counts as heard, in microseconds."""
 
     def __init__(
         self,
@@ -42,16 +41,14 @@ class Directory:
         nodes: Sequence[NodeId],
         runner: Runner,
         beats: BeatBook,
-        *,
-        since: Micros,
         within: Micros,
     ):
         self._node = node
         self._nodes = nodes
         self._runner = runner
         self._beats = beats
-        self._since = since
         self._within = within
+        self._since: Micros = 0
 
     def begin(self, now: Micros) -> None:
         """The node takes part from now on: it could not hear the others sooner."""

@@ -148,8 +148,7 @@ class Node:
             self._nodes,
             self.runner,
             self.beats,
-            since=self._started,
-            within=HEARD_TIMEOUTS * self.config.election_timeout_ms * 1000,
+            HEARD_TIMEOUTS * self.config.election_timeout_ms * 1000,
         )
 
     def _make_controller(self) -> Controller:
