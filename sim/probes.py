@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
+from ottla.broker.node import HEARD_TIMEOUTS
 from ottla.broker.partition import Partition
 from ottla.log.types import Offset
 from ottla.raft.types import NodeId
+from ottla.sim.clients.base import MS
 from ottla.sim.world import World, awake
 
-MS = 1_000
 _ENDS = frozenset({"ok", "fail", "info"})
 _ANSWERS = frozenset({"answer", "ok", "leader"})
 _TOO_LARGE = "MESSAGE_TOO_LARGE"
@@ -122,7 +123,7 @@ class Probes:
         if life is None or life.frozen:
             return False
         beats, now = life.node.beats, life.node.now()
-        within = 2 * self.world.config.election_timeout_ms * MS
+        within = HEARD_TIMEOUTS * self.world.config.election_timeout_ms * MS
         heard = [each for each in self.world.nodes if beats.alive(each, now, within)]
         lost = leader not in heard or not life.node.knows_all_topics()
         return lost and 2 * len(heard) > len(self.world.nodes)
