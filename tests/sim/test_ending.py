@@ -5,23 +5,18 @@ rest by that, too, which shows nothing.
 
 from __future__ import annotations
 
-from ottla.sim.choices import Replayed, Tape
-from ottla.sim.clients.workload import make_clients
+from ottla.sim.choices import Tape
 from ottla.sim.ending import MS, Ending
 from ottla.sim.invariants.judge import judge
 from ottla.sim.settings import RunConfig
-from ottla.sim.world import World
+from sim_begun import LATE, begun
 
 
 def test_the_end_waits_for_a_controller_too():
     """Seed 0 of M01 ended between two controllers and was blamed for it by sim-I31:
     the partition had its leader, and nobody waited for the other group."""
-    late = dict.fromkeys(range(100), 400 * MS)
-    choices = Replayed(Tape({f"election {node}": late for node in (2, 3)}))
-    world = World(RunConfig(producers=0, consumers=0), choices)
-    world.boot()
-    clients = make_clients(world)
-    clients.start()
+    tape = Tape({f"election {node}": LATE for node in (2, 3)})
+    world, clients = begun(RunConfig(producers=0, consumers=0), tape)
     controller = world.controller()
     assert controller is not None
     seat = world.seats(0)[controller.node_id]
@@ -42,11 +37,8 @@ def test_who_cannot_hear_the_controller_is_not_asked_to_lead():
     """Seed 30252: two replicas of three came back in the core, one of them cut off from the
     controller's leader, which led from outside; it never learned what it hosted."""
     # Nodes 2 and 3 of five stay outside of the core.
-    choices = Replayed(Tape({"ending": {0: 2, 1: 1, 2: 1}}))
-    world = World(RunConfig(nodes=5, partitions=5, producers=0, consumers=0), choices)
-    world.boot()
-    clients = make_clients(world)
-    clients.start()
+    tape = Tape({"ending": {0: 2, 1: 1, 2: 1}})
+    world, clients = begun(RunConfig(nodes=5, partitions=5, producers=0, consumers=0), tape)
     back = 1
     controller = world.controller()
     assert controller is not None
@@ -70,10 +62,7 @@ def test_who_cannot_hear_the_controller_is_not_asked_to_lead():
 
 def test_clients_that_gave_up_before_they_were_served_are_told_of(monkeypatch):
     """They come to rest as well, and the run was called good without a word."""
-    world = World(RunConfig(producers=1, consumers=0, records=0), Replayed(Tape()))
-    world.boot()
-    clients = make_clients(world)
-    clients.start()
+    world, clients = begun(RunConfig(producers=1, consumers=0, records=0), Tape())
 
     def gives_up():
         world.history.add("info", client=1, partition=0, code="EXPIRED", acks=-1)
@@ -88,11 +77,7 @@ def test_clients_that_gave_up_before_they_were_served_are_told_of(monkeypatch):
 
 def test_a_leader_that_is_left_out_stays_as_broken_as_it_is_and_the_others_store_a_record():
     config = RunConfig(producers=1, consumers=0, records=0, leader_left_out=True, probes=True)
-    late = dict.fromkeys(range(100), 400 * MS)
-    world = World(config, Replayed(Tape({"election 3": late})))
-    world.boot()
-    clients = make_clients(world)
-    clients.start()
+    world, clients = begun(config)
     leader = world.leader(0)
     assert leader is not None
     world.network.isolate(leader.node_id)
@@ -108,11 +93,7 @@ def test_a_leader_that_is_left_out_stays_as_broken_as_it_is_and_the_others_store
 def test_a_frozen_leader_is_none_that_the_end_may_wait_for():
     """It counted as the leader, so a core that never elected anybody passed for live."""
     config = RunConfig(producers=0, consumers=0, leader_left_out=True)
-    late = dict.fromkeys(range(100), 400 * MS)
-    world = World(config, Replayed(Tape({"election 3": late})))
-    world.boot()
-    clients = make_clients(world)
-    clients.start()
+    world, clients = begun(config)
     frozen = world.leader(0)
     assert frozen is not None
     world.freeze(frozen.node_id)
@@ -126,9 +107,7 @@ def test_a_frozen_leader_is_none_that_the_end_may_wait_for():
 
 def test_the_controller_is_who_leads_in_the_latest_term():
     """A frozen one of an older term was asked first, for its number was lower."""
-    late = dict.fromkeys(range(100), 400 * MS)
-    world = World(RunConfig(producers=0, consumers=0), Replayed(Tape({"election 3": late})))
-    world.boot()
+    world, _ = begun(RunConfig(producers=0, consumers=0))
     first = world.controller()
     assert first is world.lives[1]
     world.freeze(1)

@@ -8,28 +8,16 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.sim.choices import Drawn, Replayed, Tape
-from ottla.sim.clients.workload import make_clients
+from ottla.sim.choices import Drawn
 from ottla.sim.mutants.catalogue import BY_ID
 from ottla.sim.mutants.matrix import settings_of
 from ottla.sim.probes import Probes
 from ottla.sim.run import Verdict, run
 from ottla.sim.settings import RunConfig
 from ottla.sim.swarm import draw
-from ottla.sim.world import World
+from sim_begun import MS, begun
 
-MS = 1_000
 SHORT = RunConfig(load_ms=1_000, records=12)
-
-
-def begun(config):
-    """A world that is led, and its clients at work."""
-    late = dict.fromkeys(range(100), 400 * MS)  # or nodes 2 and 3 would stand at once, for ever
-    world = World(config, Replayed(Tape({"election 3": late})))
-    world.boot()
-    clients = make_clients(world)
-    clients.start()
-    return world, clients
 
 
 def probed(world, clients, core):
