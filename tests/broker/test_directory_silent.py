@@ -21,9 +21,8 @@ class Listener:
         self.count = 0
         everybody = range(1, nodes + 1)
         self.beats = BeatBook(1, everybody[1:], 100, incarnation=1, now=self.now)
-        self.directory = Directory(
-            1, everybody, NOBODY, self.beats, since=self.now, within=2 * TIMEOUT
-        )
+        self.directory = Directory(1, everybody, NOBODY, self.beats, 2 * TIMEOUT)
+        self.directory.begin(self.now)
         self.now += 10 * TIMEOUT
 
     def hear(self, *senders):
