@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from ottla.broker.async_cluster import AsyncCluster
 from ottla.broker.events import ClusterEvent
@@ -28,6 +28,8 @@ from ottla.raft.types import Entry, GroupId, LogIndex, NodeId
 READ_BYTES = 4 << 20
 SETTLE_SECONDS = 10.0
 CONSUME_SECONDS = 30.0
+ASK_AGAIN = 0.1
+"""Seconds between two questions for a high watermark."""
 
 
 class Stored(NamedTuple):
@@ -139,7 +141,10 @@ def dropped_records(events: Iterable[ClusterEvent]) -> list[Dropped]:
 
 
 def consume(bootstrap: str) -> list[list[tuple[Offset, bytes]]]:
-    """Read every partition from its start to its high watermark, with confluent-kafka."""
+    """Read every partition from its start to its high watermark, with confluent-kafka.
+
+    Nothing of a partition whose high watermark cannot be learned: the audit will miss it.
+    """
     from confluent_kafka import Consumer, TopicPartition
 
     consumer = Consumer(
@@ -153,11 +158,27 @@ def consume(bootstrap: str) -> list[list[tuple[Offset, bytes]]]:
     )
     try:
         places = [TopicPartition(TOPIC, each, 0) for each in range(PARTITIONS)]
-        ends = [consumer.get_watermark_offsets(each, timeout=10)[1] for each in places]
+        ends = [high_watermark(consumer, each) for each in places]
         consumer.assign(places)
         return _read_until(consumer, ends)
     finally:
         consumer.close()
+
+
+def high_watermark(consumer: Any, place: Any, seconds: float = CONSUME_SECONDS) -> Offset:
+    """The end of a `TopicPartition` for readers, asked again while it has no leader or a new one:
+    elections are held whenever a machine is busy. 0 when `seconds` are over."""
+    from confluent_kafka import KafkaException
+
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            _, high = consumer.get_watermark_offsets(place, timeout=10)
+        except KafkaException:
+            time.sleep(ASK_AGAIN)
+        else:
+            return cast(int, high)
+    return 0
 
 
 def _read_until(consumer: Any, ends: list[Offset]) -> list[list[tuple[Offset, bytes]]]:

@@ -68,3 +68,8 @@ class Ledger:
     def acked_count(self) -> int:
         """Records acknowledged so far."""
         return sum(map(len, self.acked))
+
+    @property
+    def open_counts(self) -> list[int]:
+        """Records sent and not acknowledged, `[partitions]`."""
+        return [len(sent) - len(acked) for sent, acked in zip(self.sent, self.acked, strict=True)]

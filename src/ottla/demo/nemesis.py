@@ -254,9 +254,23 @@ async def recovered(scene: Scene) -> None:
     """Every writer is acknowledged on every partition again."""
     work = scene.work
     before = work.acked()
-    await until(
-        lambda: all(new > old for new, old in zip(work.acked(), before, strict=True)),
-        "every producer to be acknowledged on every partition",
+
+    def waiting() -> list[tuple[str, int]]:
+        return [lane for lane, count in work.acked().items() if count == before[lane]]
+
+    try:
+        await until(lambda: not waiting(), "every producer to be acknowledged on every partition")
+    except MissingError as error:
+        raise MissingError(f"{error}: {_those(scene, waiting())}") from None
+
+
+def _those(scene: Scene, waiting: list[tuple[str, int]]) -> str:
+    """Producers that wait for an acknowledgement, each with who leads there."""
+    partitions = scene.cluster.describe().topics[TOPIC]
+    return ", ".join(
+        f"not {producer} on partition {partition}, which node {partitions[partition].leader} "
+        f"leads in term {partitions[partition].leader_epoch}"
+        for producer, partition in waiting
     )
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from collections import deque
 from functools import partial
 from typing import Any, Protocol
 
@@ -24,9 +25,35 @@ from ottla.demo.settings import PARTITIONS, TOPIC, DemoSettings
 TICK = 0.005
 ANSWER_SECONDS = 30.0
 RETRY_MS = 20
-_quiet = logging.getLogger("ottla.demo.clients")
-_quiet.addHandler(logging.NullHandler())
-_quiet.propagate = False
+LAST_LINES = 5
+
+
+class LastWords(logging.Handler):
+    """The last lines a client logged, for whoever must find out why it is stuck; shown to nobody
+    while all is well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: deque[str] = deque(maxlen=LAST_LINES)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep it."""
+        self.lines.append(record.getMessage())
+
+    def logger(self) -> logging.Logger:
+        """One that says nothing to the terminal; whoever asks last has it."""
+        logger = logging.getLogger("ottla.demo.clients")
+        logger.handlers, logger.propagate = [self], False
+        return logger
+
+
+def unanswered(ledger: Ledger, left: int) -> str:
+    """What to say of records that nobody answered for, and where they lie."""
+    where = ", ".join(map(str, ledger.open_counts))
+    return (
+        f"{left} records without an answer after {ANSWER_SECONDS:g} s "
+        f"(not acknowledged, by partition: {where})"
+    )
 
 
 class Writer(Protocol):
@@ -49,6 +76,7 @@ class ConfluentWriter(threading.Thread):
         super().__init__(name="demo-confluent", daemon=True)
         self.ledger = Ledger("confluent", PARTITIONS)
         self.pace = Pace(records, settings.seconds)
+        self._last_words = LastWords()
         self._config: dict[str, Any] = {
             "bootstrap.servers": bootstrap,
             "client.id": "demo-confluent",
@@ -62,7 +90,7 @@ class ConfluentWriter(threading.Thread):
             "reconnect.backoff.max.ms": 10 * RETRY_MS,
             "topic.metadata.refresh.fast.interval.ms": 5 * RETRY_MS,
             "error_cb": self._error,
-            "logger": _quiet,
+            "logger": self._last_words.logger(),
         }
 
     def run(self) -> None:
@@ -80,7 +108,8 @@ class ConfluentWriter(threading.Thread):
             producer.poll(TICK)
         left = producer.flush(ANSWER_SECONDS)
         if left:
-            ledger.problems.append(f"{left} records without an answer after {ANSWER_SECONDS:g} s")
+            said = "; ".join(self._last_words.lines) or "nothing"
+            ledger.problems.append(f"{unanswered(ledger, left)}; librdkafka's last lines: {said}")
 
     def _write(self, producer: Any, count: int) -> None:
         ledger, delivered = self.ledger, self._delivered
@@ -151,9 +180,7 @@ class AiokafkaWriter(threading.Thread):
                     break
                 await asyncio.sleep(TICK)
             if self._waiting:
-                self.ledger.problems.append(
-                    f"{self._waiting} records without an answer after {ANSWER_SECONDS:g} s"
-                )
+                self.ledger.problems.append(unanswered(self.ledger, self._waiting))
 
     async def _lane(self, producer: Any, partition: int) -> None:
         """One partition's records: `send` waits while that partition's batch is full."""

@@ -23,9 +23,13 @@ class Work:
         """Of everyone who wrote."""
         return [*(writer.ledger for writer in self.writers), self.probe]
 
-    def acked(self) -> list[int]:
-        """Records acknowledged so far: one number per writer and partition."""
-        return [len(lane) for writer in self.writers for lane in writer.ledger.acked]
+    def acked(self) -> dict[tuple[str, int], int]:
+        """Records acknowledged so far, by writer and partition."""
+        return {
+            (writer.ledger.producer, partition): len(lane)
+            for writer in self.writers
+            for partition, lane in enumerate(writer.ledger.acked)
+        }
 
     def hold(self) -> None:
         """Let all writers rest."""
