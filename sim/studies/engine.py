@@ -95,12 +95,13 @@ def open_engine(
         return _duck(jobs or 1, scratch)
     lacking = spark_lacks(master)
     if lacking is None:
-        from ottla.sim.studies.spark import SETTINGS, WAREHOUSE, Spark, spark_session
+        from ottla.sim.studies.spark import SETTINGS, WAREHOUSE, Spark, located, spark_session
 
         if jobs is not None:
             told(f"engine spark, which has cores of its own: --jobs {jobs} is for DuckDB")
         made = TemporaryDirectory(prefix=SCRATCH, dir=scratch)
-        return Spark(spark_session(master, {**SETTINGS, WAREHOUSE: made.name}), made)
+        settings = {**SETTINGS, WAREHOUSE: located(Path(made.name))}
+        return Spark(spark_session(master, settings), made)
     if name == SPARK or master is not None:
         raise StudyError(f"engine spark: {lacking}")
     told(f"engine duckdb, not Spark: {lacking}")

@@ -245,7 +245,7 @@ class Spark:
         reader = self.session.read
         if columns is not None:
             reader = reader.schema(_ddl(columns))
-        reader.parquet(*map(str, folders)).createOrReplaceTempView(name)
+        reader.parquet(*map(located, folders)).createOrReplaceTempView(name)
 
     @_apart
     def make(self, name: str, sql: str) -> None:
@@ -254,7 +254,7 @@ class Spark:
         table = f"{self._mine}_{next(self._numbers)}"
         frame = self._asked(sql)
         writer = frame.write.format("parquet").option("compression", "lz4")
-        writer = writer.option("path", str(Path(self._made.name) / table))
+        writer = writer.option("path", located(Path(self._made.name) / table))
         if _KEY in frame.columns:
             writer = writer.bucketBy(self._buckets, _KEY)
             if KIND in frame.columns:
@@ -337,8 +337,14 @@ class Spark:
             frame.write.mode("append")
             .option("compression", compression)
             .option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
-            .parquet(str(folder))
+            .parquet(located(folder))
         )
+
+
+def located(path: Path) -> str:
+    """A folder as Spark is told of it: without a scheme it would be one of `fs.defaultFS`. No URI,
+    whose %20 Hadoop takes for three letters."""
+    return f"file://{path}"
 
 
 def _set_unless_set(session: Any, settings: Mapping[str, str]) -> None:

@@ -174,3 +174,18 @@ def test_what_a_worker_raises_is_the_last_line_of_its_trace(spark, tmp_path):
     assert told.startswith("engine spark: ottla.sim.studies.study.StudyError: "), told
     assert told.endswith(" (in a worker's Python)")
     assert "\n" not in told
+
+
+def test_folders_are_those_of_the_machine_whatever_file_system_spark_has(spark, tmp_path):
+    """As on clusters of Hadoop's, where a path without a scheme is one of HDFS."""
+    folder = tmp_path / "a b%20c"
+    spark.session.conf.set("fs.defaultFS", "s9://nowhere")
+    try:
+        assert spark.keep("SELECT 1 AS run_id", folder) == 1
+        spark.define("kept", [folder])
+        spark.make("made", "SELECT run_id FROM kept")
+        assert spark.rows("SELECT run_id FROM made") == [{"run_id": 1}]
+    finally:
+        spark.session.conf.unset("fs.defaultFS")
+    spark.drop(["made", "kept"])
+    assert [each.suffix for each in folder.glob("*.parquet")] == [".parquet"]

@@ -213,6 +213,8 @@ class Job:
         return kept
 
     def _stream(self, session: Any) -> Any:
+        from ottla.sim.studies.spark import located
+
         self._planned = planned(self.checkpoint)
         frame = (
             session.readStream.format("ottla")
@@ -227,7 +229,7 @@ class Job:
         return (
             frame.select(*_COLUMNS)
             .writeStream.foreachBatch(self._count)
-            .option("checkpointLocation", str((self.checkpoint / STREAM).absolute()))
+            .option("checkpointLocation", located((self.checkpoint / STREAM).absolute()))
             .trigger(processingTime=PAUSE)
             .start()
         )
