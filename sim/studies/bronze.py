@@ -45,6 +45,7 @@ from ottla.sim.studies.trial import Trial, broken_in, trial
 from ottla.sim.studies.versions import KEY, VERSION
 
 FLUSH_ROWS = 20_000
+_DIED = "it took the process that ran it along, twice: the second time that one had no other run"
 _TEXTS = frozenset({"kind", "code"})
 SCHEMA: dict[str, str] = {
     "run_id": "BIGINT",
@@ -71,6 +72,8 @@ class Work:
     """The first seed."""
     share: float
     """Of runs that are judged though nothing is wrong with them."""
+    deadly: tuple[int, ...] = ()
+    """Runs that take their process along: they are told of, and not run."""
 
     def place(self, run_id: int) -> tuple[int, int]:
         """Seed and number of the variant of a run."""
@@ -157,6 +160,8 @@ def counted(work: Work, runs: Iterable[int]) -> Iterator[tuple[Batch | None, int
 def _told(work: Work, study: Study, run_id: int) -> Batch:
     """The rows of a run. They are columns before it counts as done: a value that fits none breaks
     this run, and not all those that would be written with it."""
+    if run_id in work.deadly:
+        return deadly(work, run_id)
     seed, variant = work.place(run_id)
     chosen = work.chosen(run_id)
     try:
@@ -169,9 +174,9 @@ def _told(work: Work, study: Study, run_id: int) -> Batch:
         return _breakdown(work, run_id, type(error).__name__, _in_one_line(error))
 
 
-def deadly(work: Work, run_id: int, told: str) -> Batch:
+def deadly(work: Work, run_id: int) -> Batch:
     """The row of a run that takes its process along."""
-    return _breakdown(work, run_id, "ProcessDied", told)
+    return _breakdown(work, run_id, "ProcessDied", _DIED)
 
 
 def _breakdown(work: Work, run_id: int, code: str, told: str) -> Batch:

@@ -95,7 +95,8 @@ def open_engine(
         return _duck(jobs or 1, scratch)
     lacking = spark_lacks(master)
     if lacking is None:
-        from ottla.sim.studies.spark import SETTINGS, WAREHOUSE, Spark, located, spark_session
+        from ottla.sim.studies.spark import SETTINGS, WAREHOUSE, Spark, spark_session
+        from ottla.sim.studies.spark_frames import located
 
         if jobs is not None:
             told(f"engine spark, which has cores of its own: --jobs {jobs} is for DuckDB")

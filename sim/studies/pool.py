@@ -38,9 +38,6 @@ _KILLED = (
     "a process that simulates was killed, perhaps for want of memory; "
     "the same command goes on from here"
 )
-_DEADLY = (
-    "it took the process that ran it along, twice: the second time there was no other beside it"
-)
 _Task: TypeAlias = Callable[[range], None]
 """Writes the events of some runs, in a process of a pool."""
 
@@ -73,7 +70,7 @@ class Pool:
             todo.extendleft(each for each in lost if each not in begun)
             for each in begun:
                 for run in _deadly_runs(task, each, marks):
-                    _write_part(folder, run, [deadly(work, run, _DEADLY)])
+                    _write_part(folder, run, [deadly(work, run)])
 
     def do(self, task: _Task, todo: deque[range], marks: Marks) -> list[range]:
         """Do what is to be done, until that is all or a process dies: what had been given to

@@ -1,8 +1,6 @@
 """The engine for a cluster: Spark, by DataFrames and SQL alone, so that Spark Connect serves too.
 
-**Sweep.** `spark.range` over run numbers, `mapInArrow` with the batch function, Parquet. A task is
-25 runs: small, so that an executor that dies costs little, and no wave waits long for its last one.
-Which task wrote what is settled by Spark's own commit of tasks, so one that ran twice counts once.
+**Sweep.** `spark_sweep.py`.
 
 **Tables that are made** are Parquet files beside the results, not cached views: the plan of a view
 over a dozen other views is planned again with every query, and what is cached is gone with the
@@ -25,7 +23,6 @@ import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import partial, wraps
 from importlib.resources import as_file, files
@@ -38,23 +35,18 @@ from uuid import uuid4
 
 from ottla.sim.canary import Canary, canary
 from ottla.sim.studies.apart import apart
-from ottla.sim.studies.bronze import SCHEMA, Batch, Work
+from ottla.sim.studies.bronze import Batch, Work
 from ottla.sim.studies.jvm import options
 from ottla.sim.studies.lake import cost, making
-from ottla.sim.studies.marks import Marks, Told, marked, marks_of, unseen
+from ottla.sim.studies.marks import Told
 from ottla.sim.studies.masters import check_master, check_ways, cores
 from ottla.sim.studies.names import KIND
 from ottla.sim.studies.ship import packed
+from ottla.sim.studies.spark_errors import in_one_line, spark_errors
+from ottla.sim.studies.spark_frames import ddl, located, write_parquet
+from ottla.sim.studies.spark_sweep import Sweeper
 from ottla.sim.studies.study import StudyError
-from ottla.sim.studies.versions import KEY, VERSION
 
-TASK = 25
-"""Runs of a task."""
-COMPRESSION = "zstd"
-_LOOK_S = 0.5
-_OTHERWISE = (
-    "the same command goes on; if one of them kills its process, --engine duckdb finds it out"
-)
 _KEY = "run_id"
 _CANARY = {
     "mutant": "VARCHAR",
@@ -76,8 +68,6 @@ _LOCAL = {
 }
 _ANSI = "spark.sql.ansi.enabled"
 _BY_ZERO = re.compile(r"\[(DIVIDE|REMAINDER)_BY_ZERO\b")
-_CAUSE = "Caused by: "
-_TRACEBACK = "Traceback (most recent call last)"
 _STARTED_BY_OTHERS = frozenset({"SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"})
 """Set for a client of Spark Connect, and by spark-submit."""
 SETTINGS = {
@@ -154,29 +144,6 @@ def _apart(method: Callable[Concatenate[Spark, P], T]) -> Callable[Concatenate[S
     return called
 
 
-def spark_errors() -> tuple[type[Exception], ...]:
-    """What Spark and the way to its JVM raise."""
-    from pyspark.errors import PySparkException
-
-    try:
-        from py4j.protocol import Py4JError
-    except ImportError:  # a client of Spark Connect has none
-        return (PySparkException, ConnectionError)
-    return (PySparkException, Py4JError, ConnectionError)
-
-
-def in_one_line(error: Exception) -> str:
-    """What is wrong: of a stack trace what is on top, and what is at the bottom of it."""
-    if isinstance(error, ConnectionError):
-        return f"its JVM, or its server, is gone: {error}"
-    lines = [each for each in str(error).splitlines() if each.strip()] or [type(error).__name__]
-    if any(each.startswith(_TRACEBACK) for each in lines[:2]):
-        return f"{lines[-1].strip()} (in a worker's Python)"
-    top = next((each[2:] for each in lines if each.startswith(": ")), lines[0])
-    causes = [each.removeprefix(_CAUSE) for each in lines if each.startswith(_CAUSE)]
-    return "; ".join(dict.fromkeys([top.strip(), *causes[-1:]]))
-
-
 class Spark:
     """See `ottla.sim.studies.engine.Engine`. Raises `StudyError` without PySpark."""
 
@@ -206,36 +173,14 @@ class Spark:
     @_apart
     def canary(self) -> Canary:
         """What becomes of it in a task of its own."""
-        (row,) = self.session.range(0, 1, 1, 1).mapInArrow(_canary, _ddl(_CANARY)).collect()
+        (row,) = self.session.range(0, 1, 1, 1).mapInArrow(_canary, ddl(_CANARY)).collect()
         return Canary(**row.asDict())
 
     @_apart
     def simulate(self, work: Work, runs: range, into: Path, told: Told) -> None:
         """Events of these runs as the folder `into`. Raises `StudyError` when executors do not see
         it."""
-        with (
-            making(into, self.described) as folder,
-            marks_of(into, told) as marks,
-            ThreadPoolExecutor(1) as thread,
-        ):
-            asked = self.session.range(runs.start, runs.stop, 1, -(-len(runs) // TASK))
-            events = asked.mapInArrow(partial(_simulated, work, str(marks.folder)), _bronze())
-            writing = thread.submit(self._write, events, folder, COMPRESSION)
-            try:
-                while not writing.done():
-                    wait([writing], _LOOK_S)
-                    marks.look()
-            except BaseException:
-                self.interrupt()  # or the thread goes on to the end of the wave
-                raise
-            try:
-                writing.result()
-            except Exception as error:
-                if line := unseen(str(error)):
-                    raise StudyError(line) from None
-                if isinstance(error, spark_errors()):
-                    raise StudyError(_swept_until(work, marks, error)) from None
-                raise
+        Sweeper(self.session, self.described).simulate(work, runs, into, told)
 
     @_apart
     def define(
@@ -244,7 +189,7 @@ class Spark:
         """A view over Parquet folders."""
         reader = self.session.read
         if columns is not None:
-            reader = reader.schema(_ddl(columns))
+            reader = reader.schema(ddl(columns))
         reader.parquet(*map(located, folders)).createOrReplaceTempView(name)
 
     @_apart
@@ -277,7 +222,7 @@ class Spark:
     def keep(self, sql: str, into: Path) -> int:
         """What a query gives, as the folder `into`; how many rows that is."""
         with making(into, self.described) as folder:
-            self._write(self._asked(sql), folder, COMPRESSION)
+            write_parquet(self._asked(sql), folder)
         found = cost(into)
         return 0 if found is None else found.rows
 
@@ -332,20 +277,6 @@ class Spark:
             *(f"CAST(`{name}` AS {_agreed(kind)}) AS `{name}`" for name, kind in frame.dtypes)
         )
 
-    def _write(self, frame: Any, folder: Path, compression: str) -> None:
-        (
-            frame.write.mode("append")
-            .option("compression", compression)
-            .option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
-            .parquet(located(folder))
-        )
-
-
-def located(path: Path) -> str:
-    """A folder as Spark is told of it: without a scheme it would be one of `fs.defaultFS`. No URI,
-    whose %20 Hadoop takes for three letters."""
-    return f"file://{path}"
-
 
 def _set_unless_set(session: Any, settings: Mapping[str, str]) -> None:
     said = {row["key"] for row in session.sql("SET").collect()}
@@ -358,33 +289,6 @@ def _agreed(kind: str) -> str:
     if kind in {"tinyint", "smallint", "int", "void"}:  # void: nothing but NULL
         return "bigint"
     return "double" if kind == "float" or kind.startswith("decimal") else kind
-
-
-def _ddl(columns: Mapping[str, str]) -> str:
-    """Spark's VARCHAR wants a length; a text without one is its STRING."""
-    kinds = {"VARCHAR": "STRING"}
-    return ", ".join(f"{name} {kinds.get(kind, kind)}" for name, kind in columns.items())
-
-
-def _bronze() -> Any:
-    """The columns of bronze as Spark's type; the first one says the version (`versions.py`)."""
-    from pyspark.sql.types import StructType
-
-    columns = StructType.fromDDL(_ddl(SCHEMA))
-    columns.fields[0].metadata = {KEY: VERSION}
-    return columns
-
-
-def _swept_until(work: Work, marks: Marks, error: Exception) -> str:
-    """What ended a wave, and what was under way: a run that kills its process tells nobody."""
-    told, named = f"engine spark: {in_one_line(error)}", marks.named(work)
-    return f"{told}; under way: {named}; {_OTHERWISE}" if named else told
-
-
-def _simulated(work: Work, marks: str, asked: Iterator[Batch]) -> Iterator[Batch]:
-    """One task: the events of the runs that it is asked for."""
-    for batch in asked:
-        yield from marked(work, batch.column(0).to_pylist(), marks)
 
 
 def _canary(asked: Iterator[Batch]) -> Iterator[Batch]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ def test_a_producer_that_is_not_acknowledged_is_named_with_the_leader_of_its_par
     writer = ConfluentWriter(DemoSettings(), "nowhere:1", 3)
     led = [SimpleNamespace(leader=1 + number, leader_epoch=4) for number in range(3)]
     described = SimpleNamespace(topics={TOPIC: led})
-    stage = SimpleNamespace(cluster=SimpleNamespace(describe=lambda: described))
+    stage: Any = SimpleNamespace(cluster=SimpleNamespace(describe=lambda: described))
     scene = nemesis.Scene(stage, Work([writer]), 0)
 
     async def others_go_on():
@@ -44,7 +45,7 @@ class Cluster:
     def __init__(self, acked):
         self.acked = acked
         self.leaders = [1, 3, 3]
-        self.handed_back = None
+        self.handed_back: list[int] = []
 
     def describe(self):
         member = SimpleNamespace(term=2, last_index=9, commit_index=9)
@@ -69,7 +70,8 @@ def test_nobody_leads_again_before_every_writer_knows_who_led_in_between():
     with the wrong node: no record of partition 1 was acknowledged for 45 s."""
     writer = ConfluentWriter(DemoSettings(), "nowhere:1", 3)
     cluster = Cluster(writer.ledger.acked)
-    scene = nemesis.Scene(SimpleNamespace(cluster=cluster), Work([writer]), 0)
+    stage: Any = SimpleNamespace(cluster=cluster)
+    scene = nemesis.Scene(stage, Work([writer]), 0)
 
     async def write():
         for _ in range(20):
@@ -81,4 +83,5 @@ def test_nobody_leads_again_before_every_writer_knows_who_led_in_between():
         await asyncio.gather(nemesis.healthy(scene), write())
 
     asyncio.run(wait())
+    assert len(cluster.handed_back) == 3
     assert min(cluster.handed_back) > 0

@@ -134,7 +134,7 @@ def test_one_engine_goes_on_with_what_the_other_began(duck, spark, tmp_path):
 def test_a_folder_that_executors_do_not_see_is_named_in_one_line(spark, tmp_path, monkeypatch):
     """The driver has made the folder of marks, and a task finds none."""
     unseen = SimpleNamespace(folder=tmp_path / "mine" / "marks", look=lambda: None)
-    monkeypatch.setattr("ottla.sim.studies.spark.marks_of", lambda *_: nullcontext(unseen))
+    monkeypatch.setattr("ottla.sim.studies.spark_sweep.marks_of", lambda *_: nullcontext(unseen))
     with pytest.raises(StudyError) as refused:
         spark.simulate(Work(TINY, 0, 1.0), range(2), tmp_path / "wave", lambda *_: None)
     assert str(refused.value) == (

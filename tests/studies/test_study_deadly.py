@@ -71,6 +71,11 @@ def undisturbed(tmp_path_factory):
 )
 def test_seeds_that_kill_their_process_cost_the_study_two_rows(tmp_path, undisturbed, options):
     done = run_patched(tmp_path, DEADLY, *DUCK, *options, seeds=4)
+    two_rows(done, tmp_path, undisturbed)
+
+
+def two_rows(done, folder, undisturbed):
+    """That is what the two runs cost."""
     assert done.returncode == 0, done.stderr
     named = [line for line in done.stdout.splitlines() if " broke: " in line]
     assert [line.partition(": ")[0] for line in named] == [
@@ -80,11 +85,11 @@ def test_seeds_that_kill_their_process_cost_the_study_two_rows(tmp_path, undistu
     assert all(
         "ProcessDied: it took the process that ran it along, twice" in each for each in named
     )
-    found, expected = rows(tmp_path), rows(undisturbed)
+    found, expected = rows(folder), rows(undisturbed)
     assert [row["run_id"] for row in found if row["kind"] == "breakdown"] == [KILLED, LEFT]
     others = [row for row in found if row["kind"] != "breakdown"]
     assert others == [row for row in expected if row["run_id"] not in {KILLED, LEFT}]
-    runs = rows(tmp_path, "silver/runs")
+    runs = rows(folder, "silver/runs")
     assert sorted(row["run_id"] for row in runs if row["broke"]) == [KILLED, LEFT]
     assert len(runs) == 8
 
@@ -98,14 +103,18 @@ def test_a_process_that_is_killed_by_chance_costs_no_run(tmp_path, undisturbed):
 
 
 @pytest.mark.slow
-def test_spark_names_the_runs_that_were_under_way_and_duckdb_goes_on(tmp_path):
+def test_on_spark_they_cost_two_rows_as_well(tmp_path, undisturbed):
+    """A wave was tried again and again, and ended the study each time."""
     need_spark()
-    done = run_patched(tmp_path, DEADLY, "--master", "local[1]", seeds=4)
-    assert done.returncode == 2
-    told = done.stderr.splitlines()[-1]
-    assert told.startswith("ottla: engine spark: ")
-    assert "; under way: seed 1 of acks=1; the same command goes on; if one of them kills" in told
-    again = run_patched(tmp_path, DEADLY, "--engine", "duckdb", seeds=4)
-    assert again.returncode == 0, again.stderr
-    runs = rows(tmp_path, "silver/runs")
-    assert sorted(row["run_id"] for row in runs if row["broke"]) == [KILLED, LEFT]
+    done = run_patched(tmp_path, DEADLY, "--master", "local[1]", "--share", "1", seeds=4)
+    two_rows(done, tmp_path, undisturbed)
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_by_chance_costs_spark_no_run(tmp_path, undisturbed):
+    need_spark()
+    done = run_patched(tmp_path, BY_CHANCE, "--master", "local[2]", "--share", "1", seeds=4)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "once").exists()
+    assert " broke: " not in done.stdout
+    assert rows(tmp_path) == rows(undisturbed)

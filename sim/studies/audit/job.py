@@ -166,7 +166,7 @@ class Job:
     def _started(self, session: Any) -> Any:
         """The query. Raises `SourceError` when there is none, as where Spark cannot make sense of
         its part of the checkpoint."""
-        from ottla.sim.studies.spark import in_one_line, spark_errors
+        from ottla.sim.studies.spark_errors import in_one_line, spark_errors
         from ottla.sim.studies.topics.source import register
 
         try:
@@ -213,7 +213,7 @@ class Job:
         return kept
 
     def _stream(self, session: Any) -> Any:
-        from ottla.sim.studies.spark import located
+        from ottla.sim.studies.spark_frames import located
 
         self._planned = planned(self.checkpoint)
         frame = (

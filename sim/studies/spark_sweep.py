@@ -1,0 +1,123 @@
+"""A wave of runs on Spark: `spark.range` over run numbers, `mapInArrow`, Parquet.
+
+A task is 25 runs: small, so that an executor that dies costs little, and no wave waits long for its
+last one. Which task wrote what is settled by Spark's own commit of tasks, so one that ran twice
+counts once.
+
+A run that kills the Python it is run by fails its task, however often Spark tries that again, and
+with the task the wave. So when a worker has crashed, the runs that were under way are run once
+more, each as a job of its own; one whose worker crashes again has taken two along: in the wave that
+is written then it is a row of kind *breakdown*. One that was killed by chance, or for want of
+memory among many, lives the second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ottla.sim.studies.bronze import SCHEMA, Batch, Work, histories
+from ottla.sim.studies.lake import making
+from ottla.sim.studies.marks import Marks, Told, marked, marks_of, unseen
+from ottla.sim.studies.spark_errors import crashed, in_one_line, spark_errors
+from ottla.sim.studies.spark_frames import ddl, write_parquet
+from ottla.sim.studies.study import StudyError
+from ottla.sim.studies.versions import KEY, VERSION
+
+TASK = 25
+"""Runs of a task."""
+_LOOK_S = 0.5
+_OTHERWISE = (
+    "the same command goes on; if one of them kills its process, --engine duckdb finds it out"
+)
+
+
+class Sweeper:
+    """Simulates on a Spark session that `described` says more of."""
+
+    def __init__(self, session: Any, described: str):
+        self._session = session
+        self._described = described
+
+    def simulate(self, work: Work, runs: range, into: Path, told: Told) -> None:
+        """Events of these runs as the folder `into`; `told` hears how many more are over, and their
+        rows. Raises `StudyError` when executors do not see it."""
+        chance = True
+        with marks_of(into, told) as marks, ThreadPoolExecutor(1) as thread:
+            while True:
+                try:
+                    with making(into, self._described) as folder:
+                        writing = thread.submit(self._write, work, runs, folder, marks)
+                        self._look(writing, marks)
+                except spark_errors() as error:
+                    deadly = self._deadly(work, marks, error)
+                    if not deadly and not (chance and crashed(error)):
+                        raise StudyError(_swept_until(work, marks, error)) from None
+                    chance = bool(deadly)  # by chance it was once, and not again and again
+                    work = replace(work, deadly=(*work.deadly, *deadly))
+                else:
+                    return
+
+    def _write(self, work: Work, runs: range, folder: Path, marks: Marks) -> None:
+        asked = self._session.range(runs.start, runs.stop, 1, -(-len(runs) // TASK))
+        simulated = partial(_simulated, work, str(marks.folder))
+        write_parquet(asked.mapInArrow(simulated, _bronze()), folder)
+
+    def _look(self, writing: Any, marks: Marks) -> None:
+        """Until it is written. Raises what that raises."""
+        try:
+            while not writing.done():
+                wait([writing], _LOOK_S)
+                marks.look()
+        except BaseException:
+            self._session.interruptAll()  # or the thread goes on to the end of the wave
+            raise
+        writing.result()
+
+    def _deadly(self, work: Work, marks: Marks, error: Exception) -> list[int]:
+        """The runs that ended it. Raises `StudyError` where executors do not see the marks."""
+        if line := unseen(str(error)):
+            raise StudyError(line) from None
+        if not crashed(error):
+            return []
+        return [each for each in marks.under_way() if self._is_deadly(work, each)]
+
+    def _is_deadly(self, work: Work, run: int) -> bool:
+        """Whether a run on its own kills its worker, too."""
+        alone = self._session.range(run, run + 1, 1, 1).mapInArrow(partial(_alone, work), _bronze())
+        try:
+            alone.write.format("noop").mode("overwrite").save()
+        except spark_errors() as error:
+            return crashed(error)
+        return False
+
+
+def _bronze() -> Any:
+    """The columns of bronze as Spark's type; the first one says the version (`versions.py`)."""
+    from pyspark.sql.types import StructType
+
+    columns = StructType.fromDDL(ddl(SCHEMA))
+    columns.fields[0].metadata = {KEY: VERSION}
+    return columns
+
+
+def _swept_until(work: Work, marks: Marks, error: Exception) -> str:
+    """What ended a wave, and what was under way."""
+    told, named = f"engine spark: {in_one_line(error)}", marks.named(work)
+    return f"{told}; under way: {named}; {_OTHERWISE}" if named else told
+
+
+def _simulated(work: Work, marks: str, asked: Iterator[Batch]) -> Iterator[Batch]:
+    """One task: the events of the runs that it is asked for."""
+    for batch in asked:
+        yield from marked(work, batch.column(0).to_pylist(), marks)
+
+
+def _alone(work: Work, asked: Iterator[Batch]) -> Iterator[Batch]:
+    """One task, which marks nothing."""
+    for batch in asked:
+        yield from histories(work, batch.column(0).to_pylist())
