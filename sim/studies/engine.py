@@ -22,7 +22,7 @@ from ottla.sim.canary import Canary
 from ottla.sim.studies.bronze import Work
 from ottla.sim.studies.lake import SCRATCH
 from ottla.sim.studies.marks import Told
-from ottla.sim.studies.masters import check_master, check_ways
+from ottla.sim.studies.masters import check, is_named
 from ottla.sim.studies.study import StudyError
 
 AUTO, DUCKDB, SPARK = "auto", "duckdb", "spark"
@@ -95,18 +95,29 @@ def open_engine(
         return _duck(jobs or 1, scratch)
     lacking = spark_lacks(master)
     if lacking is None:
-        from ottla.sim.studies.spark import SETTINGS, WAREHOUSE, Spark, spark_session
-        from ottla.sim.studies.spark_frames import located
-
-        if jobs is not None:
-            told(f"engine spark, which has cores of its own: --jobs {jobs} is for DuckDB")
-        made = TemporaryDirectory(prefix=SCRATCH, dir=scratch)
-        settings = {**SETTINGS, WAREHOUSE: located(Path(made.name))}
-        return Spark(spark_session(master, settings), made)
+        try:
+            engine = _spark(master, scratch)
+        except StudyError as error:  # a Java that is too new for Hadoop, say
+            if name == SPARK or is_named(master):
+                raise
+            lacking = str(error).removeprefix("engine spark: ")
+        else:
+            if jobs is not None:
+                told(f"engine spark, which has cores of its own: --jobs {jobs} is for DuckDB")
+            return engine
     if name == SPARK or master is not None:
         raise StudyError(f"engine spark: {lacking}")
     told(f"engine duckdb, not Spark: {lacking}")
     return _duck(jobs or 1, scratch)
+
+
+def _spark(master: str | None, scratch: Path | None) -> Engine:
+    from ottla.sim.studies.spark import SETTINGS, WAREHOUSE, Spark, spark_session
+    from ottla.sim.studies.spark_frames import located
+
+    made = TemporaryDirectory(prefix=SCRATCH, dir=scratch)
+    settings = {**SETTINGS, WAREHOUSE: located(Path(made.name))}
+    return Spark(spark_session(master, settings), made)
 
 
 def check_engine(name: str, master: str | None = None, jobs: int | None = None) -> None:
@@ -120,9 +131,7 @@ def check_engine(name: str, master: str | None = None, jobs: int | None = None) 
         lacking = spark_lacks(master)
         if lacking is not None:
             raise StudyError(f"engine spark: {lacking}")
-        check_ways(master)
-        if master is not None:
-            check_master(master)
+        check(master)
 
 
 def _check_words(name: str, master: str | None, jobs: int | None) -> None:

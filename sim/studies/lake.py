@@ -35,6 +35,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import count
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,8 @@ _CANARY = "study.canary.json"
 _CALLED = {"versions": "the code of Ottla"}
 """Parts of a plan by the words of people."""
 _MAKING = "_making-"
+_attempts = count()
+"""A task of an attempt that failed may write a while longer, and not where the next one does."""
 _PATTERN = frozenset("*?[]{}\\")
 SCRATCH = "_scratch-"
 """What folders begin with that last no longer than an engine."""
@@ -311,7 +314,7 @@ def making(folder: Path, engine: str = "") -> Iterator[Path]:
     a file even where there are no rows."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     _sweep(folder)
-    making = folder.with_name(f"{_MAKING}{folder.name}-{os.getpid()}")
+    making = folder.with_name(f"{_MAKING}{folder.name}-{os.getpid()}-{next(_attempts)}")
     making.mkdir()
     yield making
     files = _files(making)

@@ -10,6 +10,7 @@ there; one who does not says so before it has run anything.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +34,8 @@ def marked(
     work: Work, runs: Sequence[int], marks: str, between: Callable[[], None] = lambda: None
 ) -> Iterator[Batch]:
     """The events of these runs, each marked when it is over. `between` two runs this is called.
-    Raises `StudyError` where the folder of marks is not to be seen."""
+    Raises `StudyError` where the folder of marks is not to be seen, and where its marks are not
+    kept any more (`Marks.abandon`)."""
     with _begun(_mark(Path(marks), runs)) as mark:
         marked, before = 0, 0
         for batch, over, rows in counted(work, runs):
@@ -41,6 +43,8 @@ def marked(
                 mark.write((rows - before).to_bytes(_NUMBER, "big"))
             marked, before = over, rows
             between()
+            if not os.fstat(mark.fileno()).st_nlink:
+                raise StudyError("these runs are not waited for any more")
             if batch is not None:
                 yield batch
 
@@ -96,6 +100,11 @@ class Marks:
         mark = _mark(self.folder, runs)
         mark.unlink()
         self._files.pop(mark.name, None)
+
+    def abandon(self) -> None:
+        """Whoever is at these runs yet is not waited for; he ends behind the one that he is at."""
+        for each in self.folder.iterdir():
+            each.unlink()
 
     def died(self, run: int) -> None:
         """A run is over because nobody outlives it: it has one row."""

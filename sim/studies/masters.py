@@ -29,9 +29,15 @@ _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 """With one of them gRPC goes ways that a socket does not."""
 
 
-def check_ways(master: str | None) -> None:
+def is_named(master: str | None) -> bool:
+    """Whether somebody says where Spark is, here or in the environment."""
+    return master is not None or any(each in os.environ for each in _ENVIRONMENT)
+
+
+def check(master: str | None) -> None:
     """Raises `StudyError` where Spark is named as a master and as a server of Spark Connect, by
-    `--master` or in the environment: PySpark goes neither way then."""
+    `--master` or in the environment: PySpark goes neither way then. And where what is named is no
+    master, or nobody answers."""
     said = {each: f"{each}={os.environ[each]}" for each in _ENVIRONMENT if each in os.environ}
     if master is not None:
         kind = "SPARK_REMOTE" if master.startswith("sc://") else "MASTER"
@@ -39,10 +45,14 @@ def check_ways(master: str | None) -> None:
     if len(said) > 1:
         one, other = sorted(said.values())
         raise StudyError(f"{one} and {other}: Spark is to be found one way; leave one of them out")
+    remote = os.environ.get("SPARK_REMOTE", "")
+    if master is not None:
+        _check(master, f"--master {master}")
+    elif _CONNECT.fullmatch(remote):
+        _check(remote, f"SPARK_REMOTE={remote}")
 
 
-def check_master(master: str) -> None:
-    """Raises `StudyError` for a name that is no master, and where none of its hosts answers."""
+def _check(master: str, said: str) -> None:
     standalone, connect = _HOSTS.fullmatch(master), _CONNECT.fullmatch(master)
     if standalone is not None:
         places = [each.rpartition(":")[::2] for each in standalone[1].split(",")]
@@ -55,12 +65,12 @@ def check_master(master: str) -> None:
         return
     else:
         raise StudyError(
-            f"--master {master}: is no master of Spark; write local[4], spark://HOST:7077, yarn, "
+            f"{said}: is no master of Spark; write local[4], spark://HOST:7077, yarn, "
             "k8s://URL or sc://HOST:15002"
         )
     lacking = [_lacks(host, int(port)) for host, port in places]
     if None not in lacking:
-        raise StudyError(f"--master {master}: {lacking[0]}")
+        raise StudyError(f"{said}: {lacking[0]}")
 
 
 def _lacks(host: str, port: int) -> str | None:

@@ -39,7 +39,7 @@ from ottla.sim.studies.bronze import Batch, Work
 from ottla.sim.studies.jvm import options
 from ottla.sim.studies.lake import cost, making
 from ottla.sim.studies.marks import Told
-from ottla.sim.studies.masters import check_master, check_ways, cores
+from ottla.sim.studies.masters import check, cores
 from ottla.sim.studies.names import KIND
 from ottla.sim.studies.ship import packed
 from ottla.sim.studies.spark_errors import in_one_line, spark_errors
@@ -95,9 +95,7 @@ def spark_session(master: str | None, settings: Mapping[str, str]) -> Any:
         from pyspark.sql import SparkSession
     except ImportError:
         raise StudyError("engine spark: PySpark is missing: pip install 'ottla[spark]'") from None
-    check_ways(master)
-    if master is not None:
-        check_master(master)
+    check(master)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # A line of 7 kB of JSON for each query that is refused; what is wrong with it is raised anyway.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
@@ -159,6 +157,13 @@ class Spark:
         self._mine = f"ottla_{uuid4().hex}"
         self._lenient = Lock()  # the setting is that of all threads
         self._numbers = count()  # asked by several threads, as no generator may be
+        self._shipped = TemporaryDirectory()  # executors fetch it when they begin: it stays
+        self._prepare()
+
+    @_apart
+    def _prepare(self) -> None:
+        """Set what is to be set, and hand on the package."""
+        session = self.session
         _set_unless_set(session, _EVERYWHERE)
         master = session.conf.get("spark.master", "")
         if master.startswith("local"):
@@ -167,7 +172,6 @@ class Spark:
             _set_unless_set(session, _LOCAL | shuffled)
         partitions = int(session.conf.get("spark.sql.shuffle.partitions"))
         self._buckets = min(partitions, _MOST_BUCKETS)
-        self._shipped = TemporaryDirectory()  # executors fetch it when they begin: it stays
         session.addArtifacts(str(packed(Path(self._shipped.name))), pyfile=True)
 
     @_apart

@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 from ottla.sim.studies.bronze import SCHEMA, Batch, Work, histories
@@ -31,6 +32,8 @@ from ottla.sim.studies.versions import KEY, VERSION
 TASK = 25
 """Runs of a task."""
 _LOOK_S = 0.5
+_SETTLE_S = 3.0
+"""For so long after a crash nobody runs a suspect: most runs take less."""
 _OTHERWISE = (
     "the same command goes on; if one of them kills its process, --engine duckdb finds it out"
 )
@@ -84,7 +87,12 @@ class Sweeper:
             raise StudyError(line) from None
         if not crashed(error):
             return []
-        return [each for each in marks.under_way() if self._is_deadly(work, each)]
+        suspects = marks.under_way()
+        # Spark calls a failed wave over while workers are at its runs: they must not kill a suspect
+        # by what memory they have.
+        marks.abandon()
+        sleep(_SETTLE_S)
+        return [each for each in suspects if self._is_deadly(work, each)]
 
     def _is_deadly(self, work: Work, run: int) -> bool:
         """Whether a run on its own kills its worker, too."""
@@ -92,7 +100,9 @@ class Sweeper:
         try:
             alone.write.format("noop").mode("overwrite").save()
         except spark_errors() as error:
-            return crashed(error)
+            if crashed(error):
+                return True
+            raise
         return False
 
 

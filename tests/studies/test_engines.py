@@ -166,6 +166,27 @@ def test_spark_that_was_not_asked_for_says_that_it_has_no_jobs(monkeypatch):
     assert lines == ["engine spark, which has cores of its own: --jobs 2 is for DuckDB"]
 
 
+def test_where_a_session_cannot_be_had_auto_takes_duckdb_and_says_why(monkeypatch):
+    """As with a Java that is newer than Hadoop knows."""
+
+    def too_new(*_):
+        raise StudyError("engine spark: getSubject is not supported")
+
+    monkeypatch.delenv("SPARK_REMOTE", raising=False)
+    monkeypatch.setattr("ottla.sim.studies.engine.spark_lacks", lambda _: None)
+    monkeypatch.setattr("ottla.sim.studies.spark.spark_session", too_new)
+    lines: list[str] = []
+    opened = open_engine("auto", jobs=2, told=lines.append)
+    assert (opened.name, lines) == (
+        "duckdb",
+        ["engine duckdb, not Spark: getSubject is not supported"],
+    )
+    opened.close()
+    for name, master in (("spark", None), ("auto", "local[2]")):
+        with pytest.raises(StudyError, match="engine spark: getSubject"):
+            open_engine(name, master=master)
+
+
 def test_what_a_worker_raises_is_the_last_line_of_its_trace(spark, tmp_path):
     """The line was empty: what PySpark says of it begins with a line break."""
     with pytest.raises(StudyError) as raised:

@@ -7,6 +7,7 @@ from awaiting import await_that
 from ottla.sim.studies.bronze import Work
 from ottla.sim.studies.marks import marked, marks_of
 from ottla.sim.studies.pipeline import Progress
+from ottla.sim.studies.study import StudyError
 from ottla.study_cli.progress import Display, line_of
 from studies_tiny import TINY, WAVE, study
 
@@ -66,6 +67,15 @@ def test_who_begins_anew_is_not_counted_twice(tmp_path):
         first, again = (_rows(marks) for _ in range(2))
     assert first == again > 0
     assert heard == [(3, first), (0, 0), (0, 0)]
+
+
+def test_who_is_not_waited_for_any_more_ends_behind_the_run_that_he_is_at(tmp_path):
+    """A worker whose wave Spark had called over went on, beside what was to run alone."""
+    with marks_of(tmp_path / "wave", lambda *_: None) as marks:
+        batches = marked(Work(TINY, 0, 1.0), range(3), str(marks.folder), marks.abandon)
+        with pytest.raises(StudyError, match="not waited for any more"):
+            next(batches)
+        assert marks.under_way() == []
 
 
 def _rows(marks):

@@ -19,7 +19,7 @@ from cli_process import ottla
 from ottla.sim.studies.audit.job import Job
 from ottla.sim.studies.engine import check_engine, open_engine
 from ottla.sim.studies.lake import Lake
-from ottla.sim.studies.masters import check_master
+from ottla.sim.studies.masters import check
 from ottla.sim.studies.plan import plan_of
 from ottla.sim.studies.spark import spark_session
 from ottla.sim.studies.study import StudyError, parse
@@ -116,7 +116,7 @@ def test_a_master_that_is_none_or_away_is_one_line(master, told, monkeypatch):
     for name in ("grpc_proxy", "https_proxy", "http_proxy"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(StudyError, match="--master ") as raised:
-        check_master(master)
+        check(master)
     assert str(raised.value).startswith(f"--master {master}: ")
     assert told in str(raised.value)
     assert bool(told) or "is no master" not in str(raised.value)
@@ -127,7 +127,17 @@ def test_a_master_that_is_none_or_away_is_one_line(master, told, monkeypatch):
     ["local", "local[*]", "local[4]", "local[2, 3]", "local-cluster[2,1,1024]", "yarn", "k8s://a"],
 )
 def test_a_master_that_nobody_has_to_reach_is_let_through(master):
-    check_master(master)
+    check(master)
+
+
+def test_a_server_in_the_environment_that_is_away_is_one_line_too(monkeypatch):
+    """PySpark asks for ten minutes."""
+    for name in ("grpc_proxy", "https_proxy", "http_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SPARK_REMOTE", "sc://127.0.0.1:1")
+    with pytest.raises(StudyError) as raised:
+        check(None)
+    assert str(raised.value) == "SPARK_REMOTE=sc://127.0.0.1:1: Connection refused"
 
 
 def test_a_study_asks_for_its_master_first(tiny, tmp_path):
