@@ -55,9 +55,11 @@ def killed_after(folder, delay):
     with subprocess.Popen(run, env=environment, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         select.select([child.stdout], [], [], 60)
+        # Whole: where PYTHONUNBUFFERED is set a line comes in pieces, and one died of its first.
+        first = child.stdout.readline()
         time.sleep(delay)
         child.send_signal(signal.SIGKILL)
-        lines = [line for line in child.stdout.read().split(b"\n")[:-1] if line]
+        lines = [line for line in (first + child.stdout.read()).split(b"\n")[:-1] if line]
         assert child.wait() == -signal.SIGKILL
     assert lines, "the child was killed before its first answer"
     return [int(word) for word in lines[-1].split()[1:]]
