@@ -114,7 +114,7 @@ def _when_asked(engine: Engine, stage: str, method: str, number: int) -> Callabl
 def _at_folder(kind: str, folder: str) -> None:
     parent, _, name = folder.rpartition("/")
     making = re.compile(
-        rf".*/{parent}/_making-{name}-\d+" + ("/_SUCCESS" if kind == "unmarked" else "")
+        rf".*/{parent}/_making-{name}-\d+-\d+" + ("/_SUCCESS" if kind == "unmarked" else "")
     )
     wanted = _EVENTS[kind]
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it
