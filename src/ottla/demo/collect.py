@@ -175,7 +175,7 @@ def high_watermark(consumer: Any, place: Any, seconds: float = CONSUME_SECONDS) 
         try:
             _, high = consumer.get_watermark_offsets(place, timeout=10)
         except KafkaException:
-            time.sleep(ASK_AGAIN)
+            time.sleep(ASK_AGAIN)  # refused at once while nobody leads, and nothing says when
         else:
             return cast(int, high)
     return 0
