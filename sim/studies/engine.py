@@ -117,7 +117,11 @@ def _spark(master: str | None, scratch: Path | None) -> Engine:
 
     made = TemporaryDirectory(prefix=SCRATCH, dir=scratch)
     settings = {**SETTINGS, WAREHOUSE: located(Path(made.name))}
-    return Spark(spark_session(master, settings), made)
+    try:
+        return Spark(spark_session(master, settings), made)
+    except BaseException:
+        made.cleanup()
+        raise
 
 
 def check_engine(name: str, master: str | None = None, jobs: int | None = None) -> None:
