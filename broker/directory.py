@@ -7,10 +7,13 @@ a client from a cluster that is well. What a node may rely on are the beats it h
 | this node | it names | so that |
 |---|---|---|
 | hears a majority | whom it hears, and whom these hear | a cut between two denies neither |
+| and does not know all topics yet | these, without itself if half remain | others tell them more |
 | hears none, leads what was asked for | all | its clients find it, and the others |
 | hears none, leads nothing of it | whom it does not hear | they turn to who may lead by now |
 
-In the last case it also names whom it hears that leads some of what was asked for.
+In the last case it also names whom it hears that leads some of what was asked for. Whatever it
+names has one node of every majority, so that whichever majority comes back, its clients know a way
+there: who named only one other of three sent its clients where nobody was for ever (seed 78).
 
 A replica that hears no leader names the one it followed last in its own term, as long as somebody
 hears that node: with a cut between two nodes a follower behind it is elected by nobody (pre-vote),
@@ -64,18 +67,26 @@ class Directory:
         silent = [each for each in self._nodes if not alive(each, now, half)]
         return silent if 2 * len(silent) < len(self._nodes) else ()
 
-    def named(self, asked: Iterable[GroupId], now: Micros) -> Sequence[NodeId]:
-        """The nodes to name to a client that asked about these groups, in order; never none."""
+    def named(self, asked: Iterable[GroupId], now: Micros, *, informed: bool) -> Sequence[NodeId]:
+        """The nodes to name to a client that asked about these groups, in order; never none.
+        `informed`: this node knows all topics."""
         within = self._within
         if now - self._since < within:
             return self._nodes
         heard = [each for each in self._nodes if self._beats.alive(each, now, within)]
         if 2 * len(heard) > len(self._nodes):
-            return [each for each in self._nodes if each in heard or self._is_heard_of(each, now)]
-        leaders = [self.leader(group, (), now).leader for group in asked]
+            named = [each for each in self._nodes if each in heard or self._is_heard_of(each, now)]
+            if informed or self._node in self._leaders(asked, now):
+                return named
+            others = [each for each in named if each != self._node]
+            return others if 2 * len(others) >= len(self._nodes) else named
+        leaders = self._leaders(asked, now)
         if self._node in leaders:
             return self._nodes
         return [each for each in self._nodes if each not in heard or each in leaders]
+
+    def _leaders(self, groups: Iterable[GroupId], now: Micros) -> list[NodeId]:
+        return [self.leader(group, (), now).leader for group in groups]
 
     def leader(self, group: GroupId, replicas: tuple[NodeId, ...], now: Micros) -> LeaderImage:
         """Who leads a group, from its replica here or from what other nodes said."""

@@ -339,7 +339,8 @@ class Node:
 
     def brokers(self, asked: Iterable[GroupId] = ()) -> Sequence[BrokerImage]:
         """The nodes a client may turn to that asked about these groups (`Directory`)."""
-        named = self._directory.named(asked, self.now())
+        informed = self.knows_all_topics()
+        named = self._directory.named(asked, self.now(), informed=informed)
         return [BrokerImage(each, *self._addresses[each]) for each in named]
 
     def controller(self) -> NodeId:

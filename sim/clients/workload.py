@@ -105,8 +105,12 @@ class Clients:
         self.hand(partition % len(self.producers), partition)
         return self.handed - 1
 
+    def asker(self, partition: int) -> int:
+        """Number of the client that is asked for such a record."""
+        return self.producers[partition % len(self.producers)].number
+
     def told_by(self, partition: int) -> NodeId:
-        """Who last told the producer that is asked for such a record who leads; 0 for nobody."""
+        """Who last told that client who leads; 0 for nobody."""
         return self.producers[partition % len(self.producers)].view.told_by
 
     def idle(self) -> bool:

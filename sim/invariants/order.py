@@ -3,6 +3,10 @@
 Records without a producer id, or with epoch -1, are left out: who sends so is promised nothing.
 Sequences are compared on a circle: 0 follows 2147483647, and of two numbers the one within half a
 circle ahead is the later one (facts/kafka.md 2). Who was forgotten begins anew (`Index.spell`).
+
+A copy that was deleted from the front of the log was there first. No row says what it held; what
+was applied there says which batch it was, and what its client sent as that batch says of which
+records, for a batch has records that their client was handed one after the other.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ottla.sim.invariants.findings import Anomaly, Row
-from ottla.sim.invariants.index import SEQUENCES, Index
+from ottla.sim.invariants.index import SEQUENCES, Index, idempotent
 
 
 def duplicates(index: Index) -> Iterator[Anomaly]:
@@ -32,14 +36,18 @@ def reordered(index: Index) -> Iterator[Anomaly]:
     forgotten goes on anywhere; what it left out by that may follow."""
     newest: dict[tuple[int, ...], int] = {}
     oldest: dict[tuple[int, ...], int] = {}
+    deleted = _deleted(index)
     for row in index.producers():
         given = index.op_of.get(row.value)
         if given is None or index.places[row.partition, row.value][0] != row.off:
             continue
+        where = row.partition, given.client, given.seq
+        again = given.partition == row.partition and where in deleted
         who = (row.partition, given.client, row.pid, index.spell(row))
         before = newest.get(who, -1)
         begun = oldest.setdefault(who, given.op)
-        if given.op < before and (given.op > begun or not index.spell(row)):
+        late = given.op < before and (given.op > begun or not index.spell(row))
+        if late and not again:
             text = f"op {given.op} of producer {row.pid} is at offset {row.off} of partition "
             text += f"{row.partition}, behind the later op {before}"
             yield Anomaly("sim-I03", row.eid, text)
@@ -75,6 +83,37 @@ def epochs(index: Index) -> Iterator[Anomaly]:
             text = f"epoch {row.epoch} of producer {row.pid} begins with sequence {row.seq} "
             yield Anomaly("sim-I05", row.eid, text + _where(row))
         newest[who] = row.epoch if before is None else max(row.epoch, before)
+
+
+def _deleted(index: Index) -> set[tuple[int, int, int]]:
+    """Records that were committed in front of where the canonical log begins: partition, client,
+    and place among those that it was handed."""
+    starts = {partition: rows[0].off for partition, rows in index.canon.items() if rows}
+    gone: dict[tuple[int, ...], int] = {}
+    for row in index.rows["apply"]:
+        before = _before(row, starts.get(row.partition, 0))
+        if before > 0:
+            batch = row.partition, row.pid, row.epoch, row.seq
+            gone[batch] = max(gone.get(batch, 0), before)
+    ends: dict[tuple[int, int, int], int] = {}
+    for row in index.rows["send"] if gone else ():
+        records = gone.get((row.partition, row.pid, row.epoch, row.seq), 0)
+        first = index.invoked[row.op].seq if records and row.op in index.invoked else None
+        if first is not None:
+            begins = row.partition, row.client, first
+            ends[begins] = max(ends.get(begins, 0), first + records)
+    return {
+        (partition, client, place)
+        for (partition, client, first), end in ends.items()
+        for place in range(first, end)
+    }
+
+
+def _before(row: Row, start: int) -> int:
+    """How many records of a producer's batch lie in front of an offset."""
+    if row.seq_last is None or row.off >= start or not idempotent(row):
+        return 0
+    return int(min(start - row.off, (row.seq_last - row.seq) % SEQUENCES + 1))
 
 
 def _twice(row: Row, first: int) -> str:

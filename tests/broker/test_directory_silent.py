@@ -1,4 +1,5 @@
-"""Which nodes count as silent, from their beats, where something new is to be placed."""
+"""Which nodes count as silent, from their beats, where something new is to be placed; and which of
+them a node that does not know all topics names to clients."""
 
 from typing import cast
 
@@ -7,6 +8,7 @@ import pytest
 from ottla.broker.beats import Beat, BeatBook
 from ottla.broker.directory import Directory
 from ottla.broker.runner import Runner
+from ottla.raft.quorum import majority
 
 TIMEOUT = 1000
 NOBODY = cast(Runner, None)
@@ -34,6 +36,9 @@ class Listener:
     def silent(self):
         return list(self.directory.silent(self.now))
 
+    def named(self, informed):
+        return list(self.directory.named((), self.now, informed=informed))
+
 
 def test_who_has_just_begun_takes_nobody_for_silent():
     node = Listener(3)
@@ -60,3 +65,33 @@ def test_a_node_that_hears_of_no_majority_judges_nobody(nodes, others):
     node = Listener(nodes)
     node.hear(*others)
     assert node.silent() == []
+
+
+@pytest.mark.parametrize(
+    ("nodes", "others", "named"),
+    [
+        (3, [2, 3], [2, 3]),
+        (3, [2], [1, 2]),
+        (4, [2, 3], [2, 3]),
+        (5, [2, 3, 4], [2, 3, 4]),
+        (5, [2, 3], [1, 2, 3]),
+    ],
+)
+def test_who_does_not_know_all_topics_leaves_itself_out_where_half_of_all_remain(
+    nodes, others, named
+):
+    """Fewer may all be gone for good while a majority is well, and a client has forgotten it."""
+    node = Listener(nodes)
+    node.hear(*others)
+    assert node.named(informed=True) == [1, *others]
+    assert node.named(informed=False) == named
+
+
+@pytest.mark.parametrize("informed", [True, False])
+@pytest.mark.parametrize("nodes", range(1, 7))
+def test_every_majority_has_one_of_those_that_a_node_names(nodes, informed):
+    """Whichever it hears, and whether it hears a majority or none."""
+    for heard in range(nodes):
+        node = Listener(nodes)
+        node.hear(*range(2, 2 + heard))
+        assert nodes - len(node.named(informed)) < majority(nodes), f"{heard} others heard"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from ottla.broker.host import LeaderImage
 from ottla.sim.choices import Drawn
 from ottla.sim.mutants.catalogue import BY_ID
 from ottla.sim.mutants.matrix import settings_of
@@ -89,6 +90,24 @@ def test_a_probe_that_is_stored_and_not_acknowledged_is_asked_for_again():
     assert outcome.verdict is Verdict.OK, outcome.reason
 
 
+def test_what_another_client_was_acknowledged_does_not_show_a_way_to_the_leader():
+    """Of partition 1 there was a record of client 1 left, which found leader 3 and was acknowledged
+    there; client 2, which was asked for the probe, asked node 2, which was cut off from node 3."""
+    asked = RunConfig(load_ms=1_000, records=12, fault_every_ms=250)
+    outcome = run(8_010_399, asked)
+    assert outcome.verdict is Verdict.OK, outcome.reason
+    assert any("asks node 2, which is not healed" in each for each in outcome.unavoidable)
+
+
+def test_who_is_alone_and_leads_another_partition_keeps_its_clients():
+    """Node 2 had been cut off before it heard that node 1 led partition 0, and went on to lead
+    partition 1, whose only replica it is. A Java client without another connection asks it on, as
+    it would a broker of Kafka's (until KIP-1102 has it begin anew)."""
+    outcome = run(8_058_384, RunConfig(load_ms=1_000, records=12, fault_every_ms=250))
+    assert outcome.verdict is Verdict.OK, outcome.reason
+    assert any("asks node 2, which is not healed" in each for each in outcome.unavoidable)
+
+
 def test_who_asks_a_node_that_hears_a_majority_and_not_the_leader_is_told_of_no_leader():
     """Node 3 was not healed. It heard node 1 and named 1 and itself to its client, which had no
     other connection and asked it for ever; node 2 led."""
@@ -107,10 +126,44 @@ def test_a_leader_from_outside_that_resigns_leaves_nobody_who_knows_that_there_i
     assert any("of which only [3] know" in each for each in outcome.unavoidable)
 
 
-def test_a_client_that_asks_a_node_without_topics_is_excused():
+@pytest.mark.parametrize("seed", [78, 658])
+def test_a_node_that_does_not_know_the_topics_yet_does_not_keep_its_clients(seed):
     """Seed 658: that node had started anew, did not hear the controller, and named itself and no
-    leader; librdkafka has no reason to ask another node then (docs/explanation/bugs-found.md)."""
-    outcome = run(658)
+    leader; librdkafka has no reason to ask another node then. Seed 78: it named the only other one
+    that it heard of three, which was not healed when it had died, and clients knew no third."""
+    outcome = run(seed)
     assert outcome.verdict is Verdict.OK, outcome.reason
-    (told,) = outcome.unavoidable
-    assert "its producer asks node 1, which is not healed and knows of no leader" in told
+    assert outcome.unavoidable == []
+
+
+def test_a_client_that_asks_a_node_that_names_no_leader_is_excused(monkeypatch):
+    """It names itself, and is asked again."""
+    world, clients = begun(RunConfig(producers=1, consumers=0, records=4, load_ms=100))
+    world.until(clients.idle, 5_000 * MS, "four records")
+    leader = world.leader(0)
+    assert leader is not None
+    asked = next(each for each in world.nodes if each != leader.node_id)
+    probes = probed(world, clients, [each for each in world.nodes if each != asked])
+    monkeypatch.setattr(clients, "told_by", lambda _: asked)
+    assert probes.excuse(0) == ""
+    monkeypatch.setattr(type(world.lives[asked].node), "leader", lambda *_: LeaderImage(0, 0, ()))
+    assert "is not healed and knows of no leader" in probes.excuse(0)
+    probes.core = world.nodes
+    assert probes.excuse(0) == ""
+
+
+def test_a_node_that_names_the_leader_excuses_no_client():
+    """It does not hear the leader, whom others hear."""
+    world, clients = begun(RunConfig(producers=1, consumers=0, records=4, load_ms=100))
+    world.until(clients.idle, 5_000 * MS, "four records")
+    leader = world.leader(0)
+    assert leader is not None
+    by = next(each for each in world.nodes if each != leader.node_id)
+    for link in ((by, leader.node_id), (leader.node_id, by)):
+        world.network.links[link].cut = True
+    world.kernel.run(world.kernel.now + 5_000 * MS)
+    assert world.leader(0) is leader
+    probes = probed(world, clients, [each for each in world.nodes if each != by])
+    assert clients.told_by(0) in world.nodes
+    clients.producers[0].view.told_by = by
+    assert probes.excuse(0) == ""

@@ -67,6 +67,40 @@ FROM (
 ) spells
 WHERE forgot = 0 AND pid >= 0 AND epoch >= 0;
 
+-- view deleted: values of which a copy was committed in front of where the canonical log begins: of
+-- the batch that was applied there, as its client had sent it. A send reaches from its first record
+-- to the last that was deleted, in the order in which its client was handed them
+SELECT DISTINCT run_id, partition, value
+FROM (
+  SELECT run_id, partition, value, place, handed,
+    MAX(ends) OVER (
+      PARTITION BY run_id, partition, client ORDER BY place, handed
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS ends
+  FROM (
+    SELECT run_id, partition, client, value, seq AS place, 1 AS handed, CAST(NULL AS BIGINT) AS ends
+    FROM ev
+    WHERE kind = 'inv' AND seq IS NOT NULL
+    UNION ALL
+    SELECT s.run_id, s.partition, s.client, NULL, f.seq, 0,
+      f.seq + CASE WHEN gone.ahead < gone.records THEN gone.ahead ELSE gone.records END
+    FROM (
+      SELECT a.run_id, a.partition, a.pid, a.epoch, a.seq, MAX(begins.off - a.off) AS ahead,
+        MAX((a.seq_last - a.seq + 2147483648) % 2147483648 + 1) AS records
+      FROM ev a
+      JOIN (
+        SELECT run_id, partition, MIN(off) AS off FROM canon GROUP BY run_id, partition
+      ) begins ON begins.run_id = a.run_id AND begins.partition = a.partition
+      WHERE a.kind = 'apply' AND a.pid >= 0 AND a.epoch >= 0 AND a.off < begins.off
+      GROUP BY a.run_id, a.partition, a.pid, a.epoch, a.seq
+    ) gone
+    JOIN ev s ON s.run_id = gone.run_id AND s.partition = gone.partition AND s.kind = 'send'
+      AND s.pid = gone.pid AND s.epoch = gone.epoch AND s.seq = gone.seq
+    JOIN ev f ON f.run_id = s.run_id AND f.kind = 'inv' AND f.op = s.op
+  ) reaches
+) w
+WHERE handed = 1 AND place < ends;
+
 -- view outdated: batches that brokers could not remember any more, with the row in which the last
 -- of the five was appended that lie behind them; those that were deleted since are in no log
 SELECT run_id, partition, pid, epoch, seq, MIN(eid) AS eid

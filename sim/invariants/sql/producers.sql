@@ -16,19 +16,20 @@ GROUP BY run_id;
 -- sim-I03
 SELECT run_id, COUNT(*) AS n
 FROM (
-  SELECT run_id, op, spell,
-    MAX(op) OVER (
-      PARTITION BY run_id, partition, client, pid, spell ORDER BY off
+  SELECT p.run_id, p.op, p.spell, d.value AS again,
+    MAX(p.op) OVER (
+      PARTITION BY p.run_id, p.partition, p.client, p.pid, p.spell ORDER BY p.off
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS newest,
-    FIRST_VALUE(op) OVER (
-      PARTITION BY run_id, partition, client, pid, spell ORDER BY off
+    FIRST_VALUE(p.op) OVER (
+      PARTITION BY p.run_id, p.partition, p.client, p.pid, p.spell ORDER BY p.off
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS begun
-  FROM promised
-  WHERE place = 1 AND op IS NOT NULL
+  FROM promised p
+  LEFT JOIN deleted d ON d.run_id = p.run_id AND d.partition = p.partition AND d.value = p.value
+  WHERE p.place = 1 AND p.op IS NOT NULL
 ) w
-WHERE op < newest AND (op > begun OR spell = 0)
+WHERE again IS NULL AND op < newest AND (op > begun OR spell = 0)
 GROUP BY run_id;
 
 -- sim-I04
