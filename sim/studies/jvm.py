@@ -21,7 +21,8 @@ VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "PYSPARK_
 def options(logging: Path, settings: Mapping[str, str]) -> str:
     """For SPARK_SUBMIT_OPTS: how to log, and which collector, unless one is named elsewhere: with
     two of them no JVM starts."""
-    said = f"-Dlog4j2.configurationFile=file:{logging}"
+    # As a URI it has no space, at which Spark would part it.
+    said = f"-Dlog4j2.configurationFile={logging.absolute().as_uri()}"
     named = any(_NAMED.search(each) for each in (*settings.values(), *_told()))
     return said if named else f"{said} {COLLECTOR}"
 

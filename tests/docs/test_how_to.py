@@ -40,6 +40,21 @@ def test_programs_run(page, tmp_path):
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
+def test_a_server_that_is_to_be_pasted_keeps_nobody_waiting():
+    """In front of the client's command one held the shell; and a client that does not wait until
+    the server answers is refused."""
+    starts = ("deploy.master.Master", "deploy.worker.Worker", "SparkConnectServer")
+    page = [each.text.splitlines() for each in blocks("how-to/run-a-study-on-a-cluster.md")]
+    pasted = [lines for lines in page if any(name in line for line in lines for name in starts)]
+    assert len(pasted) == 2
+    for setting, *commands in pasted:
+        assert setting.startswith("SPARK=")
+        assert commands
+        for line in commands:
+            assert any(name in line for name in starts), line
+            assert line.endswith(" &"), line
+
+
 def test_tests_pass(tmp_path):
     tests = [each for page in PAGES for each in blocks(page) if each.name]
     for each in tests:

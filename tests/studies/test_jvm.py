@@ -21,7 +21,21 @@ def test_where_nobody_names_one_it_is_the_one_for_throughput(tmp_path):
     (tmp_path / "spark-defaults.conf").write_text("spark.driver.memory 2g\n")
     settings = {"spark.driver.extraJavaOptions": "-Xss16m -Xlog:gc -XX:GCTimeRatio=9"}
     told = options(LOGGING, settings)
-    assert told == f"-Dlog4j2.configurationFile=file:/quiet.properties {COLLECTOR}"
+    assert told == f"-Dlog4j2.configurationFile=file:///quiet.properties {COLLECTOR}"
+
+
+def test_where_the_package_lies_below_a_space_the_option_stays_one_word():
+    """Spark parts these options at spaces; half a path was no option, and no JVM began."""
+    logging = Path("/Program Files/100%/quiet.properties")
+    told = "-Dlog4j2.configurationFile=file:///Program%20Files/100%25/quiet.properties"
+    assert options(logging, {}).split() == [told, COLLECTOR]
+
+
+def test_a_place_that_is_told_from_here_is_told_whole(monkeypatch, tmp_path):
+    """A JVM may be started elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    place = (tmp_path / "quiet.properties").as_uri()
+    assert options(Path("quiet.properties"), {}).split()[0].endswith(f"={place}")
 
 
 @pytest.mark.parametrize("name", VARIABLES)
