@@ -17,7 +17,7 @@ from ottla.sim.canary import Canary
 from ottla.sim.studies.bronze import Work
 from ottla.sim.studies.engine import DUCKDB_LACKS
 from ottla.sim.studies.lake import SCRATCH, making
-from ottla.sim.studies.marks import Told, marks_of
+from ottla.sim.studies.marks import Said, Told, marks_of
 from ottla.sim.studies.names import KIND
 from ottla.sim.studies.pool import COMPRESSION, Pool
 from ottla.sim.studies.study import StudyError
@@ -52,7 +52,7 @@ class Duck:
     name = "duckdb"
     at_once = 1  # all cores work on one query
 
-    def __init__(self, jobs: int, scratch: Path | None = None):
+    def __init__(self, jobs: int, scratch: Path | None = None, said: Said = lambda _: None):
         try:
             import duckdb
         except ImportError:
@@ -65,7 +65,7 @@ class Duck:
         self._connection.execute("SET preserve_insertion_order = false")
         for name in self._all(f"SELECT name FROM duckdb_settings() WHERE name IN {_BY_ZERO}"):
             self._connection.execute(f"SET {name[0]} = false")
-        self._pool = Pool(jobs)
+        self._pool = Pool(jobs, said)
         self._views: set[str] = set()
 
     def canary(self) -> Canary:

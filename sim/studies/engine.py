@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from ottla.sim.canary import Canary
 from ottla.sim.studies.bronze import Work
 from ottla.sim.studies.lake import SCRATCH
-from ottla.sim.studies.marks import Told
+from ottla.sim.studies.marks import Said, Told
 from ottla.sim.studies.masters import check, is_named
 from ottla.sim.studies.study import StudyError
 
@@ -87,16 +87,17 @@ def open_engine(
     told: Callable[[str], None] = lambda _: None,
 ) -> Engine:
     """The engine of that name; with *auto* `told` hears in one line why it is not Spark, and of
-    `jobs` where it is. `jobs`: how many processes simulate beside DuckDB, one if not said; how many
-    cores Spark has is not ours to say. `scratch`: a folder that driver and executors see, for what
-    lasts no longer than the engine. Raises `StudyError`."""
+    `jobs` where it is; of any engine, why it does runs again. `jobs`: how many processes simulate
+    beside DuckDB, one if not said; how many cores Spark has is not ours to say. `scratch`: a folder
+    that driver and executors see, for what lasts no longer than the engine. Raises `StudyError`.
+    """
     _check_words(name, master, jobs)
     if name == DUCKDB:
-        return _duck(jobs or 1, scratch)
+        return _duck(jobs or 1, scratch, told)
     lacking = spark_lacks(master)
     if lacking is None:
         try:
-            engine = _spark(master, scratch)
+            engine = _spark(master, scratch, told)
         except StudyError as error:  # a Java that is too new for Hadoop, say
             if name == SPARK or is_named(master):
                 raise
@@ -108,17 +109,17 @@ def open_engine(
     if name == SPARK or master is not None:
         raise StudyError(f"engine spark: {lacking}")
     told(f"engine duckdb, not Spark: {lacking}")
-    return _duck(jobs or 1, scratch)
+    return _duck(jobs or 1, scratch, told)
 
 
-def _spark(master: str | None, scratch: Path | None) -> Engine:
+def _spark(master: str | None, scratch: Path | None, said: Said) -> Engine:
     from ottla.sim.studies.spark import SETTINGS, WAREHOUSE, Spark, spark_session
     from ottla.sim.studies.spark_frames import located
 
     made = TemporaryDirectory(prefix=SCRATCH, dir=scratch)
     settings = {**SETTINGS, WAREHOUSE: located(Path(made.name))}
     try:
-        return Spark(spark_session(master, settings), made)
+        return Spark(spark_session(master, settings), made, said)
     except BaseException:
         made.cleanup()
         raise
@@ -147,10 +148,10 @@ def _check_words(name: str, master: str | None, jobs: int | None) -> None:
         raise StudyError(f"--jobs {jobs}: is for DuckDB; Spark has cores of its own")
 
 
-def _duck(jobs: int, scratch: Path | None) -> Engine:
+def _duck(jobs: int, scratch: Path | None, said: Said) -> Engine:
     from ottla.sim.studies.duck import Duck
 
-    return Duck(jobs, scratch)
+    return Duck(jobs, scratch, said)
 
 
 def spark_lacks(master: str | None = None) -> str | None:
@@ -173,9 +174,12 @@ def java_lacks() -> str | None:
     if java is None:
         where = "" if home is None else f" in JAVA_HOME ({home})"
         return f"there is no Java{where}: {ask}"
-    told = subprocess.run(  # noqa: S603 - the Java that Spark would start
-        [java, "-version"], capture_output=True, text=True, check=False
-    )
+    try:
+        told = subprocess.run(  # noqa: S603 - the Java that Spark would start
+            [java, "-version"], capture_output=True, text=True, check=False
+        )
+    except OSError:  # built for another machine, say
+        return f"{java} cannot be run: {ask}"
     found = _VERSION.search(told.stderr + told.stdout)
     if found is None:
         return f"{java} does not tell its version: {ask}"

@@ -314,14 +314,18 @@ def percent(share: float) -> str:
 
     >>> percent(0.5), percent(1.0), percent(0.99996), percent(0.0123), percent(0.000004)
     ('50', '100', '99.99', '1.23', '0.0004')
+    >>> percent(0.0), percent(1 / 2_885_209), percent(0.9999999)
+    ('0', '0.00003', '99.99')
     >>> percent(1.5), percent(float("inf")), percent(-0.5)
     ('150', '∞', '-50')
     """
     if not 0 <= share <= 1:  # a quotient that somebody called a share
         return number(share * 100)
-    value = round(share * 100, 4)
-    if value in (0.0, 100.0):
-        return f"{value:.0f}"
+    if share in (0.0, 1.0):
+        return f"{share * 100:.0f}"
+    value = share * 100
     if value > 99:
         return f"{min(value, 99.99):.4g}"
-    return f"{value:.3g}" if value >= 0.001 else f"{value:.1g}"
+    if value < 0.001:
+        return f"{Decimal(f'{value:.1g}'):f}"  # a float's own format has an exponent
+    return f"{round(value, 4):.3g}"

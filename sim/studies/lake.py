@@ -14,10 +14,15 @@ which nobody looks for data), gets its `_SUCCESS` there and is renamed: so it is
 at all. Whoever made it and was killed left only the other name, which is removed. A process that
 outlives its parent writes into a folder that is gone, and not into the one made anew.
 
-`_SUCCESS` holds a JSON object: rows, bytes, its files by name with the bytes of each, the engine
-that made it and the commit of the code. A folder
+`_SUCCESS` holds a JSON object: rows, bytes, its files by name with the bytes of each, a digest of
+what is in them, the engine that made it and the commit of the code. A folder
 whose files are others is not whole: one that was lost would be runs that nobody misses, one that is
 there twice would be counted twice. To look costs a name and a size per file, no byte of data.
+
+Silver, verdicts and gold say there, too, which waves they were made `of`, as a digest of theirs. A
+wave that is made again may have other rows: a run that its process died of for want of memory lives
+the second time. What was made of the rows before would tell of that run as it was; and as batches
+are told by rows, of some waves twice, of others never.
 
 **What a plan is compared by.** A study is gone on with if it is the same in all that runs and
 tables depend on. What only the report depends on (title, question, answer, tables, charts, worst)
@@ -28,10 +33,11 @@ Runs are numbered: r = place of the seed * variants + variant. A wave is a range
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -130,6 +136,10 @@ class Made:
     """Which made it, as it describes itself; empty where that is not kept."""
     commit: str | None = None
     """Of the code that made it, where that is known."""
+    digest: str = ""
+    """Of what is in its files, whatever they are called."""
+    of: str = ""
+    """Of the waves that it was made of (`made_of`); empty where nobody has said so."""
 
 
 class Lake:
@@ -199,6 +209,13 @@ class Lake:
     def verdicts(self, batch: int) -> Path:
         """Where SQL verdicts of a batch of waves lie: batches of their own."""
         return self.silver(names.VERDICTS, batch)
+
+    def end_at(self, table: str, batches: int) -> None:
+        """Take away batches of a silver table beyond the first so many: there were more of them
+        before a wave was made again."""
+        for folder in self.silver(table, 0).parent.glob("batch=*"):
+            if int(folder.name.removeprefix("batch=")) >= batches:
+                shutil.rmtree(folder)
 
     def gold(self, table: str) -> Path:
         """Where a gold table lies."""
@@ -298,8 +315,26 @@ def _told(folder: Path) -> dict[str, Any] | None:
 
 def _cost(told: dict[str, Any]) -> Made:
     return Made(
-        int(told["rows"]), int(told["bytes"]), str(told.get("engine") or ""), told.get("commit")
+        int(told["rows"]),
+        int(told["bytes"]),
+        str(told.get("engine") or ""),
+        told.get("commit"),
+        str(told.get("digest") or ""),
+        str(told.get("of") or ""),
     )
+
+
+def made_of(folders: Iterable[Path]) -> str:
+    """One digest for what is in these folders, in their order."""
+    costs = map(cost, folders)
+    return _digest("" if each is None else each.digest for each in costs)
+
+
+def mark(folder: Path, of: str) -> None:
+    """Keep of a folder that is whole what it was made of. Whoever is killed before has it made
+    again."""
+    told = {**(_told(folder) or {}), "of": of}
+    write_whole(folder / SUCCESS, json.dumps(told).encode())
 
 
 def _files(folder: Path) -> dict[str, int]:
@@ -328,6 +363,7 @@ def making(folder: Path, engine: str = "") -> Iterator[Path]:
         "rows": rows,
         "bytes": sum(files.values()),
         "files": files,
+        "digest": _digest(sorted(_content(making / name) for name in files)),
         "engine": engine,
         "commit": origin.commit_here(),
     }
@@ -347,3 +383,12 @@ def _rows(part: Path) -> int:
 
     rows: int = parquet.read_metadata(part).num_rows
     return rows
+
+
+def _content(part: Path) -> str:
+    with part.open("rb") as file:
+        return hashlib.file_digest(file, "blake2b").hexdigest()
+
+
+def _digest(parts: Iterable[str]) -> str:
+    return hashlib.blake2b(" ".join(parts).encode(), digest_size=16).hexdigest()

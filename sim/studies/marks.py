@@ -23,6 +23,8 @@ from ottla.sim.studies.study import StudyError
 
 Told: TypeAlias = Callable[[int, int], None]
 """Hears how many more runs are over, and how many rows they have."""
+Said: TypeAlias = Callable[[str], None]
+"""Hears in one line why runs are done again."""
 _RUNNING = "_running-"
 _NUMBER = 8
 """Bytes of a number in a file of marks."""
@@ -120,15 +122,21 @@ class Marks:
                 found.append(now)
         return sorted(found)
 
-    def named(self, work: Work) -> str:
-        """The first of these as people are told of them; empty if there is none, and for a study
-        that nobody can read, who has begun with none of its runs."""
-        runs = self.under_way()
-        try:
-            told = ", ".join(map(work.named, runs[:_NAMED]))
-        except StudyError:
-            return ""
-        return f"{told}, ..." if len(runs) > _NAMED else told
+
+def named(work: Work, runs: Sequence[int]) -> str:
+    """The first of these as people are told of them; empty if there is none, and for a study that
+    nobody can read, who has begun with none of its runs."""
+    try:
+        told = ", ".join(map(work.named, runs[:_NAMED]))
+    except StudyError:
+        return ""
+    return f"{told}, ..." if len(runs) > _NAMED else told
+
+
+def killing(work: Work, runs: Sequence[int]) -> str:
+    """What people are told of runs that take their process along, whoever else is there."""
+    one, several = "kills its process: a row of its own", "kill their processes: a row each"
+    return f"{named(work, runs)} {one if len(runs) == 1 else several}"
 
 
 def _read(mark: Path) -> tuple[int, int]:

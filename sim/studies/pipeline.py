@@ -6,8 +6,9 @@
     agree    do SQL, Python and the runs themselves say the same?
     gold     silver of all batches -> gold
 
-What is there is not made again, so a study that is whole costs nothing to run again. Nothing is
-collected here but what gold and the report need: memory does not grow with the number of runs.
+What is there is not made again, so a study that is whole costs nothing to run again; unless a wave
+that it was made of has been made again since, and came out otherwise. Nothing is collected here but
+what gold and the report need: memory does not grow with the number of runs.
 
 The canary (`ottla.sim.canary`) is run anew whenever there are runs to do: it stands for the code
 and the machine that do them. Is it not noticed, no run is done and no later stage begun.
@@ -15,7 +16,7 @@ and the machine that do them. Is it not noticed, no run is done and no later sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -27,14 +28,14 @@ from ottla.sim.studies.bronze import Work
 from ottla.sim.studies.engine import Engine
 from ottla.sim.studies.events import define_events
 from ottla.sim.studies.judging import differences_told, judge_waves
-from ottla.sim.studies.lake import SUCCESS, Lake, cost, made, making
+from ottla.sim.studies.lake import SUCCESS, Lake, cost, made, made_of, making, mark
 from ottla.sim.studies.order import in_order
 from ottla.sim.studies.pairs import PAIRS, pairs_query
 from ottla.sim.studies.sheets import JUDGING, QUANTILES, sheet, sheets
 from ottla.sim.studies.study import DisagreementError, VoidStudyError
 from ottla.sim.studies.variants import variants_columns
 
-STAGES = ("sweep", "silver", "judge", "gold")
+STAGES = ("sweep", "silver", "judge", "agree", "gold")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Progress:
 
     stage: str
     done: int
-    """Of what it does: runs of a sweep, else folders."""
+    """Of what it does: runs of a sweep, the one check of agree, else folders."""
     of: int
     rows: int
     """Of the runs, or the folders, that are done; the runs before a resume included."""
@@ -127,16 +128,34 @@ class Pipeline:
         batches = self._silver_batches()
         stage = self._stage("silver", len(tables) * len(batches))
         for number, waves in enumerate(batches):
+            bronze = self._bronze(waves)
+            of = made_of(bronze)
             folders = {each: self.lake.silver(each, number) for each in tables}
-            todo = [each for each in tables if not self._whole(folders[each])]
-            for each in tables:
-                if each not in todo:
-                    stage.found(folders[each], 1)
+            todo = self._todo(stage, folders, of)
             if todo:
-                define_events(self.engine, [self.lake.bronze(wave) for wave in waves])
+                define_events(self.engine, bronze)
                 for folder in self._keep("silver", folders, todo):
+                    mark(folder, of)
                     stage.wrote(folder)
                     stage.step(1)
+        for each in tables:
+            self.lake.end_at(each, len(batches))
+
+    def _bronze(self, waves: Iterable[int]) -> list[Path]:
+        return [self.lake.bronze(wave) for wave in waves]
+
+    def _todo(self, stage: _Stage, folders: Mapping[str, Path], of: str) -> list[str]:
+        """Which of these tables are to be made of that; the stage hears of those that are there."""
+        whole = [each for each in folders if self._whole(folders[each])]
+        there = [each for each in whole if _is_of(folders[each], of)]
+        other = [folders[each] for each in whole if each not in there]
+        if other:
+            name = other[0].relative_to(self.lake.root)
+            more = f" and {len(other) - 1} more" if len(other) > 1 else ""
+            self._say(f"{name}{more}: not known to be made of the waves that are there; made again")
+        for each in there:
+            stage.found(folders[each], 1)
+        return [each for each in folders if each not in there]
 
     def _silver_batches(self) -> list[list[int]]:
         """Numbers of the waves that are made into silver at once."""
@@ -149,13 +168,14 @@ class Pipeline:
         batches = self._judged_batches()
         stage = self._stage("judge", len(batches))
         for number, waves in enumerate(batches):
-            folder = self.lake.verdicts(number)
-            if not self._whole(folder):
-                judge_waves(self.engine, [self.lake.bronze(wave) for wave in waves], folder)
+            bronze, folder = self._bronze(waves), self.lake.verdicts(number)
+            of = made_of(bronze)
+            if self._todo(stage, {names.VERDICTS: folder}, of):
+                judge_waves(self.engine, bronze, folder)
+                mark(folder, of)
                 stage.wrote(folder)
                 stage.step(1)
-            else:
-                stage.found(folder, 1)
+        self.lake.end_at(names.VERDICTS, len(batches))
 
     def _judged_batches(self) -> list[list[int]]:
         """Numbers of the waves that are judged at once."""
@@ -168,21 +188,21 @@ class Pipeline:
     def _agree(self) -> None:
         """SQL, Python and the runs themselves have judged alike. Raises `DisagreementError` where
         they have not."""
-        begun = monotonic()
+        begun, stage = monotonic(), self._stage("agree", 1)
         self._define_silver()
         if told := differences_told(self.engine, self.study):
             raise DisagreementError(f"not all judges say the same: {told}")
         self.lake.spend("agree", monotonic() - begun, once=True)
+        stage.checked()
 
     def _gold(self) -> None:
         tables = [each.name for each in sheets("gold") if not each.shared]
         stage = self._stage("gold", len(tables))
+        of = made_of(self._bronze(wave for wave, _ in self._waves))
         folders = {each: self.lake.gold(each) for each in tables}
-        todo = [each for each in tables if not self._whole(folders[each])]
-        for each in tables:
-            if each not in todo:
-                stage.found(folders[each], 1)
+        todo = self._todo(stage, folders, of)
         for folder in self._keep("gold", folders, todo):
+            mark(folder, of)
             stage.wrote(folder)
             stage.step(1)
         for each in tables:
@@ -245,6 +265,11 @@ class _Stage:
         )
         self._tell(self._at)
 
+    def checked(self) -> None:
+        """Something is over that makes nothing: it is done with every command."""
+        self._at = replace(self._at, done=self._at.done + 1)
+        self.step(0)
+
     def wrote(self, folder: Path) -> None:
         """A folder is whole."""
         paid, self._paid = self._paid, monotonic()
@@ -262,6 +287,11 @@ class _Stage:
         self._whole += 0 if there is None else there.rows
         self._at = replace(self._at, rows=self._whole)
         self.step(0)
+
+
+def _is_of(folder: Path, of: str) -> bool:
+    there = cost(folder)
+    return there is not None and there.of == of
 
 
 def in_batches(rows: Sequence[int], most: int) -> list[list[int]]:

@@ -24,7 +24,8 @@ from typing import TypeAlias
 from ottla.sim.canary import Canary, canary
 from ottla.sim.processes import go_on, processes
 from ottla.sim.studies.bronze import Batch, Work, deadly, schema
-from ottla.sim.studies.marks import Marks, marked
+from ottla.sim.studies.findings import counted
+from ottla.sim.studies.marks import Marks, Said, killing, marked
 from ottla.sim.studies.study import StudyError
 
 CHUNK = 25
@@ -43,10 +44,12 @@ _Task: TypeAlias = Callable[[range], None]
 
 
 class Pool:
-    """Processes that simulate; they start with the first that is asked of them and stay."""
+    """Processes that simulate; they start with the first that is asked of them and stay. `said`
+    hears why runs are done again."""
 
-    def __init__(self, jobs: int):
+    def __init__(self, jobs: int, said: Said = lambda _: None):
         self._jobs = jobs
+        self._say = said
         self._stack = ExitStack()
         self._pool: ProcessPoolExecutor | None = None
 
@@ -68,9 +71,13 @@ class Pool:
             if not begun:
                 raise StudyError(_KILLED)
             todo.extendleft(each for each in lost if each not in begun)
-            for each in begun:
-                for run in _deadly_runs(task, each, marks):
-                    _write_part(folder, run, [deadly(work, run)])
+            again = counted(sum(map(len, begun)), "run")
+            self._say(f"a process that simulates died; {again} to be done again, one by one")
+            killers = [run for each in begun for run in _deadly_runs(task, each, marks)]
+            for run in killers:
+                _write_part(folder, run, [deadly(work, run)])
+            if killers:
+                self._say(killing(work, killers))
 
     def do(self, task: _Task, todo: deque[range], marks: Marks) -> list[range]:
         """Do what is to be done, until that is all or a process dies: what had been given to

@@ -38,7 +38,7 @@ from ottla.sim.studies.apart import apart
 from ottla.sim.studies.bronze import Batch, Work
 from ottla.sim.studies.jvm import options
 from ottla.sim.studies.lake import cost, making
-from ottla.sim.studies.marks import Told
+from ottla.sim.studies.marks import Said, Told
 from ottla.sim.studies.masters import check, cores
 from ottla.sim.studies.names import KIND
 from ottla.sim.studies.ship import packed
@@ -148,7 +148,13 @@ class Spark:
     name = "spark"
     at_once = 2  # one is planned while another works; four took a driver of 1 GB down
 
-    def __init__(self, session: Any, scratch: TemporaryDirectory[str] | None = None):
+    def __init__(
+        self,
+        session: Any,
+        scratch: TemporaryDirectory[str] | None = None,
+        said: Said = lambda _: None,
+    ):
+        self._said = said
         self.session = session
         """The Spark session: for what else is asked of it."""
         self.described = f"{self.name} {session.version}"
@@ -184,7 +190,7 @@ class Spark:
     def simulate(self, work: Work, runs: range, into: Path, told: Told) -> None:
         """Events of these runs as the folder `into`. Raises `StudyError` when executors do not see
         it."""
-        Sweeper(self.session, self.described).simulate(work, runs, into, told)
+        Sweeper(self.session, self.described, self._said).simulate(work, runs, into, told)
 
     @_apart
     def define(

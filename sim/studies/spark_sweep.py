@@ -23,7 +23,7 @@ from typing import Any
 
 from ottla.sim.studies.bronze import SCHEMA, Batch, Work, histories
 from ottla.sim.studies.lake import making
-from ottla.sim.studies.marks import Marks, Told, marked, marks_of, unseen
+from ottla.sim.studies.marks import Marks, Said, Told, killing, marked, marks_of, named, unseen
 from ottla.sim.studies.spark_errors import crashed, in_one_line, spark_errors
 from ottla.sim.studies.spark_frames import ddl, write_parquet
 from ottla.sim.studies.study import StudyError
@@ -37,14 +37,18 @@ _SETTLE_S = 3.0
 _OTHERWISE = (
     "the same command goes on; if one of them kills its process, --engine duckdb finds it out"
 )
+_BY_CHANCE = "a worker crashed, and none of the runs under way does it alone"
+_AGAIN = "; the wave is run again"
 
 
 class Sweeper:
-    """Simulates on a Spark session that `described` says more of."""
+    """Simulates on a Spark session that `described` says more of; `said` hears why a wave is run
+    again."""
 
-    def __init__(self, session: Any, described: str):
+    def __init__(self, session: Any, described: str, said: Said):
         self._session = session
         self._described = described
+        self._say = said
 
     def simulate(self, work: Work, runs: range, into: Path, told: Told) -> None:
         """Events of these runs as the folder `into`; `told` hears how many more are over, and their
@@ -57,9 +61,13 @@ class Sweeper:
                         writing = thread.submit(self._write, work, runs, folder, marks)
                         self._look(writing, marks)
                 except spark_errors() as error:
-                    deadly = self._deadly(work, marks, error)
+                    if line := unseen(str(error)):
+                        raise StudyError(line) from None
+                    suspects = marks.under_way()  # nobody knows them once marks are abandoned
+                    deadly = self._deadly(work, suspects, marks) if crashed(error) else []
                     if not deadly and not (chance and crashed(error)):
-                        raise StudyError(_swept_until(work, marks, error)) from None
+                        raise StudyError(_swept_until(named(work, suspects), error)) from None
+                    self._say(f"{killing(work, deadly) if deadly else _BY_CHANCE}{_AGAIN}")
                     chance = bool(deadly)  # by chance it was once, and not again and again
                     work = replace(work, deadly=(*work.deadly, *deadly))
                 else:
@@ -81,13 +89,8 @@ class Sweeper:
             raise
         writing.result()
 
-    def _deadly(self, work: Work, marks: Marks, error: Exception) -> list[int]:
-        """The runs that ended it. Raises `StudyError` where executors do not see the marks."""
-        if line := unseen(str(error)):
-            raise StudyError(line) from None
-        if not crashed(error):
-            return []
-        suspects = marks.under_way()
+    def _deadly(self, work: Work, suspects: list[int], marks: Marks) -> list[int]:
+        """Those of the runs that were under way which kill a worker on their own, too."""
         # Spark calls a failed wave over while workers are at its runs: they must not kill a suspect
         # by what memory they have.
         marks.abandon()
@@ -115,10 +118,10 @@ def _bronze() -> Any:
     return columns
 
 
-def _swept_until(work: Work, marks: Marks, error: Exception) -> str:
+def _swept_until(under_way: str, error: Exception) -> str:
     """What ended a wave, and what was under way."""
-    told, named = f"engine spark: {in_one_line(error)}", marks.named(work)
-    return f"{told}; under way: {named}; {_OTHERWISE}" if named else told
+    told = f"engine spark: {in_one_line(error)}"
+    return f"{told}; under way: {under_way}; {_OTHERWISE}" if under_way else told
 
 
 def _simulated(work: Work, marks: str, asked: Iterator[Batch]) -> Iterator[Batch]:

@@ -12,11 +12,13 @@ of the columns. `-` is NULL.
     | 1        | crash |
 
 What is expected of a table is all its rows of that run, in any order, with just these columns.
+Table `bronze` is no such one: its rows stand behind the history, in place of those that follow from
+it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -43,6 +45,8 @@ class Case:
     events: list[Event]
     expected: dict[str, list[Row]] = field(default_factory=dict)
     """Rows by the name of the table."""
+    behind: list[Row] = field(default_factory=list)
+    """As of `Run`."""
 
 
 def cases(file: str) -> list[Case]:
@@ -52,7 +56,8 @@ def cases(file: str) -> list[Case]:
         name, _, text = block.partition("\n")
         told, tables = _split(text)
         (history,) = read(f"== {name}\n{told}", file)
-        found.append(Case(name, history.events, tables))
+        behind = tables.pop("bronze", [])
+        found.append(Case(name, history.events, tables, behind))
     return found
 
 
@@ -119,6 +124,8 @@ class Run:
     verdict: str | None = None
     """What Python says; what the history shows, if nothing is said."""
     reached: tuple[str, ...] = ()
+    behind: Sequence[Row] = ()
+    """Rows of bronze that are no event; those that follow from the history, if none are given."""
 
 
 def write(runs: Sequence[Run], folder: Path) -> Path:
@@ -137,19 +144,25 @@ def write(runs: Sequence[Run], folder: Path) -> Path:
     return folder
 
 
-def _rows(number: int, run: Run) -> list[tuple[Any, ...]]:
+def _rows(number: int, run: Run) -> Iterator[tuple[Any, ...]]:
+    behind = run.behind or _behind(number, run)
+    head = (number, run.seed, run.variant, all(row["kind"] != "breakdown" for row in behind))
+    for event in run.events:
+        yield (*head, *event, None)
+    last = run.events[-1].t_us if run.events else 0
+    for eid, row in enumerate(behind, len(run.events)):
+        columns = {name: value for name, value in row.items() if name != "told"}
+        yield (*head, *Event(**{"eid": eid, "t_us": last, **columns}), row.get("told"))
+
+
+def _behind(number: int, run: Run) -> list[Row]:
     broken = sorted(judge(run.events).broken)
     verdict = run.verdict or ("failed" if broken else "ok")
-    told = [("reached", each) for each in run.reached] + [("verdict", each) for each in broken]
-    last = run.events[-1].t_us if run.events else 0
-    events = [*run.events]
-    for kind, code in told:
-        events.append(Event(len(events), last, kind, code=code))
-    events.append(
-        Event(len(events), last, "run", code=verdict, off=len(run.events), aux=1, chain=number)
-    )
-    head = (number, run.seed, run.variant, True)
-    return [(*head, *event, None) for event in events]
+    return [
+        *({"kind": "reached", "code": each} for each in run.reached),
+        *({"kind": "verdict", "code": each} for each in broken),
+        {"kind": "run", "code": verdict, "off": len(run.events), "aux": 1, "chain": number},
+    ]
 
 
 def make(engine: Engine, layer: str) -> None:

@@ -6,7 +6,7 @@
 |---|---|
 | stage STAGE DONE | when a stage has got so far: between two folders |
 | asked STAGE METHOD N | in a stage, when that method of the engine is called for the Nth time |
-| half FOLDER | in the middle of a write: the system ends who makes a file longer than 200 bytes |
+| half FOLDER | in the middle of a write: the system ends who makes a file longer than 500 bytes |
 | unmarked FOLDER | when its data is written, and nothing says that it is whole |
 | unnamed FOLDER | when it is whole, under the name of what is being made |
 
@@ -35,8 +35,9 @@ from ottla.sim.studies.plan import plan_of
 from ottla.sim.studies.study import parse
 from studies_tiny import BATCH_ROWS, SEEDS, TINY, WAVE
 
-HALF = 200
-"""Bytes of half a file: the least Parquet file has more, the bill of a study less."""
+HALF = 500
+"""Bytes of half a file: those that are asked for have more; the bill of a study and what marks a
+folder as whole have less, for another thread may write these meanwhile."""
 LEFT = re.compile(r"_(making|running|scratch)-")
 """What nobody may find when a study is over."""
 _EVENTS = {"half": "os.mkdir", "unmarked": "open", "unnamed": "os.rename"}

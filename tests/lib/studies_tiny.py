@@ -35,13 +35,14 @@ def study(
     text: str = TINY,
     *,
     seeds: int = SEEDS,
+    share: float | None = None,
     wave: int | None = WAVE,
     engine: Engine | None = None,
     told: Callable[[Progress], None] = lambda _: None,
     batch_rows: int = BATCH_ROWS,
 ) -> Pipeline:
     """A study that has been run, its engine still open; DuckDB and one process, if not said."""
-    plan = plan_of(parse(text), seeds, 0, wave=wave, batch_rows=batch_rows)
+    plan = plan_of(parse(text), seeds, 0, share, wave=wave, batch_rows=batch_rows)
     lake = Lake(out, plan)
     try:
         pipeline = Pipeline(lake, engine or open_engine("duckdb", jobs=1), told)

@@ -22,7 +22,7 @@ def spark(tmp_path_factory):
     opened.close()
 
 
-@pytest.fixture(scope="session", params=["duck", "spark"])
+@pytest.fixture(scope="session", params=["duck", pytest.param("spark", marks=pytest.mark.slow)])
 def engine(request):
     """Each of them; tables are those of the test that makes them."""
     return request.getfixturevalue(request.param)

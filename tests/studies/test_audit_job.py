@@ -37,6 +37,7 @@ def audit(cluster, session, checkpoint, **settings):
     return tuple(lines), job.said
 
 
+@pytest.mark.slow
 def test_every_anomaly_is_found(cluster, spark, tmp_path):
     lines, said = audit(cluster, spark.session, tmp_path)
     assert lines == FOUND
@@ -70,6 +71,7 @@ def test_a_topic_that_cannot_be_read_ends_the_audit_with_its_reason(spark, tmp_p
             job.run(spark.session, once=True)
 
 
+@pytest.mark.slow
 def test_records_that_are_deleted_while_it_runs_end_it(spark, tmp_path):
     """Nobody can say of them whether they were in order: it passed over them in silence."""
     with anomalous() as running:
@@ -158,6 +160,7 @@ def test_what_was_deleted_before_the_audit_is_told(tmp_path):
     assert told.startswith("t-0 is empty: its log starts at offset 14, and what was before that is")
 
 
+@pytest.mark.slow
 def test_spaces_around_a_topic_are_none_of_its_name(cluster, spark, tmp_path):
     """They were to the data source, and to the audit they were some: a traceback."""
     job = Job(cluster.bootstrap_servers, " t ", tmp_path, print)
@@ -167,6 +170,7 @@ def test_spaces_around_a_topic_are_none_of_its_name(cluster, spark, tmp_path):
     assert job.said == SUMMARY
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_spark_cannot_open_is_one_line(cluster, spark, tmp_path):
     (tmp_path / "stream").mkdir()
     (tmp_path / "stream" / "metadata").write_text("no metadata")

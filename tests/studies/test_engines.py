@@ -108,6 +108,7 @@ def test_columns_that_old_files_lack_are_null(engine, tmp_path):
     engine.drop(["mixed"])
 
 
+@pytest.mark.slow
 def test_both_engines_come_to_the_same_gold(duck, spark, tmp_path):
     by_duck = study(tmp_path / "duck", engine=duck, wave=8)
     known = {each: contents(by_duck, each) for each in ("runs", "gold_kills", "variants")}
@@ -115,6 +116,7 @@ def test_both_engines_come_to_the_same_gold(duck, spark, tmp_path):
     assert {each: contents(by_spark, each) for each in known} == known
 
 
+@pytest.mark.slow
 def test_one_engine_goes_on_with_what_the_other_began(duck, spark, tmp_path):
     class EnoughError(Exception):
         """The first engine stops here."""
@@ -160,7 +162,7 @@ def test_what_cannot_be_opened_is_said_in_one_line(name, master, jobs, told):
 def test_spark_that_was_not_asked_for_says_that_it_has_no_jobs(monkeypatch):
     monkeypatch.setattr("ottla.sim.studies.engine.spark_lacks", lambda _: None)
     monkeypatch.setattr("ottla.sim.studies.spark.spark_session", lambda *_: "a session")
-    monkeypatch.setattr("ottla.sim.studies.spark.Spark", lambda _, made: made.cleanup())
+    monkeypatch.setattr("ottla.sim.studies.spark.Spark", lambda _, made, *__: made.cleanup())
     lines: list[str] = []
     open_engine("auto", jobs=2, told=lines.append)
     assert lines == ["engine spark, which has cores of its own: --jobs 2 is for DuckDB"]
@@ -185,6 +187,23 @@ def test_where_a_session_cannot_be_had_auto_takes_duckdb_and_says_why(monkeypatc
     for name, master in (("spark", None), ("auto", "local[2]")):
         with pytest.raises(StudyError, match="engine spark: getSubject"):
             open_engine(name, master=master)
+
+
+def test_where_java_cannot_be_run_auto_takes_duckdb_and_says_why(monkeypatch, tmp_path):
+    """As with one that was built for another machine; it was a traceback."""
+    pytest.importorskip("pyspark")
+    java = tmp_path / "java"
+    java.write_bytes(b"\0 of another machine")
+    java.chmod(0o755)
+    for name in ("JAVA_HOME", "SPARK_REMOTE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    lines: list[str] = []
+    open_engine("auto", jobs=1, told=lines.append).close()
+    (line,) = lines
+    assert line.startswith(f"engine duckdb, not Spark: {java} cannot be run: install a Java")
+    with pytest.raises(StudyError, match=r"engine spark: .* cannot be run: install"):
+        open_engine("spark")
 
 
 def test_what_a_worker_raises_is_the_last_line_of_its_trace(spark, tmp_path):

@@ -7,6 +7,7 @@ The runs are kept as Parquet, so that what they show does not change with the si
 import shutil
 
 import pytest
+from pyarrow import parquet
 
 import studies_golden as golden
 from ottla.sim.invariants.judge import judge
@@ -14,6 +15,7 @@ from ottla.sim.studies import bronze, judging
 from ottla.sim.studies.names import GOLD_PREFIX, VERDICTS
 from ottla.sim.studies.pairs import PAIRS, pairs_query
 from ottla.sim.studies.sheets import GOLD, SILVER, sheets
+from ottla.sim.studies.versions import VERSION, version_of
 from studies_cases import make, make_silver, projected
 
 KEPT = ("runs", "failovers", "producers")
@@ -63,6 +65,18 @@ def test_the_runs_that_are_kept_are_few_and_show_something():
     assert not all(broken)
 
 
+def test_the_runs_that_are_kept_are_of_the_version_that_is_written_today():
+    """They were of version 1, and no statement met a row of a kind that came with version 2."""
+    assert version_of(golden.RUNS) == str(VERSION)
+
+
+def test_each_run_that_failed_tells_what_was_noticed():
+    runs = parquet.read_table(golden.RUNS).to_pylist()
+    failed = {row["run_id"] for row in runs if row["kind"] == "run" and row["code"] == "failed"}
+    assert failed
+    assert {row["run_id"] for row in runs if row["kind"] == "noticed"} == failed
+
+
 @pytest.mark.usefixtures("lake")
 def test_sql_and_python_judge_them_alike(engine):
     assert judging.differences(engine) == []
@@ -86,8 +100,6 @@ def test_every_column_has_the_type_that_its_table_says(engine):
 
 def test_old_bronze_is_read_by_new_code(engine, lake, tmp_path):
     """Version 0 had no column `told`, and no quorum with its commits."""
-    from pyarrow import parquet
-
     tables = [each.name for each in sheets(SILVER) if not each.shared]
     now = {each: engine.rows(f"SELECT * FROM {each}") for each in tables}
     old = tmp_path / "old"

@@ -146,7 +146,7 @@ def test_the_bill_has_what_every_stage_wrote_and_how_long_it_took(pipeline, find
     stages = {each.name: each for each in findings.stages}
     assert list(stages) == ["sweep", "silver", "judge", "agree", "gold", "report"]
     assert all(each.seconds > 0 for each in findings.stages)
-    assert all(stages[each].bytes > 0 for each in STAGES)
+    assert [each for each in STAGES if not stages[each].bytes] == ["agree"]
 
 
 def test_what_is_done_with_every_command_is_on_the_bill_once(tmp_path):
@@ -164,13 +164,13 @@ def test_a_folder_whose_bill_is_older_is_read(tmp_path):
     """It had no seconds of agree and report; what it had stays."""
     done = study(tmp_path)
     done.engine.close()
-    bill = dict.fromkeys(STAGES, 7.0)
+    bill = dict.fromkeys(("sweep", "silver", "judge", "gold"), 7.0)
     (tmp_path / "study.bill.json").write_text(json.dumps(bill))
     again = study(tmp_path)
     findings = findings_of(again.lake, again.engine, "")
     again.engine.close()
     told = {each.name: each.seconds for each in findings.stages}
-    assert {name: told[name] for name in STAGES} == bill
+    assert {name: told[name] for name in bill} == bill
     assert told["agree"] > 0
     assert told["report"] > 0
 

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from cli_process import ottla
 from ottla.sim.canary import Canary
 from ottla.sim.studies import engine
-from ottla.sim.studies.lake import making
+from ottla.sim.studies.lake import made, making, mark
 from ottla.sim.studies.study import StudyError
 from ottla.study_cli.app import app
 from studies_spark import need_spark
@@ -116,8 +116,11 @@ def test_a_verdict_that_sql_does_not_share_ends_the_study(tiny, tmp_path):
     (part,) = verdicts.glob("*.parquet")
     schema = parquet.read_schema(part)
     planted = {"run_id": [1], "variant": [1], "invariant": ["sim-I01"]}
+    before = made(verdicts)
+    assert before is not None
     with making(verdicts) as folder:
         parquet.write_table(pa.table(planted, schema=schema), folder / part.name)
+    mark(verdicts, before.of)
     done = ottla(*command)
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()

@@ -30,6 +30,7 @@ bronze.trial = trial
 """
 KILLED, LEFT = 2, 5
 """Numbers of the two runs."""
+NAMED = ("seed 1 of acks=1", "seed 2 of acks=-1")
 BY_CHANCE = """
 import os
 import signal
@@ -72,16 +73,16 @@ def undisturbed(tmp_path_factory):
 def test_seeds_that_kill_their_process_cost_the_study_two_rows(tmp_path, undisturbed, options):
     done = run_patched(tmp_path, DEADLY, *DUCK, *options, seeds=4)
     two_rows(done, tmp_path, undisturbed)
+    assert "a process that simulates died; " in done.stdout
 
 
 def two_rows(done, folder, undisturbed):
-    """That is what the two runs cost."""
+    """That is what the two runs cost, and people are told why others are done again."""
     assert done.returncode == 0, done.stderr
+    killing = [line for line in done.stdout.splitlines() if "kill" in line]
+    assert [each for line in killing for each in NAMED if each in line] == list(NAMED)
     named = [line for line in done.stdout.splitlines() if " broke: " in line]
-    assert [line.partition(": ")[0] for line in named] == [
-        "seed 1 of acks=1 broke",
-        "seed 2 of acks=-1 broke",
-    ]
+    assert [line.partition(": ")[0] for line in named] == [f"{each} broke" for each in NAMED]
     assert all(
         "ProcessDied: it took the process that ran it along, twice" in each for each in named
     )
@@ -99,6 +100,8 @@ def test_a_process_that_is_killed_by_chance_costs_no_run(tmp_path, undisturbed):
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "once").exists()
     assert " broke: " not in done.stdout
+    assert "a process that simulates died; " in done.stdout
+    assert " to be done again, one by one\n" in done.stdout
     assert rows(tmp_path) == rows(undisturbed)
 
 
@@ -116,5 +119,6 @@ def test_a_worker_that_is_killed_by_chance_costs_spark_no_run(tmp_path, undistur
     done = run_patched(tmp_path, BY_CHANCE, "--master", "local[2]", "--share", "1", seeds=4)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "once").exists()
+    assert "a worker crashed, and none of the runs under way does it alone; " in done.stdout
     assert " broke: " not in done.stdout
     assert rows(tmp_path) == rows(undisturbed)

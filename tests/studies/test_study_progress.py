@@ -1,4 +1,8 @@
-"""What is seen of a study where nobody watches a terminal, and what a line says."""
+"""What is seen of a study where nobody watches a terminal, and what a line says.
+
+Whoever waits is to know what for: each stage is told of when it begins, and when it is over. Rows
+of a wave count as they come, and none of them twice.
+"""
 
 import pytest
 from pyarrow.parquet import read_table
@@ -6,7 +10,7 @@ from pyarrow.parquet import read_table
 from awaiting import await_that
 from ottla.sim.studies.bronze import Work
 from ottla.sim.studies.marks import marked, marks_of
-from ottla.sim.studies.pipeline import Progress
+from ottla.sim.studies.pipeline import STAGES, Progress
 from ottla.sim.studies.study import StudyError
 from ottla.study_cli.progress import Display, line_of
 from studies_tiny import TINY, WAVE, study
@@ -38,10 +42,33 @@ def test_a_line_comes_at_once_and_another_within_seconds(capsys):
             Progress("silver", 4, 8, 10, 2.0, 4, 70),
             "silver  4 of 8 tables, 10 rows, 2.0 tables/s, 2 s",
         ),
+        (Progress("agree", 0, 1, 0, 3.0, 0, 70), "agree   0 of 1 checks, 3 s"),
+        (Progress("agree", 1, 1, 0, 7.0, 0, 70), "agree   1 of 1 checks, 7 s"),
     ],
 )
-def test_a_sweep_is_told_in_runs_and_in_seeds(progress, told):
+def test_a_line_tells_a_stage_in_what_it_does_a_sweep_in_seeds_too(progress, told):
     assert line_of(progress, 0.0) == told
+
+
+def test_each_stage_is_told_of_when_it_begins_and_when_it_is_over(tmp_path):
+    """Whether all judges say the same was asked while the line went on to say that they judge."""
+    heard: dict[str, list[Progress]] = {}
+    study(tmp_path, told=lambda each: heard.setdefault(each.stage, []).append(each)).engine.close()
+    assert tuple(heard) == STAGES
+    assert all(each[0].done == 0 for each in heard.values())
+    assert all(each[-1].done == each[-1].of for each in heard.values())
+
+
+def test_judges_are_asked_while_the_line_says_so(tmp_path, duck, monkeypatch):
+    heard, asked = [""], []
+
+    def differences_told(*_):
+        asked.append(heard[-1])
+        return ""
+
+    monkeypatch.setattr("ottla.sim.studies.pipeline.differences_told", differences_told)
+    study(tmp_path, engine=duck, told=lambda each: heard.append(f"{each.stage} {each.done}"))
+    assert asked == ["agree 0"]
 
 
 def test_rows_of_a_wave_under_way_count_and_none_counts_twice(tmp_path):

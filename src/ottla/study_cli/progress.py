@@ -91,8 +91,10 @@ class Display:
 
 def line_of(progress: Progress, since: float) -> str:
     """A stage in one line, `since` seconds after it was told."""
-    what = "runs" if progress.stage == "sweep" else "tables"
     seconds = progress.seconds + since
+    if progress.stage == "agree":  # it makes nothing
+        return f"agree   {progress.done} of {progress.of} checks, {seconds:.0f} s"
+    what = "runs" if progress.stage == "sweep" else "tables"
     rate = f", {_rate(progress, what, seconds)}" if progress.fresh else ""
     there = progress.done - progress.fresh
     before = f" ({there:,} were there)" if there else ""
