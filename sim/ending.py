@@ -4,8 +4,8 @@ First only a *core* is healed: a random majority of the nodes, what they have be
 clients. Nothing new goes wrong; what else is dead, cut or frozen stays so, for good (sim-Z;
 TigerBeetle's lesson: a fault that is always healed hides the livelock it causes). Within the bound
 the core must have a leader for each partition that has a majority of its replicas there, finish
-what clients wait for, and agree. Then the rest is healed too, everybody must agree, and consumers
-read to the end.
+what clients wait for, agree on what it leads, and have it read to the end. Then the rest is healed
+too, everybody must agree, and consumers read to the end.
 
 One thing is healed everywhere at once: a message is lost by chance or for its kind (`lose-kind`) no
 more, outside of the core either. A leader outside whose beats pass and whose entries or answers to
@@ -14,9 +14,11 @@ is to be asked of the core then is not settled, so that livelock is not looked f
 
 What cannot come right must be explained (`unavoidable`): a partition without a majority in the
 core, or led from outside; clients that gave up before they could be served. Anything else that does
-not is anomaly sim-I31. Clients that have nothing left to ask prove nothing either: with `probes`,
-which the swarm always draws, a record is asked for until it is stored, in each partition. That
-comes after the core came to rest without: a new record would sweep along what was stuck.
+not is anomaly sim-I31. Beside a partition that is excused all others must come right all the same,
+and its own clients must give up, where they have a time for that within the bound. Clients that
+have nothing left to ask prove nothing either: with `probes`, which the swarm always draws, a record
+is asked for until it is stored, in each partition. That comes after the core came to rest without:
+a new record would sweep along what was stuck.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from ottla.broker.partition import Partition
 from ottla.raft.quorum import majority
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.life import Life
-from ottla.sim.probes import Asked, Probes
+from ottla.sim.probes import Asked, Probes, misleads
 from ottla.sim.world import STEP, World, awake
 
 MS: Micros = 1_000
@@ -47,8 +49,9 @@ class Waiting(Asked, Protocol):
     def idle(self) -> bool:
         """Every record that a producer was handed has its outcome."""
 
-    def drain(self) -> bool:
-        """Whether every consumer has read everything there is."""
+    def behind(self, partitions: Iterable[int]) -> Sequence[tuple[int, NodeId]]:
+        """Of each consumer the partitions, of these, that it has not read to the end, and who last
+        told it who leads; 0 for nobody."""
 
 
 class NotLive(Exception):  # noqa: N818 - it names what it is
@@ -79,7 +82,8 @@ class Ending:
             if partition not in served:
                 world.history.add("phase", code="excused", partition=partition)
         self._await_leaders(served)
-        if not self.unavoidable:
+        bounded = world.config.delivery_timeout_ms < world.config.bound_ms
+        if bounded or not self.unavoidable:
             self._await(self.clients.idle, "answers for all that clients wait for")
         self._agreed(served)
         if world.config.probes and world.config.producers:
@@ -87,6 +91,8 @@ class Ending:
             self._agreed(served)
         elif not self.unavoidable:
             self._note_fruitless(served, healed)
+        self._read(served)
+        self._note_led_outside(served)
 
     def finish(self) -> None:
         """The second phase. Raises `NotLive`."""
@@ -100,13 +106,38 @@ class Ending:
         self._await(lambda: self._led(partitions), "leaders everywhere")
         self._await(self.clients.idle, "answers for all that clients wait for")
         self._await(lambda: self._agree(world.able, partitions), "agreement of all")
-        self._await(self.clients.drain, "consumers at the end")
+        self._await(lambda: not self.clients.behind(partitions), "consumers at the end")
         self._await(lambda: self._led(partitions), "leaders in the end")
         world.history.add("phase", code="done")
 
     def _agreed(self, served: list[int]) -> None:
         self._await(
             lambda: self._agree(self.core, self._led_inside(served)), "agreement of the core"
+        )
+
+    def _read(self, served: list[int]) -> None:
+        """Have consumers read what the core leads. One that asks a node outside, which names itself
+        and not the leader, may ask it for as long as nobody heals that one."""
+        try:
+            self._await(lambda: not self._unread(served), "consumers at the end of what is led")
+        except NotLive:
+            if not all(self._is_misled(*each) for each in self._unread(served)):
+                raise
+            for partition, by in self._unread(served):
+                self.unavoidable.append(
+                    f"partition {partition} had not to be read to its end: a consumer asks node "
+                    f"{by}, which is not healed and knows of no leader"
+                )
+
+    def _unread(self, served: list[int]) -> Sequence[tuple[int, NodeId]]:
+        return self.clients.behind(self._led_inside(served))
+
+    def _is_misled(self, partition: int, by: NodeId) -> bool:
+        leader = self._leader(partition)
+        return (
+            leader is not None
+            and by not in self.core
+            and misleads(self.world, by, partition, leader.node_id)
         )
 
     def _probe(self, asked: Sequence[int], healed: int) -> None:
@@ -141,6 +172,16 @@ class Ending:
                     f"nothing was stored in partition {partition} once a majority was healed: its "
                     f"clients gave up what they had left ({', '.join(codes)}); --set probes=true "
                     "asks until something is"
+                )
+
+    def _note_led_outside(self, served: Sequence[int]) -> None:
+        inside = self._led_inside(served)
+        for partition in served:
+            leader = self._leader(partition)
+            if leader is not None and partition not in inside:
+                self.unavoidable.append(
+                    f"replicas of partition {partition} had not to agree, and nobody to read it to "
+                    f"its end: node {leader.node_id} leads it, which was not healed"
                 )
 
     def _choose_core(self) -> tuple[NodeId, ...]:
@@ -210,19 +251,18 @@ class Ending:
             self._leader(each) is not None for each in partitions
         )
 
-    def _led_inside(self, partitions: list[int]) -> list[int]:
+    def _led_inside(self, partitions: Sequence[int]) -> list[int]:
         """Partitions whose leader is in the core. One that is led from outside is served all the
         same, through links that happen to work; nobody can be asked to follow over one that is cut,
         and pre-vote rightly keeps who cannot from deposing a leader that others hear."""
-        controller = self._controller()
-        if controller is None or controller.node_id not in self.core:
-            return []  # a node that comes back learns from the controller what it hosts
         leaders = ((each, self._leader(each)) for each in partitions)
         return [each for each, life in leaders if life is not None and life.node_id in self.core]
 
     def _agree(self, nodes: tuple[NodeId, ...], partitions: range | list[int]) -> bool:
-        """Whether the replicas on these nodes hold and have applied the same."""
-        world = self.world
+        """Whether the replicas on these nodes hold and have applied the same. All that were placed
+        there, if the controller is one of these nodes: from it they learn what they host."""
+        world, controller = self.world, self._controller()
+        told = controller is not None and controller.node_id in nodes
         for partition in partitions:
             ends = []
             for node, seat in world.seats(partition).items():
@@ -231,7 +271,8 @@ class Ending:
                     assert isinstance(machine, Partition), "a partition of the topic"
                     ends.append((machine.applied, machine.last_index))
             placed = sum(each in nodes for each in world.placement[partition])
-            if len(ends) < placed or any(end != (ends[0][1], ends[0][1]) for end in ends):
+            missing = told and len(ends) < placed
+            if missing or any(end != (ends[0][1], ends[0][1]) for end in ends):
                 return False
         return True
 

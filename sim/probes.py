@@ -113,28 +113,11 @@ class Probes:
         if leader.node_id not in self.core:
             return "it is led from outside, and not every client has a way there"
         by = self.clients.told_by(partition)
-        if by not in self.core and self._misleads(by, partition, leader.node_id):
+        if by not in self.core and misleads(self.world, by, partition, leader.node_id):
             return f"its producer asks node {by}, which is not healed and knows of no leader"
         if config.delivery_timeout_ms <= config.request_timeout_ms:
             return f"its producer gives up after {config.delivery_timeout_ms} ms, before it asks"
         return ""
-
-    def _misleads(self, node: NodeId, partition: int, leader: NodeId) -> bool:
-        """Whether a node that is up, and hears a majority or leads another partition, names itself
-        to this partition's clients and not the leader. Who is down or frozen has none for long."""
-        life = self.world.lives.get(node)
-        if life is None or life.frozen:
-            return False
-        beats, now = life.node.beats, life.node.now()
-        within = HEARD_TIMEOUTS * self.world.config.election_timeout_ms * MS
-        heard = [each for each in self.world.nodes if beats.alive(each, now, within)]
-        topic = life.node.topics().get(TOPIC)
-        groups = [] if topic is None else [each.group for each in topic.partitions]
-        named = [each.node for each in life.node.brokers(groups)]
-        leaders = [life.node.leader(each).leader for each in groups]
-        told = bool(groups) and leaders[partition] == leader and leader in named
-        stays = 2 * len(heard) > len(self.world.nodes) or node in leaders
-        return stays and node in named and not told
 
     def _was_asked(self, partition: int, leader: NodeId) -> bool:
         """Whether the client that is asked sent it something since the probes began; or since it
@@ -146,6 +129,24 @@ class Probes:
                     return True
                 asked = row.kind == "send" or (asked and row.kind not in _ANSWERS)
         return asked
+
+
+def misleads(world: World, node: NodeId, partition: int, leader: NodeId) -> bool:
+    """Whether a node that is up, and hears a majority or leads another partition, names itself to
+    this partition's clients and not its `leader`. Who is down or frozen has none for long."""
+    life = world.lives.get(node)
+    if life is None or life.frozen:
+        return False
+    beats, now = life.node.beats, life.node.now()
+    within = HEARD_TIMEOUTS * world.config.election_timeout_ms * MS
+    heard = [each for each in world.nodes if beats.alive(each, now, within)]
+    topic = life.node.topics().get(TOPIC)
+    groups = [] if topic is None else [each.group for each in topic.partitions]
+    named = [each.node for each in life.node.brokers(groups)]
+    leaders = [life.node.leader(each).leader for each in groups]
+    told = bool(groups) and leaders[partition] == leader and leader in named
+    stays = 2 * len(heard) > len(world.nodes) or node in leaders
+    return stays and node in named and not told
 
 
 def _end(world: World, partition: int) -> Offset:

@@ -13,6 +13,7 @@ on with what it was handed. One that is in a fatal state is replaced too, as app
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from ottla.raft.types import Micros, NodeId
@@ -121,13 +122,15 @@ class Clients:
         """No producer is replaced any more but one that is of no use."""
         self._replacing = False
 
-    def drain(self) -> bool:
-        """Whether every consumer is where the high watermark of each of its partitions is."""
-        return all(
-            each.position(partition) >= self.world.high_watermark(partition, ENDLESS)
+    def behind(self, partitions: Iterable[int]) -> Sequence[tuple[int, NodeId]]:
+        """Of each consumer the partitions, of these, that it has not read to the high watermark (as
+        those are that nobody leads), and who last told it who leads; 0 for nobody."""
+        return [
+            (partition, each.view.told_by)
             for each in self.consumers
-            for partition in each.partitions
-        )
+            for partition in partitions
+            if each.position(partition) < self.world.high_watermark(partition, ENDLESS)
+        ]
 
     # ---- replacing a producer
 

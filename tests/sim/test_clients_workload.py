@@ -61,7 +61,7 @@ def test_without_producers_there_is_nothing_to_wait_for():
     clients, handed = loaded(world)
     assert handed == []
     assert clients.idle()
-    assert clients.drain()
+    assert clients.behind(range(world.config.partitions)) == []
 
 
 @pytest.mark.parametrize(
@@ -81,11 +81,11 @@ def test_consumers_are_at_the_end_only_when_they_have_read_everything():
     world = World(CONFIG, Drawn(2))
     clients, _ = loaded(world)
     (consumer,) = clients.consumers
-    world.until(clients.drain, SECOND, "the end")
+    world.until(lambda: not clients.behind([0]), SECOND, "the end")
     consumer.stop()
     clients.hand(0, 0)
     world.until(clients.idle, SECOND, "an answer")
-    assert not clients.drain()
+    assert clients.behind([0]) == [(0, consumer.view.told_by)]
 
 
 @pytest.mark.parametrize("zombie", [True, False])

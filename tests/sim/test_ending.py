@@ -5,8 +5,10 @@ rest by that, too, which shows nothing.
 
 from __future__ import annotations
 
+import pytest
+
 from ottla.sim.choices import Tape
-from ottla.sim.ending import MS, Ending
+from ottla.sim.ending import MS, Ending, NotLive
 from ottla.sim.invariants.judge import judge
 from ottla.sim.settings import RunConfig
 from sim_begun import LATE, begun
@@ -114,3 +116,88 @@ def test_the_controller_is_who_leads_in_the_latest_term():
     world.until(lambda: world.controller() is world.lives[2], 10_000 * MS, "another controller")
     world.thaw(1)
     world.until(lambda: world.controller() is world.lives[2], 10_000 * MS, "the same one")
+
+
+def led_by_two_and_controlled_from_outside(**settings):
+    """Node 2 leads the partition, node 1 is the controller's leader, and will not be healed."""
+    tape = Tape({"ending": {0: 1, 1: 0}} | {f"election {node}": LATE for node in (2, 3)})
+    world, clients = begun(RunConfig(producers=0, **settings), tape)
+    controller = world.controller()
+    assert controller is world.lives[1]
+    seat = world.seats(0)[1]
+    assert seat.replica.core.transfer(2, controller.node.now())
+    controller.node.runner.wake(seat)
+    world.until(lambda: world.leader(0) is world.lives[2], 10_000 * MS, "another leader")
+    return world, clients
+
+
+def test_what_the_core_leads_is_asked_for_also_where_the_controller_is_outside(monkeypatch):
+    """Nothing was: neither that replicas agree, nor, anywhere, that consumers get on."""
+    world, clients = led_by_two_and_controlled_from_outside(consumers=1)
+    asked = []
+
+    def behind(partitions):
+        asked.append(list(partitions))
+        return []
+
+    monkeypatch.setattr(clients, "behind", behind)
+    ending = Ending(world, clients)
+    ending.settle()
+    assert ending.core == (2, 3)
+    assert world.controller() is world.lives[1]
+    assert asked == [[0]]
+
+
+def test_a_consumer_that_gets_no_further_is_one_that_is_stuck(monkeypatch):
+    world, clients = led_by_two_and_controlled_from_outside(consumers=1)
+    monkeypatch.setattr(clients, "behind", lambda _: [(0, 3)])
+    with pytest.raises(NotLive, match="consumers at the end of what is led"):
+        Ending(world, clients).settle()
+
+
+@pytest.mark.parametrize("names_leader", [True, False])
+def test_a_consumer_is_excused_by_a_node_outside_that_names_itself_and_no_leader(
+    monkeypatch, names_leader
+):
+    world, clients = led_by_two_and_controlled_from_outside(consumers=1)
+    monkeypatch.setattr(clients, "behind", lambda partitions: [(each, 1) for each in partitions])
+    ending = Ending(world, clients)
+    if names_leader:
+        with pytest.raises(NotLive):
+            ending.settle()
+        assert ending.unavoidable == []
+        return
+    monkeypatch.setattr(world.lives[1].node, "topics", dict)
+    ending.settle()
+    (told,) = ending.unavoidable
+    assert told.startswith("partition 0 had not to be read to its end: a consumer asks node 1, ")
+
+
+def test_a_partition_that_is_led_from_outside_is_told_of():
+    world, clients = begun(
+        RunConfig(producers=0), Tape({"ending": {0: 1, 1: 0}, "election 3": LATE})
+    )
+    assert world.leader(0) is world.lives[1]
+    ending = Ending(world, clients)
+    ending.settle()
+    assert ending.core == (2, 3)
+    (told,) = ending.unavoidable
+    assert told.endswith("nobody to read it to its end: node 1 leads it, which was not healed")
+
+
+@pytest.mark.parametrize("within", [True, False])
+def test_clients_of_a_partition_that_is_excused_must_give_up_where_they_do_within_the_bound(
+    monkeypatch, within
+):
+    """Nobody asked whether any client came to rest, where one partition could not be served."""
+    config = RunConfig(nodes=3, partitions=2, replicas=1, consumers=0, settle_ms=20_000)
+    config = config.with_(delivery_timeout_ms=10_000 if within else 30_000)
+    world, clients = begun(config, Tape({"ending": {0: 1, 1: 0}}))
+    monkeypatch.setattr(clients, "idle", lambda: False)
+    ending = Ending(world, clients)
+    if within:
+        with pytest.raises(NotLive, match="answers for all that clients wait for"):
+            ending.settle()
+    else:
+        ending.settle()
+    assert any("nobody had to serve partition" in each for each in ending.unavoidable)

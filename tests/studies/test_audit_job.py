@@ -191,6 +191,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("spark")
 def test_what_nobody_foresaw_is_no_finding():
     words = ["study", "audit", "--bootstrap", "127.0.0.1:1", "--topic", "t"]
@@ -224,6 +225,7 @@ def test_what_nobody_foresaw_is_no_finding():
         ),
     ],
 )
+@pytest.mark.slow
 @pytest.mark.usefixtures("spark")
 def test_a_mistake_is_one_line_and_status_2(cluster, arguments, said):
     where = ["--bootstrap", cluster.bootstrap_servers, "--timeout", 1]

@@ -133,6 +133,7 @@ def test_one_engine_goes_on_with_what_the_other_began(duck, spark, tmp_path):
     assert sorted(row["run_id"] for row in contents(gone_on, "runs")) == list(range(8))
 
 
+@pytest.mark.slow
 def test_a_folder_that_executors_do_not_see_is_named_in_one_line(spark, tmp_path, monkeypatch):
     """The driver has made the folder of marks, and a task finds none."""
     unseen = SimpleNamespace(folder=tmp_path / "mine" / "marks", look=lambda: None)
@@ -206,6 +207,7 @@ def test_where_java_cannot_be_run_auto_takes_duckdb_and_says_why(monkeypatch, tm
         open_engine("spark")
 
 
+@pytest.mark.slow
 def test_what_a_worker_raises_is_the_last_line_of_its_trace(spark, tmp_path):
     """The line was empty: what PySpark says of it begins with a line break."""
     with pytest.raises(StudyError) as raised:
@@ -216,6 +218,7 @@ def test_what_a_worker_raises_is_the_last_line_of_its_trace(spark, tmp_path):
     assert "\n" not in told
 
 
+@pytest.mark.slow
 def test_folders_are_those_of_the_machine_whatever_file_system_spark_has(spark, tmp_path):
     """As on clusters of Hadoop's, where a path without a scheme is one of HDFS."""
     folder = tmp_path / "a b%20c"
