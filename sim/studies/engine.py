@@ -168,7 +168,7 @@ def spark_lacks(master: str | None = None) -> str | None:
 
 def java_lacks() -> str | None:
     """What is wrong with the Java that Spark would start, in one line; None when nothing is."""
-    home = os.environ.get("JAVA_HOME")
+    home = os.environ.get("JAVA_HOME") or None  # one that is empty names no place, to Spark too
     java = which("java") if home is None else which("java", path=str(Path(home) / "bin"))
     ask = f"install a Java runtime of version {JAVA} or newer (Debian: openjdk-17-jre-headless)"
     if java is None:

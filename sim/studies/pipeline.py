@@ -77,6 +77,7 @@ class Pipeline:
 
     def run(self) -> None:
         """Do what is left to do. Raises `StudyError`."""
+        self.lake.spent()  # a bill that nobody can add to is refused before anything is done
         self._sweep()
         self._silver()
         self._judge()

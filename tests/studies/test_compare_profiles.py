@@ -69,9 +69,9 @@ def test_the_sentence_counts_what_only_one_of_them_answered(engine):
     said = answer(STUDY.answer, engine.rows(STUDY.answer.sql))
     assert said == (
         "No pair of profiles differs in more seeds than reference and redpanda-22.1.3: in 1 of 2 "
-        "some answer, or what was decided behind it, is another (50.00\u00a0% of 4 compared, 1 of "
-        "them given by only one of the two). None differs in fewer than reference-strict and "
-        "redpanda-5157: in 0."
+        "some answer, or what was decided behind it, is another (50.00\u00a0% of 4 compared; of "
+        "those that differ 1 was given by only one of the two); other pairs in as many. "
+        "None differs in fewer than reference-strict and redpanda-5157: in 0, others in as few."
     )
 
 

@@ -245,6 +245,16 @@ def test_a_bill_that_is_none_is_one_line(tmp_path, told):
     )
 
 
+def test_a_bill_that_is_none_is_refused_before_anything_is_done(tmp_path, duck):
+    """It was noticed where the first stage was over."""
+    Lake(tmp_path, plan_of(parse(TINY), SEEDS, 0, wave=WAVE, batch_rows=BATCH_ROWS)).close()
+    (tmp_path / "study.bill.json").write_text("{")
+    with pytest.raises(StudyError, match="no bill of a study"):
+        study(tmp_path, engine=duck)
+    assert list(tmp_path.glob("bronze/*")) == []
+    assert not (tmp_path / "study.canary.json").exists()
+
+
 def test_who_is_refused_holds_no_lock(tmp_path):
     Lake(tmp_path, plan_of(parse(TINY), 4, 0)).close()
     with pytest.raises(StudyError) as kept:

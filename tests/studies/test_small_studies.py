@@ -123,7 +123,8 @@ def test_pairs_that_tie_are_not_ranked(duck):
     assert compared(duck, 0, 1, 2) == (
         "All pairs of profiles differ in as many seeds: in 1 of 1. Nowhere is a larger share of "
         "answers, or of what was decided behind them, another than between reference and "
-        "reference-strict: 100.00\u00a0% of 1 compared, 0 of them given by only one of the two."
+        "reference-strict: 100.00\u00a0% of 1 compared; of those that differ 0 were given by only "
+        "one of the two."
     )
     assert compared(duck, 1).startswith("No pair of profiles differs in more seeds than reference ")
 

@@ -186,6 +186,14 @@ def test_a_java_that_is_too_old_is_none(tiny, tmp_path, monkeypatch, says, told)
     assert told in line
 
 
+def test_an_empty_java_home_names_no_place(tiny, tmp_path, monkeypatch):
+    """There was no Java then, although one is on PATH; Spark takes that."""
+    monkeypatch.setenv("JAVA_HOME", "")
+    monkeypatch.setenv("PATH", java(tmp_path / "bin", 'openjdk version "11.0.2"'))
+    line = refused("run", tiny, "--out", tmp_path / "out", "--engine", "spark")
+    assert line.startswith(f"engine spark: {tmp_path}/bin/java is Java 11: ")
+
+
 def test_java_is_looked_for_where_java_home_says(tiny, tmp_path, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert refused("run", tiny, "--out", tmp_path / "out", "--engine", "spark").startswith(
