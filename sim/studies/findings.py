@@ -15,8 +15,9 @@ other. A table's columns are named by its SQL, and the names say how they are sh
 Whatever a column is called, NULL and what is no number (NaN) is a dash, and what SQL has more types
 for, such as dates and lists, is text.
 
-A chart's rows are `series`, `x`, `y`, `low`, `high` (the 95 % interval of y, or NULL for both), and
-maybe `published` (true: somebody else's figure, drawn as a ring).
+A chart's rows are `series`, `x`, `y`, `low`, `high` (the 95 % interval of y, or NULL for both; no
+such columns where y is no estimate), and maybe `published` (true: somebody else's figure, drawn as
+a ring).
 """
 
 from __future__ import annotations
@@ -181,7 +182,8 @@ def _series(name: str, rows: Rows, names: tuple[str, ...]) -> Series:
 
     ordered = sorted(rows, key=place)
     points = tuple((place(row), float(row["y"])) for row in ordered)
-    spans = tuple(_span(row) for row in ordered)
+    uncertain = {"low", "high"} <= rows[0].keys()
+    spans = tuple(_span(row) for row in ordered) if uncertain else ()
     return Series(name, points, bool(rows[0].get("published")), spans)
 
 
@@ -290,12 +292,14 @@ def number(value: float, *, full: bool = False) -> str:
     ('1e+30', '0.3', '-1.23e+16')
     >>> number(2.8, full=True), number(0.99996, full=True), number(99.96, full=True)
     ('2.80', '1.00', '100')
+    >>> number(1.0, full=True), number(20.0, full=True), number(0.0, full=True)
+    ('1.00', '20.0', '0')
     """
     if not isfinite(value):
         return endless(value)
     if abs(value) >= _MANY_DIGITS:
         return f"{value:.3g}"
-    if abs(value) >= 100 or value == int(value):
+    if abs(value) >= 100 or value == 0 or (value == int(value) and not full):
         return f"{value:,.0f}"
     return f"{value:#.3g}".removesuffix(".") if full else f"{value:.3g}"
 

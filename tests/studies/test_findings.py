@@ -56,7 +56,7 @@ def test_a_column_has_as_many_digits_in_every_row():
     rows = [{"mean_us": us, "set_ms": ms} for us, ms in ((2_664, 0.4), (2_800, 20), (3_000, 0.3))]
     table = table_of("t", rows)
     assert [each.head for each in table.columns] == ["mean, ms", "set, ms"]
-    assert table.rows == (("2.66", "0.4"), ("2.80", "20"), ("3", "0.3"))
+    assert table.rows == (("2.66", "0.4"), ("2.80", "20"), ("3.00", "0.3"))
 
 
 def test_ids_that_nobody_knows_by_heart_are_told_in_words():

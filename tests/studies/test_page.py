@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import studies_findings as made_up
-from ottla.page.chart import draw
+from ottla.page.chart import certainty, draw
 from ottla.sim.studies.findings import Breakdown, chart_of, table_of
 from ottla.study.page import Picture, page
 
@@ -173,6 +173,46 @@ def test_a_picture_without_intervals_says_why_where_one_seed_was_run():
     assert page(made_up.findings(charts=(plain,), seeds=1), {}).count(said) == 1
     assert said not in page(made_up.findings(charts=(plain,)), {})
     assert said not in page(made_up.findings(charts=(ranged,), seeds=1), {})
+
+
+def test_points_without_an_interval_are_explained_below_the_picture():
+    def said(*spans, published=False):
+        rows = [
+            {"series": "s", "x": place, "y": 10, "low": low, "high": high}
+            for place, (low, high) in enumerate(spans)
+        ]
+        if published:
+            rows.append({**rows[0], "series": "theirs", "low": None, "high": None})
+            rows[-1]["published"] = True
+        return certainty(chart_of("t", "lines", ("x", "y"), rows))
+
+    sure, unsure = (5, 15), (None, None)
+    few = "too few runs for one, or runs that all gave the same."
+    all_of_them = "Whiskers and bands are 95 % intervals."
+    assert said(unsure, unsure) == f"No 95 % interval is drawn: each point has {few}"
+    assert said(sure, unsure) == f"{all_of_them} Points without one have {few}"
+    assert said(sure, sure) == said(sure, sure, published=True) == all_of_them
+    counts = chart_of("t", "lines", ("x", "y"), [{"series": "s", "x": 1, "y": 10}])
+    assert certainty(counts) == ""
+    few_runs = [{"series": "s", "x": 1, "y": 10, "low": None, "high": None}]
+    report = made_up.findings(charts=(chart_of("t", "lines", ("x", "y"), few_runs),))
+    assert f"each point has {few}" in page(report, {})
+
+
+def test_whiskers_over_the_same_place_stand_apart():
+    rows = [
+        {"series": name, "x": x, "y": 10, "low": 5, "high": 15} for name in "abc" for x in (1, 2)
+    ]
+    (picture,) = pictures(draw(chart_of("t", "lines", ("x", "y"), rows)))
+    dots = [float(each.get("cx")) for each in marks(picture, "circle", "dot")]
+    whiskers = [
+        float(re.findall(r"[\d.]+", each.get("d"))[0]) + 4
+        for each in marks(picture, "path", "whisker")
+    ]
+    assert whiskers == pytest.approx(dots, abs=0.2)
+    assert len(set(dots)) == 6
+    first = sorted(dots)[:3]
+    assert [b - a for a, b in pairwise(first)] == pytest.approx([7, 7], abs=0.2)
 
 
 def test_whiskers_end_where_intervals_do():

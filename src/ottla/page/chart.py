@@ -2,7 +2,8 @@
 
 Published figures are rings that nothing joins; what was measured is a line with dots, or a bar.
 Where a figure is uncertain a whisker goes from end to end of its 95 % interval; along a line with
-many points it is a band. A line that others lie upon is wider, so that it is seen. Bars stand, and
+many points it is a band. Points of several lines over the same x stand a little apart, so that each
+whisker is seen. A line that others lie upon is wider, so that it is seen. Bars stand, and
 lie where their names need the room. Colours come from the page's classes, by the place of a series;
 a mark's title says its numbers.
 """
@@ -28,11 +29,11 @@ _FIGURE = 18
 """Room for the figure above a bar."""
 _BARS_SHARE = 0.7
 """Of a name's place that its bars take."""
-_LETTER = 7.0
-"""Width of a letter, about."""
-_WIDEST_NAME = 420
+_LETTER = 8.5
+"""Width of a letter, about, on paper, where it is larger."""
+_WIDEST_NAME = 510
 _WIDEST_BAR = 90
-_BAR = 15
+_BAR = 17
 """Height of a bar that lies."""
 _MANY = 10
 """Points from which a line has a band, not whiskers."""
@@ -40,6 +41,8 @@ _WIDER = 3.0
 """By which a line is wider for each that lies upon it."""
 _UPON = 3.0
 """Points nearer than that hide each other."""
+_APART = 7.0
+"""Between points of two lines over the same x, where they have whiskers."""
 COLOURS = 8
 """Series beyond so many repeat the colours."""
 
@@ -60,6 +63,18 @@ def legend(chart: Chart) -> str:
         f"{escape(each.name)}</span>"
         for place, each in _placed(chart)
     )
+
+
+def certainty(chart: Chart) -> str:
+    """What whiskers and bands are, and why a point has none; empty where nobody asks for any."""
+    spans = [span for each in chart.series if not each.published for span in each.spans]
+    if not spans:
+        return ""
+    few = "too few runs for one, or runs that all gave the same"
+    if not any(spans):
+        return f"No 95 % interval is drawn: each point has {few}."
+    some = "" if all(spans) else f" Points without one have {few}."
+    return f"Whiskers and bands are 95 % intervals.{some}"
 
 
 def _crowded(chart: Chart) -> bool:
@@ -149,6 +164,9 @@ class _Lines(_Upright):
         xs = [x for each in chart.series for x, _ in each.points]
         self._along = Axis(xs, _PLOT_WIDTH, factors=True)
         self._many = max(len(each.points) for each in chart.series) >= _MANY
+        whiskers = not self._many and any(any(each.spans) for each in chart.series)
+        self._apart = _APART if whiskers else 0.0
+        self._middle = (1 + max(place for place, _ in _placed(chart))) / 2
 
     def draw(self) -> str:
         """The picture."""
@@ -162,10 +180,12 @@ class _Lines(_Upright):
         for value in self._along.marks:
             yield svg.text("tick", self._x(value), HEIGHT - BOTTOM + 20, f"{value:,.10g}", "middle")
         for place, series in _placed(self.chart):
-            yield from self._series(_colour(place), series)
+            yield from self._series(place, series)
 
-    def _series(self, colour: str, series: Series) -> Iterator[str]:
-        at, under = self._places(series), self._under(series)
+    def _series(self, place: int, series: Series) -> Iterator[str]:
+        colour, under = _colour(place), self._under(series)
+        aside = self._apart * (place - self._middle)
+        at = [(x + aside, y) for x, y in self._places(series)]
         if self._many:
             yield from self._band(colour, series)
         if not series.published:
@@ -301,7 +321,7 @@ class _Lying:
                 f'd="M{low:.1f} {middle - 3:.1f}v6m0 -3H{high:.1f}m0 -3v6"/>'
             )
             end = high
-        yield svg.text("tick", end + 6, top + 10, number(value))
+        yield svg.text("tick", end + 6, middle + 4, number(value))
 
 
 def _cut(name: str) -> str:

@@ -23,7 +23,7 @@ from pathlib import Path
 from ottla.explain.report import STYLE as EXPLAIN_STYLE
 from ottla.explain.report import glance_legend
 from ottla.page.chart import STYLE as CHART_STYLE
-from ottla.page.chart import draw, legend
+from ottla.page.chart import certainty, draw, legend
 from ottla.page.document import document, facts, header, section
 from ottla.sim.experiments.model import Chart, Column
 from ottla.sim.studies.findings import Findings, Stage, Table, Worst, counted, number, percent
@@ -113,9 +113,8 @@ def _broke(findings: Findings) -> Iterator[str]:
 
 
 def _picture(chart: Chart, seeds: int) -> str:
-    uncertain = any(span is not None for each in chart.series for span in each.spans)
-    said = "Whiskers and bands are 95 % intervals." if uncertain else ""
-    if not said and seeds == 1:
+    said = certainty(chart)
+    if seeds == 1 and not any(any(each.spans) for each in chart.series):
         said = "Of one seed nobody can say how far a figure may be off."
     note = f'<p class="fine">{said}</p>' if said else ""
     return f'<p class="legend">{legend(chart)}</p><div class="scroll">{draw(chart)}</div>{note}'
