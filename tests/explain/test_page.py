@@ -12,7 +12,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from ottla.explain.diagram import Diagram
+from ottla.explain.lanes import Lanes
 from ottla.explain.report import page
+from ottla.explain.scenes import Moment, Scene
 from ottla.sim.choices import Drawn
 from ottla.sim.experiments.whole import run_whole
 from ottla.sim.recording.record import record
@@ -63,6 +66,27 @@ def test_pictures_are_well_formed_and_say_what_they_are(either):
     found = pictures(text)
     assert len(found) > 2
     assert all(each.get("role") == "img" and each.get("aria-label") for each in found)
+
+
+def test_a_long_sentence_is_told_in_lines_and_moves_what_is_below_it(failed):
+    recording, _ = failed
+    words = " ".join(f"word{n}" for n in range(30))
+    said = [words, "short", f"{words} {words} {words}"]
+    steps = recording.steps[:1]
+    moments = [Moment(None, 0, steps, each, bad=not n) for n, each in enumerate(said)]
+    (drawn,) = Diagram(Lanes(recording, 0), [], {}).strips(Scene(moments))
+    groups = list(ET.fromstring(drawn).iter("g"))
+    told = [
+        [each.text or "" for each in g.iter("text") if each.get("class") == "said"] for g in groups
+    ]
+    assert " ".join(each.strip() for each in told[0]) == f"\u25b6 first bad event: {words}"
+    assert len(told[0]) > 2
+    assert told[1] == ["short"]
+    assert told[2][-1].endswith("\u2026")
+    rows = [each for g in groups for each in g.iter("rect")]
+    tops = [float(each.attrib["y"]) for each in rows]
+    ends = [top + float(each.attrib["height"]) for top, each in zip(tops, rows, strict=True)]
+    assert tops == [0, *ends[:-1]]
 
 
 def test_links_lead_somewhere(either):

@@ -302,7 +302,7 @@ def test_the_report_is_one_file_with_a_page_beside_it_for_each_of_them(findings,
     size = write(findings, parse(KILLED), report)
     text = report.read_text(encoding="utf-8")
     assert size == len(text.encode()) < 1_000_000
-    assert text.count('<svg class="glance"') == text.count('<svg class="strip"') / 4 == 3
+    assert text.count('<svg class="glance"') == text.count('<svg class="strip"') / 6 == 3
     for each in findings.worst:
         beside = (tmp_path / "worst" / f"run{each.run_id}.html").read_text(encoding="utf-8")
         assert each.digest in beside

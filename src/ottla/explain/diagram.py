@@ -1,8 +1,9 @@
 """The space-time diagram: a lane for each client and node, time downwards, a wire per message.
 
 Each moment has a row of its own, so that what is a microsecond apart can be told apart; the gutter
-gives the time. A scene is cut into strips that are each one picture, so that paper can break
-between them; a wire that runs through several is drawn in each.
+gives the time. A row is as high as the lines of its sentence need. A scene is cut into strips that
+are each one picture, so that paper can break between them; a wire that runs through several is
+drawn in each.
 
     lane of a node   its colour is the term; wide: it leads, hatched: it stands for election,
                      narrow: it follows, dotted: it is paused, none: it is down
@@ -15,6 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from itertools import accumulate
+from textwrap import wrap
 
 from ottla.explain.lanes import Lanes, Look
 from ottla.explain.scenes import Moment, Scene
@@ -26,14 +29,22 @@ from ottla.sim.recording.recorder import Place, Wire
 from ottla.sim.recording.states import ABSENT, DOWN
 
 ROW = 21
+LINE = 15
+"""By which each further line of a sentence makes a row higher."""
+LINES = 3
+"""Of a sentence."""
+BAD_LINES = 12
+"""Of that of the first bad event."""
 GUTTER = 92
 CLIENT, NODE = 66, 92
 WORDS = 600
 """Width of the column of sentences."""
 LONGEST = 82
-STRIP = 12
+STRIP = 8
 """Rows in a strip: paper breaks between strips, so what is low leaves no page half empty."""
 COLOURS = 7
+_MARGIN = "\u2003"
+"""In front of the further lines."""
 _WIDTHS = {"leader": 22.0, "candidate": 13.0, "precandidate": 13.0, "follower": 6.0}
 
 
@@ -58,6 +69,8 @@ class Diagram:
             at += width
         self.edge = at + 20
         self.width = self.edge + WORDS
+        self._tops: list[float] = []
+        """Of each row of the scene that is being drawn, and the end of the last."""
 
     def strips(self, scene: Scene) -> Iterator[str]:
         """A scene as pictures, one below the other."""
@@ -68,16 +81,22 @@ class Diagram:
             looks.append(self.lanes.looks())
             cuts.append(self.lanes.cut_off())
         count = len(scene.moments)
+        said = [self._said(each) for each in scene.moments]
+        heights = (ROW + LINE * (len(each) - 1) for each in said)
+        self._tops = list(accumulate(heights, initial=0.0))
         for start in range(0, count, STRIP):
             rows = range(start, min(start + STRIP, count))
             parts = [
                 *self._bands(looks, cuts, rows),
                 *self._wires(scene, rows),
-                *(self._moment(scene.moments[row], (row - start) * ROW) for row in rows),
+                *(
+                    self._moment(scene.moments[row], said[row], self._top(row, rows))
+                    for row in rows
+                ),
             ]
             first = scene.moments[start].at / 1e6
             label = f"Messages from {first:.4f} s on, {len(rows)} moments, time downwards"
-            yield self._picture(label, len(rows) * ROW, parts)
+            yield self._picture(label, self._top(rows.stop, rows), parts)
 
     def head(self) -> str:
         """The names of the lanes."""
@@ -104,7 +123,7 @@ class Diagram:
         cuts: Sequence[dict[NodeId, str]],
         rows: range,
     ) -> Iterator[str]:
-        height = len(rows) * ROW
+        height = self._top(rows.stop, rows)
         for place in self.places:
             if place[0] == "client":
                 x = self.x[place]
@@ -114,14 +133,16 @@ class Diagram:
             for start, stop in _runs([cuts[row][node] for row in rows]):
                 lost = cuts[rows[start]][node]
                 if lost:
-                    corner, size = (x - 16, start * ROW), (32, (stop - start) * ROW)
+                    top, end = (self._top(rows.start + each, rows) for each in (start, stop))
+                    corner, size = (x - 16, top), (32, end - top)
                     kind = "cut some" if lost.startswith("some") else "cut"
                     yield box(kind, corner, size, f"node {node}: {lost}")
             for start, stop in _runs([looks[row][node] for row in rows]):
-                yield from self._band(node, looks[rows[start]][node], start, stop)
+                ends = (self._top(rows.start + each, rows) for each in (start, stop))
+                yield from self._band(node, looks[rows[start]][node], *ends)
 
-    def _band(self, node: NodeId, look: Look, start: int, stop: int) -> Iterator[str]:
-        x, top, height = self.x["node", node], start * ROW, (stop - start) * ROW
+    def _band(self, node: NodeId, look: Look, top: float, end: float) -> Iterator[str]:
+        x, height = self.x["node", node], end - top
         if look.role == ABSENT:
             return
         if look.role == DOWN:
@@ -152,19 +173,19 @@ class Diagram:
         if start is not None and end is not None:
             if end < rows.start or start >= rows.stop:
                 return
-            y1, y2 = _y(start, rows), _y(end, rows)
+            y1, y2 = self._y(start, rows), self._y(end, rows)
             yield self._line(kind, wire, (x1 + 5 * side, y1), (x2 - 5 * side, y2))
             if end in rows:
                 yield _arrow(kind, (x1, y1), (x2 - 5 * side, y2))
         elif start is not None and start in rows:
-            y = _y(start, rows)
+            y = self._y(start, rows)
             stop = (x1 + 26 * side, y + 7)
             lost = wire.end is None
             yield self._line(kind + (" lost" if lost else " on"), wire, (x1 + 5 * side, y), stop)
             if lost:
                 yield f'<path class="cross" d="M{stop[0] - 3:g} {stop[1] - 3:g}l6 6m0 -6l-6 6"/>'
         elif end is not None and end in rows:
-            y = _y(end, rows)
+            y = self._y(end, rows)
             yield self._line(kind + " on", wire, (x2 - 26 * side, y - 7), (x2 - 5 * side, y))
             yield _arrow(kind, (x2 - 26 * side, y - 7), (x2 - 5 * side, y))
 
@@ -179,18 +200,30 @@ class Diagram:
 
     # ---- moments
 
-    def _moment(self, moment: Moment, top: float) -> str:
-        y = top + ROW / 2
-        kinds = "moment" + (" decisive" if moment.decisive else "") + (" bad" if moment.bad else "")
+    def _told(self, moment: Moment) -> str:
         who = place_name(moment.place, self.names)
         said = f"{who}: {moment.text}" if who else moment.text
-        said = ("\u25b6 first bad event: " if moment.bad else "") + said
+        return ("\u25b6 first bad event: " if moment.bad else "") + said
+
+    def _said(self, moment: Moment) -> list[str]:
+        """The lines of its sentence."""
         longest = LONGEST - 8 * (moment.decisive or moment.bad)  # bold is wider
-        short = said if len(said) <= longest else said[: longest - 1] + "\u2026"
+        return wrap(
+            self._told(moment),
+            longest,
+            subsequent_indent=_MARGIN,
+            break_on_hyphens=False,
+            max_lines=BAD_LINES if moment.bad else LINES,
+            placeholder="\u2026",
+        )
+
+    def _moment(self, moment: Moment, said: Sequence[str], top: float) -> str:
+        y, height = top + ROW / 2, ROW + LINE * (len(said) - 1)
+        kinds = "moment" + (" decisive" if moment.decisive else "") + (" bad" if moment.bad else "")
         parts = [
             f'<g class="{kinds}" id="s{moment.number}" data-s="{moment.number}" tabindex="-1">',
-            f"<title>{escape(f'{moment.at / 1e6:.6f} s  {said}')}</title>",
-            f'<rect class="row" x="0" y="{top:g}" width="{self.width:g}" height="{ROW}"/>',
+            f"<title>{escape(f'{moment.at / 1e6:.6f} s  {self._told(moment)}')}</title>",
+            f'<rect class="row" x="0" y="{top:g}" width="{self.width:g}" height="{height}"/>',
             text("tick", GUTTER - 10, y + 4, f"{moment.at / 1e6:.4f}", "end"),
         ]
         if moment.place in self.x:
@@ -201,12 +234,17 @@ class Diagram:
                 parts.append(f'<circle class="ring" cx="{x:g}" cy="{y:g}" r="9"/>')
         elif moment.place is None:
             parts.append(line("everywhere", (GUTTER, y), (self.edge, y)))
-        parts += [text("said", self.edge + 12, y + 4, short), "</g>"]
-        return "".join(parts)
+        for number, each in enumerate(said):
+            parts.append(text("said", self.edge + 12, y + 4 + LINE * number, each))
+        return "".join((*parts, "</g>"))
 
+    def _top(self, row: int, rows: range) -> float:
+        """Where a row begins in the picture of these rows; one further down is drawn beyond it."""
+        return self._tops[row] - self._tops[rows.start]
 
-def _y(row: int, rows: range) -> float:
-    return (row - rows.start) * ROW + ROW / 2
+    def _y(self, row: int, rows: range) -> float:
+        """The line of a row on which its mark stands."""
+        return self._top(row, rows) + ROW / 2
 
 
 def _runs(values: Sequence[object]) -> Iterator[tuple[int, int]]:

@@ -88,7 +88,8 @@ def _drawn(recording: Recording, worst: Worst, *, swarm: bool) -> tuple[str, str
     )
     pencil = Diagram(Lanes(recording, partition), clients, recording.names)
     strips = "".join(pencil.strips(scene))
-    drawn = f'<div style="--wide:{pencil.width:g}px">{pencil.head()}{strips}</div>'
+    head = f'<div class="head">{pencil.head()}</div>'
+    drawn = f'<div class="scene" style="--wide:{pencil.width:g}px">{head}{strips}</div>'
     return glance, re.sub(r' (id="s\d+"|data-s="\d+"|tabindex="-1")', "", drawn)
 
 
