@@ -30,8 +30,10 @@ from typing import Protocol
 from ottla.broker.partition import Partition
 from ottla.raft.quorum import majority
 from ottla.raft.types import Micros, NodeId
+from ottla.sim.clients.base import Client
 from ottla.sim.life import Life
-from ottla.sim.probes import Asked, Probes, misleads
+from ottla.sim.lost_clients import lost
+from ottla.sim.probes import Asked, Probes
 from ottla.sim.world import STEP, World, awake
 
 MS: Micros = 1_000
@@ -49,9 +51,8 @@ class Waiting(Asked, Protocol):
     def idle(self) -> bool:
         """Every record that a producer was handed has its outcome."""
 
-    def behind(self, partitions: Iterable[int]) -> Sequence[tuple[int, NodeId]]:
-        """Of each consumer the partitions, of these, that it has not read to the end, and who last
-        told it who leads; 0 for nobody."""
+    def behind(self, partitions: Iterable[int]) -> Sequence[tuple[int, Client]]:
+        """The consumers, with the partitions, of these, that they have not read to the end."""
 
 
 class NotLive(Exception):  # noqa: N818 - it names what it is
@@ -116,29 +117,21 @@ class Ending:
         )
 
     def _read(self, served: list[int]) -> None:
-        """Have consumers read what the core leads. One that asks a node outside, which names itself
-        and not the leader, may ask it for as long as nobody heals that one."""
+        """Have consumers read what the core leads, but those that may never hear of its leader."""
         try:
             self._await(lambda: not self._unread(served), "consumers at the end of what is led")
         except NotLive:
-            if not all(self._is_misled(*each) for each in self._unread(served)):
+            unread = self._unread(served)
+            reasons = [lost(self.world, reader, of, self.core) for of, reader in unread]
+            if not all(reasons):
                 raise
-            for partition, by in self._unread(served):
+            for (partition, _), reason in zip(unread, reasons, strict=True):
                 self.unavoidable.append(
-                    f"partition {partition} had not to be read to its end: a consumer asks node "
-                    f"{by}, which is not healed and knows of no leader"
+                    f"partition {partition} had not to be read to its end: a consumer asks {reason}"
                 )
 
-    def _unread(self, served: list[int]) -> Sequence[tuple[int, NodeId]]:
+    def _unread(self, served: list[int]) -> Sequence[tuple[int, Client]]:
         return self.clients.behind(self._led_inside(served))
-
-    def _is_misled(self, partition: int, by: NodeId) -> bool:
-        leader = self._leader(partition)
-        return (
-            leader is not None
-            and by not in self.core
-            and misleads(self.world, by, partition, leader.node_id)
-        )
 
     def _probe(self, asked: Sequence[int], healed: int) -> None:
         """Clients that only gave up would be idle, too: have something stored in each of these."""

@@ -74,8 +74,14 @@ DECIDING = (
     *("ottla.sim.choices", "ottla.sim.clocks", "ottla.sim.decoder", "ottla.sim.delays"),
     *("ottla.sim.disks", "ottla.sim.ending", "ottla.sim.handlers", "ottla.sim.history"),
     *("ottla.sim.kernel", "ottla.sim.life", "ottla.sim.link_times", "ottla.sim.log_view"),
-    *("ottla.sim.log_watch", "ottla.sim.mutants", "ottla.sim.nemesis", "ottla.sim.network"),
-    *("ottla.sim.observer", "ottla.sim.points", "ottla.sim.probes", "ottla.sim.reference_model"),
+    *("ottla.sim.log_watch", "ottla.sim.lost_clients", "ottla.sim.mutants", "ottla.sim.nemesis"),
+    *(
+        "ottla.sim.network",
+        "ottla.sim.observer",
+        "ottla.sim.points",
+        "ottla.sim.probes",
+        "ottla.sim.reference_model",
+    ),
     *("ottla.sim.requests", "ottla.sim.run", "ottla.sim.serving", "ottla.sim.settings"),
     *(
         "ottla.sim.spelling",

@@ -14,12 +14,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
-from ottla.broker.node import HEARD_TIMEOUTS
 from ottla.broker.partition import Partition
 from ottla.log.types import Offset
 from ottla.raft.types import NodeId
-from ottla.sim.clients.base import MS
-from ottla.sim.handlers import TOPIC
+from ottla.sim.clients.base import Client
+from ottla.sim.lost_clients import lost
 from ottla.sim.world import World, awake
 
 _ENDS = frozenset({"ok", "fail", "info"})
@@ -33,11 +32,8 @@ class Asked(Protocol):
     def probe(self, partition: int) -> int:
         """Ask for a record of this partition to be stored; the number of that record."""
 
-    def asker(self, partition: int) -> int:
-        """Number of the client that is asked for that record."""
-
-    def told_by(self, partition: int) -> NodeId:
-        """Who last told that client who leads; 0 for nobody."""
+    def asker(self, partition: int) -> Client:
+        """The client that is asked for that record."""
 
 
 class Probes:
@@ -93,13 +89,7 @@ class Probes:
         return ended
 
     def excuse(self, partition: int) -> str:
-        """Why nobody could be asked to store anything; empty if somebody could, or was.
-
-        A client that asks a node which is not healed and hears a majority, and is told by it of
-        this node and not of the leader, may ask the same node again. Whoever is cut off from a
-        majority, or healed, excuses nobody: its clients must get to the leader. But one that leads
-        another partition there, of which it is the only replica, must be found by clients of that.
-        """
+        """Why nobody could be asked to store anything; empty if somebody could, or was."""
         config, leader = self.world.config, awake(self.world.leader(partition))
         if leader is None:
             return ""
@@ -112,9 +102,9 @@ class Probes:
             return ""
         if leader.node_id not in self.core:
             return "it is led from outside, and not every client has a way there"
-        by = self.clients.told_by(partition)
-        if by not in self.core and misleads(self.world, by, partition, leader.node_id):
-            return f"its producer asks node {by}, which is not healed and knows of no leader"
+        why = lost(self.world, self.clients.asker(partition), partition, self.core)
+        if why:
+            return f"its producer asks {why}"
         if config.delivery_timeout_ms <= config.request_timeout_ms:
             return f"its producer gives up after {config.delivery_timeout_ms} ms, before it asks"
         return ""
@@ -122,31 +112,13 @@ class Probes:
     def _was_asked(self, partition: int, leader: NodeId) -> bool:
         """Whether the client that is asked sent it something since the probes began; or since it
         leads, and got no answer: who answers nothing loses its clients to others."""
-        asked, asker = False, self.clients.asker(partition)
+        asked, asker = False, self.clients.asker(partition).number
         for row in self.world.history.rows[self._healed :]:
             if row.partition == partition and row.node == leader and row.client in {None, asker}:
                 if row.kind == "send" and row.eid >= self._begun:
                     return True
                 asked = row.kind == "send" or (asked and row.kind not in _ANSWERS)
         return asked
-
-
-def misleads(world: World, node: NodeId, partition: int, leader: NodeId) -> bool:
-    """Whether a node that is up, and hears a majority or leads another partition, names itself to
-    this partition's clients and not its `leader`. Who is down or frozen has none for long."""
-    life = world.lives.get(node)
-    if life is None or life.frozen:
-        return False
-    beats, now = life.node.beats, life.node.now()
-    within = HEARD_TIMEOUTS * world.config.election_timeout_ms * MS
-    heard = [each for each in world.nodes if beats.alive(each, now, within)]
-    topic = life.node.topics().get(TOPIC)
-    groups = [] if topic is None else [each.group for each in topic.partitions]
-    named = [each.node for each in life.node.brokers(groups)]
-    leaders = [life.node.leader(each).leader for each in groups]
-    told = bool(groups) and leaders[partition] == leader and leader in named
-    stays = 2 * len(heard) > len(world.nodes) or node in leaders
-    return stays and node in named and not told
 
 
 def _end(world: World, partition: int) -> Offset:

@@ -164,6 +164,10 @@ class Client:
             self.connect_one(sorted(unlinked, key=lambda node: self._tried.get(node, -1)))
         return None
 
+    def reached(self) -> tuple[NodeId, ...]:
+        """The nodes that it is connected to."""
+        return tuple(each for each, link in self.links.items() if link.ready)
+
     def was_tried(self, node: NodeId) -> bool:
         """Whether it ever began to connect to a node."""
         return node in self._tried

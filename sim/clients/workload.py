@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from ottla.raft.types import Micros, NodeId
+from ottla.raft.types import Micros
 from ottla.sim.clients.base import MS, surroundings_of
 from ottla.sim.clients.consumer import Consumer
 from ottla.sim.clients.librdkafka_nodes import LibrdkafkaConsumer
@@ -106,13 +106,9 @@ class Clients:
         self.hand(partition % len(self.producers), partition)
         return self.handed - 1
 
-    def asker(self, partition: int) -> int:
-        """Number of the client that is asked for such a record."""
-        return self.producers[partition % len(self.producers)].number
-
-    def told_by(self, partition: int) -> NodeId:
-        """Who last told that client who leads; 0 for nobody."""
-        return self.producers[partition % len(self.producers)].view.told_by
+    def asker(self, partition: int) -> Producer:
+        """The client that is asked for such a record."""
+        return self.producers[partition % len(self.producers)]
 
     def idle(self) -> bool:
         """Whether every record was handed out and has its outcome, and none is on its way."""
@@ -122,11 +118,11 @@ class Clients:
         """No producer is replaced any more but one that is of no use."""
         self._replacing = False
 
-    def behind(self, partitions: Iterable[int]) -> Sequence[tuple[int, NodeId]]:
-        """Of each consumer the partitions, of these, that it has not read to the high watermark (as
-        those are that nobody leads), and who last told it who leads; 0 for nobody."""
+    def behind(self, partitions: Iterable[int]) -> Sequence[tuple[int, Consumer]]:
+        """The consumers, with the partitions, of these, that they have not read to the high
+        watermark; as those are that nobody leads."""
         return [
-            (partition, each.view.told_by)
+            (partition, each)
             for each in self.consumers
             for partition in partitions
             if each.position(partition) < self.world.high_watermark(partition, ENDLESS)

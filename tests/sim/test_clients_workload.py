@@ -85,7 +85,7 @@ def test_consumers_are_at_the_end_only_when_they_have_read_everything():
     consumer.stop()
     clients.hand(0, 0)
     world.until(clients.idle, SECOND, "an answer")
-    assert clients.behind([0]) == [(0, consumer.view.told_by)]
+    assert clients.behind([0]) == [(0, consumer)]
 
 
 @pytest.mark.parametrize("zombie", [True, False])

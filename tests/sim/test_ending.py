@@ -150,7 +150,8 @@ def test_what_the_core_leads_is_asked_for_also_where_the_controller_is_outside(m
 
 def test_a_consumer_that_gets_no_further_is_one_that_is_stuck(monkeypatch):
     world, clients = led_by_two_and_controlled_from_outside(consumers=1)
-    monkeypatch.setattr(clients, "behind", lambda _: [(0, 3)])
+    (consumer,) = clients.consumers
+    monkeypatch.setattr(clients, "behind", lambda _: [(0, consumer)])
     with pytest.raises(NotLive, match="consumers at the end of what is led"):
         Ending(world, clients).settle()
 
@@ -160,7 +161,13 @@ def test_a_consumer_is_excused_by_a_node_outside_that_names_itself_and_no_leader
     monkeypatch, names_leader
 ):
     world, clients = led_by_two_and_controlled_from_outside(consumers=1)
-    monkeypatch.setattr(clients, "behind", lambda partitions: [(each, 1) for each in partitions])
+    (consumer,) = clients.consumers
+
+    def behind(partitions):
+        consumer.view.told_by = 1
+        return [(each, consumer) for each in partitions]
+
+    monkeypatch.setattr(clients, "behind", behind)
     ending = Ending(world, clients)
     if names_leader:
         with pytest.raises(NotLive):

@@ -84,6 +84,7 @@ DECIDING = (
     "sim/link_times.py",
     "sim/log_view.py",
     "sim/log_watch.py",
+    "sim/lost_clients.py",
     "sim/mutants/catalogue.py",
     "sim/mutants/clients.py",
     "sim/mutants/partition.py",

@@ -1,0 +1,90 @@
+"""Clients that may never hear who leads a partition, at the end of a run where not all is healed.
+
+A client that asks a node which is not healed and hears a majority, and is told by it of this node
+and not of the leader, may ask the same node again. Whoever is cut off from a majority, or healed,
+excuses nobody: its clients must get to the leader. But one that leads another partition there, of
+which it is the only replica, must be found by clients of that.
+
+Java's clients prefer the connections they have. Two nodes that are cut off, each by itself, send
+their clients to one another, for either may be well for all that the other hears (seed 8027330); a
+client that is connected to both and to nobody else asks them in turn. A broker of Kafka's that is
+cut off sends its clients to whom it last heard of, too, until KIP-1102 has them begin anew. Nodes
+that hear each other know better, and excuse nobody (sim-S64).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from ottla.broker.node import HEARD_TIMEOUTS
+from ottla.raft.types import NodeId
+from ottla.sim.clients.base import MS, Client
+from ottla.sim.handlers import TOPIC
+from ottla.sim.world import World, awake
+
+
+class _Told(NamedTuple):
+    """What a node says to clients that ask for all partitions, and whom it hears."""
+
+    named: list[NodeId]
+    leaders: list[NodeId]
+    heard: list[NodeId]
+
+    def leads_to(self, partition: int, leader: NodeId) -> bool:
+        """Whether clients learn that this node leads the partition."""
+        return self.leaders[partition : partition + 1] == [leader] and leader in self.named
+
+
+def lost(world: World, client: Client, partition: int, core: Collection[NodeId]) -> str:
+    """Whom it may ask for ever, and why; empty if it must come to who leads the partition. `core`:
+    the nodes that were healed."""
+    life, by, reached = awake(world.leader(partition)), client.view.told_by, client.reached()
+    if life is None or by in core:
+        return ""
+    if _misleads(world, by, partition, life.node_id):
+        return f"node {by}, which is not healed and knows of no leader"
+    if any(each in core for each in reached):
+        return ""
+    if _astray(world, reached, partition, life.node_id):
+        return (
+            f"the nodes {sorted(reached)} in turn, which are not healed and do not hear each other"
+        )
+    return ""
+
+
+def _misleads(world: World, node: NodeId, partition: int, leader: NodeId) -> bool:
+    """Whether a node that is up, and hears a majority or leads another partition, names itself to
+    this partition's clients and not its `leader`. Who is down or frozen has none for long."""
+    told = _told(world, node)
+    if told is None or node not in told.named or told.leads_to(partition, leader):
+        return False
+    return 2 * len(told.heard) > len(world.nodes) or node in told.leaders
+
+
+def _astray(world: World, nodes: Sequence[NodeId], partition: int, leader: NodeId) -> bool:
+    """Whether each of these nodes names some other one of them, which it does not hear, and none
+    itself or the `leader`."""
+    for node in nodes:
+        told = _told(world, node)
+        if told is None or node in told.named or told.leads_to(partition, leader):
+            return False
+        if not any(each in told.named and each not in told.heard for each in nodes):
+            return False
+    return bool(nodes)
+
+
+def _told(world: World, node: NodeId) -> _Told | None:
+    """None of a node that is down or frozen."""
+    life = world.lives.get(node)
+    if life is None or life.frozen:
+        return None
+    beats, now = life.node.beats, life.node.now()
+    within = HEARD_TIMEOUTS * world.config.election_timeout_ms * MS
+    topic = life.node.topics().get(TOPIC)
+    groups = [] if topic is None else [each.group for each in topic.partitions]
+    return _Told(
+        named=[each.node for each in life.node.brokers(groups)],
+        leaders=[life.node.leader(each).leader for each in groups],
+        heard=[each for each in world.nodes if beats.alive(each, now, within)],
+    )
