@@ -125,7 +125,8 @@ class Clients:
             (partition, each)
             for each in self.consumers
             for partition in partitions
-            if each.position(partition) < self.world.high_watermark(partition, ENDLESS)
+            if partition in each.partitions
+            and each.position(partition) < self.world.high_watermark(partition, ENDLESS)
         ]
 
     # ---- replacing a producer

@@ -36,6 +36,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -63,6 +64,7 @@ _TEXT = "study"
 SUCCESS = "_SUCCESS"
 REPORT = "report.html"
 _OWN = "study."
+_BATCH = re.compile(r"batch=(\d{5,})")
 _PLAN, _LOCK, _BILL = "study.json", "study.lock", "study.bill.json"
 _CANARY = "study.canary.json"
 _CALLED = {"versions": "the code of Ottla"}
@@ -212,9 +214,10 @@ class Lake:
 
     def end_at(self, table: str, batches: int) -> None:
         """Take away batches of a silver table beyond the first so many: there were more of them
-        before a wave was made again."""
+        before a wave was made again. What is called otherwise is not the study's."""
         for folder in self.silver(table, 0).parent.glob("batch=*"):
-            if int(folder.name.removeprefix("batch=")) >= batches:
+            name = _BATCH.fullmatch(folder.name)
+            if name is not None and int(name[1]) >= batches and folder.is_dir():
                 shutil.rmtree(folder)
 
     def gold(self, table: str) -> Path:

@@ -26,6 +26,7 @@ Told: TypeAlias = Callable[[int, int], None]
 Said: TypeAlias = Callable[[str], None]
 """Hears in one line why runs are done again."""
 _RUNNING = "_running-"
+_NAME = re.compile(r"\d+-\d+")
 _NUMBER = 8
 """Bytes of a number in a file of marks."""
 _NAMED = 8
@@ -82,7 +83,7 @@ class Marks:
 
     def look(self) -> None:
         """Tell what is new, be it nothing."""
-        for each in self.folder.iterdir():
+        for each in self._marks():
             runs = each.stat().st_size // _NUMBER
             if self._files.get(each.name, (0, 0))[0] != runs:  # most are as they were
                 self._files[each.name] = _read(each)
@@ -105,8 +106,12 @@ class Marks:
 
     def abandon(self) -> None:
         """Whoever is at these runs yet is not waited for; he ends behind the one that he is at."""
-        for each in self.folder.iterdir():
+        for each in self._marks():
             each.unlink()
+
+    def _marks(self) -> Iterator[Path]:
+        """NFS keeps a file that is open under a name of its own when it is taken away."""
+        return (each for each in self.folder.iterdir() if _NAME.fullmatch(each.name))
 
     def died(self, run: int) -> None:
         """A run is over because nobody outlives it: it has one row."""
@@ -115,7 +120,7 @@ class Marks:
     def under_way(self) -> list[int]:
         """The runs that somebody is at, or was when his process ended."""
         found = []
-        for each in self.folder.iterdir():
+        for each in self._marks():
             first, last = map(int, each.name.split("-"))
             now = first + _read(each)[0]
             if now <= last:

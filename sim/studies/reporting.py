@@ -110,7 +110,7 @@ def _chart(asked: ChartAsked, engine: Engine) -> Chart:
         return chart_of(asked.title, asked.kind, (asked.x, asked.y), rows)
     except KeyError as error:
         raise StudyError(
-            f"{where}: no column {error}; series, x, y, low and high are expected"
+            f"{where}: no column {error}; series, x and y are expected, and low and high or neither"
         ) from None
     except (TypeError, ValueError) as error:
         raise StudyError(f"{where}: {error}; a number is expected") from None

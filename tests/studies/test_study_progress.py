@@ -105,6 +105,18 @@ def test_who_is_not_waited_for_any_more_ends_behind_the_run_that_he_is_at(tmp_pa
         assert marks.under_way() == []
 
 
+def test_what_a_file_system_keeps_of_a_mark_is_none(tmp_path):
+    """NFS gives a file that is open a name of its own when it is taken away; at the next crash
+    nobody was suspected, for that name is no range of runs."""
+    with marks_of(tmp_path / "wave", lambda *_: None) as marks:
+        (marks.folder / ".nfs0000000000001234").write_bytes(bytes(8))
+        (marks.folder / "3-5").write_bytes(bytes(8))
+        marks.look()
+        assert marks.under_way() == [4]
+        marks.abandon()
+        assert [each.name for each in marks.folder.iterdir()] == [".nfs0000000000001234"]
+
+
 def _rows(marks):
     """So many have three runs, done and looked at."""
     batches = list(marked(Work(TINY, 0, 1.0), range(3), str(marks.folder)))
