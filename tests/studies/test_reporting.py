@@ -192,7 +192,7 @@ def test_what_is_gone_on_with_costs_no_more_than_what_is_done(tmp_path):
     ("sql", "told"),
     [
         ("SELECT 'a' AS series, 'b' AS x, 1 AS y", "could not convert string to float: 'b'; a num"),
-        ("SELECT 'a' AS series, 1 AS y", "no column 'x'; series, x, y, low and high"),
+        ("SELECT 'a' AS series, 1 AS y", "no column 'x'; series, x and y are expected"),
         ("SELECT 1 AS y FROM nothing", "engine duckdb: Catalog Error: Table with name nothing"),
     ],
 )
