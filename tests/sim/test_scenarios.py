@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ottla.broker.directory import Directory
 from ottla.broker.lookout import Lookout, Vouched
 from ottla.broker.seat import Seat
 from ottla.sim.kernel import Kernel
@@ -88,10 +89,8 @@ def test_a_scenario_with_another_outcome_fails():
         assert Script().play(played) == played
 
 
-def test_a_beat_that_is_told_twice_is_what_s61_tells_of(monkeypatch):
-    """No mutant leaves it out, so it is taken away here; the file's comment keeps what follows."""
-    (path,) = (each for each in files() if each.stem.startswith("s61_"))
-    written = path.read_text(encoding="utf-8")
+def tell_beats_again(monkeypatch):
+    """A beat that a replica was told is told to it once more at the next look."""
     look = Lookout.vouch
 
     def forgetful(self: Lookout, seat: Seat) -> Vouched:
@@ -99,10 +98,46 @@ def test_a_beat_that_is_told_twice_is_what_s61_tells_of(monkeypatch):
         return look(self, seat)
 
     monkeypatch.setattr(Lookout, "vouch", forgetful)
+
+
+def name_oneself_anyway(monkeypatch):
+    """Who does not know all topics names itself as who does."""
+    named = Directory.named
+    monkeypatch.setattr(
+        Directory, "named", lambda self, asked, now, **_: named(self, asked, now, informed=True)
+    )
+
+
+def name_whoever_remains(monkeypatch):
+    """Who does not know all topics leaves itself out, however few others it hears."""
+    named = Directory.named
+
+    def others(self: Directory, asked, now, *, informed):
+        nodes = named(self, asked, now, informed=informed)
+        if informed or len(nodes) == len(self._nodes):
+            return nodes
+        return [each for each in nodes if each != self._node] or nodes
+
+    monkeypatch.setattr(Directory, "named", others)
+
+
+@pytest.mark.parametrize(
+    ("id_", "undo", "unexpected"),
+    [
+        ("s61", tell_beats_again, ["sim-I31"]),
+        ("s65", name_oneself_anyway, []),
+        ("s66", name_whoever_remains, ["sim-I31"]),
+    ],
+)
+def test_without_its_mend_a_bug_looks_as_its_scenario_tells(id_, undo, unexpected, monkeypatch):
+    """No mutant leaves it out, so it is taken away here; the file's comment keeps what follows."""
+    (path,) = (each for each in files() if each.stem.startswith(f"{id_}_"))
+    written = path.read_text(encoding="utf-8")
+    undo(monkeypatch)
     script = Script()
     with undisturbed():
         played = script.play(written).splitlines()
-    assert script.unexpected == ["sim-I31"]
+    assert script.unexpected == unexpected
     told = [line.removeprefix("#   ") for line in written.splitlines() if line.startswith("#   ")]
     assert told
     assert [line for line in told if f"  {line}" not in played] == []
