@@ -14,6 +14,7 @@ import pytest
 
 from ottla.broker.directory import Directory
 from ottla.broker.lookout import Lookout, Vouched
+from ottla.broker.node import Node
 from ottla.broker.seat import Seat
 from ottla.sim.kernel import Kernel
 from ottla.sim.mutants.catalogue import BY_ID
@@ -121,12 +122,18 @@ def name_whoever_remains(monkeypatch):
     monkeypatch.setattr(Directory, "named", others)
 
 
+def take_the_catalog_for_all(monkeypatch):
+    """A node believes to know all topics from the beginning."""
+    monkeypatch.setattr(Node, "knows_all_topics", lambda _: True)
+
+
 @pytest.mark.parametrize(
     ("id_", "undo", "unexpected"),
     [
         ("s61", tell_beats_again, ["sim-I31"]),
         ("s65", name_oneself_anyway, []),
         ("s66", name_whoever_remains, ["sim-I31"]),
+        ("s67", take_the_catalog_for_all, []),
     ],
 )
 def test_without_its_mend_a_bug_looks_as_its_scenario_tells(id_, undo, unexpected, monkeypatch):
