@@ -115,17 +115,21 @@ class Ending:
 
     def _agreed(self, served: list[int]) -> None:
         self._await(
-            lambda: self._agree(self.core, self._led_inside(served)), "agreement of the core"
+            lambda: self._settled(served) and self._agree(self.core, self._led_inside(served)),
+            "agreement of the core",
         )
 
     def _read(self, served: list[int]) -> None:
         """Have consumers read what the core leads, but those that may never hear of its leader."""
         try:
-            self._await(lambda: not self._unread(served), "consumers at the end of what is led")
+            self._await(
+                lambda: self._settled(served) and not self._unread(served),
+                "consumers at the end of what is led",
+            )
         except NotLive:
             unread = self._unread(served)
             reasons = [lost(self.world, reader, of, self.core) for of, reader in unread]
-            if not all(reasons):
+            if not self._settled(served) or not all(reasons):
                 raise
             for (partition, _), reason in zip(unread, reasons, strict=True):
                 self.unavoidable.append(
@@ -153,6 +157,11 @@ class Ending:
         """Why nobody leads it, if nobody does: the leader that was there when the core came to rest
         was not healed, and has resigned since."""
         return None if self._leader(partition) else self._unknown(partition)
+
+    def _settled(self, served: Iterable[int]) -> bool:
+        """Whether each of these is led, or nobody could: what nobody leads is led by nobody in the
+        core either, and asks nothing of anybody."""
+        return all(self._leader(each) or self._unknown(each) for each in served)
 
     def _note_fruitless(self, served: Sequence[int], healed: int) -> None:
         """Say so where clients came to rest by giving up: nothing forbids it, and nothing shows

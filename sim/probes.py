@@ -96,7 +96,7 @@ class Probes:
         inside = [each for each in self.world.placement[partition] if each in self.core]
         if config.acks == -1 and len(inside) < config.min_insync:
             return f"acks=all needs {config.min_insync} replicas in sync, there are {inside}"
-        if partition in self._refused:
+        if partition in self._refused and not config.takes_records:
             return f"its records are larger than {config.max_message_bytes} bytes, which it takes"
         if self._was_asked(partition, leader.node_id):
             return ""

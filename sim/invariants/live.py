@@ -15,7 +15,6 @@ from ottla.sim.invariants.findings import Anomaly, Row
 from ottla.sim.invariants.index import Index
 
 _LEADING = ("leader", "stepdown", "crash")
-_TOO_LARGE = "MESSAGE_TOO_LARGE"
 _ENDINGS = ("ok", "fail", "info")
 
 
@@ -60,14 +59,8 @@ def _waiting(index: Index, excused: dict[int, Row]) -> Iterator[str]:
 
 
 def _fruitless(index: Index, excused: dict[int, Row], healed: int) -> Iterator[str]:
-    """Acknowledgements with acks=0 prove nothing, and nothing can be asked of them; nor of what is
-    too large for a topic."""
-    refused = {row.op for row in index.rows["fail"] if row.code == _TOO_LARGE}
-    asked = {
-        row.partition: row
-        for row in index.rows["inv"]
-        if row.eid > healed and row.acks != 0 and row.op not in refused
-    }
+    """Acknowledgements with acks=0 prove nothing, and nothing can be asked of them."""
+    asked = {row.partition: row for row in index.rows["inv"] if row.eid > healed and row.acks != 0}
     got = {row.partition: row for row in index.rows["ok"] if row.eid > healed and row.acks != 0}
     for partition in sorted(asked):
         if partition not in got and partition not in excused:

@@ -208,3 +208,19 @@ def test_clients_of_a_partition_that_is_excused_must_give_up_where_they_do_withi
     else:
         ending.settle()
     assert any("nobody had to serve partition" in each for each in ending.unavoidable)
+
+
+def test_what_lost_its_leader_since_clients_were_at_rest_does_not_agree(monkeypatch):
+    """Nobody led any partition, so that there was none of which anything was asked."""
+    config = RunConfig(producers=0, consumers=0, settle_ms=10_000)
+    world, clients = begun(config)
+
+    def at_rest():
+        for node in world.nodes:
+            world.network.isolate(node)
+        world.until(lambda: world.leader(0) is None, 10_000 * MS, "no leader")
+        return True
+
+    monkeypatch.setattr(clients, "idle", at_rest)
+    with pytest.raises(NotLive, match="agreement of the core"):
+        Ending(world, clients).settle()

@@ -6,6 +6,8 @@ could store nothing passed; with every leader from outside excused, so did one t
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ottla.broker.host import LeaderImage
@@ -76,6 +78,24 @@ def test_records_that_the_topic_does_not_take_are_no_matter_of_progress():
     outcome = run(1, SHORT.with_(**settings))
     assert outcome.verdict is Verdict.OK, outcome.reason
     assert any("records are larger than 150 bytes" in each for each in outcome.unavoidable)
+
+
+@pytest.mark.parametrize("probes", [True, False])
+def test_records_that_no_topic_takes_are_no_matter_of_progress_without_faults(probes):
+    settings = {"max_message_bytes": 150, "record_bytes": 200, "probes": probes}
+    for seed in range(3):
+        outcome = run(seed, SHORT.with_(**settings))
+        assert outcome.verdict is Verdict.OK, outcome.reason
+
+
+def test_who_calls_a_record_too_large_that_the_topic_takes_is_not_excused(monkeypatch):
+    """Every refusal of this name was taken for right."""
+    limits = RunConfig.cluster_config
+    monkeypatch.setattr(
+        RunConfig, "cluster_config", lambda self: replace(limits(self), max_message_bytes=50)
+    )
+    outcome = run(1, SHORT.with_(probes=True))
+    assert [each.invariant for each in outcome.anomalies] == ["sim-I31"]
 
 
 @pytest.mark.parametrize(("mutant", "seed"), [("M15", 3), ("M29", 5)])

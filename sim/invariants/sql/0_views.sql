@@ -83,10 +83,12 @@ FROM (
     WHERE kind = 'inv' AND seq IS NOT NULL
     UNION ALL
     SELECT s.run_id, s.partition, s.client, NULL, f.seq, 0,
-      f.seq + CASE WHEN gone.ahead < gone.records THEN gone.ahead ELSE gone.records END
+      f.seq + gone.records
     FROM (
-      SELECT a.run_id, a.partition, a.pid, a.epoch, a.seq, MAX(begins.off - a.off) AS ahead,
-        MAX((a.seq_last - a.seq + 2147483648) % 2147483648 + 1) AS records
+      SELECT a.run_id, a.partition, a.pid, a.epoch, a.seq,
+        MAX(LEAST(
+          begins.off - a.off, (a.seq_last - a.seq + 2147483648) % 2147483648 + 1
+        )) AS records
       FROM ev a
       JOIN (
         SELECT run_id, partition, MIN(off) AS off FROM canon GROUP BY run_id, partition

@@ -76,9 +76,7 @@ faults AS (
   SELECT a.run_id, a.partition
   FROM ev a
   JOIN judged j ON j.run_id = a.run_id
-  LEFT JOIN ev large ON large.run_id = a.run_id AND large.op = a.op AND large.kind = 'fail'
-    AND large.code = 'MESSAGE_TOO_LARGE'
-  WHERE a.kind IN ('inv', 'ok') AND a.acks <> 0 AND a.eid > j.healed AND large.op IS NULL
+  WHERE a.kind IN ('inv', 'ok') AND a.acks <> 0 AND a.eid > j.healed
   GROUP BY a.run_id, a.partition
   HAVING MAX(CASE WHEN a.kind = 'ok' THEN 1 ELSE 0 END) = 0
   UNION ALL
