@@ -38,7 +38,7 @@ class _Commits:
         place = bisect_left(terms, term)
         if place == len(terms) or terms[place] != term:
             terms.insert(place, term)
-            highest.insert(place, highest[place - 1] if place else commit)
+            highest.insert(place, highest[place - 1] if place else _Commit(-1, None))
         while place < len(terms) and highest[place].log_index < commit.log_index:
             highest[place] = commit
             place += 1
