@@ -19,6 +19,7 @@ from ottla.log.types import Offset
 from ottla.raft.types import NodeId
 from ottla.sim.clients.base import Client
 from ottla.sim.lost_clients import lost
+from ottla.sim.settings import AROUND_BYTES, RunConfig
 from ottla.sim.world import World, awake
 
 _ENDS = frozenset({"ok", "fail", "info"})
@@ -96,7 +97,7 @@ class Probes:
         inside = [each for each in self.world.placement[partition] if each in self.core]
         if config.acks == -1 and len(inside) < config.min_insync:
             return f"acks=all needs {config.min_insync} replicas in sync, there are {inside}"
-        if partition in self._refused and not config.takes_records:
+        if partition in self._refused and _too_large(config):
             return f"its records are larger than {config.max_message_bytes} bytes, which it takes"
         if self._was_asked(partition, leader.node_id):
             return ""
@@ -119,6 +120,12 @@ class Probes:
                     return True
                 asked = row.kind == "send" or (asked and row.kind not in _ANSWERS)
         return asked
+
+
+def _too_large(config: RunConfig) -> bool:
+    """Whether a topic may refuse a record that is alone in its batch. Within `AROUND_BYTES` of the
+    limit it depends on how its client spells it."""
+    return config.record_bytes + AROUND_BYTES > config.max_message_bytes
 
 
 def _end(world: World, partition: int) -> Offset:

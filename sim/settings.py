@@ -273,12 +273,6 @@ class RunConfig:
         line_ms = self.line_ms(self.in_flight * self.batch_records)
         return 4 * (trip + self.syncing_us) // 1_000 + 4 * line_ms
 
-    @property
-    def takes_records(self) -> bool:
-        """Whether a topic takes a record that is alone in its batch, however its client spells it.
-        Within `AROUND_BYTES` of the limit some do and some do not."""
-        return self.record_bytes + AROUND_BYTES <= self.max_message_bytes
-
     def line_ms(self, records: int) -> int:
         """How long a client's line carries so many records."""
         rate = self.client_bytes_per_ms

@@ -17,7 +17,9 @@ from ottla.sim.experiments.conduct import carry_out
 from ottla.sim.experiments.failures import FAILURES
 from ottla.sim.invariants.beyond import weighed
 from ottla.sim.invariants.findings import Anomaly
+from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.judge import judge
+from ottla.sim.invariants.weaker import weaker
 from ottla.sim.nemesis.beyond import beyond_the_budget
 from ottla.sim.run import Outcome, Verdict, digest, undisturbed
 from ottla.sim.settings import RunConfig
@@ -52,6 +54,8 @@ def run_whole(
         if beyond_the_budget(config):
             weakened, anomalies = weighed(rows, anomalies)
         anomalies = in_order(anomalies, playing.apart)
+        if not playing.ended:
+            weakened = [*weakened, *weaker(Index(rows))]
         verdict = Verdict.WEAKENED if weakened else Verdict.OK
         outcome = Outcome(
             config,

@@ -4,6 +4,8 @@ Its verdict is that of the whole history and tells what the end has excused, as 
 does; what goes wrong in it has a name and strikes as often as it says.
 """
 
+import re
+
 import pytest
 
 from cli_process import ottla
@@ -32,6 +34,16 @@ def test_it_goes_on_behind_what_is_broken_and_says_all_of_it():
     assert broken == {each.invariant for each in outcome.anomalies}
     assert outcome.rows[-1].kind == "final"
     assert outcome.anomalies[0].eid < 100 < len(outcome.rows)
+
+
+def test_it_says_what_was_lost_where_less_was_promised():
+    """A study's page told of 49 records that were gone, and the run that it named of nothing."""
+    outcome, broken = run_whole(
+        Drawn(0), BASE.with_(acks=1, idempotent=False), "the leader is cut off"
+    )
+    assert (outcome.verdict, outcome.anomalies, broken) == (Verdict.WEAKENED, [], frozenset())
+    told = r"[1-9]\d* of \d+ records acknowledged with acks=1 are lost \("
+    assert re.match(told, outcome.reason), outcome.reason
 
 
 def test_what_goes_wrong_is_a_plan_by_name():
