@@ -7,7 +7,8 @@ which it is the only replica, must be found by clients of that.
 
 Java's clients prefer the connections they have. Two nodes that are cut off, each by itself, send
 their clients to one another, for either may be well for all that the other hears (seed 8027330); a
-client that is connected to both and to nobody else asks them in turn. A broker of Kafka's that is
+client that is connected to both and to nobody else asks them in turn; so does one of whose two
+nodes one hears a majority and knows no leader (seed 9052948). A broker of Kafka's that is
 cut off sends its clients to whom it last heard of, too, until KIP-1102 has them begin anew. Nodes
 that hear each other know better, and excuse nobody (sim-S64).
 """
@@ -47,9 +48,7 @@ def lost(world: World, client: Client, partition: int, core: Collection[NodeId])
     if any(each in core for each in reached):
         return ""
     if _astray(world, reached, partition, life.node_id):
-        return (
-            f"the nodes {sorted(reached)} in turn, which are not healed and do not hear each other"
-        )
+        return f"the nodes {sorted(reached)} in turn, which are not healed and know of no leader"
     return ""
 
 
@@ -63,13 +62,17 @@ def _misleads(world: World, node: NodeId, partition: int, leader: NodeId) -> boo
 
 
 def _astray(world: World, nodes: Sequence[NodeId], partition: int, leader: NodeId) -> bool:
-    """Whether each of these nodes names some other one of them, which it does not hear, and none
-    itself or the `leader`."""
+    """Whether none of these nodes leads to the `leader`, and each has its clients ask one of them
+    again: itself, if it misleads, or another that does, or that it does not hear."""
+    misleading = [each for each in nodes if _misleads(world, each, partition, leader)]
     for node in nodes:
         told = _told(world, node)
-        if told is None or node in told.named or told.leads_to(partition, leader):
+        if told is None or told.leads_to(partition, leader):
             return False
-        if not any(each in told.named and each not in told.heard for each in nodes):
+        again = [each for each in nodes if each in misleading or each not in told.heard]
+        if node not in misleading and (
+            node in told.named or not any(each in told.named for each in again)
+        ):
             return False
     return bool(nodes)
 

@@ -224,3 +224,42 @@ def test_what_lost_its_leader_since_clients_were_at_rest_does_not_agree(monkeypa
     monkeypatch.setattr(clients, "idle", at_rest)
     with pytest.raises(NotLive, match="agreement of the core"):
         Ending(world, clients).settle()
+
+
+def test_nobody_is_said_to_agree_before_there_is_a_controller(monkeypatch):
+    """Seeds 9023643 and 9088496: it was elected later, told a node that came back what that one
+    hosts, and the run was over before the node had it."""
+    world, clients = begun(RunConfig(producers=0, consumers=0))
+    ending = Ending(world, clients)
+    ending.settle()
+    controlled = []
+
+    def at_rest():
+        world.network.isolate(world.controller().node_id)
+        world.until(lambda: world.controller() is None, 10_000 * MS, "no controller")
+        return True
+
+    def behind(_):
+        controlled.append(world.controller() is not None)
+        return []
+
+    monkeypatch.setattr(clients, "idle", at_rest)
+    monkeypatch.setattr(clients, "behind", behind)
+    with pytest.raises(NotLive, match="agreement of all"):
+        ending.finish()
+    world.heal(world.nodes)
+    monkeypatch.setattr(clients, "idle", lambda: True)
+    ending.finish()
+    assert all(controlled)
+
+
+def test_the_end_is_when_everything_is_right_at_once(monkeypatch):
+    """What was right before a leader was deposed was taken for granted when there was another."""
+    world, clients = begun(RunConfig(producers=0, consumers=1))
+    ending = Ending(world, clients)
+    ending.settle()
+    (consumer,) = clients.consumers
+    answers = [[], [(0, consumer)], [(0, consumer)], []]
+    monkeypatch.setattr(clients, "behind", lambda _: answers.pop(0))
+    ending.finish()
+    assert answers == []

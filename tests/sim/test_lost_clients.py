@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import pytest
 
+from ottla.sim.choices import Tape
 from ottla.sim.lost_clients import lost
 from ottla.sim.settings import RunConfig
-from sim_begun import MS, begun
+from sim_begun import LATE, MS, begun
 
 CORE = (2, 3, 5)
 CUT_OFF = (1, 4)
@@ -32,7 +33,7 @@ def cut_off(*, together):
 def test_nodes_that_are_cut_off_apart_send_a_client_to_one_another(monkeypatch, together):
     world, consumer = cut_off(together=together)
     monkeypatch.setattr(consumer, "reached", lambda: CUT_OFF)
-    why = "" if together else "the nodes [1, 4] in turn, which are not healed and do not hear each"
+    why = "" if together else "the nodes [1, 4] in turn, which are not healed and know of no leader"
     assert lost(world, consumer, 0, CORE).startswith(why)
     assert bool(lost(world, consumer, 0, CORE)) is not together
 
@@ -51,3 +52,40 @@ def test_who_was_told_by_a_healed_node_must_find_the_leader(monkeypatch):
     monkeypatch.setattr(consumer, "reached", lambda: CUT_OFF)
     consumer.view.told_by = 2
     assert lost(world, consumer, 0, CORE) == ""
+
+
+CHAIN = [(5, 4), (4, 2), (2, 1), (2, 3), (3, 1)]
+"""Who hears whom: 4 hears a majority, and neither 1 nor 3; 5 hears nobody but 4."""
+
+
+@pytest.mark.parametrize(
+    "reached, told_by, excused",
+    [((5, 4), 5, True), ((4, 5), 4, True), ((5,), 5, False), ((5, 2), 5, False)],
+)
+def test_one_that_hears_a_majority_and_no_leader_misleads_those_of_its_neighbours_too(
+    monkeypatch, reached, told_by, excused
+):
+    """Seed 9052948: only who was told by that one itself was excused, and a client that is
+    connected to both asks them in turn."""
+    config = RunConfig(nodes=5, partitions=2, producers=0, consumers=1, client_model="java")
+    world, clients = begun(config, Tape({"election 5": LATE}))
+    # From node 2, the controller's leader, those that come back learn of the topic, and not who
+    # leads partition 0. Node 4 leads partition 1, so that 5 names it.
+    runner, now = world.lives[1].node.runner, world.lives[1].node.now()
+    assert runner.seats[0].replica.transfer(2, now)
+    runner.wake(runner.seats[0])
+    world.until(lambda: world.controller() is world.lives[2], 10_000 * MS, "another controller")
+    pairs = [(each, other) for each in world.nodes for other in world.nodes if each != other]
+    heard = {frozenset(each) for each in [*CHAIN, (2, 5)]}
+    world.network.cut([each for each in pairs if frozenset(each) not in heard])
+    for node in (4, 5):
+        world.crash(node, power=True)
+        assert world.start(node)
+    world.kernel.run(world.kernel.now + 10_000 * MS)
+    world.network.cut([(2, 5), (5, 2)])
+    world.kernel.run(world.kernel.now + 10_000 * MS)
+    assert [world.leader(0), world.leader(1)] == [world.lives[1], world.lives[4]]
+    (consumer,) = clients.consumers
+    consumer.view.told_by = told_by
+    monkeypatch.setattr(consumer, "reached", lambda: reached)
+    assert bool(lost(world, consumer, 0, [1, 2, 3])) is excused
