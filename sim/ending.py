@@ -112,9 +112,11 @@ class Ending:
         self._await(lambda: not self.clients.behind(partitions), "consumers at the end")
         # A leader that was deposed in the meantime leaves nothing of this for granted.
         self._await(
-            lambda: self._led(partitions)
-            and self._agree(world.able, partitions)
-            and not self.clients.behind(partitions),
+            lambda: (
+                self._led(partitions)
+                and self._agree(world.able, partitions)
+                and not self.clients.behind(partitions)
+            ),
             "leaders, agreement and consumers at the end, all at once",
         )
         world.history.add("phase", code="done")

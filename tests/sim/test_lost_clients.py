@@ -59,7 +59,7 @@ CHAIN = [(5, 4), (4, 2), (2, 1), (2, 3), (3, 1)]
 
 
 @pytest.mark.parametrize(
-    "reached, told_by, excused",
+    ("reached", "told_by", "excused"),
     [((5, 4), 5, True), ((4, 5), 4, True), ((5,), 5, False), ((5, 2), 5, False)],
 )
 def test_one_that_hears_a_majority_and_no_leader_misleads_those_of_its_neighbours_too(
