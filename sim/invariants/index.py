@@ -2,7 +2,7 @@
 
 The *canonical log* of a partition is the committed part of the log that reaches furthest, of equal
 ones that which begins first, of equal ones that of the lowest node. Records below the *log start*,
-which snapshots tell, may be gone: nobody promised to keep them.
+which snapshots and deletions tell, may be gone: nobody promised to keep them.
 
 Records are looked up by their value, which is unique however often and under whatever producer id
 they were sent; what a client was told of an `op` is joined with the log that way.
@@ -39,9 +39,11 @@ class Index:
         """The same by value."""
         self.start: dict[int, int] = {}
         """Log start offset by partition, where it ever moved."""
-        for row in self.rows["snapshot"]:
-            if row.off is not None and row.off > self.start.get(row.partition, 0):
-                self.start[row.partition] = row.off
+        told = [(row.partition, row.off) for row in self.rows["snapshot"]]
+        told += [(row.partition, row.aux) for row in self.rows["apply"] if row.aux is not None]
+        for partition, off in told:
+            if off is not None and off > self.start.get(partition, 0):
+                self.start[partition] = off
         self.canon: dict[int, list[Row]] = self._canonical()
         """The records of the canonical log in the order of their offsets, by partition."""
         self.places: dict[tuple[int, int], list[int]] = {}

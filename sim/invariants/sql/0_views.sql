@@ -3,9 +3,9 @@
 -- or value names, partition.
 
 -- view log_start: below it records may be gone
-SELECT run_id, partition, MAX(off) AS start_off
+SELECT run_id, partition, MAX(CASE WHEN kind = 'apply' THEN aux ELSE off END) AS start_off
 FROM ev
-WHERE kind = 'snapshot' AND off > 0
+WHERE (kind = 'snapshot' AND off > 0) OR (kind = 'apply' AND aux > 0)
 GROUP BY run_id, partition;
 
 -- view canon: the canonical log, with what clients had been handed
