@@ -40,6 +40,10 @@ class Seen(NamedTuple):
     """The log start that this entry, a command, sets."""
 
 
+NOTHING = Seen(0, None, None, None, None, None, 0, 0)
+"""Stands for everything before the first entry of a log that no snapshot begins."""
+
+
 class LogView:
     """What stands in one node's log of one group; `entries[i]` has index `first + i`."""
 
@@ -48,7 +52,7 @@ class LogView:
     def __init__(self) -> None:
         self.first: LogIndex = 1
         self.entries: list[Seen] = []
-        self.base = Seen(0, None, None, None, None, None, 0, 0)
+        self.base = NOTHING
         """Stands for everything before `first`."""
         self.term: Term = 0
         self.vote: NodeId = NO_NODE
@@ -98,6 +102,12 @@ class LogView:
             self.base = self.at(index)
             del self.entries[: index + 1 - self.first]
             self.first = index + 1
+
+    def put_back(self, first: LogIndex, base: Seen) -> None:
+        """A crash took a compaction with it: the log begins there again, and what is in it has to
+        be given back."""
+        self.entries.clear()
+        self.first, self.base = first, base
 
     def reset(self, index: LogIndex, base: Seen) -> None:
         """A snapshot that ends in `index` replaces everything."""

@@ -17,6 +17,7 @@ from ottla.broker.seat import Seat
 from ottla.idempotency.decisions import Decision
 from ottla.idempotency.snapshot import digest_of
 from ottla.log.record_batch import SEQUENCE_MASK, identity
+from ottla.log.store import StoredGroup
 from ottla.log.types import BatchIdentity, RecordBatch
 from ottla.raft.messages import RequestVote, VoteReply
 from ottla.raft.quorum import majority
@@ -24,7 +25,7 @@ from ottla.raft.roles import Role
 from ottla.raft.types import Entry, GroupId, LogIndex, NodeId, Term
 from ottla.sim.history import CONTROLLER_PARTITION
 from ottla.sim.invariants.decisions import MODEL_NODE
-from ottla.sim.log_view import NOBODY, LogView, Seen
+from ottla.sim.log_view import NOBODY, NOTHING, LogView, Seen
 from ottla.sim.log_watch import LogWatch
 from ottla.sim.reference_model import MODELLED, Opinion, Replay
 from ottla.sim.witness import opinion_of
@@ -96,6 +97,9 @@ class Observer:
         for (owner, group), view in self.views.items():
             if owner == node:
                 stored = kept.get(group)
+                first = 1 if stored is None else stored.first_index
+                if first < view.first:
+                    view.put_back(first, NOTHING if stored is None else self._base(stored))
                 view.cut((stored.last_index if stored else 0) + 1)
                 view.commit = view.applied = 0 if stored is None else stored.first_index - 1
                 view.led, view.stated = 0, None
@@ -113,9 +117,14 @@ class Observer:
             self._given_back(life, group)
         life.store.watch.started()
 
+    def _base(self, stored: StoredGroup) -> Seen:
+        """What stands for everything before the first entry of that log."""
+        meta = stored.snapshot
+        return NOTHING if meta is None else self.seen_at(stored.group, meta.index, meta.term)
+
     def _given_back(self, life: Life, group: GroupId) -> None:
-        """A loss of power that takes a truncation with it gives back what had been cut; so does an
-        old copy of a disk."""
+        """A loss of power that takes a truncation or a snapshot with it gives back what had been
+        cut; so does an old copy of a disk."""
         view = self.view(life.node_id, group)
         for entry in life.store.scan(group):
             index = entry.index

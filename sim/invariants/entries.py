@@ -5,7 +5,8 @@ equal: Log Matching, State Machine Safety and Leader Completeness are comparison
 
 For Leader Completeness it remembers what each node wrote at each index. Entries that were cut off
 stay in there; that does no harm, since every index up to the end of a new leader's log was written
-again after the cut, unless a snapshot took its place (`_covered`).
+again after the cut, unless a snapshot took its place (`_replaced`). A crash may take the snapshot
+with it; then the entries that are back are written once more.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from typing import NamedTuple
 
 from ottla.sim.invariants.findings import Findings, Row, Rows
 from ottla.sim.invariants.mutants import CheckerMutants
+
+_NONE: dict[int, None] = {}
+"""Of logs of which no snapshot replaced anything."""
 
 
 class _Commit(NamedTuple):
@@ -60,8 +64,9 @@ class Entries:
         """Chain by log index, by partition."""
         self.logs: dict[int, dict[int, dict[int, int]]] = {}
         """Chain by log index, as written last, by node, by partition."""
-        self._covered: dict[tuple[int, int], int] = {}
-        """End of the longest snapshot installed, by partition and node."""
+        self._replaced: dict[tuple[int, int], dict[int, None]] = {}
+        """Log indexes where a snapshot that was installed took an entry's place, by partition and
+        node."""
         self._commits: dict[int, _Commits] = {}
         """Of leaders, by partition."""
 
@@ -102,6 +107,8 @@ class Entries:
         if log is None:
             log = logs[row.node] = {}
         log[index] = chain
+        if self._replaced:
+            self._replaced.get((partition, row.node), _NONE).pop(index, None)
 
     def _apply(self, row: Row) -> None:
         chains = self._applied.get(row.partition)
@@ -118,8 +125,9 @@ class Entries:
 
     def _snapshot(self, row: Row) -> None:
         if row.code == "installed":
-            key = (row.partition, row.node)
-            self._covered[key] = max(row.log_index, self._covered.get(key, 0))
+            log = self.logs.get(row.partition, {}).get(row.node, {})
+            replaced = self._replaced.setdefault((row.partition, row.node), {})
+            replaced.update(dict.fromkeys(each for each in log if each <= row.log_index))
 
     def _commit(self, row: Row) -> None:
         if row.aux != 1:
@@ -152,6 +160,6 @@ class Entries:
     def _held(self, partition: int, node: int, index: int) -> int | None:
         """The chain of what a node holds there, if its log reaches so far; None where nobody saw
         it written, as inside of a snapshot, which is of what is committed."""
-        if index <= self._covered.get((partition, node), 0):
+        if index in self._replaced.get((partition, node), _NONE):
             return None
         return self.logs.get(partition, {}).get(node, {}).get(index)

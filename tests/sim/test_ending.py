@@ -235,7 +235,9 @@ def test_nobody_is_said_to_agree_before_there_is_a_controller(monkeypatch):
     controlled = []
 
     def at_rest():
-        world.network.isolate(world.controller().node_id)
+        controller = world.controller()
+        assert controller is not None
+        world.network.isolate(controller.node_id)
         world.until(lambda: world.controller() is None, 10_000 * MS, "no controller")
         return True
 

@@ -73,3 +73,24 @@ def test_a_loss_of_power_gives_back_what_was_cut_and_not_synced():
     rows = [row for row in script.world.history.rows if (row.node, row.partition) == (1, 0)]
     place = next(n for n, row in enumerate(rows) if row.kind == "start" and row.inc == 2)
     assert [row.off for row in rows[place + 1 : place + 4] if row.kind == "append"] == [0, 1, 2]
+
+
+def test_a_loss_of_power_gives_back_what_a_snapshot_had_replaced():
+    """The log began where the lost snapshot ended, with its chain, to whoever asked what stood in
+    it: sim-I19 blamed the next entries, and sim-I20 believed that what was committed was there."""
+    script = Script()
+    with undisturbed():
+        script.play(
+            "> nodes 3\n> producers P=7 Q=8\n> isolate 1\n> send Q D to 1 seq 0\n"
+            "> until leader 2\n> send P A to 2 seq 0\n> send P B to 2 seq 1\n> until answered P\n"
+            "> delete-records to 2 below 2\n> run 200ms\n> at appended 1 snapshot: power 1\n"
+            "> mend\n> until 1 down\n> run 500ms\n> start 1\n> judge\n"
+        )
+    assert script.unexpected == []
+    rows = [row for row in script.world.history.rows if (row.node, row.partition) == (1, 0)]
+    (own,) = [row.chain for row in rows if (row.kind, row.inc, row.off) == ("append", 1, 0)]
+    place = next(n for n, row in enumerate(rows) if row.kind == "start" and row.inc == 2)
+    back = [row for row in rows[place + 1 : place + 4] if row.kind == "append"]
+    assert [(row.log_index, row.off) for row in back] == [(1, None), (2, None), (3, 0)]
+    durable = next(row for row in rows[place:] if row.kind == "durable")
+    assert durable.chain == back[-1].chain == own

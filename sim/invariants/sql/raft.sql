@@ -80,12 +80,12 @@ LEFT JOIN (
 ) o ON o.run_id = d.run_id AND o.eid = d.eid
 LEFT JOIN ev own ON own.run_id = o.run_id AND own.eid = o.written
 LEFT JOIN (
-  SELECT h.run_id, h.eid
+  SELECT h.run_id, h.eid, MAX(s.eid) AS installed
   FROM led h
   JOIN ev s ON s.run_id = h.run_id AND s.kind = 'snapshot' AND s.code = 'installed'
     AND s.partition = h.partition AND s.node = h.node AND s.log_index >= h.place AND s.eid < h.eid
   GROUP BY h.run_id, h.eid
-) covered ON covered.run_id = d.run_id AND covered.eid = d.eid
+) covered ON covered.run_id = d.run_id AND covered.eid = d.eid AND covered.installed > o.written
 WHERE d.last_index < d.place
   OR (d.last_index = d.place AND d.chain <> d.wanted)
   OR (d.last_index > d.place AND covered.eid IS NULL AND own.chain <> d.wanted)
@@ -197,7 +197,7 @@ written AS (
   JOIN ev a ON a.run_id = w.run_id AND a.eid = w.last_eid
   LEFT JOIN ev covers ON covers.run_id = w.run_id AND covers.kind = 'snapshot'
     AND covers.code = 'installed' AND covers.partition = w.partition AND covers.node = w.node
-    AND covers.log_index >= w.log_index AND covers.eid < w.eid
+    AND covers.log_index >= w.log_index AND covers.eid BETWEEN w.last_eid AND w.eid
   WHERE w.committer IS NOT NULL AND covers.eid IS NULL
 ),
 differing AS (
