@@ -21,7 +21,7 @@ from ottla.broker.errors import DEFECT_CODES, ErrorCode
 from ottla.broker.host import HostedReplica, absent_partition
 from ottla.broker.pipeline import Slot
 from ottla.log.errors import CompactedError, StoreError
-from ottla.log.record_batch import BatchDefect, read_batch
+from ottla.log.record_batch import SEQUENCE_MASK, BatchDefect, read_batch
 from ottla.log.records import records_of
 from ottla.log.types import NO_OFFSET, RecordBatch
 from ottla.raft.types import EntryKind, Term
@@ -117,7 +117,7 @@ class _Producing:
             pid=batch.producer_id,
             epoch=batch.producer_epoch,
             seq=batch.base_sequence,
-            seq_last=batch.base_sequence + batch.last_offset_delta,
+            seq_last=_last_sequence(batch),
             code=ticket.error.name,
             acks=ticket.acks,
         )
@@ -138,6 +138,12 @@ class _Producing:
 def _first_op(batch: RecordBatch) -> int:
     """What a client calls the batch: with acks=0 its answer is all that says where it went."""
     return value_of(next(records_of(batch)).value or b"")
+
+
+def _last_sequence(batch: RecordBatch) -> int:
+    """Sequences begin anew at 0; a batch without any has none to begin anew."""
+    last = batch.base_sequence + batch.last_offset_delta
+    return last if batch.base_sequence < 0 else last & SEQUENCE_MASK
 
 
 def _produce(request: Produce, served: ServedConnection, slot: Slot) -> None:

@@ -4,6 +4,9 @@ A leader that was deposed without knowing it misses what its successor has store
 where there are none. So it tells nobody of a gap before it has proved that it still leads
 (sim-S13). What was committed when it first saw the gap is in its log by then, or it does not lead.
 
+Nor is there a gap before what is stored itself, as long as the broker must remember it: that is a
+duplicate, and its leader has it.
+
 Told of a gap that is none, a client begins a new epoch and stores again what is stored already
 (redpanda #3039); this invariant notices the word, not only what comes of it.
 """
@@ -20,9 +23,10 @@ from ottla.sim.invariants.resent import REFUSED
 from ottla.sim.invariants.window import Window
 
 GAP = "gap"
-_T = TypeVar("_T", "_Newest", "_Gone")
-_Whose: TypeAlias = dict[tuple[int, int], list[_T]]
-"""Steps in their order, each of which lies further in the log, by partition and producer id."""
+_T = TypeVar("_T", "_Newest", "_Place")
+_Whose: TypeAlias = dict[tuple[int, ...], list[_T]]
+"""Steps in their order, each of which lies further in the log, by partition and producer id (and
+batch)."""
 
 
 class _Asked(NamedTuple):
@@ -42,8 +46,9 @@ class _Newest(NamedTuple):
     """One of each epoch and last sequence; two where replicas differ."""
 
 
-class _Gone(NamedTuple):
-    """A decision to forget a producer, from the row on in which somebody had it."""
+class _Place(NamedTuple):
+    """Where a batch, or the decision to forget its producer, lies in the log; and the row from
+    which on somebody had it."""
 
     since: int
     log_index: int
@@ -55,19 +60,39 @@ def untrue_gaps(index: Index) -> Iterator[Anomaly]:
     if not asked:
         return
     applied, forgotten = _applied(index), _forgotten(index)
-    window = Window(index)
+    stored, window = _stored(index), Window(index)
     for answer, since in asked:
         if window.has_left(answer, since):
             continue  # what nobody remembers looks like a gap
         whose = answer.partition, answer.pid
         newest, gone = _last(applied, whose, since), _last(forgotten, whose, since)
-        if newest is None or (gone is not None and gone.log_index > newest.log_index):
+        kept_from = 0 if gone is None else gone.log_index
+        place = _last(stored, _batch(answer), since)
+        if place is not None and place.log_index >= kept_from:
+            which = "it is stored itself, and was committed when it was asked"
+        elif (
+            newest is not None
+            and newest.log_index >= kept_from
+            and any(row.eid < since and _follows(answer, row) for row in newest.batches)
+        ):
+            which = "what lies before it was committed when it was asked"
+        else:
             continue
-        if any(row.eid < since and _follows(answer, row) for row in newest.batches):
-            text = f"node {answer.node} tells of a gap before batch {answer.seq} of producer "
-            text += f"{answer.pid}, epoch {answer.epoch}, partition {answer.partition}; what lies "
-            text += "before it was committed when it was asked"
-            yield Anomaly("sim-I36", answer.eid, text)
+        text = f"node {answer.node} tells of a gap before batch {answer.seq} of producer "
+        text += f"{answer.pid}, epoch {answer.epoch}, partition {answer.partition}; {which}"
+        yield Anomaly("sim-I36", answer.eid, text)
+
+
+def _stored(index: Index) -> _Whose[_Place]:
+    """Where each batch lies, in the order in which that was applied anywhere."""
+    found: _Whose[_Place] = {}
+    for row in index.rows["apply"]:
+        if row.pid is None:
+            continue
+        places = found.setdefault(_batch(row), [])
+        if not places or row.log_index > places[-1].log_index:
+            places.append(_Place(row.eid, row.log_index))
+    return found
 
 
 def _applied(index: Index) -> _Whose[_Newest]:
@@ -85,7 +110,7 @@ def _applied(index: Index) -> _Whose[_Newest]:
     return found
 
 
-def _forgotten(index: Index) -> _Whose[_Gone]:
+def _forgotten(index: Index) -> _Whose[_Place]:
     """A leader judges by such a decision from where it is in its log, before it is applied."""
     written: dict[tuple[int, int, int], int] = {}
     terms: dict[tuple[int, int, int], set[int]] = {}
@@ -99,15 +124,15 @@ def _forgotten(index: Index) -> _Whose[_Gone]:
         place = row.partition, row.log_index
         first = [written.get((*place, term), row.eid) for term in terms.get((*place, row.node), ())]
         known.append((min([row.eid, *first]), row.log_index, row.partition, row.pid))
-    found: _Whose[_Gone] = {}
+    found: _Whose[_Place] = {}
     for since, log_index, partition, pid in sorted(known):
         running = found.setdefault((partition, pid), [])
         if not running or log_index > running[-1].log_index:
-            running.append(_Gone(since, log_index))
+            running.append(_Place(since, log_index))
     return found
 
 
-def _last(running: _Whose[_T], whose: tuple[int, int], before: int) -> _T | None:
+def _last(running: _Whose[_T], whose: tuple[int, ...], before: int) -> _T | None:
     """What held of a producer just before a row."""
     steps = running.get(whose, [])
     place = bisect_left(steps, before, key=_since)
@@ -134,11 +159,15 @@ def _key(row: Row) -> tuple[int, ...]:
     return row.node, row.inc, row.partition, row.pid, row.epoch, row.seq
 
 
+def _batch(row: Row) -> tuple[int, ...]:
+    return row.partition, row.pid, row.epoch, row.seq, row.seq_last
+
+
 def _eid(row: Row) -> int:
     return int(row.eid)
 
 
-def _since(step: _Newest | _Gone) -> int:
+def _since(step: _Newest | _Place) -> int:
     return step.since
 
 

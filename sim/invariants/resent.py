@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ottla.sim.invariants.findings import Anomaly, Row
-from ottla.sim.invariants.index import Index, idempotent
+from ottla.sim.invariants.index import SEQUENCES, Index, idempotent
 from ottla.sim.invariants.window import WINDOW, Window, first_appended
 
 REFUSED = "OUT_OF_ORDER_SEQUENCE_NUMBER"
@@ -81,8 +81,10 @@ class _Clients:
         self._index = index
         self._began: dict[tuple[int, int, int], int] = {}
         """First row in which a client sent with a producer id and epoch."""
+        opened: dict[tuple[int, int, int], int] = {}
         for row in reversed(index.rows["send"]):
             self._began[row.client, row.pid, row.epoch] = row.eid
+            opened[row.partition, row.pid, row.epoch] = row.seq
         self._refused: dict[tuple[int, int, int], int] = {}
         """First row in which a client with a producer id and epoch was refused wrongly."""
         self._gaps: dict[tuple[int, int, int], int] = {}
@@ -96,7 +98,7 @@ class _Clients:
             self._gaps[row.client, row.pid, row.epoch] = row.eid
             if window is not None and window.has_left(row, row.eid):
                 self._outdated[row.client, row.pid, row.epoch] = row.eid
-            elif _wrong(row, stored):
+            elif _opens(row, opened) or _wrong(row, stored):
                 self._refused[row.client, row.pid, row.epoch] = row.eid
         self._given_up: dict[int, list[int]] = {}
         for row in index.rows["info"]:
@@ -168,14 +170,19 @@ def _stored(index: Index) -> dict[tuple[int, int, int, int], int]:
     }
 
 
+def _opens(error: Row, opened: dict[tuple[int, int, int], int]) -> bool:
+    """Whether a batch is the first of its epoch, before which there is no gap, and not where
+    sequences begin anew; `opened`: what was sent first, by partition, producer and epoch."""
+    whose = error.partition, error.pid, error.epoch
+    return bool(error.seq == 0 == opened.get(whose, 0))
+
+
 def _wrong(error: Row, stored: dict[tuple[int, int, int, int], int]) -> bool:
     """Whether a batch was refused that was stored, or that was next: there was no gap."""
-    if error.seq == 0:
-        return True
     places = (stored.get((error.partition, error.pid, error.epoch, each)) for each in _near(error))
     return any(eid is not None and eid < error.eid for eid in places)
 
 
 def _near(error: Row) -> tuple[int, int]:
     """Its first sequence, and the one before it."""
-    return error.seq, error.seq - 1
+    return error.seq, (error.seq - 1) % SEQUENCES

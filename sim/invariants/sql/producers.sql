@@ -98,14 +98,15 @@ FROM (
   JOIN (
     SELECT e.run_id, e.client, e.pid, e.epoch,
       MIN(CASE WHEN late.eid IS NOT NULL THEN e.eid END) AS outdated,
-      MIN(CASE WHEN late.eid IS NULL AND (e.seq = 0
+      MIN(CASE WHEN late.eid IS NULL AND ((e.seq = 0 AND COALESCE(opened.seq, 0) = 0)
         OR (held.eid IS NOT NULL AND COALESCE(began.eid, -1) < e.eid)) THEN e.eid END) AS wrongly,
       MIN(CASE WHEN late.eid IS NULL AND draining.client IS NULL THEN e.eid END) AS gap
     FROM (
       SELECT run_id, partition, client, pid, epoch, seq, eid, seq AS near
       FROM ev WHERE kind = 'error' AND code = 'OUT_OF_ORDER_SEQUENCE_NUMBER'
       UNION ALL
-      SELECT run_id, partition, client, pid, epoch, seq, eid, seq - 1 AS near
+      SELECT run_id, partition, client, pid, epoch, seq, eid,
+        (seq + 2147483647) % 2147483648 AS near
       FROM ev WHERE kind = 'error' AND code = 'OUT_OF_ORDER_SEQUENCE_NUMBER'
     ) e
     LEFT JOIN canon held ON held.run_id = e.run_id AND held.partition = e.partition
@@ -121,6 +122,16 @@ FROM (
     ) draining ON draining.run_id = e.run_id AND draining.client = e.client
     LEFT JOIN outdated late ON late.run_id = e.run_id AND late.partition = e.partition
       AND late.pid = e.pid AND late.epoch = e.epoch AND late.seq = e.seq AND late.eid < e.eid
+    LEFT JOIN (
+      SELECT s.run_id, s.partition, s.pid, s.epoch, s.seq
+      FROM ev s
+      JOIN (
+        SELECT run_id, partition, pid, epoch, MIN(eid) AS eid
+        FROM ev WHERE kind = 'send'
+        GROUP BY run_id, partition, pid, epoch
+      ) f ON f.run_id = s.run_id AND f.eid = s.eid
+    ) opened ON opened.run_id = e.run_id AND opened.partition = e.partition
+      AND opened.pid = e.pid AND opened.epoch = e.epoch
     GROUP BY e.run_id, e.client, e.pid, e.epoch
   ) refused ON refused.run_id = d.run_id AND refused.client = d.client
     AND refused.pid = d.old_pid AND refused.epoch = d.old_epoch
@@ -149,25 +160,27 @@ WITH gaps AS (
   FROM ev WHERE kind = 'decide' AND code = 'gap'
 ),
 asked AS (
-  SELECT l.run_id, l.eid, l.partition, l.pid, l.epoch, l.seq, g.since
+  SELECT l.run_id, l.eid, l.partition, l.pid, l.epoch, l.seq, l.seq_last, g.since
   FROM (
-    SELECT a.run_id, a.eid, a.node, a.inc, a.partition, a.pid, a.epoch, a.seq, MAX(g.eid) AS latest
+    SELECT a.run_id, a.eid, a.node, a.inc, a.partition, a.pid, a.epoch, a.seq, a.seq_last,
+      MAX(g.eid) AS latest
     FROM ev a
     JOIN gaps g ON g.run_id = a.run_id AND g.node = a.node AND g.inc = a.inc
       AND g.partition = a.partition AND g.pid = a.pid AND g.epoch = a.epoch AND g.seq = a.seq
       AND g.eid < a.eid
     WHERE a.kind = 'answer' AND a.code = 'OUT_OF_ORDER_SEQUENCE_NUMBER'
       AND a.pid >= 0 AND a.epoch >= 0
-    GROUP BY a.run_id, a.eid, a.node, a.inc, a.partition, a.pid, a.epoch, a.seq
+    GROUP BY a.run_id, a.eid, a.node, a.inc, a.partition, a.pid, a.epoch, a.seq, a.seq_last
   ) l
   JOIN gaps g ON g.run_id = l.run_id AND g.eid = l.latest
 ),
 newest AS (
-  SELECT q.run_id, q.eid, q.partition, q.pid, q.epoch, q.seq, q.since, MAX(p.log_index) AS last
+  SELECT q.run_id, q.eid, q.partition, q.pid, q.epoch, q.seq, q.seq_last, q.since,
+    MAX(p.log_index) AS last
   FROM asked q
   JOIN ev p ON p.run_id = q.run_id AND p.partition = q.partition AND p.pid = q.pid
     AND p.kind = 'apply' AND p.eid < q.since
-  GROUP BY q.run_id, q.eid, q.partition, q.pid, q.epoch, q.seq, q.since
+  GROUP BY q.run_id, q.eid, q.partition, q.pid, q.epoch, q.seq, q.seq_last, q.since
 ),
 forgotten AS (
   SELECT x.run_id, x.partition, x.pid, x.log_index,
@@ -190,9 +203,11 @@ gone AS (
 SELECT n.run_id, COUNT(DISTINCT n.eid) AS n
 FROM newest n
 JOIN ev p ON p.run_id = n.run_id AND p.partition = n.partition AND p.pid = n.pid
-  AND p.kind = 'apply' AND p.log_index = n.last AND p.epoch = n.epoch AND p.eid < n.since
+  AND p.kind = 'apply' AND p.epoch = n.epoch AND p.eid < n.since
+  AND ((p.log_index = n.last AND (p.seq_last + 1) % 2147483648 = n.seq)
+    OR (p.seq = n.seq AND p.seq_last = n.seq_last))
 LEFT JOIN gone ON gone.run_id = n.run_id AND gone.eid = n.eid
 LEFT JOIN outdated late ON late.run_id = n.run_id AND late.partition = n.partition
   AND late.pid = n.pid AND late.epoch = n.epoch AND late.seq = n.seq AND late.eid < n.since
-WHERE late.eid IS NULL AND (p.seq_last + 1) % 2147483648 = n.seq AND COALESCE(gone.last, 0) <= n.last
+WHERE late.eid IS NULL AND p.log_index >= COALESCE(gone.last, 0)
 GROUP BY n.run_id;
