@@ -15,8 +15,9 @@ had told it and never sends it again. A node that forgot its vote and gives it a
 breaks its partition from where its log ends now.
 
 A disk that could forget and never did explains nothing. What is gone from a log shows in where that
-ends after a restart. A term, a vote or a truncation may be gone where none does: if it was written
-while the disk lied, and a loss of power took appends; or before an old copy of it was put back.
+ends after a restart. A term, a vote or a truncation may be gone where none does: if it was not on
+the disk when that began to lie, and a loss of power took appends; or before an old copy of it was
+put back.
 
 A producer id that is two producers' explains what happens to records sent under it: it was given
 out twice on purpose, or the controller's partition broke, which remembers what was given out.
@@ -24,23 +25,26 @@ out twice on purpose, or the controller's partition broke, which remembers what 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
+from operator import attrgetter
 from typing import NamedTuple
 
 from ottla.sim.history import CONTROLLER_PARTITION, Event
 from ottla.sim.invariants import acks
 from ottla.sim.invariants.findings import Anomaly, Row
-from ottla.sim.invariants.index import Index
+from ottla.sim.invariants.index import SEQUENCES, Index
 
 SAME_ID = "same id"
 LOST_SYNC = "a sync that kept nothing"
 OLD_COPY = "an old copy of it"
-_LOGS = (0, 6, 7, 8, 10, 11, 12, *range(14, 18), *range(19, 26), 27, 28, 31, 36, 37)
+_LOGS = (0, 4, 6, 7, 8, 10, 11, 12, *range(14, 18), *range(19, 26), 27, 28, 31, 36, 37)
 _OF_DISKS = frozenset(f"sim-I{number:02d}" for number in _LOGS)
 """What may follow when something committed is gone; a loss itself is looked at by record."""
-_OF_ONE_DISK = frozenset({"sim-I16", "sim-I17", "sim-I21", "sim-I22", "sim-I25"})
-"""What a node does that forgot, whatever others hold: leaders rely on what it told them."""
+_OF_ONE_DISK = frozenset({"sim-I16", "sim-I17", "sim-I21", "sim-I22", "sim-I24", "sim-I25"})
+"""What a node does that forgot, or a leader that relies on what it told, whatever others hold."""
 _OF_IDS = frozenset(f"sim-I{number:02d}" for number in (1, 2, 3, 4, 5, 6, 7, 8, 14, 34, 36))
 _OF_WHAT_IS_LEFT = frozenset({"sim-I06", "sim-I11", "sim-I14", "sim-I27"})
 """Their row was right when it was made: what came later, and is compared with it, is not."""
@@ -90,6 +94,8 @@ class _Disk:
     """The row in which it first forgot anything."""
     wrote: int = -1
     """The row in which something was last written that no end of a log tells of."""
+    kept: int = -1
+    """The same, when its node last synced and did not lie."""
 
     def holds(self, index: int, chain: int) -> bool:
         """Whether that entry is there to stay."""
@@ -166,7 +172,7 @@ def weighed(rows: Sequence[Event], found: Sequence[Anomaly]) -> tuple[list[str],
     left = [each for each in found if each.invariant != "sim-I01" and not walk.explains(each)]
     lost = any(each.invariant == "sim-I01" for each in found)
     for anomaly in acks.lost(index) if lost else ():
-        reason = walk.reason(index, rows[anomaly.eid])
+        reason = walk.reason(rows[anomaly.eid])
         if reason is None:
             left.append(anomaly)
         else:
@@ -184,6 +190,8 @@ class _Walk:
     def __init__(self, rows: Sequence[Event]):
         self._rows = rows
         self._partitions: dict[int, _Partition] = {}
+        self._appends: dict[int, list[Row]] = {}
+        """Their rows by partition."""
         self._faults: dict[int, str] = {}
         """Faults of disks by node: the latest."""
         self._lies: dict[int, int] = {}
@@ -227,13 +235,19 @@ class _Walk:
                 self._copies[row.node] = row.eid
 
     def _append(self, row: Row) -> None:
+        self._appends.setdefault(row.partition, []).append(row)
         disk = self._of(row).disk(row.node)
         if row.log_index <= disk.mark and row.node in self._faults:
+            if disk.at(row.log_index) == row.chain:
+                return  # a restart gave it back, and it is what was there
             self._forgets(row, disk, row.log_index)  # an old copy held something else there
         disk.append(row.log_index, row.chain)
 
     def _durable(self, row: Row) -> None:
-        self._of(row).disk(row.node).mark = row.log_index
+        disk = self._of(row).disk(row.node)
+        disk.mark = row.log_index
+        if row.node not in self._lies:
+            disk.kept = disk.wrote
 
     def _forgets(self, row: Row, disk: _Disk, first: int) -> None:
         how = self._faults[row.node]
@@ -258,7 +272,7 @@ class _Walk:
         if row.kind == "start":
             gone = -1 < disk.wrote < self._copies.get(row.node, -1)
         else:
-            gone = bool(row.aux) and self._lies.get(row.node, _NEVER) < disk.wrote
+            gone = bool(row.aux) and row.node in self._lies and disk.kept < disk.wrote
         if gone:
             disk.first = min(disk.first, row.eid)
         disk.cut(row.log_index + 1)
@@ -281,6 +295,8 @@ class _Walk:
         disk = known.disk(row.node)
         if row.aux != _SAID:
             disk.wrote = row.eid
+        elif row.node not in self._lies:
+            disk.kept = disk.wrote
         before = known.votes.setdefault((row.node, row.term), row.cand)
         if before != row.cand and disk.first < row.eid:
             low = min(disk.forgot, default=1)
@@ -316,20 +332,25 @@ class _Walk:
         return self._broke(row.partition, until)
 
     def _forgot(self, row: Row, until: int) -> bool:
-        """Whether the disk of that node had forgotten anything of that partition by a row."""
-        known = self._partitions.get(row.partition, _Partition())
-        return known.disk(row.node).first <= until
+        """Whether that node's disk had forgotten anything of that partition by a row; anybody's, of
+        a commit, what is committed."""
+        disks = self._partitions.get(row.partition, _Partition()).disks
+        if row.kind == "commit":
+            return any(
+                row.log_index in each.forgot and each.first <= until for each in disks.values()
+            )
+        return disks.get(row.node, _Disk()).first <= until
 
     def _is_two(self, pid: int, until: int) -> bool:
         """Whether an id was two producers' by that row."""
         return self._ids.get(pid, _NEVER) <= until
 
-    def reason(self, index: Index, ok: Row) -> str | None:
+    def reason(self, ok: Row) -> str | None:
         """What took a record that was acknowledged, in words; None: no fault beyond the budget."""
         what = f"offset {ok.off} of partition {ok.partition} is lost"
         if self._is_two(ok.pid, ok.eid):
             return f"{what}: producer id {ok.pid} is two producers'"
-        entry = _entry(index, ok) or 0
+        entry = _entry(self._appends.get(ok.partition, ()), ok) or 0
         known = self._partitions.get(ok.partition, _Partition())
         for broken in known.breaks:
             if broken.low <= entry <= broken.high:
@@ -362,15 +383,18 @@ def _relied(partition: _Partition) -> bool:
     return any(partition.led < disk.since < _NEVER for disk in partition.disks.values())
 
 
-def _entry(index: Index, ok: Row) -> int | None:
-    """The log index of the entry that an acknowledged record was put into."""
-    for row in reversed(index.rows["append"]):
-        if (
-            row.eid < ok.eid
-            and row.seq is not None
-            and (row.partition, row.pid, row.epoch) == (ok.partition, ok.pid, ok.epoch)
-            and row.seq <= ok.seq <= row.seq_last
-            and (ok.off < 0 or row.off == ok.off - (ok.seq - row.seq))
-        ):
-            return int(row.log_index)
+def _entry(appends: Sequence[Row], ok: Row) -> int | None:
+    """The log index of the entry that an acknowledged record was put into, of those that were
+    appended to its partition. Where nothing but its offset tells, that is the last one that begins
+    there or before, of the node that acknowledged it."""
+    before = bisect_left(appends, ok.eid, key=attrgetter("eid"))
+    for row in islice(reversed(appends), len(appends) - before, None):
+        if ok.seq is None:
+            if row.off is not None and row.off <= ok.off and row.node == ok.node:
+                return int(row.log_index)
+        elif row.seq is not None and (row.pid, row.epoch) == (ok.pid, ok.epoch):
+            place = (ok.seq - row.seq) % SEQUENCES
+            within = place <= (row.seq_last - row.seq) % SEQUENCES
+            if within and (ok.off < 0 or row.off == ok.off - place):
+                return int(row.log_index)
     return None
