@@ -22,7 +22,7 @@ from copy import copy
 
 from ottla.broker.stores import CLUSTER_ID_KEY, knows
 from ottla.log.errors import StoreError
-from ottla.log.memory_disk import Image, MemoryDisk
+from ottla.log.memory_disk import Image, MemoryDisk, Replaced
 from ottla.log.records import records_of
 from ottla.log.types import RecordBatch
 from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId
@@ -151,12 +151,18 @@ class SimDisk:
         for record in self.medium.undo[-1]:
             if isinstance(record, tuple):
                 image, length, _ = record
-                if len(image.entries) <= length:
+                added = len(image.entries) > length
+            elif isinstance(record, Replaced):
+                if record.group not in self.medium.images:
                     continue
-                if self.damage_kept:
-                    image.entries[-1] = _damaged(image.entries[-1])
-                else:
-                    self.medium.damage(image.group, image.last_index)
+                image = self.medium.images[record.group]
+                added = image.last_index > record.safe and bool(image.entries)
+            else:
+                continue
+            if added and self.damage_kept:
+                image.entries[-1] = _damaged(image.entries[-1])
+            elif added:
+                self.medium.damage(image.group, image.last_index)
 
 
 def _damaged(entry: Entry) -> Entry:

@@ -156,7 +156,7 @@ def _asked(index: Index) -> Iterator[_Asked]:
 
 
 def _key(row: Row) -> tuple[int, ...]:
-    return row.node, row.inc, row.partition, row.pid, row.epoch, row.seq
+    return row.node, row.inc, *_batch(row)
 
 
 def _batch(row: Row) -> tuple[int, ...]:

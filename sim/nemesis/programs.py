@@ -15,9 +15,17 @@ from typing import Any
 
 from ottla.broker.beats import Beat, BeatAck
 from ottla.broker.commands import DeleteRecordsTicket
-from ottla.broker.control_client import ControlResponse
+from ottla.broker.control_client import ControlRequest, ControlResponse
 from ottla.broker.seat import Seat
-from ottla.raft.messages import AppendEntries, AppendReply, RequestVote, VoteReply
+from ottla.raft.messages import (
+    AppendEntries,
+    AppendReply,
+    InstallSnapshot,
+    RequestVote,
+    SnapshotReply,
+    TimeoutNow,
+    VoteReply,
+)
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.life import Life
 from ottla.sim.nemesis.hand import MS, Hand
@@ -39,8 +47,11 @@ from ottla.sim.nemesis.moments import (
 from ottla.sim.nemesis.strays import late_requests, stray_request
 from ottla.sim.points import Trap
 
-KINDS = (AppendEntries, AppendReply, RequestVote, VoteReply, Beat, BeatAck, ControlResponse)
-"""Messages that `lose-kind` tells from each other."""
+KINDS = (
+    *(AppendEntries, AppendReply, RequestVote, VoteReply, Beat, BeatAck, ControlResponse),
+    *(ControlRequest, InstallSnapshot, SnapshotReply, TimeoutNow),
+)
+"""Messages that `lose-kind` tells from each other: all there are."""
 HOUR_MS = 3_600_000
 MAX_DRIFT_PPM = 50_000
 

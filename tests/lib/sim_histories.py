@@ -181,7 +181,7 @@ DEFAULTS: tuple[tuple[str, tuple[str, ...], Default], ...] = (
     _fixed("pid", (*_RECORDS, "send", "error", "decide", "expire"), 7),
     _fixed("epoch", (*_RECORDS, "send", "error", "decide"), 0),
     _same("seq", ("send", "error"), of="op"),
-    _same("seq_last", ("send", "error"), of="seq"),
+    _same("seq_last", ("send", "error", "decide", "answer"), of="seq"),
     _fixed("aux", ("commit", "final"), 1),
     _fixed("aux", ("leader",), 0),
     ("aux", ("expire",), lambda columns: columns["log_index"] - 1),

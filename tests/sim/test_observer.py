@@ -1,4 +1,8 @@
-"""What the history says of logs: nothing is left out of it, whatever a turn does at once."""
+"""What the history says of logs: nothing is left out of it, whatever a turn does at once.
+
+What a loss of power takes of a disk's newest writes, it takes from what the history says, too: a
+truncation or a snapshot that goes gives back what it had replaced, as rows of its own.
+"""
 
 import pytest
 
@@ -94,3 +98,22 @@ def test_a_loss_of_power_gives_back_what_a_snapshot_had_replaced():
     assert [(row.log_index, row.off) for row in back] == [(1, None), (2, None), (3, 0)]
     durable = next(row for row in rows[place:] if row.kind == "durable")
     assert durable.chain == back[-1].chain == own
+
+
+def test_a_write_that_cuts_the_log_and_adds_to_it_may_be_torn():
+    """Only writes that did nothing but add were ever torn."""
+    script = Script()
+    with undisturbed():
+        script.play(
+            "> nodes 3\n> producers P=7 Q=8\n> isolate 1\n> send Q D to 1 seq 0\n"
+            "> until leader 2\n> send P A to 2 seq 0\n> until answered P\n"
+            "> at appended 1 term: tear 1\n> mend\n> until 1 down\n> run 500ms\n"
+            "> start 1\n> judge\n"
+        )
+    assert script.unexpected == []
+    rows = [row for row in script.world.history.rows if (row.node, row.partition) == (1, 0)]
+    place = next(n for n, row in enumerate(rows) if row.kind == "crash")
+    cut = next(n for n, row in enumerate(rows) if row.kind == "truncate")
+    ends = [row.log_index or 0 for row in rows[cut:place] if row.kind == "append"]
+    assert ends
+    assert max(ends) == (rows[place].log_index or 0) + 1

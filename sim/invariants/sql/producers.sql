@@ -155,8 +155,10 @@ GROUP BY run_id;
 
 -- sim-I36
 WITH gaps AS (
-  SELECT run_id, node, inc, partition, pid, epoch, seq, eid,
-    MIN(eid) OVER (PARTITION BY run_id, node, inc, partition, pid, epoch, seq, term) AS since
+  SELECT run_id, node, inc, partition, pid, epoch, seq, seq_last, eid,
+    MIN(eid) OVER (
+      PARTITION BY run_id, node, inc, partition, pid, epoch, seq, seq_last, term
+    ) AS since
   FROM ev WHERE kind = 'decide' AND code = 'gap'
 ),
 asked AS (
@@ -167,7 +169,7 @@ asked AS (
     FROM ev a
     JOIN gaps g ON g.run_id = a.run_id AND g.node = a.node AND g.inc = a.inc
       AND g.partition = a.partition AND g.pid = a.pid AND g.epoch = a.epoch AND g.seq = a.seq
-      AND g.eid < a.eid
+      AND g.seq_last = a.seq_last AND g.eid < a.eid
     WHERE a.kind = 'answer' AND a.code = 'OUT_OF_ORDER_SEQUENCE_NUMBER'
       AND a.pid >= 0 AND a.epoch >= 0
     GROUP BY a.run_id, a.eid, a.node, a.inc, a.partition, a.pid, a.epoch, a.seq, a.seq_last
