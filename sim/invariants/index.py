@@ -14,7 +14,7 @@ was in flight ends no spell: who is in flight must not be forgotten (sim-S20).
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 from ottla.sim.history import KINDS, Event
@@ -104,13 +104,17 @@ class Index:
             for row in self.rows["expire"]
             if row.off is not None and row.aux is not None
         )
-        places: dict[tuple[int, int], set[int]] = {each[:2]: set() for each in told}
+        places: dict[tuple[int, int], list[int]] = {each[:2]: [] for each in told}
         for row in self.rows["apply"] if told else ():
             if (row.partition, row.pid) in places:
-                places[row.partition, row.pid].add(row.log_index)
+                places[row.partition, row.pid].append(row.log_index)
+        for applied in places.values():
+            applied.sort()
         found: dict[tuple[int, int], list[int]] = {}
-        for partition, pid, off, log_index, applied in dict.fromkeys(told):
-            if not any(applied < each < log_index for each in places[partition, pid]):
+        for partition, pid, off, log_index, upto in dict.fromkeys(told):
+            indexes = places[partition, pid]
+            in_flight = bisect_left(indexes, log_index) > bisect_right(indexes, upto)
+            if not in_flight:
                 found.setdefault((partition, pid), []).append(off)
         return found
 

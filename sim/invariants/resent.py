@@ -12,7 +12,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from enum import Enum
-from itertools import pairwise
+from itertools import islice, pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
 from ottla.sim.invariants.findings import Anomaly, Row
@@ -103,6 +104,8 @@ class _Clients:
         self._given_up: dict[int, list[int]] = {}
         for row in index.rows["info"]:
             self._given_up.setdefault(row.client, []).append(row.eid)
+        self._records: dict[tuple[int, int, int], list[Row]] = {}
+        """Of the canonical logs, by partition, producer and epoch; as soon as that is asked."""
         self._forgotten: dict[tuple[int, int], set[int]] = {}
         """Offsets in front of which the log forgets a producer, by partition and producer id."""
         for row in index.rows["expire"]:
@@ -151,13 +154,16 @@ class _Clients:
 
     def _outside(self, old: Row) -> bool:
         """Whether enough batches of that producer and epoch stand behind it; each has a chain."""
-        later = {
-            row.chain
-            for row in self._index.canon[old.partition]
-            if (row.pid, row.epoch) == (old.pid, old.epoch) and row.off > old.off
-        }
-        later.discard(old.chain)
-        return len(later) >= WINDOW
+        if not self._records:
+            for row in self._index.producers():
+                self._records.setdefault((row.partition, row.pid, row.epoch), []).append(row)
+        rows = self._records[old.partition, old.pid, old.epoch]
+        later = {old.chain: None}
+        for row in islice(rows, bisect_right(rows, old.off, key=attrgetter("off")), None):
+            later[row.chain] = None
+            if len(later) > WINDOW:
+                return True
+        return False
 
 
 def _stored(index: Index) -> dict[tuple[int, int, int, int], int]:
