@@ -14,10 +14,10 @@ which nobody looks for data), gets its `_SUCCESS` there and is renamed: so it is
 at all. Whoever made it and was killed left only the other name, which is removed. A process that
 outlives its parent writes into a folder that is gone, and not into the one made anew.
 
-`_SUCCESS` holds a JSON object: rows, bytes, its files by name with the bytes of each, a digest of
-what is in them, the engine that made it and the commit of the code. A folder
-whose files are others is not whole: one that was lost would be runs that nobody misses, one that is
-there twice would be counted twice. To look costs a name and a size per file, no byte of data.
+`_SUCCESS` holds a JSON object: what the folder is called, rows, bytes, its files by name with the
+bytes of each, a digest of what is in them, the engine that made it and the commit of the code. A
+folder whose name or files are others is not whole: one that was lost would be runs that nobody
+misses, one that is there twice would be counted twice. To look costs a name and a size per file.
 
 Silver, verdicts and gold say there, too, which waves they were made `of`, as a digest of theirs. A
 wave that is made again may have other rows: a run that its process died of for want of memory lives
@@ -64,7 +64,7 @@ _TEXT = "study"
 SUCCESS = "_SUCCESS"
 REPORT = "report.html"
 _OWN = "study."
-_BATCH = re.compile(r"batch=(\d{5,})")
+_NUMBERED = re.compile(r"(batch|wave)=(\d{5,})")
 _PLAN, _LOCK, _BILL = "study.json", "study.lock", "study.bill.json"
 _CANARY = "study.canary.json"
 _CALLED = {"versions": "the code of Ottla"}
@@ -212,12 +212,13 @@ class Lake:
         """Where SQL verdicts of a batch of waves lie: batches of their own."""
         return self.silver(names.VERDICTS, batch)
 
-    def end_at(self, table: str, batches: int) -> None:
-        """Take away batches of a silver table beyond the first so many: there were more of them
-        before a wave was made again. What is called otherwise is not the study's."""
-        for folder in self.silver(table, 0).parent.glob("batch=*"):
-            name = _BATCH.fullmatch(folder.name)
-            if name is not None and int(name[1]) >= batches and folder.is_dir():
+    def end_before(self, end: Path) -> None:
+        """Take away that batch or wave and those behind it: there were more batches before a wave
+        was made again. What is called otherwise is not the study's."""
+        kind, _, number = end.name.partition("=")
+        for folder in end.parent.glob(f"{kind}=*"):
+            name = _NUMBERED.fullmatch(folder.name)
+            if name is not None and int(name[2]) >= int(number) and folder.is_dir():
                 shutil.rmtree(folder)
 
     def gold(self, table: str) -> Path:
@@ -299,7 +300,8 @@ def made(folder: Path) -> Made | None:
     told = _told(folder)
     if told is None or told.get("files") != _files(folder):
         return None
-    return _cost(told)
+    # What does not say how it is called was made before it did.
+    return _cost(told) if told.get("called") in {None, "/".join(folder.parts[-2:])} else None
 
 
 def cost(folder: Path) -> Made | None:
@@ -363,6 +365,7 @@ def making(folder: Path, engine: str = "") -> Iterator[Path]:
         )
     rows = sum(_rows(making / name) for name in files)
     told = {
+        "called": "/".join(folder.parts[-2:]),
         "rows": rows,
         "bytes": sum(files.values()),
         "files": files,

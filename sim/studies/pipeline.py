@@ -89,7 +89,7 @@ class Pipeline:
         whole = made(folder) is not None
         if not whole and (folder / SUCCESS).exists():
             name = folder.relative_to(self.lake.root)
-            self._say(f"{name}: its files are not those that {SUCCESS} tells of; it is made again")
+            self._say(f"{name}: it is not what its {SUCCESS} tells of; it is made again")
         return whole
 
     def _stage(self, name: str, of: int) -> _Stage:
@@ -101,6 +101,7 @@ class Pipeline:
         plan = self.plan
         work = Work(plan.study, plan.first, plan.share)
         stage = self._stage("sweep", plan.runs)
+        self.lake.end_before(self.lake.bronze(len(self._waves)))
         todo = {n for n, _ in self._waves if not self._whole(self.lake.bronze(n))}
         self._see_the_canary(anew=bool(todo))
         for number, runs in self._waves:
@@ -140,7 +141,7 @@ class Pipeline:
                     stage.wrote(folder)
                     stage.step(1)
         for each in tables:
-            self.lake.end_at(each, len(batches))
+            self.lake.end_before(self.lake.silver(each, len(batches)))
 
     def _bronze(self, waves: Iterable[int]) -> list[Path]:
         return [self.lake.bronze(wave) for wave in waves]
@@ -176,7 +177,7 @@ class Pipeline:
                 mark(folder, of)
                 stage.wrote(folder)
                 stage.step(1)
-        self.lake.end_at(names.VERDICTS, len(batches))
+        self.lake.end_before(self.lake.verdicts(len(batches)))
 
     def _judged_batches(self) -> list[list[int]]:
         """Numbers of the waves that are judged at once."""

@@ -103,6 +103,23 @@ def test_a_folder_whose_files_are_others_is_made_anew(tmp_path, undisturbed, duc
     assert again.rows == before.rows
 
 
+def test_a_wave_that_was_copied_over_another_or_behind_the_last_counts_once(
+    tmp_path, undisturbed, duck
+):
+    """Its runs were there twice and others not at all, until the judges did not say the same."""
+    study(tmp_path, engine=duck)
+    first, second = (tmp_path / "bronze" / f"wave=0000{each}" for each in (0, 1))
+    shutil.copytree(first, second.with_name("wave=00099"))
+    shutil.rmtree(second)
+    shutil.copytree(first, second)
+    for layer in ("silver", "gold"):
+        shutil.rmtree(tmp_path / layer)
+    assert made(second) is None
+    gone_on = study(tmp_path, engine=duck)
+    assert {table: contents(gone_on, table) for table in TABLES} == undisturbed
+    assert not second.with_name("wave=00099").exists()
+
+
 def test_it_is_said_which_folder_is_made_anew(tmp_path, duck):
     study(tmp_path, engine=duck)
     spoil(tmp_path, "lost", "bronze/wave=00001")
@@ -111,7 +128,7 @@ def test_it_is_said_which_folder_is_made_anew(tmp_path, duck):
     Pipeline(lake, duck, lambda _: None, said.append).run()
     lake.close()
     assert said == [
-        "bronze/wave=00001: its files are not those that _SUCCESS tells of; it is made again",
+        "bronze/wave=00001: it is not what its _SUCCESS tells of; it is made again",
         "canary M06: noticed by sim-I09",
     ]
 

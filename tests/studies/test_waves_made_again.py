@@ -112,14 +112,15 @@ def test_a_folder_that_does_not_say_what_it_was_made_of_is_made_again(tmp_path, 
     assert json.loads(success.read_text())["of"] == told["of"]
 
 
-def test_only_batches_of_the_study_are_taken_away(tmp_path):
+@pytest.mark.parametrize("kind", ["batch", "wave"])
+def test_only_folders_of_the_study_are_taken_away(tmp_path, kind):
     """A copy that somebody had kept ended the study with a traceback."""
     lake = Lake(tmp_path, plan_of(parse(TINY), SEEDS, 0, wave=WAVE, batch_rows=IN_ONE))
-    kept = [tmp_path / "silver" / "runs" / f"batch={each}" for each in ("00000", "00003.bak", "7")]
-    beyond = lake.silver("runs", 1)
+    beyond = lake.bronze(1) if kind == "wave" else lake.silver("runs", 1)
+    kept = [beyond.with_name(f"{kind}={each}") for each in ("00000", "00003.bak", "7")]
     for folder in (*kept, beyond):
         folder.mkdir(parents=True)
-    lake.end_at("runs", 1)
+    lake.end_before(beyond)
     lake.close()
     assert all(each.is_dir() for each in kept)
     assert not beyond.exists()
