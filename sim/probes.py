@@ -112,13 +112,20 @@ class Probes:
 
     def _was_asked(self, partition: int, leader: NodeId) -> bool:
         """Whether the client that is asked sent it something since the probes began; or since it
-        leads, and got no answer: who answers nothing loses its clients to others."""
-        asked, asker = False, self.clients.asker(partition).number
+        leads, and got no answer: who answers nothing loses its clients to others. What met a reset
+        was sent to an earlier life of that node (seed 10081453)."""
+        asked, probe, asker = False, False, self.clients.asker(partition).number
         for row in self.world.history.rows[self._healed :]:
-            if row.partition == partition and row.node == leader and row.client in {None, asker}:
-                if row.kind == "send" and row.eid >= self._begun:
+            if row.node != leader or row.client not in {None, asker}:
+                continue
+            if row.kind == "close":
+                asked = asked and row.code != "reset"
+            elif row.partition == partition and row.kind == "send":
+                asked, probe = True, row.eid >= self._begun
+            elif row.partition == partition and row.kind in _ANSWERS:
+                if asked and probe:
                     return True
-                asked = row.kind == "send" or (asked and row.kind not in _ANSWERS)
+                asked = False
         return asked
 
 

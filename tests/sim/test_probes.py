@@ -136,6 +136,15 @@ def test_a_consumer_that_two_lost_nodes_send_to_each_other_is_excused():
     assert any("asks the nodes [1, 4] in turn" in each for each in outcome.unavoidable)
 
 
+def test_what_was_sent_to_an_earlier_life_of_the_leader_did_not_ask_it():
+    """Node 1 had lost its power, and told nobody: what client 1 sent on the connection that it
+    still had met a reset. Node 4 was the next that it asked, which was not healed, heard a majority
+    and knew of no leader."""
+    outcome = run(10_081_453, RunConfig(load_ms=1_000, records=12, fault_every_ms=250))
+    assert outcome.verdict is Verdict.OK, outcome.reason
+    assert any("asks node 4, which is not healed" in each for each in outcome.unavoidable)
+
+
 def test_who_asks_a_node_that_hears_a_majority_and_not_the_leader_is_told_of_no_leader():
     """Node 3 was not healed. It heard node 1 and named 1 and itself to its client, which had no
     other connection and asked it for ever; node 2 led."""
