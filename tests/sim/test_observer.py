@@ -61,20 +61,25 @@ def test_what_is_committed_and_not_applied_yet_counts_as_committed():
     assert high > 0
 
 
+def rows_of_node_1(commands):
+    """What the history says of the partition there, after this script."""
+    script = Script()
+    with undisturbed():
+        script.play(commands)
+    assert script.unexpected == []
+    return [row for row in script.world.history.rows if (row.node, row.partition) == (1, 0)]
+
+
 def test_a_loss_of_power_gives_back_what_was_cut_and_not_synced():
     """M11, seed 4, with figure-8: the truncation went with the entry that had replaced the tail,
     and who asked for the end of the log looked behind the end of what had been seen of it."""
-    script = Script()
-    with undisturbed():
-        script.play(
-            "> nodes 3\n> producers P=7 Q=8\n> isolate 1\n> send P A to 1 seq 0\n"
-            "> send P B to 1 seq 1\n> send P C to 1 seq 2\n> until leader 2\n"
-            "> send Q D to 2 seq 0\n> until answered Q\n"
-            "> at appended 1 term: power 1\n> mend\n> until 1 down\n> run 1s\n"
-            "> start 1\n> judge\n"
-        )
-    assert script.unexpected == []
-    rows = [row for row in script.world.history.rows if (row.node, row.partition) == (1, 0)]
+    rows = rows_of_node_1(
+        "> nodes 3\n> producers P=7 Q=8\n> isolate 1\n> send P A to 1 seq 0\n"
+        "> send P B to 1 seq 1\n> send P C to 1 seq 2\n> until leader 2\n"
+        "> send Q D to 2 seq 0\n> until answered Q\n"
+        "> at appended 1 term: power 1\n> mend\n> until 1 down\n> run 1s\n"
+        "> start 1\n> judge\n"
+    )
     place = next(n for n, row in enumerate(rows) if row.kind == "start" and row.inc == 2)
     assert [row.off for row in rows[place + 1 : place + 4] if row.kind == "append"] == [0, 1, 2]
 
@@ -82,16 +87,12 @@ def test_a_loss_of_power_gives_back_what_was_cut_and_not_synced():
 def test_a_loss_of_power_gives_back_what_a_snapshot_had_replaced():
     """The log began where the lost snapshot ended, with its chain, to whoever asked what stood in
     it: sim-I19 blamed the next entries, and sim-I20 believed that what was committed was there."""
-    script = Script()
-    with undisturbed():
-        script.play(
-            "> nodes 3\n> producers P=7 Q=8\n> isolate 1\n> send Q D to 1 seq 0\n"
-            "> until leader 2\n> send P A to 2 seq 0\n> send P B to 2 seq 1\n> until answered P\n"
-            "> delete-records to 2 below 2\n> run 200ms\n> at appended 1 snapshot: power 1\n"
-            "> mend\n> until 1 down\n> run 500ms\n> start 1\n> judge\n"
-        )
-    assert script.unexpected == []
-    rows = [row for row in script.world.history.rows if (row.node, row.partition) == (1, 0)]
+    rows = rows_of_node_1(
+        "> nodes 3\n> producers P=7 Q=8\n> isolate 1\n> send Q D to 1 seq 0\n"
+        "> until leader 2\n> send P A to 2 seq 0\n> send P B to 2 seq 1\n> until answered P\n"
+        "> delete-records to 2 below 2\n> run 200ms\n> at appended 1 snapshot: power 1\n"
+        "> mend\n> until 1 down\n> run 500ms\n> start 1\n> judge\n"
+    )
     (own,) = [row.chain for row in rows if (row.kind, row.inc, row.off) == ("append", 1, 0)]
     place = next(n for n, row in enumerate(rows) if row.kind == "start" and row.inc == 2)
     back = [row for row in rows[place + 1 : place + 4] if row.kind == "append"]
@@ -102,16 +103,12 @@ def test_a_loss_of_power_gives_back_what_a_snapshot_had_replaced():
 
 def test_a_write_that_cuts_the_log_and_adds_to_it_may_be_torn():
     """Only writes that did nothing but add were ever torn."""
-    script = Script()
-    with undisturbed():
-        script.play(
-            "> nodes 3\n> producers P=7 Q=8\n> isolate 1\n> send Q D to 1 seq 0\n"
-            "> until leader 2\n> send P A to 2 seq 0\n> until answered P\n"
-            "> at appended 1 term: tear 1\n> mend\n> until 1 down\n> run 500ms\n"
-            "> start 1\n> judge\n"
-        )
-    assert script.unexpected == []
-    rows = [row for row in script.world.history.rows if (row.node, row.partition) == (1, 0)]
+    rows = rows_of_node_1(
+        "> nodes 3\n> producers P=7 Q=8\n> isolate 1\n> send Q D to 1 seq 0\n"
+        "> until leader 2\n> send P A to 2 seq 0\n> until answered P\n"
+        "> at appended 1 term: tear 1\n> mend\n> until 1 down\n> run 500ms\n"
+        "> start 1\n> judge\n"
+    )
     place = next(n for n, row in enumerate(rows) if row.kind == "crash")
     cut = next(n for n, row in enumerate(rows) if row.kind == "truncate")
     ends = [row.log_index or 0 for row in rows[cut:place] if row.kind == "append"]
