@@ -6,8 +6,8 @@ carries them hands them on as they are, and nobody changes them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term
@@ -27,6 +27,14 @@ class BeatItem(NamedTuple):
     commit: LogIndex
     """Committed, never beyond what the receiver holds; `NO_REPLICA` where that is no voter."""
     leading: bool
+
+
+class Claim(NamedTuple):
+    """Who says to lead a group, in which term, as clients are told it; of two the larger is
+    newer. What makes a core follow is a `BeatItem`, which comes from that node itself."""
+
+    term: Term
+    leader: NodeId
 
 
 @dataclass(slots=True)
@@ -52,6 +60,8 @@ class Beat:
     """Of the receiver's newest beat, if that is not acknowledged yet."""
     hears: Sequence[NodeId] = ()
     """Nodes of which the sender heard lately, whoever they lead."""
+    relayed: Mapping[GroupId, Claim] = field(default_factory=dict)
+    """All that those of them claim which the receiver does not hear, as it said last."""
 
 
 @dataclass(slots=True)

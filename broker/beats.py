@@ -22,6 +22,7 @@ deadline is near. Barriers (read index) use real messages, never beats.
 | withdrawn claim | an item says so; a full beat withdraws what it does not name |
 | old and new leader both claim | the higher term is believed, a lower one never again |
 | follower with a higher term in one group of many | every ack names it, until the claim changes |
+| a cut between a leader and one other node | who hears both passes it on: `relayed` |
 | follower without a replica (not yet, or no longer) | the ack names it with term 0 |
 | late ack, check-quorum | an ack counts as of when its beat was *sent*, by the sender's clock |
 | commit beyond what a follower holds | its item carries min(commit, its match), then more |
@@ -35,8 +36,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from ottla.broker.beat_messages import NO_REPLICA, SEND_FULL, Beat, BeatAck, BeatItem
-from ottla.broker.beats_in import Incoming
+from ottla.broker.beat_messages import NO_REPLICA, SEND_FULL, Beat, BeatAck, BeatItem, Claim
+from ottla.broker.beats_in import Incoming, relay
 from ottla.broker.beats_out import KnownTo, Led, Outgoing
 from ottla.raft.messages import Heartbeat, HeartbeatReply, Message
 from ottla.raft.types import NO_NODE, GroupId, LogIndex, Micros, NodeId, Term
@@ -142,6 +143,8 @@ class BeatBook:
             self._next = now + self._interval
             lately = now - LATELY * self._interval
             self._hears = tuple(peer for peer, at in self._seen.items() if at >= lately)
+            for peer, outgoing in self._outgoing.items():
+                outgoing.relayed = relay(self._unheard_by(peer))
         node, incarnation = self._node, self._incarnation
         return [
             outgoing.beat(node, incarnation, now, self._hears)
@@ -202,6 +205,7 @@ class BeatBook:
         if beat.sequence > incoming.sequence:
             incoming.sequence = beat.sequence
             incoming.hears = beat.hears
+            incoming.relayed = beat.relayed
             self._seen[beat.sender] = now
             builds_upon = beat.base_generation <= incoming.generation <= beat.generation
             if not beat.full and not builds_upon:
@@ -254,6 +258,16 @@ class BeatBook:
         leader = self._leaders.get(group)
         return None if leader is None or leader[0] == NO_NODE else leader
 
+    def relayed(self, group: GroupId, now: Micros, within: Micros) -> Claim | None:
+        """The newest claim to `group` of a node that this one does not hear, as nodes say that are
+        `alive` and hear it. It is for clients (sim-S68); nothing is decided by it."""
+        claims = [
+            each.relayed[group]
+            for each in self._incoming.values()
+            if group in each.relayed and self.alive(each.peer, now, within)
+        ]
+        return max(claims, default=None)
+
     def alive(self, peer: NodeId, now: Micros, within: Micros) -> bool:
         """Whether a new beat or acknowledgement of `peer` came in the last `within`."""
         seen = self._seen.get(peer)
@@ -283,6 +297,15 @@ class BeatBook:
         self.term_moved(group)
 
     # Inside
+
+    def _unheard_by(self, peer: NodeId) -> list[Incoming]:
+        """Those that this node hears and `peer` does not, as it said last; all, if it says nothing:
+        it may be cut off one way."""
+        hears: Sequence[NodeId] = ()
+        if peer in self._hears and peer in self._incoming:
+            hears = self._incoming[peer].hears
+        unheard = [each for each in self._hears if each != peer and each not in hears]
+        return [self._incoming[each] for each in unheard if each in self._incoming]
 
     def _spread(self) -> None:
         """Note for each peer what changed since the last time."""

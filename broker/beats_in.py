@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from ottla.broker.beat_messages import SEND_FULL, BeatItem
+from ottla.broker.beat_messages import SEND_FULL, BeatItem, Claim
 from ottla.raft.types import GroupId, Micros, NodeId, Term
 
 
@@ -20,6 +20,7 @@ class Incoming:
         "peer",
         "recheck",
         "refused",
+        "relayed",
         "sequence",
     )
 
@@ -36,3 +37,15 @@ class Incoming:
         self.recheck: dict[GroupId, None] = {}
         """Claims to be held against the group's core again."""
         self.refused: dict[GroupId, Term] = {}
+        self.relayed: Mapping[GroupId, Claim] = {}
+        """What nodes claim that this node does not hear, and the peer does."""
+
+
+def relay(unheard: Iterable[Incoming]) -> dict[GroupId, Claim]:
+    """What these peers claim, for who does not hear them: of each group the newest claim."""
+    relayed: dict[GroupId, Claim] = {}
+    for incoming in unheard:
+        for group, item in incoming.claims.items():
+            claim = Claim(item.term, incoming.peer)
+            relayed[group] = max(claim, relayed.get(group, claim))
+    return relayed

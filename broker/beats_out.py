@@ -7,10 +7,10 @@ until an acknowledgement covers it. Withdrawn claims stay in `told` for as long 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from ottla.broker.beat_messages import NO_REPLICA, Beat, BeatAck, BeatItem
+from ottla.broker.beat_messages import NO_REPLICA, Beat, BeatAck, BeatItem, Claim
 from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term
 
 KnownTo: TypeAlias = Callable[[NodeId], LogIndex]
@@ -56,6 +56,7 @@ class Outgoing:
         "hurry",
         "owed",
         "peer",
+        "relayed",
     )
 
     def __init__(self, peer: NodeId):
@@ -66,6 +67,8 @@ class Outgoing:
         """There is something to say that the last beat did not; it need not wait."""
         self.owed: BeatAck | None = None
         """What goes to the peer with the next beat."""
+        self.relayed: Mapping[GroupId, Claim] = {}
+        """What others claim whom the peer does not hear; in every beat."""
         self._changed = False  # since `_generation`
         self._generation = 0
         self._base = 0
@@ -127,7 +130,18 @@ class Outgoing:
         generation, base = self._generation, self._base
         sequence, full = self._sequence, self.full
         return Beat(
-            node, self.peer, incarnation, sequence, generation, base, full, items, now, owed, hears
+            sender=node,
+            to=self.peer,
+            incarnation=incarnation,
+            sequence=sequence,
+            generation=generation,
+            base_generation=base,
+            full=full,
+            items=items,
+            sent_at=now,
+            ack=owed,
+            hears=hears,
+            relayed=self.relayed,
         )
 
     def lagging(self) -> list[GroupId]:

@@ -15,9 +15,9 @@ In the last case it also names whom it hears that leads some of what was asked f
 names has one node of every majority, so that whichever majority comes back, its clients know a way
 there: who named only one other of three sent its clients where nobody was for ever (seed 78).
 
-A replica that hears no leader names the one it followed last in its own term, as long as somebody
-hears that node: with a cut between two nodes a follower behind it is elected by nobody (pre-vote),
-and its leader leads all the same.
+A replica behind a cut that hears no leader is elected by nobody (pre-vote), and its leader leads
+all the same, or a new one does. It names that one all the same: who hears both passes on who leads
+(`Beat.relayed`), and somebody does where each of the two hears a majority (sim-S68).
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import cast
 
+from ottla.broker.beat_messages import Claim
 from ottla.broker.beats import BeatBook
 from ottla.broker.host import LeaderImage
 from ottla.broker.partition import Partition
 from ottla.broker.runner import Runner
+from ottla.broker.seat import Seat
 from ottla.raft.roles import Role
 from ottla.raft.types import NO_NODE, GroupId, Micros, NodeId
 
-UNHEARD = LeaderImage(NO_NODE, -1, ())
+_NOBODY = Claim(-1, NO_NODE)
 
 
 class Directory:
@@ -91,17 +93,21 @@ class Directory:
     def leader(self, group: GroupId, replicas: tuple[NodeId, ...], now: Micros) -> LeaderImage:
         """Who leads a group, from its replica here or from what other nodes said."""
         seat = self._runner.seats.get(group)
-        if seat is None:
-            claim = self._beats.leader_of(group)
-            return UNHEARD if claim is None else LeaderImage(*claim, replicas)
-        soft, followed = seat.replica.soft, seat.replica.followed
-        if soft.role is Role.LEADER:
+        if seat is not None and seat.replica.soft.role is Role.LEADER:
             in_sync = cast(Partition, seat.replica.machine).state.in_sync
-            return LeaderImage(self._node, soft.term, in_sync.in_sync(now))
-        leader = soft.leader
-        if leader == NO_NODE and followed.term == soft.term:
-            leader = followed.leader if self._is_heard_of(followed.leader, now) else NO_NODE
-        return LeaderImage(leader, soft.term, replicas)
+            return LeaderImage(self._node, seat.replica.soft.term, in_sync.in_sync(now))
+        known = self._claim(group, seat)
+        relayed = self._beats.relayed(group, now, self._within)
+        if relayed is not None and relayed > known:
+            known = relayed
+        return LeaderImage(known.leader, known.term, replicas)
+
+    def _claim(self, group: GroupId, seat: Seat | None) -> Claim:
+        """Whom the replica here follows, or, without one, who said itself that it leads."""
+        if seat is not None:
+            return Claim(seat.replica.soft.term, seat.replica.soft.leader)
+        claim = self._beats.leader_of(group)
+        return _NOBODY if claim is None else Claim(claim[1], claim[0])
 
     def _is_heard_of(self, node: NodeId, now: Micros) -> bool:
         return self._beats.heard_of(node, now, self._within)

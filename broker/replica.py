@@ -32,7 +32,6 @@ from ottla.raft.messages import (
 from ottla.raft.ready import BarrierOutcome, Ready, SoftState
 from ottla.raft.roles import Role
 from ottla.raft.types import (
-    NO_NODE,
     AppendRange,
     Entry,
     GroupId,
@@ -62,7 +61,6 @@ class Replica:
         "_tail",
         "applied",
         "core",
-        "followed",
         "group",
         "machine",
         "soft",
@@ -78,8 +76,6 @@ class Replica:
         self.machine = machine
         self.soft = SoftState(core.role, core.term, core.leader)
         """Role, term and leader as of the last turn."""
-        self.followed = self.soft
-        """The last of these in which another node led."""
         self.applied: LogIndex = machine.applied
         """The last entry the machine has seen: its own word, kept here because every turn asks."""
         self._inbox: list[Input] = []
@@ -272,8 +268,6 @@ class Replica:
             assert term_start is not None, f"leads term {soft.term} without a first entry"
             self.machine.leading(soft.term, term_start, now)
         else:
-            if soft.leader != NO_NODE:
-                self.followed = soft
             self.machine.not_leading(soft.leader, soft.term, now)
 
     def _barrier_ended(self, outcome: BarrierOutcome, now: Micros) -> None:

@@ -1,14 +1,15 @@
 """Clients that may never hear who leads a partition, at the end of a run where not all is healed.
 
-A client that asks a node which is not healed and hears a majority, and is told by it of this node
-and not of the leader, may ask the same node again. Whoever is cut off from a majority, or healed,
-excuses nobody: its clients must get to the leader. But one that leads another partition there, of
-which it is the only replica, must be found by clients of that.
+A client that is told by a node of this node itself and not of the leader may ask the same node
+again. So does one that is cut off and leads another partition, of which it is the only replica: it
+must be found by clients of that. No other node that is up excuses anybody by itself: who hears a
+majority hears of the leader from one that was healed (sim-S68), or leaves itself out while it does
+not know all topics (sim-S65), and who hears none sends clients to the others.
 
 Java's clients prefer the connections they have. Two nodes that are cut off, each by itself, send
 their clients to one another, for either may be well for all that the other hears (seed 8027330); a
 client that is connected to both and to nobody else asks them in turn; so does one of whose two
-nodes one hears a majority and knows no leader (seed 9052948). A broker of Kafka's that is
+nodes one leads another partition, as above. A broker of Kafka's that is
 cut off sends its clients to whom it last heard of, too, until KIP-1102 has them begin anew. Nodes
 that hear each other know better, and excuse nobody (sim-S64).
 """
@@ -44,7 +45,9 @@ def lost(world: World, client: Client, partition: int, core: Collection[NodeId])
     if life is None or by in core:
         return ""
     if _misleads(world, by, partition, life.node_id):
-        return f"node {by}, which is not healed and knows of no leader"
+        return (
+            f"node {by}, which is not healed, leads another partition and knows no leader of this"
+        )
     if any(each in core for each in reached):
         return ""
     if _astray(world, reached, partition, life.node_id):
@@ -53,12 +56,15 @@ def lost(world: World, client: Client, partition: int, core: Collection[NodeId])
 
 
 def _misleads(world: World, node: NodeId, partition: int, leader: NodeId) -> bool:
-    """Whether a node that is up, and hears a majority or leads another partition, names itself to
-    this partition's clients and not its `leader`. Who is down or frozen has none for long."""
+    """Whether a node that is up and leads another partition names itself to this partition's
+    clients and not its `leader`. Who is down or frozen has none for long."""
     told = _told(world, node)
-    if told is None or node not in told.named or told.leads_to(partition, leader):
-        return False
-    return 2 * len(told.heard) > len(world.nodes) or node in told.leaders
+    return (
+        told is not None
+        and node in told.named
+        and node in told.leaders
+        and not told.leads_to(partition, leader)
+    )
 
 
 def _astray(world: World, nodes: Sequence[NodeId], partition: int, leader: NodeId) -> bool:

@@ -117,8 +117,8 @@ def test_it_names_itself_to_those_who_ask_about_what_it_leads():
 
 
 def test_a_cut_between_two_denies_neither_nor_what_they_lead():
-    """Node 2 hears both, so nobody deposes them: node 1 stays without a leader of `far`, and said
-    so to clients, who forgot node 3 and stayed for as long as the cut lasted."""
+    """Node 2 hears both, so nobody deposes them: node 1 hears no leader of `far`, and said so to
+    clients, who forgot node 3 and stayed for as long as the cut lasted. Node 2 tells it now."""
     topics = [SHARED, Topic("far", assignment=[[3, 2, 1]])]
     calm = ClusterConfig(election_timeout_ms=500)  # a busy moment must not make node 2 stand
 
@@ -139,5 +139,28 @@ def test_a_cut_between_two_denies_neither_nor_what_they_lead():
             assert await cluster.leader("far") == 3, "or nothing was shown"
             one.close()
             three.close()
+
+    asyncio.run(scenario())
+
+
+def test_who_is_cut_off_from_a_new_leader_hears_of_it_from_who_hears_both():
+    """Node 1 was away when 2 was elected behind a cut: it hears 3, which said that it hears 2, and
+    not that 2 leads. Clients of node 1 asked it for as long as the cut lasted (sim-S68)."""
+    topics = [SHARED, Topic("elsewhere", assignment=[[3, 2]])]
+
+    async def scenario():
+        async with Cluster(nodes=3, topics=topics, config=FAST) as cluster:
+            client = await Client.connect(*cluster.addresses[1])
+            await until(1, leader, client, "shared")
+            cluster.pause(1)
+            await cluster.transfer_leadership("elsewhere", 0, 2)
+            for there, back in ((1, 2), (2, 1)):
+                cluster.network.cut(there, back)
+            while await cluster.leader("shared") != 2:
+                await cluster.transfer_leadership("shared", 0, 2)
+            cluster.resume(1)
+            await until(2, leader, client, "shared")
+            await until(2, leader, client, "elsewhere")
+            client.close()
 
     asyncio.run(scenario())

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import pytest
 
+from ottla.broker.host import LeaderImage
 from ottla.sim.choices import Tape
 from ottla.sim.ending import MS, Ending, NotLive
+from ottla.sim.handlers import TOPIC
 from ottla.sim.invariants.judge import judge
 from ottla.sim.settings import RunConfig
 from sim_begun import LATE, begun
@@ -156,27 +158,29 @@ def test_a_consumer_that_gets_no_further_is_one_that_is_stuck(monkeypatch):
         Ending(world, clients).settle()
 
 
-@pytest.mark.parametrize("names_leader", [True, False])
-def test_a_consumer_is_excused_by_a_node_outside_that_names_itself_and_no_leader(
-    monkeypatch, names_leader
+@pytest.mark.parametrize("leads_another", [True, False])
+def test_a_consumer_is_excused_by_a_node_outside_that_leads_another_partition_alone(
+    monkeypatch, leads_another
 ):
-    world, clients = led_by_two_and_controlled_from_outside(consumers=1)
+    world, clients = led_by_two_and_controlled_from_outside(consumers=1, partitions=2)
     (consumer,) = clients.consumers
 
     def behind(partitions):
         consumer.view.told_by = 1
-        return [(each, consumer) for each in partitions]
+        return [(0, consumer)] if 0 in partitions else []
 
     monkeypatch.setattr(clients, "behind", behind)
     ending = Ending(world, clients)
-    if names_leader:
+    if not leads_another:
         with pytest.raises(NotLive):
             ending.settle()
         assert ending.unavoidable == []
         return
-    monkeypatch.setattr(world.lives[1].node, "topics", dict)
+    first, second = (each.group for each in world.lives[1].node.topics()[TOPIC].partitions)
+    leads = {first: LeaderImage(0, 0, ()), second: LeaderImage(1, 0, ())}
+    monkeypatch.setattr(world.lives[1].node, "leader", leads.__getitem__)
     ending.settle()
-    (told,) = ending.unavoidable
+    told = ending.unavoidable[0]
     assert told.startswith("partition 0 had not to be read to its end: a consumer asks node 1, ")
 
 
