@@ -59,7 +59,9 @@ from ottla.sim.ending import MS
 from ottla.sim.history import History
 from ottla.sim.invariants.beyond import weighed
 from ottla.sim.invariants.findings import Anomaly
+from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.judge import attach, judge
+from ottla.sim.invariants.weaker import weaker
 from ottla.sim.scenarios.asking import PATIENCE, Asking
 from ottla.sim.scenarios.faults import Faults, span_of
 from ottla.sim.scenarios.models import Models
@@ -93,7 +95,7 @@ class Script(Asking, Faults, Models):
         self.found: list[Anomaly] = []
         """Of the last `judge`, or what ended the run before it."""
         self.excused: list[str] = []
-        """What it found that a fault which no Raft stands explains, in words."""
+        """What a fault that no Raft stands explains of it, and what came of lesser promises."""
         self.unexpected: list[str] = []
         """Invariants that do not hold, and mutants that are not caught by what their line names."""
         self.acts = 0
@@ -281,6 +283,7 @@ class Script(Asking, Faults, Models):
         rows = world.history.rows
         judged = judge(rows)
         self.excused, found = self._excused(judged.anomalies)
+        self.excused += weaker(Index(rows))
         self.found = in_order(found, self._swallowed.before(None))
         self.acts_judged += 1
         for line in verdict(rows, judged, self.found, self.excused, self.names):

@@ -17,7 +17,7 @@ from ottla.log.records import records_of
 from ottla.log.types import RecordBatch
 from ottla.sim.clients.batch import value_of
 from ottla.sim.history import Event
-from ottla.sim.invariants.findings import Anomaly
+from ottla.sim.invariants.findings import ACKS_ALL, Anomaly
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.judge import Verdict
 from ottla.sim.invariants.registry import INVARIANTS
@@ -29,6 +29,7 @@ NAMES = {row.id: row.name for row in INVARIANTS}
 LONG = 20
 """Of a log with more records than this the first and the last are told."""
 _HASH = re.compile(r"-?\d{12,}")
+_ROW = re.compile(r" \(row \d+\)")
 
 
 def tell(row: Any, names: Names) -> str | None:
@@ -143,18 +144,19 @@ def verdict(
     weakened: Sequence[str],
     names: Names,
 ) -> Iterator[str]:
-    """The canonical log, what was lost, what faults beyond the budget explain of it, and every
-    invariant that does not hold without such an excuse."""
+    """The canonical log, what is lost of it and what lies in it twice, what faults that no Raft
+    stands and lesser promises explain, and every invariant that does not hold without such an
+    excuse."""
     for partition, log in sorted(Index(rows).canon.items()):
         where = f" of partition {partition}" if partition else ""
         held = ", ".join(f"{row.off} {names.name(row.value)}/{row.term}" for row in log)
         yield f"the log{where} in the end: {held}"
     for loss in judged.losses:
-        if loss.lost:
-            yield f"of {loss.acknowledged} acknowledged with acks={loss.acks} lost: {loss.lost}"
+        if loss.lost and loss.acks == ACKS_ALL:
+            yield f"of {loss.acknowledged} acknowledged with acks=all lost: {loss.lost}"
     for copy in judged.duplicates:
         yield f"{names.name(copy.value)} is there twice: {copy.cause.value}"
-    yield from (f"weakened: {each}" for each in weakened)
+    yield from (f"weakened: {_ROW.sub('', each)}" for each in weakened)
     yield from (found(each) for each in left)
     if not left and not weakened:
         yield "nothing to say against it"

@@ -45,6 +45,15 @@ def test_what_no_raft_stands_is_said_to_be_weakened():
     assert "offset 1 of partition 0 is lost" in text
 
 
+def test_what_acks_1_lost_is_said_to_be_weakened():
+    """Scenario S57 was said to have passed, though a record that was acknowledged is gone."""
+    path = scenario_named("s57")
+    assert path is not None
+    text = page(record_scenario(path, 1, "", "ottla sim explain s57"))
+    assert ">weakened</span>" in text
+    assert "1 of 3 records acknowledged with acks=1 are lost" in text
+
+
 def test_words_stay_within_their_bands():
     """Those of two leaders side by side ran into each other in scenario S12."""
     path = scenario_named("s12")
