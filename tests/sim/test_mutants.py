@@ -13,8 +13,12 @@ import pytest
 from ottla.raft.config import RaftConfig
 from ottla.raft.mutants import Mutant
 from ottla.raft.types import NO_MUTANTS
+from ottla.sim.invariants.judge import attach
 from ottla.sim.mutants.catalogue import BY_ID, CATALOGUE
 from ottla.sim.mutants.matrix import kills, settings_of, wilson
+from ottla.sim.scenarios.script import choices_of
+from ottla.sim.settings import RunConfig
+from ottla.sim.world import World
 from sim_mutant_names import misuses
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,6 +45,15 @@ def test_what_is_switched_off_is_missed_at_once(mutant, invariant):
     assert found.seeds_to_kill is not None
     share, low, high = found.share
     assert low < share <= high
+
+
+def test_what_is_fresh_was_not_restarted():
+    """M33 counted entry 1 of a fresh log as committed, which each run showed in its fifth row."""
+    config = RunConfig(mutants="M33")
+    world = World(config, choices_of(config))
+    online = attach(world.history)
+    world.boot()
+    assert online.first == {}
 
 
 @pytest.mark.parametrize("tries", range(1, 60))

@@ -104,6 +104,24 @@ def test_what_is_lost_with_acks_1_weakens_a_scenario_as_it_weakens_a_run():
     assert script.unexpected == ["weakened"]
 
 
+def test_all_that_a_mutant_line_names_have_to_notice():
+    """One of them was enough, so that lines named what is never seen there."""
+    text = "> nodes 3\n> producers P=7\n> send P A to 1 seq 0\n> until answered\n> judge\n"
+    script = Script()
+    with undisturbed():
+        played = script.play(text + "> mutant M06 -> sim-I09 sim-I01\n")
+    assert "= not caught by sim-I01\n" in played
+    assert script.unexpected == ["M06 is not caught by sim-I01"]
+
+
+def test_what_a_mutant_does_in_the_boot_does_not_show_in_a_scenario():
+    """M07 was noticed in the controller's group, in front of all that S33, S34 and S53 do."""
+    script = Script("M07")
+    with undisturbed():
+        script.play("> nodes 3\n> judge\n")
+    assert script.found == []
+
+
 def tell_beats_again(monkeypatch):
     """A beat that a replica was told is told to it once more at the next look."""
     look = Lookout.vouch
