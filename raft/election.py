@@ -174,7 +174,7 @@ def on_request_vote(state: RaftState, message: RequestVote, at: Micros) -> None:
         state.vote = message.sender
         state.outbox.moved = True
         role = state.role
-        if isinstance(role, Candidate):
+        if isinstance(role, Candidate) and not _stands_on(state, role):
             become_follower(state, Trigger.VOTE_GRANTED, at)
         elif isinstance(role, Follower):
             role.waits_from = max(role.waits_from, at)
@@ -187,6 +187,12 @@ def on_request_vote(state: RaftState, message: RequestVote, at: Micros) -> None:
         pre=message.pre,
     )
     state.outbox.send_after(reply)
+
+
+def _stands_on(state: RaftState, candidate: Candidate) -> bool:
+    """Whether it gave its own vote away and still counts it, which the table of roles knows no row
+    for (`Mutant.VOTES_TWICE` only)."""
+    return Mutant.VOTES_TWICE in state.config.mutants and candidate.role is Role.CANDIDATE
 
 
 def refuse(state: RaftState, message: RequestVote) -> None:

@@ -43,6 +43,14 @@ class MutatedPartition(Partition):
         if Mutant.SERVES_UNSYNCED in self.mutants:
             self._synced(now)
 
+    def truncated(self, first: LogIndex) -> None:
+        """As `Partition.truncated`; what was applied may be cut off, and stays applied."""
+        if first > self.state.applied or Mutant.STALE_LEADERS_HEARD not in self.mutants:
+            super().truncated(first)
+            return
+        self.state.index.truncate_from(first)
+        self.table.log_written = self.state.index.next_offset > 0
+
     def deadline(self) -> Micros | None:
         """As `Partition.deadline`; every replica may forget by its own clock."""
         due = super().deadline()
