@@ -70,6 +70,7 @@ _ROW = re.compile(
 )
 _FAILING = re.compile(r"\| sim-(M\d+) \|.*`ottla sim run --seed (\d{1,12}) [^|]*\|", re.ASCII)
 _WITHOUT_SEED = re.compile(r"\| sim-M\d+ \|.*\| (none did|was not kept) \|", re.ASCII)
+_OWN = "sim-I00"
 _NOBODY = "nobody"
 _NOT_KEPT = "was not kept"
 
@@ -136,6 +137,18 @@ def over_all(found: Sequence[Kills]) -> str:
     )
 
 
+def by_themselves(found: Sequence[Kills]) -> str:
+    """In how many kills a node or a client broke a rule of its own, of all and by mutant."""
+    own = [(each, dict(each.invariants).get(_OWN, 0)) for each in found]
+    told = [f"sim-{each.row.id} {count} of {each.killed}" for each, count in own if count]
+    by_mutant = f": {', '.join(told)}" if told else ""
+    count, killed = sum(count for _, count in own), sum(each.killed for each in found)
+    return (
+        f"{_OWN} is no invariant that looks on, but an assertion of a node's or a client's own. It "
+        f"was among what noticed in {count} of {killed} kills{by_mutant}"
+    )
+
+
 def page(found: Sequence[Kills]) -> str:
     """The whole page, in Markdown."""
     by = scenarios()
@@ -145,7 +158,14 @@ def page(found: Sequence[Kills]) -> str:
         for each in found
     ]
     return "".join(
-        (_HEAD, f"{over_all(found)}.\n", _COLUMNS, *rows, _WHERE, *map(_looked_for, found))
+        (
+            _HEAD,
+            f"{over_all(found)}.\n\n{by_themselves(found)}.\n",
+            _COLUMNS,
+            *rows,
+            _WHERE,
+            *map(_looked_for, found),
+        )
     )
 
 
