@@ -1,4 +1,8 @@
-"""`MutatedPartition`: a partition without one of its safety mechanisms; one override each."""
+"""`MutatedPartition`: a partition without one of its safety mechanisms; one override each.
+
+Where the broker asserts what a mechanism keeps from happening, the mutant leaves the assertion out
+as well: an invariant that looks on has to notice, not the broker itself.
+"""
 
 from __future__ import annotations
 
