@@ -178,6 +178,11 @@ class Choices(ABC):
             stream = self._streams[name] = self._make(name, taken)
         return stream
 
+    def forget(self, name: str) -> None:
+        """Nothing is asked of this stream any more, and no replay needs what it said."""
+        self._streams.pop(name, None)
+        self.tape.taken.pop(name, None)
+
     @abstractmethod
     def _make(self, name: str, taken: Taken) -> Stream:
         """A new stream that notes its choices in `taken`."""

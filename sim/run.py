@@ -47,7 +47,7 @@ from ottla.sim.nemesis.beyond import beyond_the_budget
 from ottla.sim.nemesis.nemesis import Nemesis, check_faults
 from ottla.sim.outside import ordered, refused
 from ottla.sim.settings import RunConfig
-from ottla.sim.swarm import draw
+from ottla.sim.swarm import SWARM, draw
 from ottla.sim.world import World
 
 
@@ -111,8 +111,11 @@ def run_choices(
     if config is not None and swarm:
         check_faults(config)
     with undisturbed():  # and nothing of the world outlives `_run`: all of it is collected here
-        plain = config or RunConfig()
-        return _run(choices, draw(choices, plain) if swarm else plain, watching)
+        settings = config or RunConfig()
+        if swarm:
+            settings = draw(choices, settings)
+            choices.forget(SWARM)  # what was drawn are the settings now, and nobody draws it again
+        return _run(choices, settings, watching)
 
 
 def _run(

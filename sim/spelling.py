@@ -49,10 +49,10 @@ def no_such(name: str, known: Iterable[str]) -> str:
     """A name that is none of those that are known, and the one that comes near, or all of a few.
 
     >>> no_such("aks", ("acks", "nodes")), no_such("x", ("sql", "text"))
-    ('aks; write acks', 'x; there are sql, text')
+    ('aks; did you mean acks?', 'x; there are sql, text')
     """
     there = tuple(known)
     near = get_close_matches(name, there, 1)
     if near:
-        return f"{called(name)}; write {called(near[0])}"
+        return f"{called(name)}; did you mean {called(near[0])}?"
     return called(name) + (f"; there are {listed(there)}" if len(there) <= _MANY else "")

@@ -70,13 +70,15 @@ must make progress in the end. Not drawn: arrivals at random, which go on when a
 meet delivery timeouts; and what is told by who studies it: acks, idempotence, the flush policy, the
 size of the producer table, expiry, the first sequence, bandwidth, links."""
 
+SWARM = "swarm"
+"""The stream from which settings are drawn."""
 _PLAIN = RunConfig()
 
 
 def draw(choices: Choices, base: RunConfig) -> RunConfig:
     """A configuration of its own. What `base` was told, or says other than the default, stays as it
     is."""
-    stream = choices.stream("swarm")
+    stream = choices.stream(SWARM)
     drawn: dict[str, int | str | bool] = {}
     for name in SETTINGS:
         if name in TABLE:

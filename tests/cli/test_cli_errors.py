@@ -67,6 +67,8 @@ def refused(*arguments):
         (["sim", "shrink", "7", "--out", TOO_LONG], "xxx: File name too long"),
         (["sim", "explain", "7", "--out", TOO_LONG], "xxx: File name too long"),
         (["sim", "replay", TOO_LONG], "xxx: File name too long"),
+        (["sim", "shrink", "7", "--out", "/proc/small.tape"], "/proc/small.tape: "),
+        (["sim", "run", "--seed", "7", "--set", "nods=3"], "no such setting: nods; did you mean"),
         (["sim", "shrink", "7", "--seconds", "nan"], "--seconds nan: is no number"),
         (["sim", "meta", "--python", "/bin/false"], "/bin/false: ended with status 1"),
         (["sim", "experiment", "speed"], "no such experiment: speed; there are pipelining"),

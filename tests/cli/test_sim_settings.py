@@ -2,11 +2,14 @@
 
 import re
 import shlex
+from errno import ENOSPC
 
 import pytest
 from pyarrow import parquet
 from typer.testing import CliRunner
 
+from ottla.sim import tape_file
+from ottla.sim.shrink import Shrinker
 from ottla.sim_cli.app import app
 from ottla.sim_cli.asking import SimUsageError
 
@@ -68,6 +71,45 @@ def test_shrink_has_the_settings_of_a_seed(tmp_path):
     assert told.exit_code == 1
     assert "failed: sim-I09" in told.stdout
     assert out.exists()
+
+
+def test_shrink_notices_a_full_disk_before_it_has_spent_its_time(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tape_file, "write", full)
+    monkeypatch.setattr(Shrinker, "run", lambda _: pytest.fail("shrunk first"))
+    out = tmp_path / "small.tape"
+    told = CliRunner().invoke(app, ["shrink", "0", *SHARED, "--out", str(out)])
+    assert str(told.exception) == f"{out}: No space left on device"
+
+
+def test_shrink_that_is_interrupted_keeps_the_smallest_so_far(tmp_path, monkeypatch):
+    def interrupted(shrinker):
+        smaller = shrinker.best.case.config.with_(records=10)
+        shrinker.best = shrinker.best._replace(case=shrinker.best.case._replace(config=smaller))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Shrinker, "run", interrupted)
+    out = tmp_path / "small.tape"
+    told = sim("shrink", 0, *SHARED, "--out", out)
+    assert told.exit_code == 130
+    assert tape_file.read(out).case.config.records == 10
+
+
+def test_a_replay_has_as_many_choices_as_its_run(tape):
+    (asked,) = re.findall(r"(\d+) choices", sim("run", "--seed", 0, *SHARED).stdout)
+    (replayed,) = re.findall(r"(\d+) choices", sim("replay", tape).stdout)
+    assert asked == replayed
+
+
+@pytest.mark.parametrize("text", ["nodes = ", "nods = 3", 'faults = "kil"', "nodes = 0"])
+def test_what_is_wrong_in_a_file_names_the_file(tmp_path, text):
+    path = tmp_path / "c.toml"
+    path.write_text(text)
+    told = CliRunner().invoke(app, ["run", "--seed", "1", "--config", str(path)])
+    assert isinstance(told.exception, SystemExit | SimUsageError)
+    assert f"--config {path}: " in f"{told.exception}{told.output}"
 
 
 def test_diff_has_the_settings_of_both_seeds(config):

@@ -6,9 +6,9 @@ ones win.
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -82,15 +82,16 @@ def config_of(path: Path | None, settings: list[str] | None, *, whole: bool = Fa
             raise SimUsageError(f"--set {each}: write NAME=VALUE")
         more[name] = _value(value)
         _check_kind(name, more[name], each)
+    where = "" if path is None else f"--config {path}: "
     try:
         given = from_toml("" if path is None else path.read_text(encoding="utf-8"), more)
         check_faults(given)
     except OSError as error:
-        raise SimUsageError(f"--config {path}: {error.strerror}") from None
+        raise SimUsageError(f"{where}{error.strerror}") from None
     except UnicodeDecodeError:
-        raise SimUsageError(f"--config {path}: not TOML: no text in UTF-8") from None
+        raise SimUsageError(f"{where}not TOML: no text in UTF-8") from None
     except ConfigError as error:
-        raise SimUsageError(str(error)) from None
+        raise SimUsageError(f"{where}{error}") from None
     _check_meant(given, whole=whole)
     return given
 
@@ -274,7 +275,11 @@ def _why_not(path: Path) -> str:
         return "Is a directory"
     if not path.parent.is_dir():
         return f"there is no folder {path.parent}"
-    return "" if os.access(path if there else path.parent, os.W_OK) else "cannot be written"
+    if there:
+        path.open("ab").close()
+    else:  # a file without a name in that folder, which is gone again
+        TemporaryFile(dir=path.parent).close()
+    return ""
 
 
 def keep(path: Path, case: Case) -> None:

@@ -126,7 +126,7 @@ def shrink(
 ) -> None:
     """The same anomaly with as few choices as possible.
 
-    Ends with status 1: what is left still fails.
+    Ends with status 1: what is left still fails. Interrupted, it keeps the smallest so far.
     """
     from ottla.sim.shrink import Shrinker
     from ottla.sim.shrink_run import replayer
@@ -143,14 +143,16 @@ def shrink(
     def progress(replays: int, kept: int, best: Case) -> None:
         line.show(f"{replays} replays, {kept} kept, {len(best.tape)} choices left")
 
+    whole = Case(outcome.config, outcome.tape)
+    keep(out, whole)  # a full disk is noticed now, and not in the end
     shrinker = Shrinker(
-        Case(outcome.config, outcome.tape),
-        replayer(outcome.anomalies[0]),
-        lambda: monotonic() > until,
-        progress,
+        whole, replayer(outcome.anomalies[0]), lambda: monotonic() > until, progress
     )
-    best = shrinker.run()
-    line.end()
-    keep(out, best)
-    say(f"{len(outcome.tape)} choices before, {len(best.tape)} now: ottla sim replay {out}")
+    try:
+        shrinker.run()
+    finally:
+        line.end()
+        best = shrinker.best.case
+        keep(out, best)
+        say(f"{len(outcome.tape)} choices before, {len(best.tape)} now: ottla sim replay {out}")
     tell(outcome_of(str(out)))
