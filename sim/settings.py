@@ -195,6 +195,11 @@ class RunConfig:
             _check(name, getattr(self, name))
         if self.replicas > self.nodes:
             raise ConfigError(f"replicas is {self.replicas}, but there are {self.nodes} nodes")
+        if self.min_insync > self.replicas:
+            raise ConfigError(
+                f"min_insync is {self.min_insync}, but replicas is {self.replicas}: nothing "
+                "would ever be acknowledged with acks=all"
+            )
         try:
             profile_named(self.profile)
         except UnknownProfileError as error:

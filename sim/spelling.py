@@ -45,14 +45,17 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(map(called, names))
 
 
-def no_such(name: str, known: Iterable[str]) -> str:
-    """A name that is none of those that are known, and the one that comes near, or all of a few.
+def no_such(name: str, known: Iterable[str], *, all_of_them: bool = False) -> str:
+    """A name that is none of those that are known, and the one that comes near, or all of a few, or
+    `all_of_them` however many.
 
     >>> no_such("aks", ("acks", "nodes")), no_such("x", ("sql", "text"))
     ('aks; did you mean acks?', 'x; there are sql, text')
     """
     there = tuple(known)
-    near = get_close_matches(name, there, 1)
+    near = get_close_matches(name, there, 1, cutoff=0.7)
     if near:
         return f"{called(name)}; did you mean {called(near[0])}?"
-    return called(name) + (f"; there are {listed(there)}" if len(there) <= _MANY else "")
+    return called(name) + (
+        f"; there are {listed(there)}" if all_of_them or len(there) <= _MANY else ""
+    )

@@ -101,10 +101,13 @@ def free(base: RunConfig, name: str) -> bool:
 
 
 def _fit_groups(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
-    """No more replicas than nodes, and no more in sync than commit. Drawn nodes are enough for any
-    replicas that were told: more than those come with nodes (`sim/told.py`)."""
+    """No more replicas than nodes, and no more in sync than commit; no fewer replicas than must be
+    in sync. Drawn nodes are enough for any replicas that were told, or that must be in sync: more
+    than those come with nodes (`sim/told.py`)."""
     if "replicas" in drawn:
-        drawn["replicas"] = min(int(drawn["replicas"]), int(drawn.get("nodes", base.nodes)))
+        least = 1 if "min_insync" in drawn else base.min_insync
+        nodes = int(drawn.get("nodes", base.nodes))
+        drawn["replicas"] = min(max(int(drawn["replicas"]), least), nodes)
     if "min_insync" in drawn:
         least = majority(int(drawn.get("replicas", base.replicas)))
         drawn["min_insync"] = min(int(drawn["min_insync"]), least)

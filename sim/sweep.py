@@ -18,7 +18,7 @@ from ottla.sim.canary import Canary, canary
 from ottla.sim.processes import as_they_end, go_on, processes
 from ottla.sim.run import Outcome, Verdict, run
 from ottla.sim.settings import from_toml
-from ottla.sim.sweep_folder import Folder, Plan, SeedResult
+from ottla.sim.sweep_folder import CHUNK, Folder, Plan, SeedResult
 from ottla.sim.tape_file import Case, encode
 
 AHEAD = 4
@@ -89,7 +89,9 @@ def _swept(
         raise VoidSweepError(str(found))
     todo = []
     there = 0
-    for chunk in plan.chunks():
+    # Parts of a folder are of one size, whoever goes on with it; else all processes have work.
+    size = CHUNK if folder is not None else max(1, min(CHUNK, plan.seeds // jobs))
+    for chunk in plan.chunks(size):
         known = None if folder is None else folder.read(chunk)
         if known is None:
             todo.append(chunk)

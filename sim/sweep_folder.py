@@ -61,11 +61,11 @@ class Plan:
     settings: str = ""
     """TOML: what every seed has in common."""
 
-    def chunks(self) -> Iterator[range]:
+    def chunks(self, size: int = CHUNK) -> Iterator[range]:
         """Seeds, part by part."""
         end = self.first + self.seeds
-        for start in range(self.first, end, CHUNK):
-            yield range(start, min(start + CHUNK, end))
+        for start in range(self.first, end, size):
+            yield range(start, min(start + size, end))
 
     def __str__(self) -> str:
         settings = ", ".join(" ".join(line.split()) for line in self.settings.splitlines())
@@ -110,7 +110,9 @@ def swept_into(folder: Path) -> Swept:
     """What was swept into a folder, and by which code. Raises `SweepError`."""
     try:
         return _manifest(folder / "sweep.json")
-    except (OSError, SweepError) as error:
+    except OSError as error:
+        raise SweepError(f"{folder} holds no sweep: {error.strerror}") from None
+    except SweepError as error:
         raise SweepError(f"{folder} holds no sweep: {error}") from None
 
 

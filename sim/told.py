@@ -18,10 +18,12 @@ def mutant_id(name: str) -> str:
 
 
 def fitted(told: Mapping[str, Any], plain: RunConfig) -> dict[str, Any]:
-    """What was told, and of nodes and replicas the one that was not, where it would not fit the
-    other: so many replicas need as many nodes, and so few nodes hold no more."""
+    """What was told, and of nodes and replicas what was not, where it would not fit: so many in
+    sync need as many replicas, these as many nodes, and so few nodes hold no more."""
     both = dict(told)
-    nodes, replicas = both.get("nodes"), both.get("replicas")
+    least, nodes, replicas = both.get("min_insync"), both.get("nodes"), both.get("replicas")
+    if replicas is None and type(least) is int and plain.replicas < least <= MAX_NODES:
+        replicas = both["replicas"] = least
     if nodes is None and type(replicas) is int and plain.nodes < replicas <= MAX_NODES:
         both["nodes"] = replicas
     if replicas is None and type(nodes) is int and nodes < plain.replicas:

@@ -193,11 +193,24 @@ def _findings(measured: Measured) -> Iterator[str]:
         "The minimum costs availability: with 1, 2 and 3 in sync asked for, "
         f"{', '.join(f'{share:.0%}' for share in shares)} of the records are acknowledged."
     )
-    off = [_lost(measured, each, "off") for each in PROMISES if each.acks == -1]
     yield (
-        f"Where nobody waits for a sync, acks=all loses {sum(off):.0f} when all lose power at "
-        "once: the one failure that takes a majority's memory."
+        "Where nobody waits for a sync, acks=all loses what a failure takes from a majority's "
+        f"memory: {_off_by_failure(measured)}."
     )
+
+
+def _off_by_failure(measured: Measured) -> str:
+    """What acks=all loses without syncs, by the failures in which it loses anything."""
+    lost = {
+        failure.name: sum(
+            total(measured[_key(each, failure, "off")], "lost")
+            for each in PROMISES
+            if each.acks == -1
+        )
+        for failure in FAILURES
+    }
+    told = [f"{number:.0f} where {name}" for name, number in lost.items() if number]
+    return ", ".join(told) or "nothing in these runs"
 
 
 def _acknowledged(measured: Measured, promise: Promise) -> float:

@@ -19,6 +19,7 @@ from ottla.sim.nemesis.beyond import BEYOND
 from ottla.sim.nemesis.hand import MS, Hand
 from ottla.sim.nemesis.programs import PROGRAMS, Program
 from ottla.sim.settings import RunConfig
+from ottla.sim.spelling import no_such
 from ottla.sim.swarm import free
 from ottla.sim.world import World
 
@@ -70,7 +71,7 @@ def named(name: str) -> Program:
     """The program of that name. Raises `ConfigError`."""
     found = _BY_NAME.get(name)
     if found is None:
-        raise ConfigError(f"no such fault: {name!r}; there are {', '.join(_BY_NAME)}")
+        raise ConfigError(f"no such fault: {no_such(name, _BY_NAME, all_of_them=True)}")
     return found
 
 

@@ -76,8 +76,16 @@ def refused(*arguments):
         (["sim", "experiment", "acks", "--out", "no/such.html"], "there is no folder no"),
         (["sim", "explain", "/dev/null", "--set", "nodes=3"], "a tape has its own settings"),
         (["sim", "explain", "7", "--set", "nodes"], "write NAME=VALUE"),
-        (["sim", "run", "--seed", "7", "--set", "faults=kil"], "no such fault: 'kil'; there are"),
+        (
+            ["sim", "run", "--seed", "7", "--set", "faults=kil"],
+            "no such fault: kil; did you mean kill?",
+        ),
         (["sim", "sweep", "--set", "faults=kill,stop"], "no such fault: 'kill,stop'"),
+        (["sim", "cover", "no-such-folder"], "holds no sweep: No such file or directory"),
+        (
+            ["sim", "run", "--seed", "7", "--set", "min_insync=3", "--set", "nodes=1"],
+            "min_insync is 3, but replicas is 1: nothing would ever be acknowledged",
+        ),
         (
             ["sim", "run", "--seed", "1", "--set", "nodes=1", "--set", "faults=kill one-link"],
             "nodes is 1, but one-link needs 2: set more, or leave that fault out",
@@ -165,7 +173,7 @@ def test_a_wrong_argument_is_one_line(arguments, told):
 
 @pytest.mark.parametrize(
     ("settings", "told"),
-    [("nodes = 9", "its settings are not this Ottla's: nodes is 9"), ('faults = "kil"', "'kil'")],
+    [("nodes = 9", "its settings are not this Ottla's: nodes is 9"), ('faults = "kil"', "no such fault: kil")],
 )
 def test_a_sweep_of_another_ottla_cannot_be_covered(tmp_path, settings, told):
     plan = {"first": 0, "seeds": 1, "settings": settings, "code": "", "commit": ""}

@@ -244,5 +244,5 @@ def test_a_node_that_breaks_the_protocol_is_no_end_either():
 
 
 def test_losses_while_membership_changes_wait_for_it():
-    with pytest.raises(ConfigError, match="no such fault: 'reconfigure'"):
+    with pytest.raises(ConfigError, match="no such fault: reconfigure"):
         named("reconfigure")

@@ -226,6 +226,9 @@ def test_a_setting_is_nothing_else_than_what_it_is_set_to():
         ("nodes = 1", 1, 1),
         ("nodes = 5", 5, 3),
         ("nodes = 5\nreplicas = 4", 5, 4),
+        ("min_insync = 5", 5, 5),
+        ("min_insync = 3", 3, 3),
+        ("min_insync = 2\nnodes = 5", 5, 3),
     ],
 )
 def test_nodes_and_replicas_fit_each_other_where_only_one_was_said(text, nodes, replicas):
@@ -233,8 +236,9 @@ def test_nodes_and_replicas_fit_each_other_where_only_one_was_said(text, nodes, 
     assert (given.nodes, given.replicas) == (nodes, replicas)
     assert given.said == frozenset(each.split()[0] for each in text.splitlines())
     assert from_toml(given.told()) == given
-    drawn = draw(Drawn(1), given)
-    assert drawn.replicas <= drawn.nodes
+    for seed in range(20):
+        drawn = draw(Drawn(seed), given)
+        assert drawn.min_insync <= drawn.replicas <= drawn.nodes
     for name in given.said:
         assert getattr(drawn, name) == getattr(given, name)
 

@@ -128,6 +128,8 @@ def shrink(
 
     Ends with status 1: what is left still fails. Interrupted, it keeps the smallest so far.
     """
+    from ottla.sim.choices import Replayed
+    from ottla.sim.run import replay as replay_tape
     from ottla.sim.shrink import Shrinker
     from ottla.sim.shrink_run import replayer
     from ottla.sim.tape_file import Case
@@ -144,7 +146,8 @@ def shrink(
         line.show(f"{replays} replays, {kept} kept, {len(best.tape)} choices left")
 
     whole = Case(outcome.config, outcome.tape)
-    keep(out, whole)  # a full disk is noticed now, and not in the end
+    if out.is_file() or not out.exists():  # what is no file, such as a pipe, is written to once
+        keep(out, whole)  # a full disk is noticed now, and not in the end
     shrinker = Shrinker(
         whole, replayer(outcome.anomalies[0]), lambda: monotonic() > until, progress
     )
@@ -155,4 +158,4 @@ def shrink(
         best = shrinker.best.case
         keep(out, best)
         say(f"{len(outcome.tape)} choices before, {len(best.tape)} now: ottla sim replay {out}")
-    tell(outcome_of(str(out)))
+    tell(replay_tape(best.tape, best.config, Replayed))

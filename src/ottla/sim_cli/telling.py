@@ -88,8 +88,8 @@ class Line:
             self._terminal.flush()
 
     def end(self) -> None:
-        """Leave the line as it is."""
-        if self._terminal is not None:
-            self._terminal.write("\n")
-        elif self._last:
+        """Say the line's last state, for good: also where another place is read than the terminal
+        that it was shown on."""
+        self.clear()
+        if self._last:
             say(self._last)
