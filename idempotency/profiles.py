@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from ottla.idempotency.decisions import Outcome, compile_outcomes
+from ottla.idempotency.decisions import Accept, Outcome, compile_outcomes
 from ottla.idempotency.errors import UnknownProfileError
-from ottla.idempotency.rules import REFERENCE, REFERENCE_STRICT, Rules
+from ottla.idempotency.rules import REFERENCE, REFERENCE_STRICT, Fact, Rules
 from ottla.idempotency.rules_redpanda import REDPANDA_22_1_3, REDPANDA_5157
 
 
@@ -37,6 +37,11 @@ class Profile:
     one_stage: bool = False
     """Whether `enqueued` ends only with the result, so that a connection has one produce request
     under way (`ottla.broker.pipeline`)."""
+
+    @property
+    def begins_anywhere(self) -> bool:
+        """Whether a producer that nobody can have forgotten may begin at any sequence (0012)."""
+        return isinstance(self.outcomes[Fact.WELL_FORMED], Accept)
 
     @cached_property
     def outcomes(self) -> tuple[Outcome, ...]:

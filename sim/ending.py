@@ -197,7 +197,7 @@ class Ending:
                 )
 
     def _choose_core(self) -> tuple[NodeId, ...]:
-        """A random majority; the plain choice is everybody."""
+        """A random majority in which leaders can stay; the plain choice is everybody."""
         stream, nodes = self.world.choices.stream("ending"), self.world.able
         core = list(nodes)
         spare = max(0, len(nodes) - majority(len(self.world.nodes)))
@@ -207,7 +207,7 @@ class Ending:
             spare -= 1
         for _ in range(stream.below(spare + 1)):
             core.pop(stream.below(len(core)))
-        return tuple(core)
+        return tuple(core if self.world.near(core) else nodes)
 
     def _leader(self, partition: int) -> Life | None:
         return awake(self.world.leader(partition))

@@ -61,9 +61,14 @@ def groups_of(nodes: int, partitions: int, replicas: int) -> list[tuple[NodeId, 
 def majority_us(group: Collection[NodeId], trips: RoundTrips, rtt_us: Micros) -> Micros:
     """How far the node that is placed best is from a majority, itself included, there and back, at
     best; `rtt_us` where no link is named."""
-    others = majority(len(group)) - 1
-    if not others:
+    return near_us(group, majority(len(group)), trips, rtt_us)
+
+
+def near_us(nodes: Collection[NodeId], needed: int, trips: RoundTrips, rtt_us: Micros) -> Micros:
+    """How far the one of these nodes that is placed best is from `needed` of them, itself included,
+    there and back, at best."""
+    if needed <= 1:
         return 0
     return min(
-        sorted(trips.get((a, b), rtt_us) for b in group if b != a)[others - 1] for a in group
+        sorted(trips.get((a, b), rtt_us) for b in nodes if b != a)[needed - 2] for a in nodes
     )

@@ -19,7 +19,8 @@ from ottla.log.types import Offset
 from ottla.raft.types import NodeId
 from ottla.sim.clients.base import Client
 from ottla.sim.lost_clients import lost
-from ottla.sim.settings import AROUND_BYTES, RunConfig
+from ottla.sim.ranges import AROUND_BYTES
+from ottla.sim.settings import RunConfig
 from ottla.sim.world import World, awake
 
 _ENDS = frozenset({"ok", "fail", "info"})

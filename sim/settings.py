@@ -8,7 +8,7 @@ run is (seed, configuration, commit).
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import blake2b
 from typing import Any
@@ -21,63 +21,13 @@ from ottla.idempotency.errors import UnknownProfileError
 from ottla.idempotency.profiles import profile_named
 from ottla.raft.mutants import Mutant
 from ottla.raft.types import Micros, NodeId
-from ottla.sim.link_times import CLIENTS, groups_of, majority_us, round_trips
+from ottla.sim.link_times import CLIENTS, groups_of, majority_us, near_us, round_trips
+from ottla.sim.ranges import AROUND_BYTES, FATES, MILLION, check_range
 from ottla.sim.spelling import as_written, no_such
-from ottla.sim.told import MAX_NODES, fitted
+from ottla.sim.told import fitted
 
-MAX_SPAN = 10**12
-"""More than any size or span needs."""
-MAX_WAIT_US = 10**7
-"""What messages, syncs and turns may take: 10 s. An election timeout is ten times that."""
-SEQUENCES = 1 << 31
-SETTLE_MS = 60_000
-MILLION = 1_000_000
 MUTANT_IDS = tuple(each.value for each in Mutant)
-FATES = ("loss_ppm", "late_ppm", "twice_ppm")
-"""What may become of a message between nodes, no two at once."""
-LEAST_RECORD_BYTES = 8
-AROUND_BYTES = 100
-"""More than what goes around the value of a record that is alone in its batch."""
-CLIENT_MODELS = ("java", "librdkafka")
-_WORDS = {
-    "client_model": (*CLIENT_MODELS, "both"),
-    "flush": tuple(each.value for each in FlushPolicy),
-    "arrivals": ("bursts", "even", "random"),
-}
-_RANGES = {
-    "nodes": (1, MAX_NODES),
-    "replicas": (1, MAX_NODES),
-    "partitions": (1, 1000),
-    "acks": (-1, 1),
-    "max_message_bytes": (1, MAX_SPAN),
-    "in_flight": (1, 1000),
-    "batch_records": (1, 10_000),
-    "record_bytes": (LEAST_RECORD_BYTES, 1 << 20),
-    "producers": (0, 1000),
-    "consumers": (0, 1000),
-    "heartbeat_ms": (1, MAX_SPAN),
-    "leader_queue_bytes": (1, MAX_SPAN),
-    "sync_stall_ms": (1, MAX_SPAN),
-    # At 0 clients without any way to go would ask again and again at one moment, for ever.
-    "request_timeout_ms": (1, MAX_SPAN),
-    "retry_backoff_ms": (1, MAX_SPAN),
-    "metadata_max_age_ms": (1, MAX_SPAN),
-    "producer_expiry_ms": (1, MAX_SPAN),
-    "first_sequence": (0, SEQUENCES - 1),
-    "rtt_us": (0, MAX_WAIT_US),
-    "jitter_us": (0, MAX_WAIT_US),
-    "client_rtt_us": (0, MAX_WAIT_US),
-    "client_jitter_us": (0, MAX_WAIT_US),
-    "sync_us": (0, MAX_WAIT_US),
-    "sync_jitter_us": (0, MAX_WAIT_US),
-    "turn_us": (0, MAX_WAIT_US),
-    "loss_ppm": (0, MILLION),
-    "twice_ppm": (0, MILLION),
-    "late_ppm": (0, MILLION),
-    "reset_ppm": (0, MILLION),
-    "restart_ppm": (0, MILLION),
-    "slow_sync_ppm": (0, MILLION),
-}
+SETTLE_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +142,7 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         for name in SETTINGS:
-            _check(name, getattr(self, name))
+            check_range(name, getattr(self, name))
         if self.replicas > self.nodes:
             raise ConfigError(f"replicas is {self.replicas}, but there are {self.nodes} nodes")
         if self.min_insync > self.replicas:
@@ -205,6 +155,7 @@ class RunConfig:
         except UnknownProfileError as error:
             raise ConfigError(f"profile: {error}") from None
         self.cluster_config()
+        self._check_sequences()
         if self.flush != FlushPolicy.OFF.value:
             self._check_syncs()
         fates = sum(getattr(self, name) for name in FATES)
@@ -300,6 +251,35 @@ class RunConfig:
         groups = groups_of(self.nodes, partitions, self.replicas)
         return max((majority_us(each, trips, self.rtt_us), each) for each in groups)
 
+    def _check_sequences(self) -> None:
+        """Whether the profile lets a producer that nobody can have forgotten begin anywhere but at
+        0. Raises `ConfigError`."""
+        if self.first_sequence and not profile_named(self.profile).begins_anywhere:
+            raise ConfigError(
+                f"first_sequence is {self.first_sequence}, but with {self.profile} producers "
+                "begin at 0; name another profile, such as reference"
+            )
+
+    def check_lag(self) -> None:
+        """Whether a follower can be in sync for long: one that has nothing to acknowledge is heard
+        of by beats. Raises `ConfigError`."""
+        least = 2 * self.heartbeat_ms + (self.farthest[0] + self.syncing_us) // 1_000
+        if self.min_insync > 1 and self.replica_lag_ms < least:
+            raise ConfigError(
+                f"replica_lag_ms is {self.replica_lag_ms}, but a follower is heard of every "
+                f"{self.heartbeat_ms} ms: min_insync ({self.min_insync}) needs at least {least}"
+            )
+
+    def near(self, nodes: Collection[NodeId], needed: int) -> bool:
+        """Whether one of these nodes is so near to `needed` of them, itself included, that it could
+        be elected by them and stay (`check_elections`)."""
+        trip_us = near_us(nodes, needed, round_trips(self.links, self.nodes), self.rtt_us)
+        return self._could_lead(trip_us)
+
+    def _could_lead(self, trip_us: Micros) -> bool:
+        timeout_us = 1_000 * self.election_timeout_ms
+        return trip_us < timeout_us and not 2 * timeout_us <= trip_us + 2 * self.syncing_us
+
     def check_elections(self) -> None:
         """Whether a leader could be elected and stay. One is deposed that has not heard of a
         majority for an election timeout, and one is only elected if both ends have synced the vote
@@ -324,12 +304,15 @@ class RunConfig:
     @property
     def bound_ms(self) -> int:
         """How long the end of a run may take: `settle_ms`, and where nothing else was said at least
-        what twenty elections or retries need, or two round trips for each record."""
+        what twenty elections or retries need, or two round trips for each record; or a client that
+        waits in vain for two nodes in turn, twice, behind all that its line has to carry."""
         if self.settle_ms != SETTLE_MS:
             return self.settle_ms
-        reading = 2 * (self.records + 20) * self.client_rtt_us // 1_000
-        retries = 20 * self.retry_backoff_ms
-        return max(SETTLE_MS, 20 * self.election_timeout_ms, retries, reading)
+        trip_us = max(self.client_rtt_us, self.nearest_us) + 2 * self.turn_us
+        reading = 2 * (self.records + 20) * trip_us // 1_000
+        asking = 4 * self.request_timeout_ms + 4 * self.line_ms(self.records)
+        slow = (20 * self.election_timeout_ms, 20 * self.retry_backoff_ms, reading, asking)
+        return max(SETTLE_MS, *slow)
 
     def with_(self, **changes: Any) -> RunConfig:
         """The same with some settings changed. Raises `ConfigError`."""
@@ -367,7 +350,8 @@ def from_toml(text: str, more: Mapping[str, int | str | bool] | None = None) -> 
         raise ConfigError(f"not TOML: {error}") from None
     for name, value in told.items():
         if not isinstance(value, int | str | bool):
-            raise ConfigError(f"{name} is {value!r}; a whole number, a word or a truth is expected")
+            expected = "a whole number, a word or a truth is expected"
+            raise ConfigError(f"{name} is {as_written(value)}; {expected}")
     told |= more or {}
     plain = RunConfig()
     given = replace(plain.with_(**fitted(told, plain)), said=frozenset(told))
@@ -378,20 +362,9 @@ def from_toml(text: str, more: Mapping[str, int | str | bool] | None = None) -> 
         )
     if "election_timeout_ms" in told:
         given.check_elections()
+    if {"replica_lag_ms", "heartbeat_ms"} <= given.said:
+        given.check_lag()
     return given
-
-
-def _check(name: str, value: int | str | bool) -> None:
-    """One setting by itself. Raises `ConfigError`."""
-    if isinstance(value, str):
-        if value not in _WORDS.get(name, (value,)):
-            raise ConfigError(f"{name} is {value!r}; one of {', '.join(_WORDS[name])}")
-        return
-    if value < 0 and name != "acks":
-        raise ConfigError(f"{name} is {value}; it must not be negative")
-    low, high = _RANGES.get(name, (0, MAX_SPAN))
-    if not low <= value <= high:
-        raise ConfigError(f"{name} is {value}; {low} to {high} are possible")
 
 
 _TYPES = {int: "a whole number", bool: "true or false", str: "a word"}

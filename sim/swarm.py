@@ -15,15 +15,8 @@ from ottla.broker.config import FlushPolicy
 from ottla.raft.quorum import majority
 from ottla.raft.types import Micros
 from ottla.sim.choices import Choices
-from ottla.sim.settings import (
-    AROUND_BYTES,
-    FATES,
-    LEAST_RECORD_BYTES,
-    MAX_SPAN,
-    MILLION,
-    SETTINGS,
-    RunConfig,
-)
+from ottla.sim.ranges import AROUND_BYTES, FATES, LEAST_RECORD_BYTES, MAX_SPAN, MILLION
+from ottla.sim.settings import SETTINGS, RunConfig
 
 _ELECTIONS = (500, 500, 200, 1000)
 TABLE: Mapping[str, Sequence[int | str | bool]] = {
@@ -126,6 +119,10 @@ def _fit(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
         beats = 0 if free(base, "heartbeat_ms") else 2 * base.heartbeat_ms
         drawn[election] = max(int(drawn[election]), slowest // 100, beats)
     timeout_ms = int(drawn.get(election, base.election_timeout_ms))
+    if "replica_lag_ms" in drawn:
+        drawn["replica_lag_ms"] = max(int(drawn["replica_lag_ms"]), timeout_ms)
+    else:  # followers must be heard of, and answer, within it
+        timeout_ms = min(timeout_ms, max(1, base.replica_lag_ms))
     for name in spans:
         if name in drawn:
             drawn[name] = min(int(drawn[name]), timeout_ms * 100)
@@ -181,6 +178,8 @@ def _fit_clients(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
         fitted = base
     if delivery in drawn:
         least = max(2 * fitted.line_ms(base.records), 4 * fitted.retry_backoff_ms)
+        # Both libraries refuse a batch that is given up before its request is.
+        least = max(least, int(drawn.get(request, base.request_timeout_ms)))
         election_ms = int(drawn.get("election_timeout_ms", base.election_timeout_ms))
         if election_ms > max(_ELECTIONS):
             least = max(least, 10 * election_ms)

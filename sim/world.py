@@ -19,6 +19,7 @@ from ottla.broker.replica_factory import ReplicaFactory
 from ottla.broker.seat import Seat
 from ottla.broker.topic import Topic
 from ottla.log.errors import CorruptLogError, StoreError
+from ottla.raft.quorum import majority
 from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term
 from ottla.sim.choices import Choices
 from ottla.sim.clocks import NodeClock
@@ -299,6 +300,15 @@ class World:
         """The nodes that have a disk to start on."""
         damaged, disks = self._damaged, self.disks
         return tuple(each for each in self.nodes if each not in damaged and not disks[each].fresh)
+
+    def near(self, nodes: Collection[NodeId]) -> bool:
+        """Whether those of these nodes that must agree with each other are near enough for it:
+        links may have been told so that only some majorities are."""
+        for group in (self.nodes, *self.placement.values()):
+            inside, needed = [each for each in group if each in nodes], majority(len(group))
+            if len(inside) >= needed and not self.config.near(inside, needed):
+                return False
+        return True
 
     def given_out(self, producer_id: int) -> int:
         """The id that a producer gets: a new one, unless one is to be given out twice."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from ottla.broker.config import FlushPolicy
 from ottla.sim.breaking import Breaking, in_order
 from ottla.sim.choices import Choices
 from ottla.sim.clients.workload import make_clients
@@ -53,6 +54,9 @@ def run_whole(
         weakened: list[str] = []
         if beyond_the_budget(config):
             weakened, anomalies = weighed(rows, anomalies)
+        elif config.flush == FlushPolicy.OFF.value:  # which promises none of it
+            weakened = [f"nothing waits for a sync, so {each}" for each in found.anomalies]
+            anomalies = playing.verdicts
         anomalies = in_order(anomalies, playing.apart)
         if not playing.ended:
             weakened = [*weakened, *weaker(Index(rows))]

@@ -7,6 +7,7 @@ others must do without it from then on.
 from __future__ import annotations
 
 from ottla.raft.quorum import majority
+from ottla.raft.types import NodeId
 from ottla.sim.nemesis.hand import Hand
 
 
@@ -27,7 +28,7 @@ def jump_clock(hand: Hand) -> None:
 def lost_disk(hand: Hand) -> None:
     """A machine comes back with nothing on its disk."""
     node = hand.somebody()
-    if _may_lose_one(hand):
+    if _may_lose(hand, node):
         hand.world.crash(node, power=True)
         hand.world.wipe(node)
         hand.revive(node, hand.span())
@@ -36,7 +37,7 @@ def lost_disk(hand: Hand) -> None:
 def bit_rot(hand: Hand) -> None:
     """What was synced long ago is found damaged at the next start."""
     node, world = hand.somebody(), hand.world
-    if not _may_lose_one(hand):
+    if not _may_lose(hand, node):
         return
     world.crash(node)
     medium = world.disks[node].medium
@@ -49,9 +50,10 @@ def bit_rot(hand: Hand) -> None:
     hand.revive(node, hand.span())
 
 
-def _may_lose_one(hand: Hand) -> bool:
-    """The budget counts for each Raft group: what it has left is still a majority. Of two replicas,
-    and of one, each disk is needed."""
+def _may_lose(hand: Hand, node: NodeId) -> bool:
+    """The budget counts for each Raft group: what it has left is still a majority, of nodes that
+    are near enough to each other. Of two replicas, and of one, each disk is needed."""
     world = hand.world
     spared = world.config.replicas - 1 >= majority(world.config.replicas)
-    return spared and world.able == world.nodes
+    left = [each for each in world.nodes if each != node]
+    return spared and world.able == world.nodes and world.near(left)

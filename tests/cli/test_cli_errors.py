@@ -173,7 +173,10 @@ def test_a_wrong_argument_is_one_line(arguments, told):
 
 @pytest.mark.parametrize(
     ("settings", "told"),
-    [("nodes = 9", "its settings are not this Ottla's: nodes is 9"), ('faults = "kil"', "no such fault: kil")],
+    [
+        ("nodes = 9", "its settings are not this Ottla's: nodes is 9"),
+        ('faults = "kil"', "no such fault: kil"),
+    ],
 )
 def test_a_sweep_of_another_ottla_cannot_be_covered(tmp_path, settings, told):
     plan = {"first": 0, "seeds": 1, "settings": settings, "code": "", "commit": ""}

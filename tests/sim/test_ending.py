@@ -184,6 +184,14 @@ def test_a_consumer_is_excused_by_a_node_outside_that_leads_another_partition_al
     assert told.startswith("partition 0 had not to be read to its end: a consumer asks node 1, ")
 
 
+@pytest.mark.parametrize(("links", "core"), [("1-2:600000", (1, 2, 3)), ("1-2:400000", (1, 2))])
+def test_only_nodes_among_which_a_leader_can_stay_are_left_to_themselves(links, core):
+    """Two of three that are too far apart for an election timeout elected one another in turn."""
+    tape = Tape({"ending": {0: 1, 1: 2}, "election 3": LATE})
+    world, clients = begun(RunConfig(producers=0, consumers=0, links=links), tape)
+    assert Ending(world, clients)._choose_core() == core
+
+
 def test_a_partition_that_is_led_from_outside_is_told_of():
     world, clients = begun(
         RunConfig(producers=0), Tape({"ending": {0: 1, 1: 0}, "election 3": LATE})

@@ -157,6 +157,13 @@ def test_settings_say_what_is_wrong():
         ('profile = "zen"', "profile: "),
         ('links = "1-2"', "links: '1-2'; write 1-2:20000"),
         ('links = "1-4:5"', "links: '1-4:5'; there are nodes 1 to 3"),
+        ("first_sequence = 7", "with reference-strict producers begin at 0; name another profile"),
+        ("turn_us = 1000001", "turn_us is 1000001; 0 to 1000000"),
+        ("records = 1000001", "records is 1000001; 0 to 1000000"),
+        (
+            "replica_lag_ms = 50\nheartbeat_ms = 50\nmin_insync = 2",
+            r"replica_lag_ms is 50, .* every 50 ms: min_insync \(2\) needs at least 100",
+        ),
         ('links = "2-2:5"', "links: '2-2:5'; there are nodes"),
         ('links = "1-2:5 1-2:6"', "links: '1-2:6'; this link is named twice"),
     ):

@@ -13,8 +13,9 @@ import pytest
 from ottla.broker.errors import ConfigError
 from ottla.sim.choices import Drawn, Replayed, Tape
 from ottla.sim.experiments.whole import run_whole
+from ottla.sim.ranges import LEAST_RECORD_BYTES, MAX_SPAN
 from ottla.sim.run import Verdict, run_choices
-from ottla.sim.settings import LEAST_RECORD_BYTES, MAX_SPAN, RunConfig, from_toml
+from ottla.sim.settings import RunConfig, from_toml
 from ottla.sim.swarm import draw
 
 QUIET = RunConfig(
@@ -219,6 +220,36 @@ def test_a_setting_is_nothing_else_than_what_it_is_set_to():
 
 
 @pytest.mark.parametrize(
+    ("told", "waits_ms"),
+    [
+        ({}, 60_000),
+        ({"request_timeout_ms": 30_000}, 120_000),
+        ({"client_bytes_per_ms": 1, "record_bytes": 10_000}, 14_550_000),
+        ({"election_timeout_ms": 20_000, "heartbeat_ms": 50}, 400_000),
+        ({"settle_ms": 5_000, "request_timeout_ms": 30_000}, 5_000),
+    ],
+)
+def test_the_end_of_a_run_has_as_long_as_its_settings_need(told, waits_ms):
+    """A bound of a minute failed sound runs whose clients wait for half of one, or whose line
+    carries little."""
+    assert RunConfig(**told).bound_ms == waits_ms
+
+
+@pytest.mark.parametrize("told", ["rtt_us = 2000000", "replica_lag_ms = 50\nmin_insync = 2"])
+def test_followers_can_be_in_sync_with_what_is_drawn(told):
+    """They were heard of less often than they had to be."""
+    for drawn in [draw(Drawn(seed), from_toml(told)) for seed in range(100)]:
+        assert drawn.replica_lag_ms >= 2 * drawn.heartbeat_ms
+        assert drawn.replica_lag_ms * 1_000 >= 2 * drawn.rtt_us
+        drawn.check_lag()
+
+
+def test_no_request_outlives_its_batch():
+    for drawn in [draw(Drawn(seed), RunConfig()) for seed in range(100)]:
+        assert drawn.request_timeout_ms <= drawn.delivery_timeout_ms
+
+
+@pytest.mark.parametrize(
     ("text", "nodes", "replicas"),
     [
         ("replicas = 5", 5, 5),
@@ -236,11 +267,10 @@ def test_nodes_and_replicas_fit_each_other_where_only_one_was_said(text, nodes, 
     assert (given.nodes, given.replicas) == (nodes, replicas)
     assert given.said == frozenset(each.split()[0] for each in text.splitlines())
     assert from_toml(given.told()) == given
-    for seed in range(20):
-        drawn = draw(Drawn(seed), given)
+    for drawn in [draw(Drawn(seed), given) for seed in range(20)]:
         assert drawn.min_insync <= drawn.replicas <= drawn.nodes
-    for name in given.said:
-        assert getattr(drawn, name) == getattr(given, name)
+        for name in given.said:
+            assert getattr(drawn, name) == getattr(given, name)
 
 
 def test_nodes_and_replicas_that_were_both_said_and_contradict_are_refused():

@@ -98,6 +98,7 @@ DECIDING = (
     "sim/requests.py",
     "sim/run.py",
     "sim/serving.py",
+    "sim/ranges.py",
     "sim/settings.py",
     "sim/spelling.py",
     "sim/swarm.py",
