@@ -20,12 +20,12 @@ LEAST_RECORD_BYTES = 8
 AROUND_BYTES = 100
 """More than what goes around the value of a record that is alone in its batch."""
 CLIENT_MODELS = ("java", "librdkafka")
-_WORDS = {
+WORDS = {
     "client_model": (*CLIENT_MODELS, "both"),
     "flush": tuple(each.value for each in FlushPolicy),
     "arrivals": ("bursts", "even", "random"),
 }
-_RANGES = {
+RANGES = {
     "nodes": (1, MAX_NODES),
     "replicas": (1, MAX_NODES),
     "partitions": (1, 1000),
@@ -66,11 +66,11 @@ def check_range(name: str, value: int | str | bool) -> None:
     """Whether a setting is within its range or one of its words. Raises `ConfigError`, which names
     what is possible."""
     if isinstance(value, str):
-        if value not in _WORDS.get(name, (value,)):
-            raise ConfigError(f"{name} is {value!r}; one of {', '.join(_WORDS[name])}")
+        if value not in WORDS.get(name, (value,)):
+            raise ConfigError(f"{name} is {value!r}; one of {', '.join(WORDS[name])}")
         return
     if value < 0 and name != "acks":
         raise ConfigError(f"{name} is {value}; it must not be negative")
-    low, high = _RANGES.get(name, (0, MAX_SPAN))
+    low, high = RANGES.get(name, (0, MAX_SPAN))
     if not low <= value <= high:
         raise ConfigError(f"{name} is {value}; {low} to {high} are possible")

@@ -36,9 +36,11 @@ class RunConfig:
 
     # The cluster
     nodes: int = 3
+    """Numbered from 1; each has a replica of the controller's log."""
     replicas: int = 3
     """Of each partition; never more than there are nodes."""
     partitions: int = 1
+    """Of the one topic that there is."""
     profile: str = "reference-strict"
     """Not the broker's own default: *reference* takes an unknown producer at any sequence, which
     loses records in a rare race (decision 0012), and a sweep finds it."""
@@ -66,12 +68,15 @@ class RunConfig:
     jitter_us: int = 200
     """Mean of what comes on top, exponentially, each way."""
     client_rtt_us: int = 400
+    """Between a client and a node, there and back, at best."""
     client_jitter_us: int = 200
+    """Mean of what comes on top, exponentially, each way."""
     client_bytes_per_ms: int = 0
     """What one connection carries of a client's requests; 0 for as much as there is."""
     sync_us: int = 300
     """What a sync of a disk takes at least."""
     sync_jitter_us: int = 200
+    """Mean of what comes on top, exponentially."""
     turn_us: int = 20
     """What a node needs until it takes its next turn: what arrives meanwhile shares it."""
 
@@ -84,22 +89,31 @@ class RunConfig:
     """How records are handed out: in bursts and pauses, at even distances, or at random (Poisson);
     the same number over the same time."""
     producers: int = 2
+    """Each has a client of its own."""
     consumers: int = 1
+    """Each reads all partitions from the start."""
     client_model: str = "both"
     """java, librdkafka, or both in turn."""
     idempotent: bool = True
+    """Without, a record that is sent again may be stored again, and nobody counts sequences."""
     acks: int = -1
+    """What producers ask for: -1 (all), 1 or 0."""
     in_flight: int = 5
     """Produce requests of one producer under way to one node."""
     batch_records: int = 4
     """At most so many in a batch."""
     record_bytes: int = 16
+    """Of a record's value."""
     fetch_bytes: int = 1 << 20
     """About so much is given to a consumer at once; at least one batch."""
     request_timeout_ms: int = 1_500
+    """For which a client waits for an answer before it gives the connection up."""
     delivery_timeout_ms: int = 30_000
+    """After which a producer gives a batch up."""
     retry_backoff_ms: int = 50
+    """Between two tries of a client."""
     metadata_max_age_ms: int = 5_000
+    """After which clients ask who leads though nothing told them to."""
     leader_epochs: bool = True
     """Clients know how old metadata is (KIP-320); without, they believe the last they hear."""
     first_sequence: int = 0

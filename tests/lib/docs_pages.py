@@ -15,9 +15,13 @@ from ottla.broker.config import ClusterConfig, FlushPolicy
 from ottla.raft.describe import progress_diagram, role_diagram
 from ottla.raft.progress import PROGRESS
 from ottla.raft.roles import TRANSITIONS
+from ottla.sim.ranges import MAX_SPAN, RANGES, WORDS
+from ottla.sim.settings import SETTINGS, RunConfig
+from ottla.sim.swarm import TABLE
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = ROOT / "broker" / "config.py"
+SIMULATED = ROOT / "sim" / "settings.py"
 
 _SETTINGS_HEAD = """\
 # Settings of a cluster
@@ -29,6 +33,24 @@ a keyword of `ottla.Cluster`: `Cluster(nodes=3, election_timeout_ms=100, heartbe
 | setting | default | meaning |
 |---|---|---|
 """
+_SIMULATED_HEAD = """\
+# Settings of a simulated run
+
+Written from `sim/settings.py`, `sim/ranges.py` and `sim/swarm.py` by
+`tests/tidy/test_generated_pages.py`; do not edit. Each is given by `--set NAME=VALUE` or in the
+TOML file of `--config`, and stays as it is then. The others a seed draws from the values in the
+fourth column (one that stands there twice is drawn twice as often), if there are any; what is drawn
+is made to fit what was told and the other draws. A run with `--whole` and an experiment draw
+nothing, a study as its file says.
+
+Names in `_us` are microseconds, in `_ms` milliseconds, in `_bytes` bytes, in `_ppm` parts per
+million. What makes no sense is refused in one line.
+
+| setting | plain | possible | drawn from | meaning |
+|---|---|---|---|---|
+"""
+_OF_THE_CLUSTER = {"min_insync": "min_insync_replicas"}
+"""Settings that a cluster has under another name; the others that say nothing have its words."""
 _FLUSH_HEAD = """
 ## Flush policies
 
@@ -73,6 +95,45 @@ def settings_page() -> str:
     return _SETTINGS_HEAD + _lines(rows) + _FLUSH_HEAD + _lines(flush)
 
 
+def simulated_page() -> str:
+    """`docs/reference/simulated-settings.md`."""
+    said, plain = meanings(), RunConfig()
+    rows = [
+        f"| `{name}` | {_written(getattr(plain, name))} | {_possible(name)} | {_drawn(name)} "
+        f"| {said[name]} |"
+        for name in SETTINGS
+    ]
+    return _SIMULATED_HEAD + _lines(rows)
+
+
+def meanings() -> dict[str, str]:
+    """What each setting of a simulated run is; where its own place says nothing, what the setting
+    of a cluster is that it becomes."""
+    own, cluster = said_of("RunConfig", SIMULATED), said_of("ClusterConfig")
+    return {
+        name: own[name] or cluster.get(_OF_THE_CLUSTER.get(name, name), "") for name in SETTINGS
+    }
+
+
+def _possible(name: str) -> str:
+    if name in WORDS:
+        return ", ".join(map(_written, WORDS[name]))
+    if name not in RANGES:
+        return ""
+    low, high = RANGES[name]
+    return f"{low:_} to {high:_}" if high < MAX_SPAN else f"from {low:_} on"
+
+
+def _drawn(name: str) -> str:
+    return ", ".join(map(_written, TABLE.get(name, ())))
+
+
+def _written(value: object) -> str:
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return f"{value:_}" if isinstance(value, int) else f"`{value}`" if value else "none"
+
+
 def roles_page() -> str:
     """`docs/reference/raft-roles.md`."""
     roles = [
@@ -98,9 +159,9 @@ def roles_page() -> str:
     )
 
 
-def said_of(name: str) -> dict[str, str]:
-    """The words after each field of a class in `broker/config.py`; empty where there are none."""
-    tree = ast.parse(CONFIG.read_text(encoding="utf-8"))
+def said_of(name: str, where: Path = CONFIG) -> dict[str, str]:
+    """The words after each field of a class; empty where there are none."""
+    tree = ast.parse(where.read_text(encoding="utf-8"))
     (found,) = (n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == name)
     return dict(_fields(found.body))
 

@@ -16,6 +16,7 @@ from ottla.broker.errors import ConfigError
 
 PAGES = {
     "docs/reference/settings.md": docs_pages.settings_page,
+    "docs/reference/simulated-settings.md": docs_pages.simulated_page,
     "docs/reference/raft-roles.md": docs_pages.roles_page,
 }
 
@@ -33,6 +34,10 @@ def test_every_setting_has_a_meaning_on_the_page():
     assert list(said) == [each.name for each in fields(ClusterConfig)]
     assert [name for name, meaning in said.items() if not meaning] == []
     assert list(docs_pages.said_of("FlushPolicy")) == [each.name for each in FlushPolicy]
+
+
+def test_every_setting_of_a_simulated_run_has_a_meaning_on_the_page():
+    assert [name for name, meaning in docs_pages.meanings().items() if not meaning] == []
 
 
 @pytest.mark.parametrize(
