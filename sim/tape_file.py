@@ -23,6 +23,8 @@ from ottla.sim.settings import RunConfig
 VERSION = 3
 _WITHOUT_CODE = 2
 _KEY = "ottla-tape"
+MOST_BYTES = 64 << 20
+"""More than the tape of any run that ends within a day takes."""
 
 
 class TapeError(Exception):
@@ -98,7 +100,11 @@ def _places(pairs: Any) -> dict[int, int]:
 
 def read(path: Path) -> Kept:
     """A tape from a file. Raises `TapeError` and `OSError`."""
-    return decode(path.read_bytes())
+    with path.open("rb") as file:
+        data = file.read(MOST_BYTES + 1)  # of a device, for one, there may be no end
+    if len(data) > MOST_BYTES:
+        raise TapeError(f"not a tape: it is larger than {MOST_BYTES >> 20} MiB")
+    return decode(data)
 
 
 def write(path: Path, case: Case) -> None:

@@ -66,6 +66,7 @@ def refused(*arguments):
         (["sim", "shrink", "7", "--out", "no/such.tape"], "there is no folder no"),
         (["sim", "shrink", "7", "--out", TOO_LONG], "xxx: File name too long"),
         (["sim", "explain", "7", "--out", TOO_LONG], "xxx: File name too long"),
+        (["sim", "replay", "/dev/zero"], "/dev/zero: not a tape: it is larger than 64 MiB"),
         (["sim", "replay", TOO_LONG], "xxx: File name too long"),
         (["sim", "shrink", "7", "--out", "/proc/small.tape"], "/proc/small.tape: "),
         (["sim", "run", "--seed", "7", "--set", "nods=3"], "no such setting: nods; did you mean"),

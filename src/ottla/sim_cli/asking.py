@@ -222,9 +222,10 @@ def whole_of(
     from ottla.broker.errors import ConfigError
     from ottla.sim.choices import Drawn
     from ottla.sim.experiments.whole import BY_NAME, run_whole
+    from ottla.sim.spelling import listed
 
     if failure and failure not in BY_NAME:
-        raise SimUsageError(f"--failure {failure}: there is none; there are {', '.join(BY_NAME)}")
+        raise SimUsageError(f"--failure {failure}: there is none; there are {listed(BY_NAME)}")
     given = config_of(config, settings, whole=True)
     if failure:
         _check_room(BY_NAME[failure], given)
