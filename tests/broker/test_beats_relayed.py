@@ -1,5 +1,9 @@
 """Who leads, passed on to who does not hear it: for clients, so that a cut between two nodes keeps
-none of theirs (sim-S68). Three nodes or more, every beat carried by hand."""
+none of theirs (sim-S68).
+
+Three nodes or more, every beat and ack carried by hand. A book tells what was passed on to it for
+as long as who said so is heard, and cores never come to know of it.
+"""
 
 import pytest
 

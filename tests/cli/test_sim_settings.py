@@ -1,4 +1,8 @@
-"""A seed that a sweep lists is the same run for every command that is given its settings."""
+"""A seed that a sweep lists is the same run for every command that is given its settings.
+
+So is a tape, which has its own. What a command keeps of a run it keeps in time: a full disk, a
+place that cannot be written and an interrupt cost no work of minutes.
+"""
 
 import re
 import shlex
