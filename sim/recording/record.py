@@ -10,7 +10,7 @@ from ottla.raft.types import NodeId
 from ottla.sim.choices import Choices, Replayed
 from ottla.sim.history import Event
 from ottla.sim.invariants.findings import Anomaly
-from ottla.sim.recording.recorder import Recorder, Step
+from ottla.sim.recording.recorder import Recorder, Step, went_on
 from ottla.sim.run import Outcome, run_choices
 from ottla.sim.settings import RunConfig
 from ottla.sim.world import World
@@ -71,7 +71,8 @@ class NotTheSameError(Exception):
 def record(outcome: Outcome, title: str, command: str, again: Again | None = None) -> Recording:
     """Do the run of `outcome` again, watched; `again` says how, if not as a sweep does. Raises
     `NotTheSameError` should it differ."""
-    recorder = Recorder()
+    first = next(iter(outcome.anomalies), None)
+    recorder = Recorder(first if went_on(outcome.rows, first) else None)
     choices = Replayed(outcome.tape)
     if again is None:
         done = run_choices(choices, outcome.config, swarm=False, watching=[recorder.watch])
@@ -79,7 +80,7 @@ def record(outcome: Outcome, title: str, command: str, again: Again | None = Non
         done = again(choices, [recorder.watch])
     if done.digest != outcome.digest:
         raise NotTheSameError(f"digest {done.digest} when recorded, {outcome.digest} before")
-    recorder.finish(done.rows)
+    recorder.finish(done.rows, first)
     return Recording(
         title,
         command,

@@ -11,6 +11,7 @@ and whoever uses it checks that.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -19,6 +20,8 @@ from ottla.idempotency.decisions import Decision
 from ottla.log.types import BatchIdentity
 from ottla.raft.types import Micros, NodeId, Term
 from ottla.sim.history import CONTROLLER_PARTITION, KINDS, Event
+from ottla.sim.invariants.decisions import MODEL_NODE
+from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.nemesis.strays import STRANGER
 from ottla.sim.recording.states import Change, Sampler
 from ottla.sim.recording.wires import watch_wires
@@ -26,6 +29,9 @@ from ottla.sim.world import World
 
 Place: TypeAlias = tuple[str, int]
 """("node", number) or ("client", number)."""
+NOWHERE = {"sim-I00", "sim-I31"}
+"""What is broken in no row: that of the anomaly is just the last one there was."""
+_NAMED = re.compile(r"\bnode (\d+)\b")
 
 
 @dataclass(slots=True, eq=False)
@@ -44,7 +50,7 @@ class Wire:
 @dataclass(slots=True, eq=False)
 class Step:
     """Something that happened. `what` is the kind of `row`, or one of sent, received, asked,
-    arrived, answered, heard, decided, command."""
+    arrived, answered, heard, decided, command, ended, noticed."""
 
     number: int
     at: Micros
@@ -55,17 +61,27 @@ class Step:
     row: Event | None = None
     wire: Wire | None = None
     detail: Any = None
-    """Of `decided`: (identity, term, decision). Of `command`: its words."""
+    """Of `decided`: (identity, term, decision). Of `command`: its words. Of a `decide` of the
+    reference model: the row of the decision that it is against."""
     changes: list[Change] = field(default_factory=list)
     """What is different on the replicas from here on."""
     cut: tuple[tuple[int, int], ...] | None = None
     """Links that are cut or clogged from here on; None: as before."""
 
 
+def went_on(rows: Sequence[Event], anomaly: Anomaly | None) -> bool:
+    """Whether that is broken in no row, and did not end the run either: a node told its log."""
+    if anomaly is None or anomaly.invariant not in NOWHERE:
+        return False
+    return any(row.kind != "final" for row in rows[anomaly.eid + 1 :])
+
+
 class Recorder:
     """See the module's text."""
 
-    def __init__(self) -> None:
+    def __init__(self, noticed: Anomaly | None = None) -> None:
+        """`noticed`: what is broken in no row, in a run that went on behind it."""
+        self._noticed = noticed
         self.steps: list[Step] = []
         self.names: dict[int, str] = {STRANGER: "stray"}
         """Clients that have a name, by number."""
@@ -82,10 +98,13 @@ class Recorder:
         world.observer.decision_watchers.append(self._decided)
         world.history.listen(KINDS, self._row)
 
-    def finish(self, rows: Sequence[Event]) -> None:
-        """The run is over. The row that ended it is not told to anybody behind who ended it."""
+    def finish(self, rows: Sequence[Event], anomaly: Anomaly | None = None) -> None:
+        """The run is over. The row that ended it is not told to anybody behind who ended it.
+        `anomaly`: what went wrong first; where that is in no row, a step says it."""
         for row in rows[self._rows :]:
             self._row(row)
+        if anomaly is not None and anomaly.invariant in NOWHERE and anomaly != self._noticed:
+            self._broken("noticed" if went_on(rows, anomaly) else "ended", anomaly)
 
     @property
     def placement(self) -> dict[int, tuple[NodeId, ...]]:
@@ -97,6 +116,11 @@ class Recorder:
         self._step("command", None, detail=words)
 
     # ---- steps
+
+    def _broken(self, what: str, anomaly: Anomaly) -> None:
+        """A step of its own, on the node that the text names should it name one alone."""
+        named = {int(each) for each in _NAMED.findall(anomaly.text)} & {*self._world.nodes}
+        self._step(what, ("node", named.pop()) if len(named) == 1 else None)
 
     def _step(self, what: str, place: Place | None, **more: Any) -> Step:
         step = Step(len(self.steps), self._world.kernel.now, what, place, **more)
@@ -112,12 +136,25 @@ class Recorder:
 
     def _row(self, row: Event) -> None:
         self._rows = row.eid + 1
-        place: Place | None = None
+        place, detail = self._place(row), None
+        if row.kind == "decide" and row.node == MODEL_NODE:
+            # Right behind the decision that it is against: who took that is wrong.
+            detail = self._world.history.rows[row.eid - 1]
+            place = self._place(detail)
+        step = self._step(row.kind, place, partition=row.partition, row=row, detail=detail)
+        self._look_around(step, row)
+        if self._noticed is not None and self._noticed.eid == row.eid:
+            self._broken("noticed", self._noticed)
+
+    def _place(self, row: Event) -> Place | None:
         if row.client is not None and row.kind != "answer":
-            place = ("client", row.client)
-        elif row.node is not None and row.node > 0:
-            place = ("node", row.node)
-        step = self._step(row.kind, place, partition=row.partition, row=row)
+            return "client", row.client
+        if row.node is not None and row.node != MODEL_NODE:
+            return "node", row.node
+        return None
+
+    def _look_around(self, step: Step, row: Event) -> None:
+        place = step.place
         if place is None or place[0] != "node" or row.kind == "final":
             return
         node, partition = place[1], row.partition

@@ -69,8 +69,8 @@ def record_scenario(path: Path, act: int, mutant: str, command: str) -> Recordin
         except BrokerBug as bug:
             script.ended_by(bug)
     rows = script.world.history.rows
-    script.recorder.finish(rows)
     anomalies = sorted(script.found, key=lambda each: each.eid)
+    script.recorder.finish(rows, next(iter(anomalies), None))
     without = f" without {mutant}'s mechanism" if mutant else ""
     return Recording(
         f"{told.id}, act {act}{without}",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -18,6 +19,7 @@ from ottla.explain.report import page
 from ottla.explain.scenes import Moment, Scene
 from ottla.sim.choices import Drawn
 from ottla.sim.experiments.whole import run_whole
+from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.recording.record import record
 from ottla.sim.run import run
 from ottla.sim.settings import RunConfig
@@ -119,6 +121,47 @@ def test_the_story_of_a_run_that_passed_is_its_failovers(passed):
     leads = [row for row in recording.rows if row.kind == "leader" and row.partition == 0]
     for row in leads:
         assert f"node {row.node} leads term {row.term}" in text
+
+
+def test_a_decision_that_the_model_would_not_take_has_a_ring_in_its_nodes_lane():
+    outcomes = (run(seed, SHORT.with_(mutants="M01")) for seed in range(20))
+    failed = next(each for each in outcomes if each.anomalies)
+    assert failed.anomalies[0].invariant == "sim-I35"
+    text = page(record(failed, "", ""))
+    (bad,) = re.findall(r'<g class="moment[^"]* bad".*?</g>', text)
+    node = failed.rows[failed.anomalies[0].eid - 1].node
+    assert re.search(
+        rf"first bad event: node {node}: accepts \S+, the model says duplicate of", bad
+    )
+    assert bad.count('class="ring"') == 1
+    assert 'class="everywhere"' not in bad
+
+
+@pytest.mark.parametrize(
+    ("said", "drawn", "marks"),
+    [
+        ("node 2: AssertionError: truncation at 9, applied 35", [0, 1, 2], "ring"),
+        ("agreement of all: not within 9 ms", [0, 1, 2], "everywhere"),
+        ("no node of [1, 2] leads partition 2 in the end", [2], "everywhere"),
+        ("no node of [1, 2] leads partition -1 in the end", [-1], "everywhere"),
+    ],
+)
+def test_what_is_broken_in_no_row_is_drawn_where_the_run_ended(said, drawn, marks):
+    """The last row was drawn for it, or nothing where that was the controller's."""
+    outcome = run(4, SHORT.with_(nodes=3, replicas=3, partitions=3))
+    broken = Anomaly("sim-I00", len(outcome.rows) - 1, said)
+    recording = record(replace(outcome, anomalies=[broken]), "", "")
+    text = page(replace(recording, anomalies=[broken]))
+    names = ["controller" if each < 0 else f"partition {each}" for each in drawn]
+    assert re.findall(r"<h2>Step by step: ([^<]*)</h2>", text) == names
+    bad = re.findall(r'<g class="moment[^"]* bad".*?</g>', text)
+    assert len(bad) == len(drawn)
+    who = "node 2: " if marks == "ring" else ""
+    for each in bad:
+        assert f"first bad event: {who}the run ended here: {said.removeprefix(who)}" in each
+        assert f'class="{marks}"' in each
+    assert ">Show it</a>" in text
+    assert len(re.findall(r'<li class="bad">', text)) == len(drawn)
 
 
 @pytest.mark.slow

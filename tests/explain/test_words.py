@@ -31,7 +31,10 @@ BATCH = {"pid": 7, "epoch": 0, "seq": 3, "seq_last": 5}
         (step("append", log_index=9, term=2, aux=0), None),
         (step("commit", hw=12, log_index=9, term=2, aux=0), None),
         (step("leader", term=3, aux=2), "leads term 3, with 2 requests in flight of an earlier le"),
-        (step("decide", node=0, code="duplicate", off=6, **BATCH), "the reference model says of 7"),
+        (
+            step("decide", node=0, code="duplicate", off=6, **BATCH),
+            "says of 7/0:3-5: duplicate of offset 6",
+        ),
         (step("decide", code="accept", **BATCH), None),
         (step("fault", code="program kill"), None),
         (step("state", state_hash=1), None),
@@ -46,6 +49,27 @@ BATCH = {"pid": 7, "epoch": 0, "seq": 3, "seq_last": 5}
 def test_one_sentence_or_none(told, says):
     said = sentence(told)
     assert said is None if says is None else said is not None and said.startswith(says)
+
+
+ACCEPTED = step("decide", code="accept", **BATCH)
+REPEATED = step("decide", code="duplicate", off=6, **BATCH)
+PARKED = step("decide", code="park", **BATCH)
+GAP = step("decide", code="gap", **BATCH)
+
+
+@pytest.mark.parametrize(
+    ("taken", "model", "says"),
+    [
+        (ACCEPTED, GAP, "accepts 7/0:3-5, the model says gap"),
+        (ACCEPTED, REPEATED, "accepts 7/0:3-5, the model says duplicate of offset 6"),
+        (REPEATED, ACCEPTED, "takes 7/0:3-5 for a duplicate of offset 6, the model says accept"),
+        (PARKED, GAP, "parks 7/0:3-5, the model says gap"),
+        (GAP, PARKED, "refuses 7/0:3-5 as gap, the model says park"),
+    ],
+)
+def test_a_decision_that_the_model_would_not_take_is_said_by_who_took_it(taken, model, says):
+    said = model.row._replace(node=0, inc=0)
+    assert sentence(Step(0, 0, "decide", ("node", 1), 0, said, detail=taken.row)) == says
 
 
 def test_what_is_alike_is_said_once():

@@ -14,7 +14,7 @@ from ottla.raft.messages import AppendEntries
 from ottla.sim.history import Event
 from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.recording.record import Recording
-from ottla.sim.recording.recorder import Place, Step, Wire
+from ottla.sim.recording.recorder import NOWHERE, Place, Step, Wire
 from ottla.sim.recording.states import Change, Line
 from ottla.sim.settings import RunConfig
 
@@ -37,7 +37,8 @@ class Big:
     """Entries with each append."""
 
     def recording(self) -> Recording:
-        """A recording of that size; one that failed did so in partition 0, in the middle."""
+        """A recording of that size; one that failed did so in partition 0, in the middle, or where
+        what is broken is in no row, at its end."""
         return _Maker(self).made()
 
 
@@ -61,6 +62,8 @@ class _Maker:
                     bad = len(self._rows) - 1
             fault = "power " * big.words if turn == 1 else "power"
             self._row("fault", ("node", 1), node=1, code=fault)
+        if big.failed and big.invariant in NOWHERE:
+            self._steps.append(Step(len(self._steps), 100 * len(self._steps), "ended", None))
         found = [Anomaly(big.invariant, bad, "<lost> " * big.words)] if big.failed else []
         command = f"ottla sim explain 5 --set partitions={big.partitions}"
         placement = dict.fromkeys(range(-1, big.partitions), self._nodes)

@@ -1,8 +1,11 @@
 """A recorded run is the run: nothing that watches chooses, or adds an event."""
 
+from dataclasses import replace
+
 import pytest
 
 from ottla.raft.messages import AppendEntries
+from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.recording.record import NotTheSameError, record
 from ottla.sim.recording.states import DOWN, Known
 from ottla.sim.requests import Produce
@@ -41,6 +44,60 @@ def test_the_row_that_ends_a_run_is_there():
     steps = record(failed, "", "").steps
     assert failed.anomalies
     assert steps[-1].row == failed.rows[-1]
+
+
+GAPLESS = RunConfig(
+    mutants="M02",
+    client_model="java",
+    client_rtt_us=50_000,
+    batch_records=1,
+    in_flight=5,
+    partitions=2,
+    reset_ppm=20_000,
+    faults="transfer",
+    fault_every_ms=1_000,
+    load_ms=3_000,
+    records=60,
+)
+
+
+def test_a_decision_that_the_model_would_not_take_is_where_it_was_taken():
+    outcomes = (run(seed, GAPLESS) for seed in range(40))
+    failed = next(each for each in outcomes if each.anomalies)
+    (anomaly, *_) = failed.anomalies
+    assert anomaly.invariant == "sim-I35"
+    (step,) = (
+        each
+        for each in record(failed, "", "").steps
+        if each.row is not None and each.row.eid == anomaly.eid
+    )
+    taken = failed.rows[anomaly.eid - 1]
+    assert step.row.node == 0
+    assert step.place == ("node", taken.node)
+    assert step.detail == taken
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("node 2: AssertionError: truncation at 9, applied 35", ("node", 2)),
+        ("node 2 and node 3 do not agree", None),
+        ("node 9 is none of them", None),
+        ("agreement of all: not within 9 ms", None),
+    ],
+)
+@pytest.mark.parametrize(("back", "what"), [(1, "ended"), (100, "noticed")])
+def test_what_is_broken_in_no_row_is_a_step_of_its_own(outcome, text, place, back, what):
+    rows = [row for row in outcome.rows if row.kind != "final"]
+    broken = Anomaly("sim-I00", len(rows) - back, text)
+    recording = record(replace(outcome, anomalies=[broken]), "", "")
+    (step,) = (each for each in recording.steps if each.what in {"ended", "noticed"})
+    assert (step.what, step.place) == (what, place)
+    if what == "ended":
+        assert step == recording.steps[-1]
+    else:
+        before = [each.row for each in recording.steps[: step.number] if each.row is not None]
+        assert before[-1].eid == broken.eid
 
 
 def test_messages_have_two_ends_in_that_order(recording):

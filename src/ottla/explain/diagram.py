@@ -10,6 +10,7 @@ drawn in each.
     grey border      links from or to the node are cut
     wire             from who sent to who heard; a cross: it never arrived
     dot              something happened there; large: decisive; a ring: the first bad event
+    dotted line      it happened everywhere; a red one: the first bad event is in no lane
 """
 
 from __future__ import annotations
@@ -232,7 +233,7 @@ class Diagram:
             parts.append(f'<circle class="dot" cx="{x:g}" cy="{y:g}" r="{radius}"/>')
             if moment.bad:
                 parts.append(f'<circle class="ring" cx="{x:g}" cy="{y:g}" r="9"/>')
-        elif moment.place is None:
+        elif moment.place is None or moment.bad:
             parts.append(line("everywhere", (GUTTER, y), (self.edge, y)))
         for number, each in enumerate(said):
             parts.append(text("said", self.edge + 12, y + 4 + LINE * number, each))

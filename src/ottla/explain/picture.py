@@ -15,7 +15,7 @@ from ottla.explain.diagram import Diagram
 from ottla.explain.lanes import Lanes
 from ottla.explain.report import STYLE
 from ottla.explain.scenes import Moment, Scene, moments_of, wires_of
-from ottla.explain.story import NOWHERE, partition_of, tell
+from ottla.explain.story import partition_of, tell
 from ottla.page.document import HOUSE
 from ottla.page.svg import text
 from ottla.sim.recording.record import Recording
@@ -30,8 +30,7 @@ _FOLD = 24
 def picture(recording: Recording, label: str) -> str:
     """The whole file; `label` says what is to be seen, for who does not see it."""
     anomaly = recording.anomalies[0] if recording.anomalies else None
-    placed = anomaly is not None and anomaly.invariant not in NOWHERE
-    partition = partition_of(recording, anomaly) if anomaly is not None and placed else 0
+    partition = 0 if anomaly is None else partition_of(recording, anomaly)
     moments = moments_of(recording, tell(recording, partition, anomaly))
     stretches = _stretches([at for at, each in enumerate(moments) if each.decisive or each.bad])
     drawn = [moments[start : stop + 1] for start, stop in stretches]

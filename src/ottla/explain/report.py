@@ -36,7 +36,7 @@ from ottla.explain.room import (
 )
 from ottla.explain.scenes import fewer_scenes, moments_of, scenes_of
 from ottla.explain.steps import Drawn, steps_section
-from ottla.explain.story import NOWHERE, partition_of, tell
+from ottla.explain.story import home_of, partition_of, tell
 from ottla.explain.wires import FAMILIES
 from ottla.explain.words import group_name
 from ottla.page.document import document, header, section
@@ -68,8 +68,9 @@ def page(recording: Recording, extra: str = "", partition: int | None = None) ->
 def _partitions(recording: Recording) -> list[int]:
     """What is drawn."""
     anomaly = _anomaly(recording)
-    if anomaly is not None and anomaly.invariant not in NOWHERE:
-        return [partition_of(recording, anomaly)]
+    home = None if anomaly is None else home_of(recording, anomaly)
+    if home is not None:
+        return [home]
     known = sorted(recording.placement)  # a run that ended early may have the controller's alone
     return [each for each in known if each >= 0] or known
 
@@ -144,9 +145,8 @@ def _anomaly(recording: Recording) -> Anomaly | None:
 def _anomaly_in(recording: Recording, partition: int) -> Anomaly | None:
     """What went wrong there, or nowhere in particular."""
     anomaly = _anomaly(recording)
-    if anomaly is None or anomaly.invariant in NOWHERE:
-        return anomaly
-    return anomaly if partition_of(recording, anomaly) == partition else None
+    home = None if anomaly is None else home_of(recording, anomaly)
+    return anomaly if home in {None, partition} else None
 
 
 def _bad_at(recording: Recording) -> Micros | None:

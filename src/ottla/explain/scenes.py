@@ -26,6 +26,8 @@ from ottla.sim.recording.recorder import Place, Step, Wire
 MOST_MOMENTS = 360
 MARGINS = (14, 8, 5, 3, 1)
 """Moments that are shown on both sides of a decisive one."""
+_APART = {"ended", "noticed"}
+"""A moment of their own, whatever else their node did then."""
 _WIRED = {"sent", "received", "asked", "arrived", "answered", "heard"}
 
 
@@ -118,6 +120,8 @@ def moments_of(recording: Recording, story: Story) -> list[Moment]:
             # What is decisive comes first: a line may be too long to be shown to its end.
             ordered = [*marked, *(step for step in steps if step not in marked)]
             text = joined(ordered) or (story.found if bad else "")
+            if bad and steps[0].what in _APART:
+                text = f"{text}: {story.found.removeprefix(f'{place_name(place, {})}: ')}"
             found.append(Moment(place, at, steps, text, bool(marked), bad))
     return found
 
@@ -130,12 +134,16 @@ def _turns(steps: Iterable[Step], story: Story, replicas: tuple[int, ...]) -> It
             continue
         if not concerns(step, story.partition, replicas):
             continue
-        if turn and (step.place != turn[0].place or step.at != turn[0].at or step.place is None):
+        if turn and (step.place != turn[0].place or step.at != turn[0].at or _alone(step)):
             yield turn
             turn = []
         turn.append(step)
     if turn:
         yield turn
+
+
+def _alone(step: Step) -> bool:
+    return step.place is None or step.what in _APART
 
 
 def _shown(step: Step) -> bool:

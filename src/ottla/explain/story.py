@@ -10,6 +10,7 @@ Every step of the partition gets a weight; what is too much falls away from the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -21,13 +22,11 @@ from ottla.sim.history import Event
 from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.invariants.registry import INVARIANTS
 from ottla.sim.recording.record import Recording
-from ottla.sim.recording.recorder import Step
+from ottla.sim.recording.recorder import NOWHERE, Step
 
-NOWHERE = {"sim-I00", "sim-I31"}
-"""What is seen at the end of a run, and has no place in it: its row is just the last one."""
 MOST_ITEMS = 48
 """What a reader still reads."""
-_EVERYWHERE = {"beyond", "fault", "pause", "resume", "phase", "command"}
+_EVERYWHERE = {"beyond", "fault", "pause", "resume", "phase", "command", "ended", "noticed"}
 _MOVES = {
     "leader": 5,
     "stepdown": 4,
@@ -44,12 +43,15 @@ _MOVES = {
     "beyond": 5,
     "decided": 4,
     "command": 5,
+    "ended": 5,
+    "noticed": 5,
 }
 """Weight of what matters in every run."""
 _ABOUT = {"append": 6, "answer": 6, "ok": 6, "send": 4, "error": 4, "decided": 7, "truncate": 8}
 """Weight of what is about the batch that went wrong."""
 _ABOUT_FROM = 6
 _BAD = 100
+_PARTITION = re.compile(r"\bpartition (-?\d+)")
 
 
 class Item(NamedTuple):
@@ -106,8 +108,16 @@ def tell(
 
 def partition_of(recording: Recording, anomaly: Anomaly) -> int:
     """Where it went wrong, -1 for the controller; 0 if that is no single partition."""
-    partition = recording.rows[anomaly.eid].partition
-    return 0 if partition is None else partition
+    return home_of(recording, anomaly) or 0
+
+
+def home_of(recording: Recording, anomaly: Anomaly) -> int | None:
+    """Where it went wrong, -1 for the controller; None if that is no single partition, or nobody
+    says which."""
+    if anomaly.invariant not in NOWHERE:
+        return recording.rows[anomaly.eid].partition or 0
+    named = {int(each) for each in _PARTITION.findall(anomaly.text)} & {*recording.placement}
+    return named.pop() if len(named) == 1 else None
 
 
 def concerns(step: Step, partition: int, replicas: tuple[int, ...]) -> bool:
@@ -121,10 +131,13 @@ def concerns(step: Step, partition: int, replicas: tuple[int, ...]) -> bool:
 
 def _step_of(recording: Recording, anomaly: Anomaly) -> int:
     steps = recording.steps
-    return next(
-        (each.number for each in steps if each.row is not None and each.row.eid == anomaly.eid),
-        len(steps) - 1,
-    )
+    if anomaly.invariant in NOWHERE:
+        shown = (each.number for each in steps if each.what in {"ended", "noticed"})
+    else:
+        shown = (
+            each.number for each in steps if each.row is not None and each.row.eid == anomaly.eid
+        )
+    return next(shown, len(steps) - 1)
 
 
 def _about(row: Event | None) -> _About:
@@ -248,12 +261,14 @@ def _folded(weighed: Iterable[tuple[Step, int]], recording: Recording) -> Iterat
             continue
         if waiting is not None:
             yield waiting
-        between = ", " if who and step.what == "fault" else " "
+        between = _BETWEEN.get(step.what, " ") if who else ""
         waiting, before = Item(step.number, f"{who}{between}{said}".strip(), weight), key
     if waiting is not None:
         yield waiting
 
 
+_BETWEEN = {"fault": ", ", "ended": ": ", "noticed": ": "}
+"""Who it is and what is said of it."""
 _REPEATED = {"error", "send", "ok", "fault"}
 
 

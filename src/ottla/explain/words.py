@@ -24,6 +24,7 @@ from ottla.raft.messages import (
 )
 from ottla.sim.history import Event
 from ottla.sim.recording.recorder import Place, Step
+from ottla.sim.reference_model import ACCEPT, DUPLICATE, PARK
 from ottla.sim.requests import Produced
 
 
@@ -142,10 +143,26 @@ def _phase(row: Event) -> str | None:
 
 def _decide(row: Event) -> str | None:
     """Of decisions those of the reference model, which are there where it differs."""
-    if row.node:
-        return None
-    where = "" if row.off is None or row.off < 0 else f" of offset {row.off}"
-    return f"the reference model says of {batch_of(row)}: {row.code}{where}"
+    return None if row.node else f"says of {batch_of(row)}: {_opinion(row)}"
+
+
+def _misjudged(step: Step) -> str:
+    """The reference model is of another opinion than who decided."""
+    assert step.row is not None, "the opinion of the model"
+    what, taken = batch_of(step.row), step.detail
+    did = _DID.get(taken.code, "refuses {} as " + taken.code).format(what)
+    return f"{did}{_of(taken)}, the model says {_opinion(step.row)}"
+
+
+_DID = {ACCEPT: "accepts {}", DUPLICATE: "takes {} for a duplicate", PARK: "parks {}"}
+
+
+def _opinion(row: Event) -> str:
+    return f"{row.code}{_of(row)}"
+
+
+def _of(row: Event) -> str:
+    return "" if row.off is None or row.off < 0 else f" of offset {row.off}"
 
 
 _PHASES = {
@@ -207,12 +224,16 @@ _STEPS: dict[str, Callable[[Step], str | None]] = {
     "answered": _answered,
     "decided": _decided,
     "command": lambda step: str(step.detail),
+    "ended": lambda _: "the run ended here",
+    "noticed": lambda _: "the run goes on, but this is broken",
 }
 
 
 def sentence(step: Step) -> str | None:
     """What a step says; None if it is dull."""
     if step.row is not None:
+        if step.what == "decide" and step.detail is not None:
+            return _misjudged(step)
         tell = _ROWS.get(step.what)
         return None if tell is None else tell(step.row)
     other = _STEPS.get(step.what)
