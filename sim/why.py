@@ -69,11 +69,13 @@ class Curve:
         return fitted([(each.hits, each.tries) for each in self.points])
 
     @property
-    def rise(self) -> tuple[int, int]:
-        """Places of the two neighbours between which the fit rises most; of equal ones the last."""
+    def rise(self) -> tuple[int, int] | None:
+        """Places of the two neighbours between which the fit rises most, of equal ones the last;
+        None where it rises nowhere."""
         fit = self.fit
-        last = max(range(1, len(fit)), key=lambda place: (fit[place] - fit[place - 1], place))
-        return last - 1, last
+        rises = [(fit[place] - fit[place - 1], place) for place in range(1, len(fit))]
+        rise, last = max(rises, default=(0.0, 0))
+        return (last - 1, last) if rise > 0 else None
 
     @property
     def inevitable(self) -> Point | None:

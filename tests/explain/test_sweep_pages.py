@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from ottla.explain.coverage import cover_page, growth
-from ottla.explain.curve import curve_section, summary
+from ottla.explain.curve import curve_section, event_text, summary
 from ottla.sim.coverage.cover import Cover, Reached
 from ottla.sim.history import Event
 from ottla.sim.settings import RunConfig
@@ -31,14 +31,35 @@ def curve(*hits):
 def test_the_curve_says_between_which_events_it_rose():
     told = list(summary(curve(2, 2, 20, 20), ROWS))
     assert "from 10% to 100%, between event 1 (node 1: is paused) and event 2 (node 2" in told[0]
-    assert told[1].startswith("from event 2 at 0.0000 s on, at least 95% of the futures break")
+    assert told[1] == (
+        "with event 2 at 0.0000 s kept, 20 of 20 futures (95 %: 84 to 100 %) break sim-I01"
+    )
     assert "nowhere" in list(summary(curve(2, 2, 8, 9), ROWS))[1]
+
+
+def test_few_futures_are_not_said_to_prove_much():
+    few = Curve("sim-I01", (Point(0, 0, 0, 4), Point(2, 20, 4, 4)))
+    assert "4 of 4 futures (95 %: 51 to 100 %) break sim-I01" in list(summary(few, ROWS))[1]
+
+
+def test_what_was_wrong_from_the_first_event_has_a_curve_of_one_point():
+    told = list(summary(curve(20), ROWS))
+    assert told[0] == "the share is 100% at every event asked about, it rises nowhere"
+    assert "with event 0 at" in told[1]
+    assert "the share rises most here" not in curve_section(curve(20), ROWS)
+    assert len(pictures(curve_section(curve(20), ROWS))) == 1
+
+
+def test_an_opinion_of_the_reference_model_is_said_by_it_once():
+    batch = {"pid": 7, "epoch": 0, "seq": 3, "seq_last": 5}
+    row = Event(0, 0, "decide", node=0, partition=0, code="gap", **batch)
+    assert event_text(row) == "the reference model: says of 7/0:3-5: gap (partition 0)"
 
 
 def test_a_curve_that_is_flat_rose_nowhere():
     told = list(summary(curve(20, 20, 20, 20), ROWS))
-    assert told[0] == "the share is 100% at every event, it rises nowhere"
-    assert told[1].startswith("from event 0 at")
+    assert told[0] == "the share is 100% at every event asked about, it rises nowhere"
+    assert told[1].startswith("with event 0 at")
 
 
 def test_the_curve_is_drawn_point_by_point():

@@ -32,11 +32,20 @@ def test_it_finds_where_the_futures_turn_bad(failed, turning):
         return (eid >= turning or seed % 10 == 3 for seed in seeds)
 
     curve = why(failed, futures, 20, 0, never)
+    assert curve.rise is not None
     left, right = (curve.points[place] for place in curve.rise)
     assert left.eid < turning <= right.eid
     assert right.eid - left.eid <= 8
     assert curve.inevitable == right
     assert len(asked) == len(set(asked)) == len(curve.points)
+
+
+def test_a_failure_of_the_first_event_has_one_point_and_no_rise(failed):
+    first = replace(failed, anomalies=[failed.anomalies[0]._replace(eid=0)])
+    curve = why(first, lambda _, seeds: (True for _ in seeds), 4, 0, never)
+    assert len(curve.points) == 1
+    assert curve.rise is None
+    assert curve.inevitable == curve.points[0]
 
 
 def test_rough_figures_rise_once():

@@ -33,24 +33,30 @@ def event_text(row: Event) -> str:
 
 def summary(curve: Curve, rows: Sequence[Event]) -> Iterator[str]:
     """What the curve says, in two lines."""
-    before, after = curve.rise
-    left, right, fit = curve.points[before], curve.points[after], curve.fit
-    if fit[before] == fit[after]:
-        yield f"the share is {fit[0]:.0%} at every event, it rises nowhere"
+    rise, fit = curve.rise, curve.fit
+    if rise is None:
+        yield f"the share is {fit[0]:.0%} at every event asked about, it rises nowhere"
     else:
+        left, right = (curve.points[place] for place in rise)
         yield (
-            f"the share rises most, from {fit[before]:.0%} to {fit[after]:.0%}, between event "
+            f"the share rises most, from {fit[rise[0]]:.0%} to {fit[rise[1]]:.0%}, between event "
             f"{left.eid} ({event_text(rows[left.eid])}) and event {right.eid} "
             f"({event_text(rows[right.eid])})"
         )
     found = curve.inevitable
     if found is None:
-        yield f"nowhere before the anomaly do {INEVITABLE:.0%} of the futures fail alike"
+        yield f"nowhere before the anomaly does the share reach {INEVITABLE:.0%}"
     else:
         yield (
-            f"from event {found.eid} at {found.at / 1e6:.4f} s on, at least {INEVITABLE:.0%} of "
-            f"the futures break {curve.invariant}"
+            f"with event {found.eid} at {found.at / 1e6:.4f} s kept, {_counted(found)} break "
+            f"{curve.invariant}"
         )
+
+
+def _counted(point: Point) -> str:
+    """How many futures there were, and how much that says: few prove little."""
+    _, low, high = point.share
+    return f"{point.hits} of {point.tries} futures (95 %: {100 * low:.0f} to {100 * high:.0f} %)"
 
 
 def curve_section(curve: Curve, rows: Sequence[Event]) -> str:
@@ -94,9 +100,10 @@ def _picture(curve: Curve) -> str:
     for share in (0.0, 0.5, INEVITABLE):
         parts.append(line("grid", (LEFT, y(share)), (WIDTH - RIGHT, y(share))))
         parts.append(text("tick", LEFT - 8, y(share) + 4, f"{share:.0%}", "end"))
-    left, right = (curve.points[place] for place in curve.rise)
-    size = (x(right) - x(left), float(PLOT))
-    parts.append(box("scene", (x(left), TOP), size, "the share rises most here"))
+    if curve.rise is not None:
+        left, right = (curve.points[place] for place in curve.rise)
+        size = (x(right) - x(left), float(PLOT))
+        parts.append(box("scene", (x(left), TOP), size, "the share rises most here"))
     pairs = zip(curve.points, curve.fit, strict=True)
     points = " ".join(f"{x(each):.1f},{y(share):.1f}" for each, share in pairs)
     parts.append(f'<polyline class="curve" points="{points}"/>')
