@@ -13,7 +13,7 @@ more seeds of the same kind are worth their time (facts/simulation.md 6, G10).
 | tails | nodes that hold entries which nobody knows committed, 0 to 3 |
 | apart | at how many places logs end, 0 to 3 |
 | behind | 0 high watermarks of live nodes are equal, 1 one is behind, 2 more are |
-| flight | batches that a client waits for: 0 none, 1 one, 2 two to four, 3 more |
+| flight | batches sent that clients wait for: 0 none, 1 one, 2 two to four, 3 more |
 | newest | what happened last, of what moves a cluster |
 """
 
@@ -39,6 +39,8 @@ _NEWS = {
     "error",
     "ok",
 }
+_HEARD = ("ok", "error", "fail", "info")
+"""With these a client waits no longer, though it may send the batch again."""
 
 
 class _Replica:
@@ -60,7 +62,9 @@ class Watch:
         self._partition = partition
         self._replicas: dict[int, _Replica] = {}
         self._away: set[int] = set()
-        self._flight: dict[tuple[int, int, int], None] = {}
+        self._flight: dict[int, None] = {}
+        """Batches of which a client has heard nothing yet, by the number of their first record: it
+        is in every row about them, also where they have no sequences."""
         self._committed = 0
         self._moves: dict[str, Callable[[Row], None]] = {
             "term": self._term,
@@ -73,8 +77,8 @@ class Watch:
             "start": self._start,
             "pause": lambda row: self._away.add(row.node),
             "resume": lambda row: self._away.discard(row.node),
-            "send": lambda row: self._flight.update({(row.pid, row.epoch, row.seq): None}),
-            "answer": lambda row: self._flight.pop((row.pid, row.epoch, row.seq), None),
+            "send": lambda row: self._flight.update({row.op: None}),
+            **dict.fromkeys(_HEARD, lambda row: self._flight.pop(row.op, None)),
         }
 
     def see(self, row: Row) -> None:

@@ -13,6 +13,7 @@ from ottla.sim.coverage.cover import Cover, Reached, cover, reached_by
 from ottla.sim.coverage.facts import Facts
 from ottla.sim.coverage.predicates import PREDICATES
 from ottla.sim.coverage.states import states_of
+from ottla.sim.history import Event
 from ottla.sim.nemesis.hand import Hand
 from ottla.sim.nemesis.nemesis import named
 from ottla.sim.run import run_choices, undisturbed
@@ -113,6 +114,37 @@ def test_a_calm_run_reaches_nothing_that_needs_a_fault():
     facts = Facts(calm.rows)
     assert {row.id for row in PREDICATES if row.holds(facts)} <= CALM
     assert 0 < len(states_of(calm.rows, 1)) < 60
+
+
+def waited_for(*rows):
+    """What the last row's state says of batches that clients wait for."""
+    told = [
+        Event(eid, eid, kind, client=1, partition=0, op=op, **more)
+        for eid, (kind, op, more) in enumerate(rows)
+    ]
+    return states_of([*told, Event(len(told), len(told), "pause", node=1)], 1)[-1][6]
+
+
+SENT = ("send", 3, {"node": 1, "pid": 7, "epoch": 0, "seq": 0, "seq_last": 1, "aux": 1})
+ANSWERED = ("answer", None, {"node": 1, "pid": 7, "epoch": 0, "seq": 0, "seq_last": 1})
+
+
+@pytest.mark.parametrize(
+    ("behind", "waits"),
+    [
+        ((), 1),
+        ((ANSWERED,), 1),  # the answer may be lost
+        ((("ok", 3, {}), ("ok", 4, {})), 0),
+        ((("error", 3, {}),), 0),
+        ((("error", 3, {}), SENT), 1),
+        ((("fail", 3, {}), ("fail", 4, {})), 0),
+        ((("info", 3, {}), ("info", 4, {})), 0),
+        ((("send", 5, {"node": 1, "aux": 1}),), 2),
+        ((("send", 5, {"node": 1, "aux": 1}), ("send", 6, {"node": 1, "aux": 1})), 2),
+    ],
+)
+def test_a_batch_is_in_flight_for_as_long_as_its_client_waits(behind, waits):
+    assert waited_for(SENT, *behind) == waits
 
 
 @pytest.mark.parametrize("settings", [{"acks": 0}, {"acks": 1}, {"idempotent": False}], ids=str)
