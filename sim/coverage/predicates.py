@@ -334,9 +334,7 @@ PREDICATES: tuple[Predicate, ...] = (
         "sim-S39", "two halves meet in one node", lambda facts: bool(facts.faults("meet in"))
     ),
     Predicate("sim-S41", "a clock jumps", lambda facts: bool(facts.faults("clock jumps"))),
-    Predicate(
-        "sim-S42", "leadership is handed over", lambda facts: bool(facts.faults("hands group"))
-    ),
+    Predicate("sim-S42", "leadership is handed over", lambda facts: bool(facts.faults("hands "))),
     Predicate(
         "sim-S46",
         "a follower gets a snapshot",

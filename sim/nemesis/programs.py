@@ -307,7 +307,9 @@ def _transfer(hand: Hand) -> None:
     to = hand.follower()
     for seat in life.node.runner.seats.values():
         if seat.replica.leading and to in seat.replica.core.voters:
-            world.fault(f"hands group {seat.group} to node {to}", life.node_id)
+            partition = world.observer.partitions[seat.group]
+            led = "the controller" if partition < 0 else f"partition {partition}"
+            world.fault(f"hands {led} to node {to}", life.node_id)
             life.enter(_transfer_seat, life, seat, to)
             return
 

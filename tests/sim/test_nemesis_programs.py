@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ottla.broker.controller import CONTROLLER_GROUP
 from ottla.broker.errors import ConfigError
 from ottla.sim.choices import Replayed, Tape
 from ottla.sim.nemesis.hand import Hand
@@ -75,3 +76,19 @@ def test_a_tape_is_run_without_what_does_not_fit_it():
     struck = Tape({"nemesis": dict.fromkeys(range(40), 1)})
     outcome = run_choices(Replayed(struck), config, swarm=False)
     assert outcome.verdict is Verdict.OK
+
+
+@pytest.mark.parametrize("leads", ["the controller", "partition 0"])
+def test_who_hands_over_leadership_says_of_what(leads):
+    """It said the number of the Raft group, which nothing else speaks of."""
+    script = Script()
+    script.play("> nodes 3")
+    world = script.world
+    life = world.leader(0)
+    assert life is not None
+    if leads != "the controller":
+        controller = life.node.runner.seats.pop(CONTROLLER_GROUP)
+        assert controller.replica.leading
+    named("transfer").run(Hand(world, Replayed(Tape()).stream("nemesis")))
+    (told,) = (row.code for row in world.history.rows if row.kind == "fault")
+    assert told == f"hands {leads} to node 2"

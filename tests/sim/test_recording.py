@@ -72,6 +72,7 @@ def test_a_decision_that_the_model_would_not_take_is_where_it_was_taken():
         if each.row is not None and each.row.eid == anomaly.eid
     )
     taken = failed.rows[anomaly.eid - 1]
+    assert step.row is not None
     assert step.row.node == 0
     assert step.place == ("node", taken.node)
     assert step.detail == taken
