@@ -15,8 +15,9 @@ import pytest
 
 from ottla.explain.diagram import Diagram
 from ottla.explain.lanes import Lanes
-from ottla.explain.report import page
+from ottla.explain.report import STYLE, page
 from ottla.explain.scenes import Moment, Scene
+from ottla.explain.steps import WIDEST
 from ottla.sim.choices import Drawn
 from ottla.sim.experiments.whole import run_whole
 from ottla.sim.invariants.findings import Anomaly
@@ -89,6 +90,25 @@ def test_a_long_sentence_is_told_in_lines_and_moves_what_is_below_it(failed):
     tops = [float(each.attrib["y"]) for each in rows]
     ends = [top + float(each.attrib["height"]) for top, each in zip(tops, rows, strict=True)]
     assert tops == [0, *ends[:-1]]
+
+
+WINDOW = r"@media screen and \(min-width: (\d+)px\) \{ \.diagram\.fits\S* \{ overflow: clip"
+
+
+def test_names_of_lanes_stay_at_the_top_of_what_scrolls(failed):
+    """They scrolled away with the page: a diagram that scrolls by itself, across alone, is what
+    they stayed in. One that has room across a wide window scrolls with the page."""
+    recording, text = failed
+    style = STYLE.read_text(encoding="utf-8")
+    assert re.search(r"^\.diagram \{[^}]*overflow: auto; max-height: \d+vh", style, re.MULTILINE)
+    (window,) = re.findall(WINDOW, style)
+    (across,) = re.findall(r"^main \{ max-width: (\d+)px", style, re.MULTILINE)
+    frame, bar = 2 * 28 + 2, 16
+    assert min(int(window) - bar, int(across)) - frame >= WIDEST
+    diagrams = re.findall(r'class="diagram( fits)?" style="--wide:([\d.]+)px"', text)
+    assert [bool(fits) for fits, _ in diagrams] == [float(w) <= WIDEST for _, w in diagrams]
+    wider = replace(recording, placement=dict.fromkeys(recording.placement, (1, 2, 3, 4, 5, 6, 7)))
+    assert 'class="diagram"' in page(wider)
 
 
 def test_links_lead_somewhere(either):

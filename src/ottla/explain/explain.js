@@ -136,7 +136,9 @@ for (const diagram of document.querySelectorAll(".diagram")) {
   };
   tools.hidden = false;
   tools.addEventListener("input", () => {
-    diagram.style.setProperty("--zoom", tools.querySelector("[type=range]").value / 100);
+    const zoom = tools.querySelector("[type=range]").value / 100;
+    diagram.style.setProperty("--zoom", zoom);
+    diagram.classList.toggle("larger", zoom > 1);
     filter();
   });
   tools.addEventListener("submit", (event) => event.preventDefault());

@@ -21,6 +21,9 @@ from ottla.explain.words import group_name
 from ottla.page.document import section
 from ottla.sim.recording.record import Recording
 
+WIDEST = 1280
+"""What has room across a page in a wide window (`explain.css`), where it is not to scroll."""
+
 
 @dataclass(slots=True)
 class Drawn:
@@ -68,9 +71,9 @@ def steps_section(
             f"{strips}</div>{table}"
         )
     told = as_json(data(Lanes(recording, partition), drawn.scenes, brief=brief))
-    width = f"{pencil.width:g}"
+    fits = " fits" if pencil.width <= WIDEST else ""
     body = (
-        f'{note}{_tools()}<div class="diagram" style="--wide:{width}px" '
+        f'{note}{_tools()}<div class="diagram{fits}" style="--wide:{pencil.width:g}px" '
         f'data-partition="{partition}">{"".join(parts)}</div>'
         f'<script type="application/json" class="data">{told}</script>'
     )
