@@ -1,4 +1,8 @@
-"""The pages about many runs: the curve of `why`, and what a sweep reached."""
+"""The pages about many runs: the curve of `why`, and what a sweep reached.
+
+The curve may not say more than its few futures prove, and has to be drawn whatever its points are;
+its points here are made up.
+"""
 
 import re
 from xml.etree import ElementTree as ET

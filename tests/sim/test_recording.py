@@ -1,4 +1,8 @@
-"""A recorded run is the run: nothing that watches chooses, or adds an event."""
+"""A recorded run is the run: nothing that watches chooses, or adds an event.
+
+What is broken has a place in the recording, also where no row of the history has one: on a node,
+or where the run ended.
+"""
 
 from dataclasses import replace
 
