@@ -13,7 +13,8 @@ the window is full.
 
 **Ends.** `write_eof` ends one direction. `close` sends what was written, then ends both; `abort`
 drops what has not left. If there are unread bytes, or more arrive, the other end is reset, as Linux
-does. A reset is noticed when the end reads, or by the next write.
+does. A reset is noticed when the end reads, behind what had arrived before it, or by the next
+write; nothing arrives behind it.
 
 What arrives is told to a protocol in the context in which its end was made.
 """
@@ -200,6 +201,8 @@ class End(asyncio.Transport):
 
     def arrive(self, segment: Segment) -> None:
         """The other end's wire brings something."""
+        if self._broken is not None:
+            return  # whatever was under way when a reset overtook it
         if self._lost:
             # The kernel answers for a socket that is gone.
             if segment.kind is Kind.BYTES:
@@ -212,8 +215,8 @@ class End(asyncio.Transport):
         elif segment.kind is Kind.EOF:
             self._eof_arrived = True
         elif segment.kind is Kind.RESET:
-            self._unread.clear()
-            # Linux: a reset behind the end of the other side is another error.
+            # Linux: what lies here is still read, and a reset behind the end of the other side is
+            # another error.
             self._broken = (
                 BrokenPipeError(32, "Broken pipe")
                 if self._eof_arrived

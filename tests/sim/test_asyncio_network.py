@@ -236,6 +236,35 @@ def test_a_reset_ends_both_sides_and_what_was_under_way():
     assert run(main).result == (2, False)
 
 
+def test_nor_is_what_was_under_way_read_later_by_who_had_paused():
+    heard = []
+
+    class Paused(asyncio.Protocol):
+        def connection_made(self, transport):
+            transport.pause_reading()
+            heard.append(transport)
+
+        def data_received(self, data):
+            heard.append(data)
+
+        def connection_lost(self, exc):
+            heard.append(type(exc))
+
+    async def main(loop):
+        await loop.create_server(Paused, SERVER, 1)
+        ours, _ = await loop.create_connection(asyncio.Protocol, SERVER, 1)
+        await asyncio.sleep(1)
+        ours.write(b"under way")
+        ours.write_eof()
+        loop.network.reset("client", SERVER)
+        await asyncio.sleep(1)
+        heard.pop().resume_reading()
+        await asyncio.sleep(1)
+        return heard
+
+    assert run(main).result == [ConnectionResetError]
+
+
 def test_a_port_belongs_to_one_listener_and_port_0_to_none():
     async def main(_):
         servers = [await asyncio.start_server(lambda *_: None, SERVER, 0) for _ in range(3)]

@@ -200,6 +200,22 @@ async def closed_with_unread_bytes():
     return there.heard, here.heard
 
 
+async def what_came_before_a_reset_is_read():
+    """It lies there, be reading paused; then comes the reset."""
+    server, there, here = await _pair()
+    there.transport.pause_reading()
+    here.transport.pause_reading()
+    there.transport.write(b"never read")
+    here.transport.write(b"before")
+    await _travelled()
+    here.transport.close()
+    await _travelled()
+    there.transport.resume_reading()
+    await asyncio.gather(there.lost, here.lost)
+    server.close()
+    return there.heard, here.heard
+
+
 async def written_to_the_dead():
     """Bytes for a socket that is gone are answered by a reset, which the next write notices."""
     server, there, here = await _pair()
@@ -349,6 +365,7 @@ PROGRAMS = (
     aborted,
     aborted_while_writing_is_paused,
     closed_with_unread_bytes,
+    what_came_before_a_reset_is_read,
     written_to_the_dead,
     nothing_is_heard_while_reading_is_paused,
     the_buffer_of_a_protocol_is_filled,
