@@ -7,8 +7,9 @@ reach the real ones.
 
 `ordered` does the same for sets in deciding code: there the names `set` and `frozenset` stand for
 sets that know their members and refuse to list them, because the order in which they would depends
-on the hash seed or on addresses. What `tests/tidy` finds in the sources (literals, comprehensions)
-these nets do not see, and the other way round.
+on the hash seed or on addresses. Sets that are written `{a, b}`, or as comprehensions, are not seen
+here: `tests/tidy` finds them in the sources, and some seeds are run with such sets made of the same
+kind (`tests/sim/test_set_displays.py`).
 
 It also sees to the names by which a deciding module bound one of these functions before the run
 (`from time import time`), or the classes `datetime` and `date`, whose `now` and `today` are C code.

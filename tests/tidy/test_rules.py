@@ -38,6 +38,14 @@ class C:
         for vote in self.votes:
             print(vote)
 """
+SET_FROM_A_METHOD = """
+class C:
+    def f(self) -> frozenset[int]:
+        return g()
+
+    def h(self):
+        return tuple(self.f())
+"""
 
 BAD = {
     "module_length": [(SHELL, module(401, "Long.")), (TEST, module(401, "Long."))],
@@ -111,6 +119,15 @@ BAD = {
         ("sim/choices.py", "from random import Random, random"),
         ("sim/kernel.py", "from time import monotonic"),
         ("sim/disks.py", "open('x')"),
+        (CORE, "order = object.__hash__(name)"),
+        (CORE, "order = name.__hash__()"),
+        (CORE, "clock = modules.import_module('time')"),
+        ("log/inflate.py", "import importlib"),
+        ("log/inflate.py", "from importlib import import_module, reload"),
+        ("raft/mutants.py", "order = name.__hash__()"),
+        ("sim/world.py", "import gc"),
+        ("sim/world.py", "from weakref import WeakSet"),
+        ("sim/world.py", "import platform"),
     ],
     "no_waiting": [
         (CORE, "async def f(): ..."),
@@ -145,6 +162,8 @@ BAD = {
         (CORE, "y = sorted({a, b}, key=f)"),
         (CORE, "y = min(set(z), key=f)"),
         (CORE, "def f(votes: set[int]):\n    return max(votes, key=g, default=None)"),
+        (CORE, "def f(z) -> set[int]:\n    return {*z}\ndef g(z):\n    return list(f(z))"),
+        (CORE, SET_FROM_A_METHOD),
         ("broker/barriers.py", "for ticket in {a, b}: ..."),
         ("broker/lane.py", "for x in {1, 2}: ..."),
         ("broker/syncing.py", "for x in {1, 2}: ..."),
@@ -211,6 +230,8 @@ GOOD = {
         ("log/lmdb_store.py", "import os\nfrom pathlib import Path"),
         ("log/folder.py", "import os"),
         ("sim/choices.py", "from random import Random"),
+        ("sim/run.py", "import gc"),
+        ("raft/mutants.py", "class C:\n    __hash__ = object.__hash__"),
     ],
     "no_waiting": [
         (CORE, "def f():\n    '''Nobody may await here.'''"),
@@ -230,6 +251,7 @@ GOOD = {
         (CORE, "votes = {1}\ndef f(votes: list[int]):\n    for vote in votes: ..."),
         (CORE, "class C:\n    x: set[int]\nclass D:\n    def f(self):\n        return [*self.x]"),
         (CORE, "votes = {}\nfor vote in votes: ...\nfor vote in votes.keys(): ..."),
+        (CORE, "def f() -> list[int]: ...\ndef g():\n    return [*f()], sorted(h())"),
         ("broker/server.py", "for x in {1, 2}: ..."),
     ],
 }

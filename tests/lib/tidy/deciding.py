@@ -1,15 +1,16 @@
 """Rules for modules that decide: the same inputs must give the same decisions, byte for byte.
 
 They import neither clock nor chance nor I/O, know no `async`, and never depend on the order of a
-set, which follows the hash seed of the process. What counts as a set is found in three steps:
+set, which follows the hash seed of the process. What counts as a set is found in four steps:
 expressions that are sets by their form (displays, comprehensions, `set(...)`, set algebra), names
-a function binds to such expressions or annotates as sets, and attributes a class annotates as
-sets. A set that comes from a call cannot be seen; mypy's types are not asked.
+a function binds to such expressions or annotates as sets, attributes a class annotates as sets, and
+calls of what the same module says returns one. A set that comes out of another module cannot be
+seen, mypy's types are not asked: `tests/sim/test_set_displays.py` looks for it in runs.
 """
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tidy.imports import imported
 from tidy.size import Function
@@ -31,6 +32,8 @@ _ORDERED_BY_KEY = frozenset({"sorted", "min", "max"})
 """Members whose keys are equal stay in the order in which they came."""
 _ORDERED_BY_METHOD = frozenset({"join", "extend", "fromkeys"})
 _BANNED_CALLS = frozenset({"open", "input", "print", "id", "hash", "__import__", "exec", "eval"})
+_BANNED_ATTRIBUTES = frozenset({"__hash__", "import_module"})
+"""Ways round the above: hashes of addresses and strings, and modules by name."""
 
 
 def decides(source: Source) -> bool:
@@ -49,14 +52,18 @@ def no_world(source: Source) -> Iterator[Violation]:
         called = node.func if isinstance(node, ast.Call) else None
         if isinstance(called, ast.Name) and called.id in _BANNED_CALLS:
             yield source.at(called, f"deciding code calls {called.id}()")
+        if isinstance(node, ast.Attribute) and node.attr in _BANNED_ATTRIBUTES:
+            said = ast.unparse(node)
+            if said not in EXCUSED.get(source.path, frozenset()):
+                yield source.at(node, f"deciding code uses {said}")
 
 
 def _excused(source: Source, node: ast.AST) -> bool:
     """Whether an import takes only names that this module may take."""
+    assert isinstance(node, ast.Import | ast.ImportFrom), "an import"
+    within = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
     excused = EXCUSED.get(source.path, frozenset())
-    return isinstance(node, ast.ImportFrom) and all(
-        f"{node.module}.{alias.name}" in excused for alias in node.names
-    )
+    return all(f"{within}{alias.name}" in excused for alias in node.names)
 
 
 def no_waiting(source: Source) -> Iterator[Violation]:
@@ -86,23 +93,25 @@ def no_set_order(source: Source) -> Iterator[Violation]:
     """Deciding code never iterates over a set; `sorted` makes an order that can be named, unless it
     goes by a key, which members may have in common."""
     if decides(source):
-        yield from _scan(source, source.tree, _Known(frozenset(), frozenset()))
+        yield from _scan(source, source.tree, _Known(frozenset(), frozenset(), _makers(source)))
 
 
 @dataclass(frozen=True)
 class _Known:
-    """What is known to be a set at some place: variables, and attributes of `self`."""
+    """What is known to be a set at some place: variables, attributes of `self`, and what some
+    functions and methods of the module return."""
 
     names: frozenset[str]
     attributes: frozenset[str]
+    makers: frozenset[str]
 
 
 def _scan(source: Source, scope: ast.AST, known: _Known) -> Iterator[Violation]:
     """Look at one scope with what it binds, then at the scopes inside it with theirs."""
     if isinstance(scope, ast.ClassDef):
-        known = _Known(known.names, _set_attributes(scope))
+        known = replace(known, attributes=_set_attributes(scope))
     else:
-        known = _Known(_set_names(scope, known), known.attributes)
+        known = replace(known, names=_set_names(scope, known))
     for node in _own_nodes(scope):
         for iterated in _iterated(node):
             if _is_set(iterated, known):
@@ -164,11 +173,22 @@ def _is_set(node: ast.expr, known: _Known) -> bool:
 
 def _makes_set(function: ast.expr, known: _Known) -> bool:
     if isinstance(function, ast.Name):
-        return function.id in {"set", "frozenset"}
+        return function.id in {"set", "frozenset"} or function.id in known.makers
     if not isinstance(function, ast.Attribute):
         return False
-    return function.attr in _SET_METHODS or (
-        function.attr == "copy" and _is_set(function.value, known)
+    if function.attr in _SET_METHODS or (
+        _is_self(function.value) and function.attr in known.makers
+    ):
+        return True
+    return function.attr == "copy" and _is_set(function.value, known)
+
+
+def _makers(source: Source) -> frozenset[str]:
+    """The functions and methods of a module that are annotated as returning sets."""
+    return frozenset(
+        node.name
+        for node in source.nodes
+        if isinstance(node, Function) and _is_set_type(node.returns)
     )
 
 
