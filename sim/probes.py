@@ -102,8 +102,6 @@ class Probes:
             return f"its records are larger than {config.max_message_bytes} bytes, which it takes"
         if self._was_asked(partition, leader.node_id):
             return ""
-        if leader.node_id not in self.core:
-            return "it is led from outside, and not every client has a way there"
         why = lost(self.world, self.clients.asker(partition), partition, self.core)
         if why:
             return f"its producer asks {why}"

@@ -195,6 +195,20 @@ def test_a_client_that_asks_a_node_that_leads_another_partition_is_excused(misle
     assert probes.excuse(0) == ""
 
 
+def test_a_leader_that_was_not_healed_is_reached_by_every_client_and_excuses_none():
+    """All ways of clients are mended when a core is healed, so that one is asked like any other."""
+    world, clients = begun(RunConfig(producers=1, consumers=0, records=4, load_ms=100))
+    world.until(clients.idle, 5_000 * MS, "four records")
+    leader = world.leader(0)
+    assert leader is not None
+    world.clients.cut([leader.node_id])
+    core = [each for each in world.nodes if each != leader.node_id]
+    world.heal(core)
+    probes = probed(world, clients, core)
+    assert probes.excuse(0) == ""
+    world.until(probes.stored, 30_000 * MS, "a record stored")
+
+
 def test_what_met_a_reset_did_not_ask_the_leader(misled):
     """Seed 10081453: it had lost its power, and told nobody. What its client sent on the connection
     that it still had went to an earlier life."""
