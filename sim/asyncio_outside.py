@@ -27,7 +27,7 @@ from ottla.sim.asyncio_loop import DeterministicLoop
 from ottla.sim.choices import Stream
 from ottla.sim.clocks import EPOCH_MS
 from ottla.sim.ordered_sets import OrderedFrozenSet, OrderedSet
-from ottla.sim.outside import refused, replace
+from ottla.sim.outside import GUARDED, refused, replace
 
 
 class Patch(NamedTuple):
@@ -206,5 +206,5 @@ def patched(loop: DeterministicLoop, patches: Sequence[Patch] = PATCHES) -> Iter
                 within, _, name = patch.name.rpartition(".")
                 owner = getattr(module, within) if within else module
                 replace(stack, owner, name, _stand_in(owner, name, clock, chance))
-        stack.enter_context(refused(loop.refuse))
+        stack.enter_context(refused(loop.refuse, GUARDED))
         yield

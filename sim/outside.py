@@ -1,9 +1,9 @@
 """The outside world, refused: what no seed decides is not there while a run goes on.
 
 `refused` replaces the functions of `GUARDED` in their own modules for the length of a run: whoever
-reaches the wall clock, global chance, a process or a socket meets an exception that names the call
-site. Other threads of the process, and the `TOLERATED` (who watch the run, and take no part in it),
-reach the real ones.
+reaches the wall clock, global chance, a process, a file or a socket meets an exception that names
+the call site. Other threads of the process, and the `TOLERATED` (who watch the run, and take no
+part in it), reach the real ones.
 
 `ordered` does the same for sets in deciding code: there the names `set` and `frozenset` stand for
 sets that know their members and refuse to list them, because the order in which they would depends
@@ -21,6 +21,8 @@ what else C code reads by itself. That no deciding module imports what gives the
 
 from __future__ import annotations
 
+import builtins
+import io
 import os
 import random
 import socket
@@ -29,7 +31,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import date, datetime
 from inspect import currentframe
@@ -60,13 +62,25 @@ GUARDED: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (threading.Thread, ("start",)),
     (subprocess.Popen, ("__init__",)),
     (socket.socket, ("__init__",)),
-    (socket, ("getaddrinfo", "gethostbyname", "getnameinfo")),
+    (socket, ("getaddrinfo", "gethostbyname", "gethostname", "getnameinfo")),
 )
+MACHINE: tuple[tuple[Any, tuple[str, ...]], ...] = (
+    (os, ("getpid", "getppid", "getlogin", "cpu_count", "getloadavg", "times", "uname")),
+    (os, ("open", "listdir", "scandir")),
+    (builtins, ("open",)),
+    (io, ("open",)),
+)
+"""What is refused beside those in a run of the kernel. On the loop of asyncio a node may keep its
+log on a real disk."""
 READS_THE_CLOCK_AFTER = {"localtime": 0, "gmtime": 0, "ctime": 0, "asctime": 0, "strftime": 1}
 """How many arguments these functions of `time` have that put the clock's time where another should
 stand; told what time is meant they only compute."""
 TOLERATED = ("_pytest", "coverage", "faulthandler", "hypothesis", "pytest", "pluggy")
-_BETWEEN = ("asyncio", "async_timeout", "contextlib", "random", "secrets", "threading", "uuid")
+_FILES = ("os", "pathlib", "tempfile")
+_BETWEEN = (
+    *("asyncio", "async_timeout", "contextlib", "random", "secrets", "threading", "uuid"),
+    *_FILES,
+)
 """Libraries that ask on behalf of their caller."""
 _OURS = ("ottla.sim.asyncio_", "ottla.sim.outside")
 DECIDING = (
@@ -119,15 +133,18 @@ def call_site() -> str:
 
 def _passes_on(frame: FrameType) -> bool:
     module = frame.f_globals.get("__name__", "")
-    return module.startswith(_OURS) or module.split(".", 1)[0] in _BETWEEN
+    return module.startswith(_OURS) or _top(frame) in _BETWEEN
 
 
 @contextmanager
-def refused(refuse: Callable[[str], Exception] = refusal) -> Iterator[None]:
+def refused(
+    refuse: Callable[[str], Exception] = refusal,
+    guarded: Sequence[tuple[Any, tuple[str, ...]]] = (*GUARDED, *MACHINE),
+) -> Iterator[None]:
     """Hang up the net. `refuse` makes the exception, from what was asked for."""
     instead: dict[int, Any] = {id(kind): _clockless(refuse, kind) for kind in (date, datetime)}
     with ExitStack() as stack:
-        for owner, names in GUARDED:
+        for owner, names in guarded:
             for name in names:
                 if hasattr(owner, name):
                     guard = _guard(refuse, owner, name)
@@ -274,9 +291,16 @@ def _seeded(refuse: Callable[[str], Exception]) -> Callable[..., None]:
 
 
 def _tolerated() -> bool:
-    """Whether someone asks who only watches."""
+    """Whether someone asks who only watches, be it by way of a library of files."""
     frame = currentframe()
     for _ in range(2):  # This function, and the guard that asks it.
         frame = frame and frame.f_back
-    name = frame.f_globals.get("__name__", "") if frame else ""
-    return name.partition(".")[0] in TOLERATED
+    while frame is not None and _top(frame) in _FILES:
+        frame = frame.f_back
+    return frame is not None and _top(frame) in TOLERATED
+
+
+def _top(frame: FrameType) -> str:
+    """The package whose code this is."""
+    name: str = frame.f_globals.get("__name__", "")
+    return name.partition(".")[0]

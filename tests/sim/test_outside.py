@@ -4,13 +4,16 @@ Modules that decide meet sets without an order, in the log and in the simulator 
 leaves behind is told and copied after it, so no such set may be in there.
 """
 
+import builtins
 import importlib
 import operator
+import os
 import random
 import threading
 import time
 import uuid
 from datetime import UTC, date, datetime
+from pathlib import Path
 
 import pytest
 
@@ -53,6 +56,11 @@ def switched(monkeypatch, instead):
         (lambda _: random.Random(), "random.Random() without a seed"),
         (lambda _: uuid.uuid4(), "uuid.uuid4"),
         (lambda _: threading.Thread(target=int).start(), "Thread.start"),
+        (lambda _: vars(builtins)["open"](__file__), "builtins.open"),
+        (lambda _: Path(__file__).read_bytes(), "io.open"),
+        (lambda _: list(Path("/").iterdir()), "os."),
+        (lambda _: os.getpid(), "os.getpid"),
+        (lambda _: os.uname(), "os.uname"),
         (lambda _: list(a_set()), "going through a set"),
         (lambda _: a_set().pop(), "going through a set"),
     ],
