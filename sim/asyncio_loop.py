@@ -75,6 +75,9 @@ class DeterministicLoop(Engine):
         self._tasks: list[ReferenceType[SerialTask]] = []
         self._prune_at = PRUNE_FROM
         self._generators: WeakKeyDictionary[Any, None] = WeakKeyDictionary()
+        """Async generators that have begun."""
+        self._unheld: dict[Any, None] = {}
+        """Those that nobody holds any more, but for this, until each begins to be closed."""
         self._awaited: Any = None
         """With its end the loop stops."""
         self._hold = Hold()
@@ -162,13 +165,25 @@ class DeterministicLoop(Engine):
     def _generator_dropped(self, generator: Any) -> None:
         self._generators.pop(generator, None)
         if not self._closed:
-            self.call_soon(self.create_task, generator.aclose())
+            self._unheld[generator] = None
+            self.call_soon(self._begin_to_close, generator)
+
+    def _begin_to_close(self, generator: Any) -> None:
+        self.create_task(self._close_dropped(generator))
+
+    async def _close_dropped(self, generator: Any) -> None:
+        # Cancelled before it begins, this leaves the generator to `shutdown_asyncgens`. A bare
+        # `aclose()` would be thrown into, of which CPython 3.13 makes something else than 3.11.
+        self._unheld.pop(generator, None)
+        await generator.aclose()
 
     async def shutdown_asyncgens(self) -> None:
-        """Close what is open, one after the other, in the order in which they began."""
-        while self._generators:
-            generator = next(self._generators.keys())
-            del self._generators[generator]
+        """Close what is open, one after the other: who was dropped, in that order, and the others
+        in the order in which they began."""
+        while self._unheld or self._generators:
+            waiting = self._unheld or self._generators
+            generator = next(iter(waiting.keys()))
+            del waiting[generator]
             try:
                 await generator.aclose()
             except Exception as error:  # noqa: BLE001 - whatever it is, it is reported

@@ -21,7 +21,7 @@ from ottla.sim.asyncio_policies import Policy, fifo, pct, shuffled, starving
 from ottla.sim.asyncio_run import run
 
 TASKS = 600
-GENERATORS = 200
+GENERATORS = 600
 POLICIES: dict[str, Policy] = {
     "fifo": fifo,
     "shuffled": shuffled,
@@ -126,6 +126,32 @@ async def generators(_: DeterministicLoop, heard: Heard) -> None:
     _KEPT.extend(kept)
 
 
+async def within(loop: DeterministicLoop, heard: Heard) -> None:
+    """Tasks that async generators start, each of which a task goes through, and leaves off behind
+    the first number. Half of the generators are dropped by that, and closed meanwhile; some of them
+    only begin to when the program ends."""
+
+    async def numbers(number: int) -> AsyncIterator[int]:
+        try:
+            while True:
+                yield await loop.create_task(_number(number))
+        finally:
+            await loop.create_task(asyncio.sleep(0))
+            heard.append(number + GENERATORS)
+
+    async def goes_through(number: int) -> None:
+        made = numbers(number)
+        if number % 2:
+            _KEPT.append(made)
+        async for each in made:
+            heard.append(each)
+            break
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(GENERATORS):
+            group.create_task(goes_through(number))
+
+
 _KEPT: list[Any] = []
 PROGRAMS: dict[str, Program] = {
     each.__name__: each
@@ -138,6 +164,7 @@ PROGRAMS: dict[str, Program] = {
         left,
         all_of_them,
         generators,
+        within,
     )
 }
 

@@ -62,6 +62,16 @@ def test_generators_that_are_left_are_closed_in_the_order_in_which_they_began(po
 
 
 @pytest.mark.parametrize("policy", POLICIES)
+def test_tasks_in_generators_end_and_generators_that_are_left_are_closed_last(policy):
+    heard, _ = order(PROGRAMS["within"], POLICIES[policy], 3)
+    numbers = range(GENERATORS)
+    assert sorted(each for each in heard if each < GENERATORS) == list(numbers)
+    assert len(set(heard)) == len(heard)
+    left = [number + GENERATORS for number in numbers[1::2]]
+    assert sorted(heard[-len(left) :]) == left
+
+
+@pytest.mark.parametrize("policy", POLICIES)
 def test_all_tasks_are_gone_through_in_the_order_in_which_they_were_made(policy):
     heard, _ = order(PROGRAMS["all_of_them"], POLICIES[policy], 3)
     assert heard == list(range(TASKS))
