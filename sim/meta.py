@@ -67,6 +67,8 @@ class Plan:
 Progress: TypeAlias = Callable[[], None]
 ABLE = "import ottla.sim.meta"
 """What an interpreter with all libraries can do."""
+LIBRARIES = ("crc32c", "msgpack", "sortedcontainers")
+"""All that it needs for that."""
 
 
 def variants(interpreters: Sequence[str], warm: int = 1_000) -> list[Variant]:

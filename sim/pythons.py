@@ -44,7 +44,7 @@ def pythons(task: str = "pass") -> dict[str, Found]:
     statement, if there is any."""
     found: dict[str, Found] = {}
     for path in _candidates():
-        version, lacks = _tried(path, _ASK.format(task=task))
+        version, lacks = tried(path, task)
         if version not in found or (found[version].lacks and not lacks):
             found[version] = Found(path, lacks)
     wanted = [f"3.{minor}" for minor in MINORS]
@@ -62,11 +62,11 @@ def _candidates() -> Iterator[str]:
         yield from map(str, sorted(homes.glob(f"3.{minor}.*/bin/python")))
 
 
-def _tried(path: str, program: str) -> tuple[str, str]:
-    """The version of a CPython, empty for what is none; and what it lacks for a program."""
+def tried(path: str, task: str) -> tuple[str, str]:
+    """The version of a CPython, empty for what is none; and what it lacks for a task."""
     told, lacks = "", ""
     try:
-        for line in said(path, ["-c", program], {}):
+        for line in said(path, ["-c", _ASK.format(task=task)], {}):
             told = told or line
     except InterpreterError as error:
         lacks = str(error)

@@ -14,14 +14,16 @@ from textwrap import dedent
 import pytest
 from typer.testing import CliRunner
 
-from ottla.sim.meta import Plan, Variant, check, variants
+from ottla.sim.meta import LIBRARIES, Plan, Variant, check, variants
 from ottla.sim.pythons import Found, mine, pythons
 from ottla.sim.settings import RunConfig
 from ottla.sim_cli.app import app
+from ottla.sim_cli.asking import SimUsageError
 
 SEEDS = 1_000
 SETTINGS = RunConfig(profile="reference-strict").with_(load_ms=1_000, records=24).told()
-LIBRARIES = ("crc32c", "msgpack", "sortedcontainers")
+WHOLE, FIRST_WHOLE = 100, 20_000
+"""Seeds of a sweep's own length."""
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +43,13 @@ def test_one_seed_is_one_history_everywhere(others):
     plan = Plan(0, SEEDS, SETTINGS)
     ways = variants(others, warm=SEEDS)
     told = dict(check(plan, ways, jobs=os.cpu_count() or 1))
+    assert {way.name: told[way] for way in ways} == {way.name: [] for way in ways}
+
+
+@pytest.mark.slow
+def test_so_is_one_that_takes_as_long_as_those_of_a_sweep(others):
+    ways = variants(others, warm=0)
+    told = dict(check(Plan(FIRST_WHOLE, WHOLE), ways, jobs=os.cpu_count() or 1))
     assert {way.name: told[way] for way in ways} == {way.name: [] for way in ways}
 
 
@@ -124,12 +133,22 @@ def two(tmp_path, monkeypatch) -> tuple[str, str]:
     return str(paths[0]), str(paths[1])
 
 
-def meta(*more):
+def asked(*more):
     short = ("--set", "load_ms=200", "--set", "records=2", "--set", "fault_every_ms=0")
-    asked = ["meta", "--seeds", "2", "--warm", "0", "--drivers", "0", *short, *more]
-    done = CliRunner().invoke(app, asked)
+    few = ("--seeds", "2", "--warm", "0", "--drivers", "0")
+    return CliRunner().invoke(app, ["meta", *few, *short, *more])
+
+
+def meta(*more):
+    done = asked(*more)
     assert done.exit_code == 0, done.output
     return done.output
+
+
+def refused(*more):
+    done = asked(*more)
+    assert isinstance(done.exception, SimUsageError), done.output
+    return str(done.exception)
 
 
 def test_other_cpythons_are_compared_unless_some_are_named(two):
@@ -142,6 +161,31 @@ def test_other_cpythons_are_compared_unless_some_are_named(two):
     assert f"{sys.executable}: 2 seeds, 0 mismatches" in named
     assert able not in named
     assert lacking not in named
+
+
+def test_the_last_line_says_who_was_compared(two):
+    able, lacking = two
+    told = meta()
+    assert told.splitlines()[-1] == f"compared: CPython {mine()}, 3.18; not compared: 3.19"
+    assert f"{lacking} -m pip install crc32c msgpack sortedcontainers gives it the libr" in told
+    named = meta("--python", able)
+    assert named.splitlines()[-1] == f"compared: CPython {mine()}, 3.18"
+    Path(able).unlink()
+    Path(lacking).unlink()
+    assert meta().splitlines()[-1] == f"compared: CPython {mine()} with itself; no other was found"
+
+
+def test_a_cpython_that_is_required_takes_part_or_nothing_is_compared(two):
+    able, lacking = two
+    here = ("--require-python", mine(), "--require-python", "3.18")
+    assert "not compared: 3.19" in meta(*here)
+    assert "compared: CPython" in meta(*here, "--python", able)
+    told = refused(*here, "--require-python", "3.19")
+    assert f"CPython 3.19 cannot take part, {lacking}: " in told
+    assert f"{lacking} -m pip install" in told
+    assert "CPython 3.17 does not take part" in refused("--require-python", "3.17")
+    named = refused("--python", sys.executable, "--require-python", "3.18")
+    assert "CPython 3.18 does not take part; --python names the path of one" in named
 
 
 def test_an_interpreter_that_can_is_taken_before_one_that_cannot(two, tmp_path):

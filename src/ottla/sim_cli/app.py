@@ -7,7 +7,8 @@
 | `asking_why` | when it became inevitable: `why` |
 | `covering` | what many reached: `cover` |
 | `experiments` | published figures, measured again: `experiment` |
-| `sweeps` | many: `sweep`, `meta`, `mutants` |
+| `sweeps` | many: `sweep`, `mutants` |
+| `comparing` | many, in several processes: `meta` |
 | `asking` | what commands understand alike: seeds, settings, tapes |
 | `telling` | what they print alike |
 
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 import typer
 
-from ottla.sim_cli import asking_why, covering, experiments, explaining, runs, sweeps
+from ottla.sim_cli import asking_why, comparing, covering, experiments, explaining, runs, sweeps
 
 app = typer.Typer(
     add_completion=False,
@@ -36,6 +37,6 @@ app.command()(runs.shrink)
 app.command()(explaining.explain)
 app.command()(asking_why.why)
 app.command()(covering.cover)
-app.command()(sweeps.meta)
+app.command()(comparing.meta)
 app.command()(experiments.experiment)
 app.command()(sweeps.mutants)

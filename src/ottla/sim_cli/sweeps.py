@@ -1,4 +1,4 @@
-"""`ottla sim sweep`, `meta`, `mutants`: many runs.
+"""`ottla sim sweep` and `mutants`: many runs.
 
 Each is a plan (seeds and settings) that is carried out in as many processes as are asked for. What
 there is to tell is told as it comes; status 1 means that something was found.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from contextlib import suppress
-from itertools import count
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated
@@ -31,7 +30,6 @@ from ottla.sim_cli.telling import Line, say
 
 if TYPE_CHECKING:
     from ottla.sim.mutants.matrix import Kills
-    from ottla.sim.settings import RunConfig
     from ottla.sim.sweep_folder import SeedResult
 
 
@@ -133,93 +131,6 @@ class _Seen:
 def _in_short(found: Counter[str]) -> str:
     weakened = f", {found['weakened']} weakened" if found["weakened"] else ""
     return f"{found['failed']} failed{weakened}"
-
-
-def meta(
-    *,
-    seeds: Annotated[int, typer.Option(min=1, help="How many.")] = 1_000,
-    first: Annotated[str, typer.Option(help="The first seed.")] = "0",
-    jobs: Jobs = 1,
-    config: ConfigFile = None,
-    settings: Settings = None,
-    warm: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Seeds that one process runs beforehand: as many, at most 1000, if not said.",
-        ),
-    ] = None,
-    drivers: Annotated[
-        int, typer.Option(min=0, help="Of how many seeds the turns are played under both drivers.")
-    ] = 20,
-    python: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Another interpreter that has Ottla's libraries; repeatable. Each other CPython "
-            "that is found and has them, if none is named."
-        ),
-    ] = None,
-) -> None:
-    """One seed, one history? Every seed in several processes. Ends with status 1 if not.
-
-    The first of them are also taped, turn by turn, and played to fresh replicas under both drivers,
-    the event kernel and the deterministic loop: they must come to the same logs.
-    """
-    from ottla.sim.meta import Plan, check, variants
-    from ottla.sim.pythons import InterpreterError
-
-    told = config_of(config, settings)
-    plan = Plan(seed_of(first), seeds, told.told())
-    line, begun, done, wrong = Line(), monotonic(), count(1), 0
-    others = _other_pythons(line) if python is None else python
-    ways = variants(others, min(seeds, 1_000) if warm is None else warm)
-
-    def progress() -> None:
-        runs = next(done)
-        rate = runs / max(monotonic() - begun, 1e-9)
-        line.show(f"{runs} of {seeds * len(ways)} runs, {rate:.1f} a second")
-
-    try:
-        for variant, mismatches in check(plan, ways, jobs=jobs, progress=progress):
-            line.over(f"{variant.name}: {seeds} seeds, {len(mismatches)} mismatches")
-            for each in mismatches:
-                line.over(f"  seed {each.seed}: {each.text}")
-            wrong += len(mismatches)
-        wrong += _drivers_differ(line, range(plan.first, plan.first + min(seeds, drivers)), told)
-    except InterpreterError as error:
-        raise SimUsageError(str(error)) from None
-    line.end()
-    raise typer.Exit(1 if wrong else 0)
-
-
-def _other_pythons(line: Line) -> list[str]:
-    """The CPythons of other versions that have the libraries; which have not is told."""
-    from ottla.sim.meta import ABLE
-    from ottla.sim.pythons import mine, pythons
-
-    others = {minor: each for minor, each in pythons(ABLE).items() if minor != mine()}
-    for minor, each in others.items():
-        if each.lacks:
-            line.over(f"CPython {minor} is left out, {each.lacks}")
-    if all(each.lacks for each in others.values()):
-        line.over("no other CPython is compared; --python names one that has Ottla's libraries")
-    return [each.path for each in others.values() if not each.lacks]
-
-
-def _drivers_differ(line: Line, seeds: range, config: RunConfig) -> int:
-    """Of how many seeds the turns come to something else under the other driver."""
-    from ottla.sim.drivers.player import difference
-
-    wrong = 0
-    for seed in seeds:
-        line.show(f"both drivers: seed {seed}")
-        differs = difference(seed, config)
-        if differs is not None:
-            line.over(f"  seed {seed}: {differs}")
-            wrong += 1
-    if seeds:
-        line.over(f"both drivers: {len(seeds)} seeds, {wrong} mismatches")
-    return wrong
 
 
 def mutants(

@@ -1,0 +1,183 @@
+"""`ottla sim meta`: is one seed one history, in every process and on every CPython?
+
+Its last line says which CPythons took part and which did not, for a run that compared one of them
+with itself alone shows less than it may seem to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from ottla.sim_cli.asking import ConfigFile, Jobs, Settings, SimUsageError, config_of, seed_of
+from ottla.sim_cli.telling import Line, say
+
+if TYPE_CHECKING:
+    from ottla.sim.pythons import Found
+    from ottla.sim.settings import RunConfig
+
+
+Warm = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        help="Seeds that one process runs beforehand: as many, at most 1000, if not said.",
+    ),
+]
+Named = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Another interpreter that has Ottla's libraries; repeatable. Each other CPython "
+        "that is found and has them, if none is named."
+    ),
+]
+Required = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="VERSION",
+        help="Run only if this CPython, such as 3.12, takes part; repeatable.",
+    ),
+]
+
+
+def meta(
+    *,
+    seeds: Annotated[int, typer.Option(min=1, help="How many.")] = 1_000,
+    first: Annotated[str, typer.Option(help="The first seed.")] = "0",
+    jobs: Jobs = 1,
+    config: ConfigFile = None,
+    settings: Settings = None,
+    warm: Warm = None,
+    drivers: Annotated[
+        int, typer.Option(min=0, help="Of how many seeds the turns are played under both drivers.")
+    ] = 20,
+    python: Named = None,
+    require_python: Required = None,
+) -> None:
+    """One seed, one history? Every seed in several processes. Ends with status 1 if not.
+
+    The first of them are also taped, turn by turn, and played to fresh replicas under both drivers,
+    the event kernel and the deterministic loop: they must come to the same logs. Which CPythons
+    took part, and which did not, is said in the end.
+    """
+    from ottla.sim.meta import Plan, check, variants
+    from ottla.sim.pythons import InterpreterError
+
+    told = config_of(config, settings)
+    plan = Plan(seed_of(first), seeds, told.told())
+    line, begun, done, wrong = Line(), monotonic(), count(1), 0
+    others = _found(line) if python is None else _named(python)
+    others.require(require_python or ())
+    ways = variants(others.paths, min(seeds, 1_000) if warm is None else warm)
+
+    def progress() -> None:
+        runs = next(done)
+        rate = runs / max(monotonic() - begun, 1e-9)
+        line.show(f"{runs} of {seeds * len(ways)} runs, {rate:.1f} a second")
+
+    try:
+        for variant, mismatches in check(plan, ways, jobs=jobs, progress=progress):
+            line.over(f"{variant.name}: {seeds} seeds, {len(mismatches)} mismatches")
+            for each in mismatches:
+                line.over(f"  seed {each.seed}: {each.text}")
+            wrong += len(mismatches)
+        wrong += _drivers_differ(line, range(plan.first, plan.first + min(seeds, drivers)), told)
+    except InterpreterError as error:
+        raise SimUsageError(str(error)) from None
+    line.end()
+    say(others.told())
+    raise typer.Exit(1 if wrong else 0)
+
+
+class Others(NamedTuple):
+    """The CPythons beside the one that runs this."""
+
+    paths: list[str]
+    """Those that take part."""
+    versions: list[str]
+    """Theirs, such as 3.12; the path of what is no CPython."""
+    left_out: dict[str, Found]
+    """Those that do not, for want of libraries, by version."""
+    found: bool
+    """Whether they were looked for, and not named."""
+
+    def require(self, versions: Sequence[str]) -> None:
+        """Raises `SimUsageError` unless each of these takes part."""
+        from ottla.sim.pythons import mine
+
+        for each in versions:
+            if each in self.left_out:
+                lacking = self.left_out[each]
+                raise SimUsageError(
+                    f"CPython {each} cannot take part, {lacking.lacks}; {_give(lacking)}"
+                )
+            if each not in {mine(), *self.versions}:
+                raise SimUsageError(
+                    f"CPython {each} does not take part; --python names the path of one"
+                )
+
+    def told(self) -> str:
+        """Who took part, and who did not."""
+        from ottla.sim.pythons import mine
+
+        versions = ", ".join(dict.fromkeys([mine(), *self.versions]))
+        if self.left_out:
+            return f"compared: CPython {versions}; not compared: {', '.join(self.left_out)}"
+        alone = (
+            ""
+            if self.versions
+            else " with itself; no other was " + ("found" if self.found else "named")
+        )
+        return f"compared: CPython {versions}{alone}"
+
+
+def _named(paths: list[str]) -> Others:
+    from ottla.sim.meta import ABLE
+    from ottla.sim.pythons import tried
+
+    return Others(paths, [tried(each, ABLE)[0] or each for each in paths], {}, found=False)
+
+
+def _found(line: Line) -> Others:
+    """The CPythons of other versions; which of them have not the libraries is told."""
+    from ottla.sim.meta import ABLE
+    from ottla.sim.pythons import mine, pythons
+
+    others = {minor: each for minor, each in pythons(ABLE).items() if minor != mine()}
+    able = {minor: each.path for minor, each in others.items() if not each.lacks}
+    left_out = {minor: each for minor, each in others.items() if each.lacks}
+    for minor, each in left_out.items():
+        line.over(f"CPython {minor} is left out, {each.lacks}")
+    if left_out:
+        line.over(_give(next(iter(left_out.values()))))
+    return Others([*able.values()], [*able], left_out, found=True)
+
+
+def _give(lacking: Found) -> str:
+    """How it comes to have what it lacks."""
+    from ottla.sim.meta import LIBRARIES
+
+    return (
+        f"{lacking.path} -m pip install {' '.join(LIBRARIES)} gives it the libraries, as would an "
+        "environment made of it, whose path --python names"
+    )
+
+
+def _drivers_differ(line: Line, seeds: range, config: RunConfig) -> int:
+    """Of how many seeds the turns come to something else under the other driver."""
+    from ottla.sim.drivers.player import difference
+
+    wrong = 0
+    for seed in seeds:
+        line.show(f"both drivers: seed {seed}")
+        differs = difference(seed, config)
+        if differs is not None:
+            line.over(f"  seed {seed}: {differs}")
+            wrong += 1
+    if seeds:
+        line.over(f"both drivers: {len(seeds)} seeds, {wrong} mismatches")
+    return wrong
