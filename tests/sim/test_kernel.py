@@ -1,9 +1,15 @@
-"""The kernel's clock: events in order, and an end to those that ask for one another for good."""
+"""The kernel's clock: events in order, and an end to those that ask for one another for good.
+
+Its times are whole microseconds, whoever asks for them: that is looked at in runs, in which every
+module that asks for a time takes part.
+"""
 
 import pytest
 
 from ottla.sim import world as world_module
 from ottla.sim.kernel import AT_ONCE, Kernel, StandstillError
+from ottla.sim.run import run
+from ottla.sim.settings import RunConfig
 from ottla.sim.sweep import sweep
 from ottla.sim.sweep_folder import Plan
 
@@ -90,3 +96,34 @@ def test_a_seed_whose_clock_stands_still_is_a_cluster_that_comes_to_no_rest(monk
     assert results[1].invariant == "sim-I31"
     assert told in results[1].reason
     assert [each.name for each in (tmp_path / "failed").iterdir()] == ["8.tape"]
+
+
+@pytest.fixture
+def kinds(monkeypatch):
+    """The types of the times and spans that a kernel is asked for, each with who asked."""
+    found: dict[type, set[str]] = {}
+
+    def noting(ask):
+        def noted(self, when, call, *arguments):
+            found.setdefault(type(when), set()).add(getattr(call, "__qualname__", repr(call)))
+            ask(self, when, call, *arguments)
+
+        return noted
+
+    for name in ("at", "after"):
+        monkeypatch.setattr(Kernel, name, noting(getattr(Kernel, name)))
+    return found
+
+
+def test_time_is_whole_microseconds_whoever_asks(kinds):
+    """A float is another one where it was added up in another order."""
+    for seed in range(20):
+        outcome = run(seed, RunConfig(load_ms=2_000, records=30, fault_every_ms=200))
+        assert {type(row.t_us) for row in outcome.rows} == {int}
+    assert kinds.keys() == {int}, kinds
+    assert len(kinds[int]) > 10
+
+
+def test_a_time_that_is_not_whole_is_seen(kinds):
+    Kernel().after(0.5, nothing)  # type: ignore[arg-type]
+    assert kinds == {float: {"nothing"}}
