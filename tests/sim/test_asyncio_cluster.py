@@ -26,6 +26,7 @@ from sim_asyncio_cluster import (
 from sim_pythons import fresh
 
 POLICIES = {"fifo": fifo, "shuffled": shuffled, "pct": pct(3, 5000), "starving": starving}
+FAULTS = (kill_the_leader, cut_the_leader_off, reset_connections)
 SCRIPT = ["-m", "sim_asyncio_cluster"]
 
 
@@ -107,9 +108,16 @@ def test_records_are_stamped_with_virtual_time():
     assert failed.value.failures
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_seeds_end_well_under_every_policy(seed):
+    for place, policy in enumerate(POLICIES.values(), seed):
+        fault = FAULTS[place % len(FAULTS)]
+        exactly_once_in_order(simulate(seed, fault, records=60, policy=policy).result)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 103))
+@pytest.mark.parametrize("seed", range(100, 160))
 def test_many_seeds_end_well(seed):
-    for fault in (kill_the_leader, cut_the_leader_off, reset_connections):
+    for fault in FAULTS:
         for policy in POLICIES.values():
             exactly_once_in_order(simulate(seed, fault, records=300, policy=policy).result)
