@@ -93,7 +93,8 @@ class Controller:
         self._nodes = tuple(sorted(nodes))
         self._config = config
         self._compact_every = compact_every
-        self._unheard = unheard
+        self.unheard = unheard
+        """Asked when a topic is placed."""
         self._compacted: LogIndex = 0
         self._catalog = Catalog(cluster_id)
         self._term: Term = 0
@@ -188,7 +189,7 @@ class Controller:
             ticket.index, outcome = decided
             self._close(number, outcome)
             return
-        resolved = resolve(command, self._catalog, self._nodes, self._config, self._unheard())
+        resolved = resolve(command, self._catalog, self._nodes, self._config, self.unheard())
         if isinstance(resolved, Outcome):
             self._close(number, resolved)
         elif command.get("validate_only"):

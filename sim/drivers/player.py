@@ -8,11 +8,13 @@ follow from what its turns drained, and from nothing that a driver has of its ow
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from ottla.broker.commands import ProduceTicket, WatchTicket
 from ottla.broker.config import ClusterConfig
+from ottla.broker.controller import Controller
 from ottla.broker.counters import Counters
 from ottla.broker.replica import Replica
 from ottla.broker.replica_factory import ReplicaFactory
@@ -65,6 +67,7 @@ class Player:
             "turn": self._turn,
             "follow": self._follow,
             "close": self._close,
+            "campaign": self._campaign,
         }
 
     def take(self, step: Step) -> None:
@@ -111,7 +114,12 @@ class Player:
             counters=Counters(),
             jitter=_Played(line.drawn),
         )
-        replica = factory.partition(line.topic, line.group, line.replicas, line.now)
+        if line.topic is None:
+            told = partial(_unheard, iter(line.unheard))
+            machine = Controller(line.cluster_id, line.replicas, self._config, unheard=told)
+            replica = factory.controller(machine, line.replicas, line.now)
+        else:
+            replica = factory.partition(line.topic, line.group, line.replicas, line.now)
         self._replicas[place] = replica
         self._learn(line.group, list(store.scan(line.group)))
 
@@ -157,6 +165,10 @@ class Player:
         self._write(line, [Write(line.group, first=first, entries=message.entries)])
         return () if reply is None else (reply.match,)
 
+    def _campaign(self, _: Line, step: Step, now: int) -> Short:
+        self._replicas[step.line].core.campaign(now)
+        return ()
+
     def _take_back(self, _: Line, step: Step, *numbers: int) -> Short:
         for number in numbers:
             self._watches[step.line][number].cancelled = True
@@ -173,6 +185,14 @@ class Player:
             replica.submit(copied(item))
         answers = replica.close(now)
         return tuple(int(each.error) for each in answers if isinstance(each, ProduceTicket))
+
+
+def _unheard(told: Iterator[tuple[NodeId, ...]]) -> tuple[NodeId, ...]:
+    """What a controller is told of nodes not heard of."""
+    nodes = next(told, None)
+    if nodes is None:
+        raise DriversDifferError("a controller places more topics than on the tape")
+    return nodes
 
 
 class _Played:

@@ -1,15 +1,17 @@
 """The tape of turns: everything that the replicas of a run were given, in order.
 
-A replica is driven by nine calls and no others (`broker/replica.py`). `taped` makes the
-factory of a node make replicas that note each call, with the node's clock, with what a turn drained
-from its inbox and with every number that was drawn for an election timeout. What comes out of a
-call is noted in short, so that a player sees at once where it goes another way (`player.py`).
+A replica is driven by nine calls and no others (`broker/replica.py`); the nemesis has one besides,
+which lets a core stand for election. `taped` makes the factory of a node make replicas that note
+each call, with the node's clock, with what a turn drained from its inbox and with every number that
+was drawn for an election timeout. What comes out of a call is noted in short, so that a player sees
+at once where it goes another way (`player.py`).
 
 A life begins with what its disk held. A log is known by the index and term of its entries (log
 matching), so the tape keeps those, and the player its own entries.
 
 Tickets are copied when a turn drains them: what the machine writes into them is not on the tape.
-Only partitions are taped; the controller's group is made by another call.
+The controller's group is taped as the partitions are; its machine asks one thing besides, which
+nodes have not been heard of, and what it was told is kept.
 """
 
 from __future__ import annotations
@@ -17,17 +19,22 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from ottla.broker.commands import ProduceTicket, Ticket, WatchTicket
+from ottla.broker.commands import ControlTicket, ProduceTicket, Ticket, WatchTicket
+from ottla.broker.controller import CONTROLLER_GROUP, Controller
 from ottla.broker.effects import Effects
 from ottla.broker.host import TopicImage
+from ottla.broker.machine import Machine
 from ottla.broker.partition import Partition
 from ottla.broker.replica import Replica
 from ottla.broker.replica_factory import ReplicaFactory
 from ottla.log.store import LogStore
 from ottla.log.types import RecordBatch
 from ottla.raft.config import JitterSource
+from ottla.raft.core import RaftCore
 from ottla.raft.messages import AppendEntries, AppendReply, Heartbeat, HeartbeatReply
 from ottla.raft.types import Entry, GroupId, HardState, LogIndex, Micros, NodeId, Snapshot, Term
 
@@ -41,7 +48,8 @@ class Line:
 
     node: NodeId
     group: GroupId
-    topic: TopicImage
+    topic: TopicImage | None
+    """None: of the controller's group."""
     replicas: tuple[NodeId, ...]
     now: Micros
     """The node's clock when it was made."""
@@ -52,6 +60,10 @@ class Line:
     snapshot: Snapshot | None
     drawn: list[int] = field(default_factory=list)
     """For election timeouts."""
+    cluster_id: str = ""
+    """What a controller is told when it is made."""
+    unheard: list[tuple[NodeId, ...]] = field(default_factory=list)
+    """What a controller was told of nodes not heard of, as often as it asked."""
 
 
 class Step(NamedTuple):
@@ -72,8 +84,9 @@ class End(NamedTuple):
     log: tuple[tuple[LogIndex, Term, int, bytes], ...]
     """Every entry: index, term, kind and bytes."""
     producers: int
-    """Digest of the producer state."""
+    """Digest of the producer state; of a controller, of all that it has decided."""
     high_watermark: int
+    """Of a controller, what it has applied."""
 
 
 @dataclass(slots=True)
@@ -103,6 +116,7 @@ class Recorder:
         """It is made."""
         replica.recorder, replica.line = self, len(self.tape.lines) - 1
         replica.watched, replica.watches = 0, []
+        replica.core.__class__ = _noting(replica)
         self._last[line.node, line.group] = replica, store
 
     def note(self, line: int, call: str, arguments: tuple[Any, ...], came: Short) -> None:
@@ -203,17 +217,50 @@ class TapedReplica(Replica):
         return answers
 
 
+def _noting(replica: TapedReplica) -> type[RaftCore]:
+    """The core of a replica, but that it notes when it is told to stand for election."""
+
+    class NotingCore(RaftCore):
+        __slots__ = ()
+
+        def campaign(self, now: Micros) -> None:
+            super().campaign(now)
+            replica.recorder.note(replica.line, "campaign", (now,), ())
+
+    return NotingCore
+
+
 class TapedFactory(ReplicaFactory):
     """A node's factory, of replicas whose calls are noted."""
 
     recorder: Recorder
 
+    def controller(self, machine: Machine, nodes: Sequence[NodeId], now: Micros) -> Replica:
+        """As `ReplicaFactory.controller`."""
+        assert isinstance(machine, Controller), "the machine of the controller's group"
+        line = self._line(None, CONTROLLER_GROUP, nodes, now)
+        line.cluster_id = machine.catalog.cluster_id
+        ask = machine.unheard
+
+        def noted() -> Sequence[NodeId]:
+            line.unheard.append(tuple(ask()))
+            return line.unheard[-1]
+
+        machine.unheard = noted
+        return self._taped(line, partial(super().controller, machine, nodes, now))
+
     def partition(
         self, topic: TopicImage, group: GroupId, replicas: Sequence[NodeId], now: Micros
     ) -> Replica:
         """As `ReplicaFactory.partition`."""
+        line = self._line(topic, group, replicas, now)
+        return self._taped(line, partial(super().partition, topic, group, replicas, now))
+
+    def _line(
+        self, topic: TopicImage | None, group: GroupId, replicas: Sequence[NodeId], now: Micros
+    ) -> Line:
         stored = self._stored.get(group)
-        line = Line(
+        return Line(
             self._node,
             group,
             topic,
@@ -223,11 +270,13 @@ class TapedFactory(ReplicaFactory):
             stored.hard_state if stored else None,
             self._store.snapshot(group) if stored else None,
         )
+
+    def _taped(self, line: Line, make: Callable[[], Replica]) -> Replica:
         self.recorder.begin(line)
         jitter, self._jitter = self._jitter, NotedJitter(self._jitter, line.drawn)
         self.replica_type = TapedReplica
         try:
-            replica = super().partition(topic, group, replicas, now)
+            replica = make()
         finally:
             self._jitter, self.replica_type = jitter, Replica
         assert isinstance(replica, TapedReplica), "the type that was asked for"
@@ -267,6 +316,8 @@ def copied(item: Any) -> Any:
     if isinstance(twin, ProduceTicket):
         twin.batch = copy(twin.batch)
         twin.on_enqueued = None
+    elif isinstance(twin, ControlTicket):
+        twin.command = dict(twin.command)
     return twin
 
 
@@ -279,9 +330,9 @@ def short_of(effects: Effects) -> Short:
             for each in effects.writes
         ),
         tuple(
-            (int(each.error), each.base_offset)
+            (int(each.error), each.base_offset if isinstance(each, ProduceTicket) else each.index)
             for each in (*effects.answers, *effects.answers_after_append)
-            if isinstance(each, ProduceTicket)
+            if isinstance(each, ProduceTicket | ControlTicket)
         ),
         effects.persisted,
         effects.read,
@@ -291,12 +342,12 @@ def short_of(effects: Effects) -> Short:
 def end_of(replica: Replica, log: Sequence[Entry]) -> End:
     """What a replica came to, from its log on disk."""
     machine = replica.machine
-    assert isinstance(machine, Partition), "only partitions are taped"
-    return End(
-        tuple((each.index, each.term, int(each.kind), _bytes(each.payload)) for each in log),
-        machine.table.digest(),
-        machine.state.high_watermark,
-    )
+    entries = tuple((each.index, each.term, int(each.kind), _bytes(each.payload)) for each in log)
+    if isinstance(machine, Controller):
+        decided = blake2b(machine.catalog.encode(), digest_size=8).digest()
+        return End(entries, int.from_bytes(decided, "big"), machine.applied)
+    assert isinstance(machine, Partition), "a group of the controller's, or of a partition"
+    return End(entries, machine.table.digest(), machine.state.high_watermark)
 
 
 def _bytes(payload: Any) -> bytes:

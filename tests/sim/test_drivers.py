@@ -11,6 +11,7 @@ import pytest
 
 import ottla.broker.async_cluster
 from ottla.broker.config import ClusterConfig
+from ottla.broker.controller import CONTROLLER_GROUP
 from ottla.sim.asyncio_policies import shuffled
 from ottla.sim.asyncio_run import run as run_program
 from ottla.sim.drivers.player import (
@@ -33,10 +34,34 @@ def test_turns_of_the_kernel_come_to_the_same_under_both(seed):
     assert difference(seed, CONFIG) is None
 
 
+def test_who_the_nemesis_has_stand_for_election_stands_again():
+    """Its call passes the replica by, and was not on the tape: seed 108 was a difference."""
+    tape, config = tape_of(108, CONFIG.with_(load_ms=3_000, records=40, fault_every_ms=200))
+    assert any(step.call == "campaign" for step in tape.steps)
+    assert on_the_kernel(tape, config) == on_the_loop(tape, config) == tape.ends
+
+
 def test_lives_begin_with_what_their_disk_held():
     tape, config = tape_of(1, CONFIG)
     assert any(line.hard_state is not None and line.kept for line in tape.lines)
     assert on_the_kernel(tape, config) == on_the_loop(tape, config) == tape.ends
+
+
+def test_what_the_controller_decides_is_compared_too():
+    tape, config = tape_of(1, CONFIG)
+    where = next((node, group) for node, group in tape.ends if group == CONTROLLER_GROUP)
+    assert len(tape.ends[where].log) > 1
+    tape.ends[where] = tape.ends[where]._replace(producers=0)
+    with pytest.raises(DriversDifferError, match=f"node {where[0]}, group {where[1]} ends with"):
+        on_the_kernel(tape, config)
+
+
+def test_where_the_controller_was_told_otherwise_it_places_otherwise():
+    tape, config = tape_of(1, CONFIG)
+    asked = next(line for line in tape.lines if line.unheard)
+    asked.unheard[0] = tuple(asked.replicas[:2])
+    with pytest.raises(DriversDifferError, match=f"group {CONTROLLER_GROUP}"):
+        on_the_kernel(tape, config)
 
 
 def test_turns_of_the_real_cluster_come_to_the_same_in_the_kernel():
