@@ -8,6 +8,7 @@ LMDB store has too) with the time that its syncs take. It outlives the lives of 
 | slow sync (sim-D1) | it takes a hundred times as long, by rate |
 | stall (sim-D1) | no sync ends before `stalled_until` |
 | crash (sim-D2) | of the appends not synced, some oldest ones survive, drawn |
+| kill (sim-P1) | likewise, but that those in the page cache are none of the process's to lose |
 | torn tail (sim-D3) | and of those that survive the last is damaged: recovery cuts it off |
 | error (sim-D4) | a sync fails; the store refuses everything afterwards |
 | lost sync (sim-D2, beyond the budget) | a sync says that it ended and has kept nothing |
@@ -20,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 
+from ottla.broker.config import FlushPolicy
 from ottla.broker.stores import CLUSTER_ID_KEY, knows
 from ottla.log.errors import StoreError
 from ottla.log.memory_disk import Image, MemoryDisk, Replaced
@@ -53,13 +55,20 @@ class SimDisk:
         """Syncs say that they ended and keep nothing: beyond what any Raft stands."""
         self.medium.meta[CLUSTER_ID_KEY] = CLUSTER_ID.encode()
         self._copy: dict[GroupId, Image] = {}
-        self._power_lost = False
+        self.cached = 0
+        """Appends up to that number are in the page cache: only a loss of power takes them, if no
+        sync has made them durable. As a rule none are, for a commit ends with a sync; but where
+        nothing is flushed they wait there, and so they do where a sync only says that it ended."""
+        self._lasting = False
+        """What the last life left behind is on the disk, all of it."""
         self._kernel = kernel
         self._config = config
 
     def sync(self, ended: Callable[[], None]) -> None:
         """Have `ended` called when a sync that begins now is through."""
         config, stream, now = self._config, self.stream, self._kernel.now
+        if self._unflushed:
+            self.cached = self._newest
         span = config.sync_us + exponential(stream, config.sync_jitter_us)
         if not self.quiet and stream.chance(config.slow_sync_ppm):
             span *= SLOW_TIMES
@@ -116,30 +125,47 @@ class SimDisk:
         self.medium.sync_error = None
         self.lies = False
 
-    def crash(self, *, all_kept: bool = False, torn: bool = False) -> int:
-        """The machine stops: returns how many appends are lost.
+    def crash(self, *, power: bool, torn: bool = False) -> int:
+        """A process dies, or (`power`) its machine does: returns how many appends are lost.
 
-        `all_kept`: only the process died, the page cache lives on (signal 9). `torn`: the power
-        goes in the middle of the newest append: all before it is there, and a part of it.
+        A store stages its appends in the process; they leave it with the commit that a sync is. So
+        who is killed (signal 9) loses appends too, never a part of one, and none that are in the
+        page cache. `torn`: the power goes in the middle of the newest append: all before it is
+        there, and a part of it.
         """
+        if self._lasting:
+            return 0
         medium, stream = self.medium, self.stream
         unsynced = medium.unsynced_appends
-        lost = 0 if all_kept or torn or not unsynced else stream.below(unsynced + 1)
+        torn = torn and unsynced > 0
+        takes = unsynced if power else min(unsynced, self._newest - self.cached)
+        lost = 0 if torn or not takes else stream.below(takes + 1)
         kept = unsynced - lost
         if not torn:
-            torn = not all_kept and kept > 0 and lost > 0 and stream.below(4) == 1
+            torn = power and kept > 0 and lost > 0 and stream.below(4) == 1
         medium.crash(kept)
-        self._power_lost = not all_kept
+        self.cached = min(self.cached, self._newest)
+        self._lasting = power or not (self._unflushed or self.lies)
         if torn:
             self._tear()
         return lost
 
     def opened(self) -> None:
-        """A new life has read the medium. What outlived a loss of power was on it, not in a cache:
-        nothing takes it away any more."""
-        if self._power_lost:
-            self._power_lost = False
-            self.medium.sync(self.medium.synced_appends + self.medium.unsynced_appends)
+        """A new life has read the medium. What outlived a loss of power was on it, not in a cache,
+        and a store flushes what it finds, if it flushes at all: nothing takes it away any more."""
+        if self._lasting:
+            self._lasting = False
+            self.medium.sync(self._newest)
+
+    @property
+    def _newest(self) -> int:
+        """Number of the newest append."""
+        return self.medium.synced_appends + self.medium.unsynced_appends
+
+    @property
+    def _unflushed(self) -> bool:
+        """Commits do not wait for a sync."""
+        return self._config.flush == FlushPolicy.OFF.value
 
     def log_end(self, group: GroupId) -> LogIndex:
         """Where a dead node's log ends, as its next life will find it."""

@@ -20,13 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ottla.broker.clockwork import Cancel, Work
 from ottla.broker.node import Node
 from ottla.broker.replica_factory import ReplicaFactory
 from ottla.broker.scheduler import Scheduler
-from ottla.log.memory_store import MemoryStore
+from ottla.log.memory_store import MemoryStore, MemorySyncJob
 from ottla.log.store import SyncJob, Write
 from ottla.log.types import Millis
 from ottla.raft.mutants import Mutant
@@ -249,6 +249,8 @@ class SimStore(MemoryStore):
         disk = self._life.world.disks[self._life.node_id]
         if not disk.lies or self.failure is not None:
             super().finish_sync(job)
+        else:
+            disk.cached = cast(MemorySyncJob, job).appends
         self.watch.synced(job)
         self._life.point("synced")
 

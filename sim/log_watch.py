@@ -53,7 +53,7 @@ class LogWatch:
 
     def started(self) -> None:
         """A life has opened its disk: what it found is durable, or waits for the next sync, if it
-        is in the cache of a machine whose process was killed."""
+        is in the cache of a machine whose process was killed where nothing is flushed."""
         life = self._life
         medium = life.world.disks[life.node_id].medium
         number = medium.synced_appends + medium.unsynced_appends

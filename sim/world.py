@@ -76,6 +76,8 @@ class World:
         )
         self.lives: dict[NodeId, Life] = {}
         """The nodes that are not dead; frozen ones included."""
+        self._last: dict[NodeId, Life] = {}
+        """The latest life of each node that has died."""
         self.placement: dict[int, tuple[NodeId, ...]] = {}
         """Replicas by partition, as decided while booting: who has just come back does not know."""
         self._damaged: set[NodeId] = set()
@@ -210,21 +212,31 @@ class World:
     def crash(
         self, node: NodeId, where: str = "", *, power: bool = False, torn: bool = False
     ) -> None:
-        """The process dies at once; with `power` its machine does, and what is unsynced may go, or
+        """The process dies at once, with `power` its machine does: what is unsynced may go, or
         (`torn`) is there but for a part of the newest write.
 
         Without power its clients are told by its operating system; with it nobody tells them.
         """
         life = self.lives.pop(node, None)
         if life is None:
+            if power:
+                self._cache_lost(node)
             return
+        self._last[node] = life
         life.alive = False
         self.network.detach(node)
-        lost = self.disks[node].crash(all_kept=not power, torn=torn)
+        lost = self.disks[node].crash(power=power, torn=torn)
         what = "power lost" if power else "killed"
         self.history.add("fault", node=node, code=f"{what}{' at ' + where if where else ''}")
         self.observer.crashed(life, where or what, lost)
         self._drop_clients(life, told=not power)
+
+    def _cache_lost(self, node: NodeId) -> None:
+        """The machine of a dead process loses its power: what was left in the page cache may go."""
+        lost = self.disks[node].crash(power=True)
+        if lost:
+            self.history.add("fault", node=node, code="power lost")
+            self.observer.crashed(self._last[node], "power lost", lost)
 
     def _drop_clients(self, life: Life, *, told: bool) -> None:
         for connection in self.clients.connections:
@@ -239,8 +251,9 @@ class World:
         if not isinstance(error, StoreError):
             raise BrokerBug(f"node {life.node_id}: {type(error).__name__}: {error}") from error
         self.lives.pop(life.node_id, None)
+        self._last[life.node_id] = life
         self.network.detach(life.node_id)
-        lost = self.disks[life.node_id].crash()
+        lost = self.disks[life.node_id].crash(power=True)
         self.history.add("fault", node=life.node_id, code=f"stopped: {error}")
         self.observer.crashed(life, "disk", lost)
         self._drop_clients(life, told=True)

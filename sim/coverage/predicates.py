@@ -319,7 +319,7 @@ PREDICATES: tuple[Predicate, ...] = (
     ),
     Predicate(
         "sim-S33",
-        "a loss of power takes what was not synced",
+        "a crash takes what was not synced",
         lambda facts: any(row.aux for row in facts.of("crash")),
     ),
     Predicate(

@@ -48,7 +48,7 @@ BASE = RunConfig(
 
 TOOK = {
     "truncate": "above the high watermark of a leader that was replaced, whose log was cut",
-    "crash": "not synced when the power went",
+    "crash": "not synced when the node went down",
     "refused": "refused, which nobody hears",
     NEVER_ARRIVED: "sent to nobody, or into a connection that was gone",
     UNDECIDED: "in a log, not committed",

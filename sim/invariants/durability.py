@@ -72,7 +72,7 @@ class Durability:
                 f"the log of partition {row.partition} on node {row.node} ends at {row.log_index} "
                 f"after a {row.kind}, durable was all up to {mark}",
             )
-        # What is left need not be durable: of a process that was killed it is in a cache.
+        # What is left need not be durable: where nothing is flushed, it may be in a cache.
         marks[row.node] = min(mark, row.log_index)
 
     def _commit(self, row: Row) -> None:

@@ -3,7 +3,7 @@
 A transcript is a file of comments (`#`), commands (`>`) and, below each, what happened until the
 next one. `play` runs the commands and writes the file anew; a test compares the two. All choices
 are the plain ones, but that node N waits (N - 1) / 10 election timeouts longer before it stands for
-election, and a loss of power takes all that is not synced; nothing is random.
+election, and a crash takes all that it may of what is not synced; nothing is random.
 
 | command | meaning |
 |---|---|
