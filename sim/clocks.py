@@ -1,9 +1,9 @@
 """The clocks of the nodes: none of them knows the simulator's time.
 
 A node's monotonic clock starts somewhere, drifts, may be found further on at once (a machine that
-slept), and is set back by nobody (that is what monotonic means); its wall clock may be off by hours
-and may jump (sim-C1). Both are straight lines over the simulator's time, in whole numbers; a change
-begins a new line where the old one ends.
+slept), and is set back by nobody (that is what monotonic means); its wall clock may be off by
+hours, jump either way, be slewed as NTP does, or stand still (sim-C1). Both are straight lines over
+the simulator's time, in whole numbers; a change begins a new line where the old one ends.
 
 A clock goes on through the lives of its node: it belongs to the machine.
 """
@@ -21,7 +21,7 @@ EPOCH_MS: Millis = 1_700_000_000_000
 class NodeClock:
     """Monotonic and wall clock of one machine."""
 
-    __slots__ = ("base", "rate", "since", "wall_offset_ms")
+    __slots__ = ("_wall_base", "_wall_rate", "_wall_since", "base", "rate", "since")
 
     def __init__(self, base: Micros = 0, drift_ppm: int = 0):
         """`base`: what it shows at time 0. `drift_ppm`: how much faster it goes, per million."""
@@ -31,8 +31,9 @@ class NodeClock:
         """When its present line began, by the simulator's time."""
         self.rate = MILLION + drift_ppm
         """How far it goes in a million microseconds."""
-        self.wall_offset_ms: Millis = 0
-        """How far the wall clock is off."""
+        self._wall_base: Micros = 0
+        self._wall_since: Micros = 0
+        self._wall_rate = MILLION
 
     def read(self, now: Micros) -> Micros:
         """What the monotonic clock shows at the simulator's time `now`."""
@@ -50,7 +51,10 @@ class NodeClock:
 
     def wall_ms(self, now: Micros) -> Millis:
         """What the wall clock shows."""
-        return EPOCH_MS + self.wall_offset_ms + now // 1000
+        return EPOCH_MS + self._wall(now) // 1000
+
+    def _wall(self, now: Micros) -> Micros:
+        return self._wall_base + (now - self._wall_since) * self._wall_rate // MILLION
 
     def jump(self, now: Micros, span: Micros) -> None:
         """It is that much further at once, as behind a machine's sleep; never back."""
@@ -61,3 +65,12 @@ class NodeClock:
         """From now on it goes that much faster (or slower)."""
         self.base, self.since = self.read(now), now
         self.rate = MILLION + ppm
+
+    def step_wall(self, now: Micros, offset_ms: Millis) -> None:
+        """The wall clock is off by so much from here on, if it goes as it should."""
+        self._wall_base, self._wall_since = now + 1000 * offset_ms, now
+
+    def slew_wall(self, now: Micros, ppm: int) -> None:
+        """From now on the wall clock goes that much faster or slower; at -`MILLION` it stands."""
+        self._wall_base, self._wall_since = self._wall(now), now
+        self._wall_rate = MILLION + ppm

@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from ottla.raft.quorum import majority
 from ottla.raft.types import NodeId
+from ottla.sim.clocks import MILLION
 from ottla.sim.nemesis.hand import Hand
+
+HOUR_MS = 3_600_000
+MAX_DRIFT_PPM = 50_000
+SLEWS_PPM = (500, -500, 100_000, -100_000)
+"""NTP slews by the first two, and steps where that would take too long; some systems go further."""
 
 
 def stop(hand: Hand) -> None:
@@ -16,6 +22,34 @@ def stop(hand: Hand) -> None:
     node = hand.somebody()
     hand.world.stop(node)
     hand.revive(node, hand.span())
+
+
+def drift(hand: Hand) -> None:
+    """A monotonic clock goes faster or slower than it should, for good."""
+    node, world = hand.node(), hand.world
+    ppm = hand.stream.between(-MAX_DRIFT_PPM, MAX_DRIFT_PPM)
+    world.fault(f"its clock drifts by {ppm} ppm", node)
+    world.clocks[node].drift(world.kernel.now, ppm)
+
+
+def upset_wall_clock(hand: Hand) -> None:
+    """A wall clock is set to another time, or for a while goes at another rate or not at all.
+    Nothing may come of it: what no history shows, `tests/sim/test_clocks.py` looks for."""
+    world, node, stream = hand.world, hand.node(), hand.stream
+    clock, now = world.clocks[node], world.kernel.now
+    offset, ppm = stream.between(-HOUR_MS, HOUR_MS), stream.pick((0, -MILLION, *SLEWS_PPM))
+    if not ppm:
+        world.fault(f"its wall clock is off by {offset} ms", node)
+        clock.step_wall(now, offset)
+        return
+    what = "stands" if ppm == -MILLION else f"is slewed by {ppm} ppm"
+    world.fault(f"its wall clock {what}", node)
+    clock.slew_wall(now, ppm)
+
+    def as_ever() -> None:
+        clock.slew_wall(world.kernel.now, 0)
+
+    hand.later(hand.span(), hand.hold(("wall clock", node), as_ever))
 
 
 def jump_clock(hand: Hand) -> None:

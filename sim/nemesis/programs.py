@@ -29,7 +29,14 @@ from ottla.raft.messages import (
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.life import Life
 from ottla.sim.nemesis.hand import MS, Hand
-from ottla.sim.nemesis.machines import bit_rot, jump_clock, lost_disk, stop
+from ottla.sim.nemesis.machines import (
+    bit_rot,
+    drift,
+    jump_clock,
+    lost_disk,
+    stop,
+    upset_wall_clock,
+)
 from ottla.sim.nemesis.moments import (
     acknowledges,
     crash_loop,
@@ -52,8 +59,6 @@ KINDS = (
     *(ControlRequest, InstallSnapshot, SnapshotReply, TimeoutNow),
 )
 """Messages that `lose-kind` tells from each other: all there are."""
-HOUR_MS = 3_600_000
-MAX_DRIFT_PPM = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +271,7 @@ def _lose_answer(hand: Hand) -> None:
     hand.later(hand.span(), world.points.lift, trap)
 
 
-# ---- disks and clocks
+# ---- disks
 
 
 def _stall(hand: Hand) -> None:
@@ -280,20 +285,6 @@ def _disk_error(hand: Hand) -> None:
     hand.world.fault("its next sync fails", node)
     hand.world.disks[node].fail("input/output error")
     hand.revive(node, 4 * hand.span())
-
-
-def _drift(hand: Hand) -> None:
-    node, world = hand.node(), hand.world
-    ppm = hand.stream.between(-MAX_DRIFT_PPM, MAX_DRIFT_PPM)
-    world.fault(f"its clock drifts by {ppm} ppm", node)
-    world.clocks[node].drift(world.kernel.now, ppm)
-
-
-def _step_wall_clock(hand: Hand) -> None:
-    node = hand.node()
-    offset = hand.stream.between(-HOUR_MS, HOUR_MS)
-    hand.world.fault(f"its wall clock is off by {offset} ms", node)
-    hand.world.clocks[node].wall_offset_ms = offset
 
 
 # ---- what administrators do
@@ -362,8 +353,8 @@ PROGRAMS: tuple[Program, ...] = (
     Program("lose-answer", "N7 T", _lose_answer),
     Program("stall", "D1", _stall),
     Program("disk-error", "D4", _disk_error, 3),
-    Program("drift", "C1 C2", _drift),
-    Program("step-wall-clock", "C1", _step_wall_clock),
+    Program("drift", "C1 C2", drift),
+    Program("step-wall-clock", "C1", upset_wall_clock),
     Program("jump-clock", "C1 C2", jump_clock),
     Program("stop", "P1", stop),
     Program("lost-disk", "D6", lost_disk, 3),

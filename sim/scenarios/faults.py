@@ -104,7 +104,7 @@ class Faults(Wires):
             world.clocks[number].drift(world.kernel.now, int(span))
         else:
             assert how == "wall", f"jumps, drifts or wall, not {how}"
-            world.clocks[number].wall_offset_ms = span_of(span) // MS
+            world.clocks[number].step_wall(world.kernel.now, span_of(span) // MS)
 
     # ---- points
 

@@ -1,4 +1,8 @@
-"""What a crash leaves on a disk: of a process that was killed, and of a machine without power."""
+"""What a crash leaves on a disk: of a process that was killed, and of a machine without power.
+
+A process loses what it had only staged, and a machine what is in its page cache as well: there lies
+what was committed where nothing is flushed, or where the disk lies.
+"""
 
 from __future__ import annotations
 
