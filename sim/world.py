@@ -76,6 +76,8 @@ class World:
         )
         self.lives: dict[NodeId, Life] = {}
         """The nodes that are not dead; frozen ones included."""
+        self.client_dies: Callable[[int], None] = _nobody
+        """Has the client of that number die; who has clients that may says how (`workload.py`)."""
         self._last: dict[NodeId, Life] = {}
         """The latest life of each node that has died."""
         self.placement: dict[int, tuple[NodeId, ...]] = {}
@@ -375,6 +377,10 @@ def awake(life: Life | None) -> Life | None:
     """The leader that anybody may wait for: nobody, where it is a frozen node. Others hear nothing
     of that one, and elect another."""
     return None if life is None or life.frozen else life
+
+
+def _nobody(_: int) -> None:
+    """There are no clients that may die."""
 
 
 def _controller_term(life: Life) -> Term:

@@ -75,6 +75,7 @@ class Clients:
         for place in range(config.producers):
             self.producers.append(self._producer(place))
         self.consumers = [self._consumer(place) for place in range(config.consumers)]
+        world.client_dies = self.die
 
     def _number(self) -> int:
         self._numbers += 1
@@ -142,6 +143,12 @@ class Clients:
         else:
             old.crash()
         new.start()
+
+    def die(self, number: int) -> None:
+        """The producer of that number dies, and is replaced: as long as faults go on."""
+        numbers = [each.number for each in self.producers]
+        if self._replacing and number in numbers:
+            self.replace(numbers.index(number), zombie=False)
 
     def hand(self, place: int, partition: int) -> None:
         """Hand the next record to a producer."""

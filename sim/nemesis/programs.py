@@ -14,7 +14,6 @@ from itertools import pairwise
 from typing import Any
 
 from ottla.broker.beats import Beat, BeatAck
-from ottla.broker.commands import DeleteRecordsTicket
 from ottla.broker.control_client import ControlRequest, ControlResponse
 from ottla.broker.seat import Seat
 from ottla.raft.messages import (
@@ -26,9 +25,10 @@ from ottla.raft.messages import (
     TimeoutNow,
     VoteReply,
 )
-from ottla.raft.types import Micros, NodeId
+from ottla.raft.types import NodeId
 from ottla.sim.life import Life
 from ottla.sim.nemesis.hand import MS, Hand
+from ottla.sim.nemesis.log_starts import delete_records, overtaken
 from ottla.sim.nemesis.machines import (
     bit_rot,
     drift,
@@ -51,7 +51,7 @@ from ottla.sim.nemesis.moments import (
     two_leaders,
     win_and_go,
 )
-from ottla.sim.nemesis.strays import late_requests, stray_request
+from ottla.sim.nemesis.strays import die_asking, late_requests, stray_request
 from ottla.sim.points import Trap
 
 KINDS = (
@@ -310,25 +310,6 @@ def _transfer_seat(life: Life, seat: Seat, to: NodeId) -> None:
         life.node.runner.wake(seat)
 
 
-def _delete_records(hand: Hand) -> None:
-    world = hand.world
-    partition = hand.stream.below(world.config.partitions)
-    life = world.leader(partition)
-    if life is None or life.frozen:
-        return
-    seat = world.seats(partition)[life.node_id]
-    state: Any = seat.replica.machine
-    offset = hand.stream.below(state.state.high_watermark + 1)
-    world.fault(f"records of partition {partition} below {offset} deleted", life.node_id)
-    deadline: Micros = life.clockwork.now() + 5_000 * MS
-    ticket = DeleteRecordsTicket(offset, _unheard, deadline)
-    life.enter(life.node.runner.submit, seat, ticket)
-
-
-def _unheard(_: DeleteRecordsTicket) -> None:
-    """Nobody waits for it."""
-
-
 PROGRAMS: tuple[Program, ...] = (
     Program("kill", "P1", _kill),
     Program("power", "P1 D2 D3", _power),
@@ -360,7 +341,7 @@ PROGRAMS: tuple[Program, ...] = (
     Program("lost-disk", "D6", lost_disk, 3),
     Program("bit-rot", "D4", bit_rot, 3),
     Program("transfer", "A1", _transfer, 2),
-    Program("delete-records", "A2", _delete_records),
+    Program("delete-records", "A2", delete_records),
     Program("die-voted", "T", die_at("voted", "its vote written"), 2),
     Program("die-appended", "T D2", die_at("appended", "records written", holds_records)),
     Program("die-synced", "T", die_at("synced", "a sync that nobody heard of")),
@@ -376,4 +357,6 @@ PROGRAMS: tuple[Program, ...] = (
     Program("torn-write", "D3 T", torn_write, 2),
     Program("late-requests", "N1 N7", late_requests),
     Program("stray-request", "L1", stray_request),
+    Program("overtaken", "A2 D5 T", overtaken, 3),
+    Program("die-asking", "L1 T", die_asking),
 )

@@ -1,4 +1,4 @@
-"""Programs about requests that arrive late, or once more when nobody asks for them any more.
+"""Programs about requests that arrive late, or once more, and about who dies while it asks.
 
 A client that gives up a connection cannot call back what it has sent (sim-N7), and a producer that
 was thought to be dead may still be sending (sim-L1, sim-S24, sim-S28). What arrives so was stored
@@ -13,8 +13,10 @@ from ottla.idempotency.sequence import MAX_SEQUENCE
 from ottla.log.build import build_batch
 from ottla.sim.clients.batch import payload_of
 from ottla.sim.history import Event
+from ottla.sim.life import Life
 from ottla.sim.nemesis.hand import Hand
-from ottla.sim.requests import Produce
+from ottla.sim.points import Trap
+from ottla.sim.requests import Produce, Produced
 from ottla.sim.settings import RunConfig
 from ottla.sim.world import SECOND
 
@@ -53,6 +55,25 @@ def stray_request(hand: Hand) -> None:
     world.fault(f"a stray request, {max(1, count)} records from {seq} on", life.node_id)
     connection = world.clients.connect(STRANGER, life.node_id, _ignore, _ignore)
     connection.send(Produce(1, -1, SECOND, ((batch.partition or 0, data),)))
+
+
+def die_asking(hand: Hand) -> None:
+    """A producer dies when what it asked for is stored, before it hears of that; another takes over
+    with a new id, which has no way to know."""
+    world = hand.world
+
+    def die(_: Life) -> None:
+        client = next(row.client for row in reversed(world.history.rows) if row.kind == "answer")
+        world.client_dies(client or 0)
+
+    node = hand.leader() if hand.stream.below(2) else None
+    trap = world.points.set(Trap("answer", die, node, 1 + hand.stream.below(4), _all_stored))
+    hand.later(4 * hand.span(), world.points.lift, trap)
+
+
+def _all_stored(answer: Any) -> bool:
+    """It says of each batch where it lies."""
+    return isinstance(answer, Produced) and not any(each.error for each in answer.parts)
 
 
 def _acknowledged(hand: Hand) -> Event | None:

@@ -1,4 +1,8 @@
-"""What a program of the nemesis says it does is what becomes of the nodes."""
+"""What a program of the nemesis says it does is what becomes of the nodes.
+
+A hand on a tape strikes a played script, so each choice of a program is told; or a run has one
+program alone.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,13 @@ import pytest
 from ottla.broker.controller import CONTROLLER_GROUP
 from ottla.broker.errors import ConfigError
 from ottla.sim.choices import Replayed, Tape
+from ottla.sim.clients.workload import make_clients
 from ottla.sim.nemesis.hand import Hand
 from ottla.sim.nemesis.nemesis import named
 from ottla.sim.run import Verdict, run, run_choices
 from ottla.sim.scenarios.script import Script
 from ottla.sim.settings import RunConfig, from_toml
+from ottla.sim.world import SECOND, World
 
 ANOTHER = Tape({"nemesis": dict.fromkeys(range(8), 1)})
 """Whoever is picked at random is not node 1, which leads."""
@@ -92,3 +98,91 @@ def test_who_hands_over_leadership_says_of_what(leads):
     named("transfer").run(Hand(world, Replayed(Tape()).stream("nemesis")))
     (told,) = (row.code for row in world.history.rows if row.kind == "fault")
     assert told == f"hands {leads} to node 2"
+
+
+BEGUN = "> nodes 3\n> producers P=7\n> send P A to 1 seq 0\n> until answered\n"
+MORE = "> send P B to 1 seq 1\n> until answered\n"
+NOBODY_MORE, FOLLOWER_DIES, LEADER_DIES, SECOND_SNAPSHOT = range(4)
+
+
+def overtaken(how, *, power=0, then=""):
+    """A script in which node 2 is overtaken: what there is to see of snapshots, and of deaths."""
+    script = Played()
+    script.play(BEGUN)
+    world = script.made
+    picks = {2: 0, 4: power, 5: how}
+    stream = Replayed(Tape({"nemesis": picks})).stream("nemesis")
+    named("overtaken").run(Hand(world, stream))
+    script.play(f"> run 300ms\n{MORE}{then}> run 20s\n")
+    rows = world.history.rows
+    told = [(row.kind, row.node, row.code) for row in rows if row.kind in ("snapshot", "crash")]
+    return told, world
+
+
+@pytest.mark.parametrize("power", [0, 1, 2])
+def test_a_follower_that_is_overtaken_installs_a_snapshot(power):
+    """It is cut off, without power, or killed."""
+    told, world = overtaken(NOBODY_MORE, power=power)
+    assert ("snapshot", 2, "installed") in told
+    assert ("snapshot", 1, "taken") in told
+    assert world.high_watermark(0, -1) == 2
+    died = [each for each in told if each[0] == "crash"]
+    assert {code for _, _, code in died} <= {"to be overtaken"}
+    assert bool(died) == bool(power)
+
+
+def test_it_may_die_when_it_has_written_the_snapshot():
+    told, _ = overtaken(FOLLOWER_DIES)
+    assert ("crash", 2, "a snapshot installed") in told
+    after = told[told.index(("crash", 2, "a snapshot installed")) :]
+    assert ("snapshot", 2, "installed") in after, "the next life installs it"
+
+
+def test_its_leader_may_die_when_it_has_written_the_snapshot():
+    told, _ = overtaken(LEADER_DIES)
+    assert ("crash", 1, "a snapshot taken") in told
+    assert ("snapshot", 2, "installed") in told
+
+
+def test_a_snapshot_may_be_overtaken_by_another():
+    """Both arrive at once, and the follower comes to the newer one."""
+    told, world = overtaken(SECOND_SNAPSHOT, then="> run 1200ms\n> send P C to 1 seq 2\n")
+    codes = [row.code for row in world.history.rows if row.kind == "fault" and row.node == 1]
+    held_up = codes.index("its snapshot for node 2 is held up")
+    assert codes[held_up + 1 :] == ["records of partition 0 below 3 deleted"]
+    snapshots = [row for row in world.history.rows if row.kind == "snapshot"]
+    first, second = [row.log_index for row in snapshots if row.node == 1]
+    installed = [row.log_index for row in snapshots if row.node == 2]
+    assert first < second == installed[-1]
+    assert told[-1] == ("snapshot", 2, "installed")
+
+
+def test_a_producer_dies_when_what_it_asked_for_is_stored():
+    """And never hears of it; who takes over has another id."""
+    world = World(RunConfig(records=10, load_ms=2_000, producers=1), Replayed(Tape()))
+    clients = make_clients(world)
+    world.boot()
+    named("die-asking").run(Hand(world, Replayed(Tape()).stream("nemesis")))
+    (first,) = clients.producers
+    clients.start()
+    world.kernel.run(world.kernel.now + 5 * SECOND)
+    rows = world.history.rows
+    (asked,) = [row for row in rows if row.kind == "info"]
+    assert (asked.client, asked.code) == (first.number, "CRASHED")
+    stored = [row for row in rows if row.kind == "answer" and row.client == first.number]
+    assert [row.code for row in stored] == ["NONE"]
+    assert not [row for row in rows if row.kind == "ok" and row.client == first.number]
+    (second,) = clients.producers
+    assert second.number != first.number
+    ids = {row.client: row.pid for row in rows if row.kind == "send"}
+    assert ids[first.number] != ids[second.number]
+
+
+def test_nobody_dies_asking_when_faults_have_ended():
+    world = World(RunConfig(producers=1), Replayed(Tape()))
+    clients = make_clients(world)
+    clients.stop_faults()
+    (first,) = clients.producers
+    world.client_dies(first.number)
+    world.client_dies(999)
+    assert clients.producers == [first]

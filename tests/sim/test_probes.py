@@ -15,6 +15,7 @@ from ottla.broker.host import LeaderImage
 from ottla.sim.choices import Drawn
 from ottla.sim.mutants.catalogue import BY_ID
 from ottla.sim.mutants.matrix import settings_of
+from ottla.sim.nemesis.programs import PROGRAMS
 from ottla.sim.probes import Probes
 from ottla.sim.run import Verdict, run
 from ottla.sim.settings import RunConfig
@@ -105,12 +106,22 @@ def test_a_leader_that_was_not_healed_and_answers_nothing_is_not_excused(mutant,
     assert [each.invariant for each in outcome.anomalies] == ["sim-I31"]
 
 
+@pytest.fixture
+def as_found(monkeypatch):
+    """Without the programs of the nemesis that are newer than the seeds below: one in 60,000 shows
+    what they show, and each draws from all programs that there are."""
+    known = [each for each in PROGRAMS if each.name not in ("overtaken", "die-asking")]
+    monkeypatch.setattr("ottla.sim.nemesis.nemesis.PROGRAMS", tuple(known))
+
+
+@pytest.mark.usefixtures("as_found")
 def test_a_probe_that_is_stored_and_not_acknowledged_is_asked_for_again():
     """It had expired at its client by then, and sim-I31 called the run stuck."""
     outcome = run(8_005_920, RunConfig(load_ms=1_000, records=12, fault_every_ms=250))
     assert outcome.verdict is Verdict.OK, outcome.reason
 
 
+@pytest.mark.usefixtures("as_found")
 @pytest.mark.parametrize(
     ("seed", "config"),
     [
@@ -128,6 +139,7 @@ def test_a_cut_between_the_asked_node_and_the_leader_needs_no_excuse(seed, confi
     assert not any("which is not healed" in each for each in outcome.unavoidable)
 
 
+@pytest.mark.usefixtures("as_found")
 def test_who_is_alone_and_leads_another_partition_keeps_its_clients():
     """Node 2 had been cut off before it heard that node 1 led partition 0, and went on to lead
     partition 1, whose only replica it is. A Java client without another connection asks it on, as
@@ -137,6 +149,7 @@ def test_who_is_alone_and_leads_another_partition_keeps_its_clients():
     assert any("asks node 2, which is not healed" in each for each in outcome.unavoidable)
 
 
+@pytest.mark.usefixtures("as_found")
 def test_a_consumer_that_two_lost_nodes_send_to_each_other_is_excused():
     """Nodes 1 and 4 were cut off, each by itself; a Java client was connected to both and to nobody
     else, and asked them in turn."""
@@ -145,6 +158,7 @@ def test_a_consumer_that_two_lost_nodes_send_to_each_other_is_excused():
     assert any("asks the nodes [1, 4] in turn" in each for each in outcome.unavoidable)
 
 
+@pytest.mark.usefixtures("as_found")
 def test_a_leader_from_outside_that_resigns_leaves_nobody_who_knows_that_there_is_a_partition():
     """Node 2 led both groups from outside when clients were at rest, and then the partition no
     more. Of its replicas in the core, 1 and 3, the first had started anew and was told of nothing:
@@ -155,6 +169,7 @@ def test_a_leader_from_outside_that_resigns_leaves_nobody_who_knows_that_there_i
     assert any("of which only [3] know" in each for each in outcome.unavoidable)
 
 
+@pytest.mark.usefixtures("as_found")
 @pytest.mark.parametrize("seed", [78, 658])
 def test_a_node_that_does_not_know_the_topics_yet_does_not_keep_its_clients(seed):
     """Seed 658: that node had started anew, did not hear the controller, and named itself and no

@@ -1,0 +1,137 @@
+"""Programs that move a log's start, and what comes of it: snapshots, taken and installed.
+
+Records are deleted, a snapshot stands for them, and whoever was away then and needs an entry below
+it must install the snapshot. Without help that hardly ever comes together: a follower must be away
+while the log start passes all it holds, and be back before the run ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from ottla.broker.commands import DeleteRecordsTicket
+from ottla.raft.messages import InstallSnapshot
+from ottla.raft.types import GroupId, NodeId
+from ottla.sim.life import Life
+from ottla.sim.nemesis.hand import MS, Hand
+from ottla.sim.points import Trap
+from ottla.sim.world import World, awake
+
+
+def delete_records(hand: Hand) -> None:
+    """An administrator deletes records at the front of a partition."""
+    world = hand.world
+    partition = hand.stream.below(world.config.partitions)
+    end = int(world.high_watermark(partition, -1))
+    if end >= 0:
+        _delete(hand, partition, hand.stream.below(end + 1))
+
+
+def overtaken(hand: Hand) -> None:
+    """A follower is away until a snapshot stands for entries that it lacks. By a draw nothing more
+    happens; or it dies at the write that installs the snapshot; or its leader at the one that
+    takes it; or a second snapshot is taken while the first is on its way."""
+    world, stream = hand.world, hand.stream
+    partition = stream.below(world.config.partitions)
+    life = world.leader(partition)
+    if life is None:
+        return
+    seat = world.seats(partition)[life.node_id]
+    followers = [each for each in seat.replica.core.voters if each != life.node_id]
+    if not followers:
+        return
+    node, span = stream.pick(followers), hand.span() + 2 * _election(hand)
+    _be_away(hand, node, span)
+    for third in (span // 3, 2 * span // 3):
+        hand.later(third, _delete_all, hand, partition)
+    group = seat.group
+    traps = (
+        None,
+        Trap("appended", partial(_die, hand, "a snapshot installed"), node, fits=_installs(group)),
+        Trap("appended", partial(_die, hand, "a snapshot taken"), life.node_id, fits=_takes(group)),
+        Trap("send", partial(_send_late, hand, partition, node), fits=_reaches(world, group, node)),
+    )
+    trap = stream.pick(traps)
+    if trap is not None:
+        world.points.set(trap)
+        hand.later(4 * span, world.points.lift, trap)
+
+
+def _be_away(hand: Hand, node: NodeId, span: int) -> None:
+    """Cut off, or dead in one of two ways."""
+    world = hand.world
+    how = hand.stream.below(3)
+    if how:
+        world.crash(node, "to be overtaken", power=how == 1)
+        hand.revive(node, span)
+    else:
+        world.fault("isolated, to be overtaken", node)
+        hand.cut([name for name in world.network.links if node in name], span)
+
+
+def _die(hand: Hand, what: str, life: Life) -> None:
+    hand.world.crash(life.node_id, what, power=True)
+    hand.revive(life.node_id, hand.span())
+
+
+def _send_late(hand: Hand, partition: int, node: NodeId, life: Life) -> None:
+    """What goes to the follower waits, and a second snapshot overtakes the first."""
+    election = _election(hand)
+    hand.world.fault(f"its snapshot for node {node} is held up", life.node_id)
+    hand.clog((life.node_id, node), 2 * election)
+    hand.later(election, _delete_all, hand, partition)
+
+
+def _election(hand: Hand) -> int:
+    return hand.world.config.election_timeout_ms * MS
+
+
+# ---- what is passing
+
+
+def _installs(group: GroupId) -> Callable[[Any], bool]:
+    return lambda writes: any(each.group == group and each.reset for each in writes)
+
+
+def _takes(group: GroupId) -> Callable[[Any], bool]:
+    return lambda writes: any(
+        each.group == group and each.snapshot is not None and not each.reset for each in writes
+    )
+
+
+def _reaches(world: World, group: GroupId, node: NodeId) -> Callable[[Any], bool]:
+    """A snapshot for that node, which is there to receive it."""
+    return lambda message: (
+        isinstance(message, InstallSnapshot)
+        and (message.group, message.to) == (group, node)
+        and node in world.lives
+        and not world.network.links[message.sender, node].cut
+    )
+
+
+# ---- deleting
+
+
+def _delete_all(hand: Hand, partition: int) -> None:
+    """All records that there are."""
+    end = int(hand.world.high_watermark(partition, 0))
+    if end:
+        _delete(hand, partition, end)
+
+
+def _delete(hand: Hand, partition: int, offset: int) -> None:
+    world = hand.world
+    life = awake(world.leader(partition))
+    if life is None:
+        return
+    world.fault(f"records of partition {partition} below {offset} deleted", life.node_id)
+    deadline = life.clockwork.now() + 5_000 * MS
+    seat = world.seats(partition)[life.node_id]
+    ticket = DeleteRecordsTicket(offset, _unheard, deadline)
+    life.enter(life.node.runner.submit, seat, ticket)
+
+
+def _unheard(_: DeleteRecordsTicket) -> None:
+    """Nobody waits for it."""
