@@ -65,12 +65,22 @@ def _votes(group: GroupId) -> Callable[[Any], bool]:
 # ---- programs
 
 
+def _nothing(_: Hand) -> None:
+    """It comes about by itself."""
+
+
 def die_at(
-    point: str, what: str, fits: Callable[[Any], bool] | None = None
+    point: str,
+    what: str,
+    fits: Callable[[Any], bool] | None = None,
+    *,
+    before: Callable[[Hand], None] = _nothing,
 ) -> Callable[[Hand], None]:
-    """Power goes when somebody gets there."""
+    """Power goes when somebody gets there. `before`: what has somebody get there at all."""
 
     def run(hand: Hand) -> None:
+        before(hand)
+
         def die(life: Life) -> None:
             hand.world.crash(life.node_id, what, power=True)
             hand.revive(life.node_id, hand.span())
@@ -82,7 +92,7 @@ def die_at(
     return run
 
 
-def _crash_leader(hand: Hand) -> None:
+def crash_leader(hand: Hand) -> None:
     """The leader dies, and is back after some time with the log that it had."""
     node = hand.leader()
     hand.world.crash(node)
@@ -101,7 +111,7 @@ def crash_loop(hand: Hand) -> None:
         if times:
             hand.world.points.set(Trap("appended", die, fits=opens_a_term))
 
-    _crash_leader(hand)
+    crash_leader(hand)
     trap = hand.world.points.set(Trap("appended", die, fits=opens_a_term))
     hand.later(8 * hand.span(), hand.world.points.lift, trap)
 
@@ -122,7 +132,7 @@ def win_and_go(hand: Hand) -> None:
         )
         hand.revive(life.node_id, 2 * span)
 
-    _crash_leader(hand)
+    crash_leader(hand)
     trap = world.points.set(Trap("appended", cut, fits=opens_a_term))
     hand.later(8 * hand.span(), world.points.lift, trap)
 

@@ -39,6 +39,7 @@ from ottla.sim.nemesis.machines import (
 )
 from ottla.sim.nemesis.moments import (
     acknowledges,
+    crash_leader,
     crash_loop,
     die_at,
     figure_8,
@@ -342,7 +343,7 @@ PROGRAMS: tuple[Program, ...] = (
     Program("bit-rot", "D4", bit_rot, 3),
     Program("transfer", "A1", _transfer, 2),
     Program("delete-records", "A2", delete_records),
-    Program("die-voted", "T", die_at("voted", "its vote written"), 2),
+    Program("die-voted", "T", die_at("voted", "its vote written", before=crash_leader), 2),
     Program("die-appended", "T D2", die_at("appended", "records written", holds_records)),
     Program("die-synced", "T", die_at("synced", "a sync that nobody heard of")),
     Program("die-acknowledging", "T", die_at("sent", "an acknowledgement sent", acknowledges), 2),
