@@ -80,10 +80,14 @@ class Stream(ABC):
 
     def fate(self, rates: Sequence[int]) -> int:
         """Which of several things happens, of which each happens so often per million and no two
-        at once: its place in `rates`, from 1, or 0 for none. Nothing to happen costs no choice."""
+        at once: its place in `rates`, from 1, or 0 for none. Nothing to happen costs no choice.
+        Of more than a million the first ones have what they ask for, and the others what is left.
+        """
         above = MILLION - sum(rates)
         if above >= MILLION:
             return 0
+        if above < 0:
+            rates, above = _within_a_million(rates), 0
         place = self._place
         self._place = place + 1
         value = self._choose(MILLION, place)
@@ -106,6 +110,14 @@ class Stream(ABC):
     def randrange(self, stop: int, /) -> int:
         """`below`, under the name that election jitter asks for (`JitterSource`)."""
         return self.below(stop)
+
+
+def _within_a_million(rates: Sequence[int]) -> Sequence[int]:
+    left, fitted = MILLION, list[int]()
+    for rate in rates:
+        fitted.append(min(rate, left))
+        left -= fitted[-1]
+    return fitted
 
 
 class DrawnStream(Stream):

@@ -144,6 +144,8 @@ class SimClockwork:
         self._busy_until: Micros = 0
         self.slowness = 1
         """How many times as long everything takes (sim-P3)."""
+        self._alarms: dict[_Alarm, None] = {}
+        """Those that are set."""
 
     def now(self) -> Micros:
         """The node's monotonic clock. As `NodeClock.read`, without the call: everything asks."""
@@ -166,9 +168,17 @@ class SimClockwork:
 
     def call_at(self, when: Micros, call: Callable[[], None]) -> Cancel:
         """When the node's clock shows `when`."""
-        alarm = _Alarm(self, when, call)
-        self.kernel.at(self.clock.when(when), self.life.enter, alarm.ring)
+        alarm = _Alarm(self._alarms, self, when, call)
+        self._set(alarm)
         return alarm.cancel
+
+    def _set(self, alarm: _Alarm) -> None:
+        self.kernel.at(self.clock.when(alarm.when), self.life.enter, alarm.ring)
+
+    def jumped(self) -> None:
+        """The clock is further on at once: each alarm is for an earlier time than it was set to."""
+        for alarm in tuple(self._alarms):
+            self._set(alarm)
 
     def work(self, work: Callable[[], None], ended: Callable[[str | None], None]) -> Work:
         """A sync: ends when the disk says so."""
@@ -194,30 +204,39 @@ _NO_WORK = _NoWork()
 
 
 class _Alarm:
-    """A call at a time of a clock whose rate may change meanwhile."""
+    """A call at a time of a clock whose rate may change meanwhile; it stands among those that are
+    set until it rings or is cancelled."""
 
-    __slots__ = ("_call", "_clockwork", "_when")
+    __slots__ = ("_call", "_clockwork", "_set", "when")
 
-    def __init__(self, clockwork: SimClockwork, when: Micros, call: Callable[[], None]):
+    def __init__(
+        self,
+        alarms: dict[_Alarm, None],
+        clockwork: SimClockwork,
+        when: Micros,
+        call: Callable[[], None],
+    ):
+        self.when = when
+        """What the clock shows then."""
+        self._set = alarms
         self._clockwork = clockwork
-        self._when = when
-        self._call: Callable[[], None] | None = call
+        self._call = call
+        alarms[self] = None
 
     def cancel(self) -> None:
         """It will not ring."""
-        self._call = None
+        self._set.pop(self, None)
 
     def ring(self) -> None:
         """Its time has come, as far as could be said when it was set."""
-        call = self._call
-        if call is None:
+        if self not in self._set:
             return
-        clockwork, when = self._clockwork, self._when
-        if clockwork.now() < when:
-            clockwork.kernel.at(clockwork.clock.when(when), clockwork.life.enter, self.ring)
+        clockwork = self._clockwork
+        if clockwork.now() < self.when:
+            clockwork.kernel.at(clockwork.clock.when(self.when), clockwork.life.enter, self.ring)
             return
-        self._call = None
-        call()
+        self.cancel()
+        self._call()
 
 
 class SimStore(MemoryStore):

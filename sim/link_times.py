@@ -17,6 +17,8 @@ from ottla.raft.types import Micros, NodeId
 
 CLIENTS: NodeId = 0
 """Stands for all clients in the name of a link: no node has that number."""
+MAX_WAIT_US: Micros = 10**7
+"""What messages, syncs and turns may take: 10 s. An election timeout is ten times that."""
 RoundTrips: TypeAlias = Mapping[tuple[NodeId, NodeId], Micros]
 """There and back, at best, by both ends; each link stands there in both directions."""
 
@@ -34,6 +36,8 @@ def round_trips(links: str, nodes: int) -> RoundTrips:
         b, span = int(matched[2]), int(matched[3])
         if a == b or max(a, b) > nodes:
             raise ConfigError(f"links: {each!r}; there are nodes 1 to {nodes}, and c for clients")
+        if span > MAX_WAIT_US:
+            raise ConfigError(f"links: {each!r}; 0 to {MAX_WAIT_US} are possible")
         if (a, b) in found:
             raise ConfigError(f"links: {each!r}; this link is named twice")
         found[a, b] = found[b, a] = span

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from ottla.broker.config import FlushPolicy
 from ottla.broker.errors import ConfigError
+from ottla.sim.link_times import MAX_WAIT_US
 from ottla.sim.told import MAX_NODES
 
 MAX_SPAN = 10**12
 """More than any size or span needs."""
-MAX_WAIT_US = 10**7
-"""What messages, syncs and turns may take: 10 s. An election timeout is ten times that."""
 MAX_TURN_US = 10**6
 """A node that takes longer from turn to turn is a frozen one."""
 SEQUENCES = 1 << 31

@@ -342,9 +342,7 @@ class World:
         self.clocks[node].jump(self.kernel.now, span)
         life = self.lives.get(node)
         if life is not None:
-            runner = life.node.runner
-            for seat in runner.seats.values():
-                life.enter(runner.wake, seat)
+            life.clockwork.jumped()
 
     def fault(self, code: str, node: NodeId | None = None, **columns: Any) -> None:
         """Say in the history what was done on purpose."""

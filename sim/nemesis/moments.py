@@ -101,7 +101,8 @@ def crash_leader(hand: Hand) -> None:
 
 def crash_loop(hand: Hand) -> None:
     """Whoever leads next dies at its first append, some times over."""
-    times = 1 + hand.stream.below(4)
+    points, times = hand.world.points, 1 + hand.stream.below(4)
+    traps: list[Trap] = []
 
     def die(life: Life) -> None:
         nonlocal times
@@ -109,11 +110,14 @@ def crash_loop(hand: Hand) -> None:
         hand.revive(life.node_id, hand.span())
         times -= 1
         if times:
-            hand.world.points.set(Trap("appended", die, fits=opens_a_term))
+            traps.append(points.set(Trap("appended", die, fits=opens_a_term)))
+
+    def give_up() -> None:
+        points.lift(traps[-1])
 
     crash_leader(hand)
-    trap = hand.world.points.set(Trap("appended", die, fits=opens_a_term))
-    hand.later(8 * hand.span(), hand.world.points.lift, trap)
+    traps.append(points.set(Trap("appended", die, fits=opens_a_term)))
+    hand.later(8 * hand.span(), give_up)
 
 
 def win_and_go(hand: Hand) -> None:

@@ -46,6 +46,23 @@ def test_the_leader_that_dies_for_an_election_comes_back(program):
     assert dead in world.lives
 
 
+def test_a_crash_loop_ends():
+    """Each trap but the first waited for whoever won an election later, for as long as the run."""
+    script = Played()
+    script.play("> nodes 3\n")
+    world = script.made
+    named("crash-loop").run(Hand(world, Replayed(Tape({"nemesis": {0: 3}})).stream("nemesis")))
+    script.play("> run 700ms\n")
+    died = [row.code for row in world.history.rows if row.kind == "crash"]
+    assert "its first append as leader" in died
+    assert world.points.armed, "it goes on"
+    for _ in range(20):  # nobody wins an election meanwhile
+        for node in tuple(world.lives):
+            world.crash(node)
+        script.play("> run 100ms\n")
+    assert not world.points.armed
+
+
 OFTEN = RunConfig(load_ms=1_000, records=5, fault_every_ms=100)
 
 

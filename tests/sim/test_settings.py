@@ -5,6 +5,7 @@ a tape without choices gives them.
 """
 
 import tomllib
+from collections import Counter
 from dataclasses import asdict
 from itertools import pairwise
 
@@ -128,6 +129,27 @@ def test_a_message_has_one_fate():
     drawn = [draw(Drawn(seed), lossy) for seed in range(50)]
     assert {each.late_ppm for each in drawn} == {0, 10_000, 50_000}
     assert max(each.late_ppm + each.twice_ppm for each in drawn) == 50_000
+
+
+@pytest.mark.parametrize(
+    ("rates", "expected"),
+    [
+        ((500_000, 100_000, 1_000_000), (0, 5, 1, 4)),
+        ((1_000_000, 0, 1_000_000), (0, 10, 0, 0)),
+        ((300_000, 200_000, 400_000), (1, 3, 2, 4)),
+    ],
+)
+def test_a_loss_comes_first_where_fates_are_more_than_a_million(rates, expected):
+    """A burst of losses beside a rate of others that was told made losses fewer."""
+    stream = Drawn(1).stream("link 1>2")
+    fates = Counter(stream.fate(rates) for _ in range(10_000))
+    assert tuple(round(fates[each] / 1_000) for each in range(4)) == expected
+
+
+def test_a_link_takes_no_longer_than_any_round_trip_may():
+    assert RunConfig(links="1-2:10000000").links
+    with pytest.raises(ConfigError, match="links: '1-2:10000001'; 0 to 10000000 are possible"):
+        RunConfig(links="1-2:10000001")
 
 
 @pytest.mark.parametrize("name", ["retry_backoff_ms", "metadata_max_age_ms", "request_timeout_ms"])

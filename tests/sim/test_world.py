@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from ottla.sim.scenarios.script import Script
+from ottla.sim.world import SECOND
 
 BEGUN = """\
 > nodes 3 client_rtt_us={}
@@ -53,3 +56,23 @@ def test_nobody_hears_over_a_path_that_is_cut_that_a_node_knows_no_connection():
     assert not [row for row in script.world.history.rows if row.kind == "close"]
     script.play("> let P 1\n> run 10ms\n")
     assert [row.code for row in script.world.history.rows if row.kind == "close"] == ["reset"]
+
+
+def test_what_is_due_when_a_clock_has_jumped_is_done_at_once():
+    """Replicas were told, and whatever else a node waits for was as late as ever: a request that it
+    sent to the controller, a client that it keeps waiting."""
+    script, _ = played("")
+    world = script.world
+    clockwork = world.lives[2].clockwork
+    rung: list[int] = []
+    now = clockwork.now()
+    for seconds in (1, 10, 30):
+        clockwork.call_at(now + seconds * SECOND, partial(rung.append, seconds))
+    clockwork.call_at(now + SECOND, partial(rung.append, 0))()
+    world.jump(2, 20 * SECOND)
+    world.kernel.run(world.kernel.now)
+    assert rung == [1, 10]
+    world.kernel.run(world.kernel.now + 9 * SECOND)
+    assert rung == [1, 10]
+    world.kernel.run(world.kernel.now + 2 * SECOND)
+    assert rung == [1, 10, 30]
