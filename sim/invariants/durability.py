@@ -2,7 +2,8 @@
 
 For each node and partition this keeps a *mark*: the last log index that is known to survive. Only a
 sync sets it. A truncation lowers it, because the disk may still hold what was there, but that is
-not what the log says now (append ABA, sim-S32); so does what is gone after a crash.
+not what the log says now (append ABA, sim-S32); so does a snapshot that is installed, and what is
+gone after a crash.
 
 A mark says how far, not what: behind it may stand the tail of a dead leader, at the index that
 another one commits. So a disk counts for a commit if what was written there last is what the node
@@ -27,6 +28,8 @@ class Durability:
         self._report = findings.report
         self._marks: dict[int, dict[int, int]] = {}
         """Mark by node, by partition."""
+        self._known: dict[tuple[int, int, int], int] = {}
+        """What a life knows committed, by partition, node and life."""
         self._entries = Entries(findings, mutants)
 
     def listen(self, rows: Rows) -> None:
@@ -35,6 +38,7 @@ class Durability:
         rows.listen(("truncate",), self._truncate)
         rows.listen(("crash", "start"), self._cut)
         rows.listen(("commit",), self._commit)
+        rows.listen(("snapshot",), self._snapshot)
         self._entries.listen(rows)
 
     def _durable(self, row: Row) -> None:
@@ -75,7 +79,27 @@ class Durability:
         # What is left need not be durable: where nothing is flushed, it may be in a cache.
         marks[row.node] = min(mark, row.log_index)
 
+    def _snapshot(self, row: Row) -> None:
+        """One that is installed begins the log anew behind it. Below the mark that is legal: what
+        was durable there may be the tail of a dead leader."""
+        if row.code != "installed":
+            return
+        known = self._known.get((row.partition, row.node, row.inc), 0)
+        if row.log_index < known:
+            self._report(
+                "sim-I22",
+                row.eid,
+                f"node {row.node} goes back to a snapshot of partition {row.partition} that ends "
+                f"in {row.log_index}, committed are those up to {known}",
+            )
+        marks = self._marks.get(row.partition, {})
+        if row.log_index <= marks.get(row.node, 0):
+            marks[row.node] = row.log_index - 1
+
     def _commit(self, row: Row) -> None:
+        life = row.partition, row.node, row.inc
+        if row.log_index > self._known.get(life, 0):
+            self._known[life] = row.log_index
         quorum = row.quorum
         if quorum is None:
             return

@@ -225,8 +225,8 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "sim-I22",
         "truncation below commit",
-        "a node cuts nothing that it knows committed, and loses nothing in a crash that was "
-        "durable",
+        "a node cuts nothing that it knows committed, goes back to no snapshot below that, and "
+        "loses nothing in a crash that was durable",
         _ON,
         Durability,
     ),

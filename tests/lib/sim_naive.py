@@ -148,7 +148,7 @@ def no_durable_quorum(rows: Rows) -> bool:
             row.node
             for row in rows[: commit.eid]
             if row.partition == commit.partition
-            and row.kind in {"durable", "truncate", "crash"}
+            and row.kind in {"durable", "truncate", "crash", "snapshot"}
             and durable_up_to(rows, row, commit.eid) >= _num(commit.log_index)
             and not _differ(rows, row, commit)
         }
@@ -161,10 +161,12 @@ def _differ(rows: Rows, owner: Event, commit: Event) -> bool:
     """Whether two nodes are known to have written different entries last where one commits."""
     written: list[int | None] = [None, None]
     for row in rows[: commit.eid]:
-        if (row.kind, row.partition) == ("append", commit.partition):
-            for place, node in enumerate((owner.node, commit.node)):
-                if (row.node, row.log_index) == (node, commit.log_index):
+        for place, node in enumerate((owner.node, commit.node)):
+            if (row.node, row.partition) == (node, commit.partition):
+                if row.kind == "append" and row.log_index == commit.log_index:
                     written[place] = row.chain
+                elif row.kind == "snapshot" and _num(row.log_index) >= _num(commit.log_index):
+                    written[place] = None
     return None not in written and written[0] != written[1]
 
 
@@ -176,7 +178,7 @@ def durable_up_to(rows: Rows, owner: Event, until: int) -> int:
             index = _num(row.log_index) if row.log_index is not None else 0
             if row.kind == "durable":
                 mark = index
-            elif row.kind == "truncate":
+            elif row.kind in {"truncate", "snapshot"}:
                 mark = min(mark, index - 1)
             elif row.kind == "crash":
                 mark = min(mark, index)

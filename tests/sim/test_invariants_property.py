@@ -147,6 +147,8 @@ def test_commits_that_fall(commits):
                 chain=st.integers(1, 2)),
             row("truncate", node=NODES, partition=PARTITIONS, log_index=INDEX),
             row("crash", node=NODES, partition=PARTITIONS, log_index=INDEX),
+            row("snapshot", node=NODES, partition=PARTITIONS, log_index=INDEX,
+                code=st.just("installed")),
             row("commit", node=NODES, partition=PARTITIONS, log_index=INDEX, term=st.just(1),
                 quorum=st.just(2)),
         )

@@ -6,12 +6,19 @@ Runs that mutants broke go on behind their first anomaly here, so that there is 
 import duckdb
 import pytest
 
+from ottla.raft import core, snapshot
+from ottla.raft.messages import InstallSnapshot
+from ottla.raft.state import Receiving
+from ottla.raft.types import SnapshotMeta
 from ottla.sim.choices import Drawn
 from ottla.sim.clients.workload import make_clients
 from ottla.sim.ending import MS, Ending, NotLive
 from ottla.sim.invariants import statements
 from ottla.sim.invariants.judge import judge
 from ottla.sim.nemesis.nemesis import Nemesis
+from ottla.sim.run import undisturbed
+from ottla.sim.scenarios.page import files
+from ottla.sim.scenarios.script import Script
 from ottla.sim.settings import RunConfig
 from ottla.sim.swarm import draw
 from ottla.sim.world import BrokerBug, World
@@ -93,3 +100,21 @@ def test_every_loss_is_explained(verdicts):
     assert {row.acks for row in rows} == {0, 1}
     assert any(row.lost for row in rows)
     assert [row for row in rows if row.unexplained] == []
+
+
+def _installs_whatever_comes(state, message, at):
+    """As `on_install_snapshot`, of snapshots in one piece, without a look at what it has."""
+    follower = snapshot.hear_leader(state, message.sender, at)
+    meta = SnapshotMeta(message.index, message.snapshot_term, message.voters, message.total)
+    snapshot._install(state, follower, Receiving(meta, bytearray(message.chunk)))
+    snapshot._reply(state, message, message.total, done=True)
+
+
+def test_a_log_that_goes_back_to_a_late_snapshot_breaks_safety(monkeypatch):
+    """Only sim-I31 saw it, in the end, and where the log had not been filled up again by then."""
+    monkeypatch.setitem(core._HANDLERS, InstallSnapshot, _installs_whatever_comes)
+    (path,) = (each for each in files() if each.stem.startswith("s47"))
+    script = Script()
+    with undisturbed():
+        script.play(path.read_text(encoding="utf-8").partition("> judge")[0])
+    assert set(script.online.first) == {"sim-I22"}

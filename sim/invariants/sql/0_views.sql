@@ -175,13 +175,14 @@ SELECT run_id, partition, node, eid, kind, log_index, place, spell,
   ) END AS mark
 FROM (
   SELECT run_id, partition, node, eid, kind, log_index,
-    CASE WHEN kind = 'truncate' THEN log_index - 1 ELSE log_index END AS place,
+    CASE WHEN kind IN ('truncate', 'snapshot') THEN log_index - 1 ELSE log_index END AS place,
     SUM(CASE WHEN kind = 'durable' THEN 1 ELSE 0 END) OVER (
       PARTITION BY run_id, partition, node ORDER BY eid
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS spell
   FROM ev
   WHERE kind IN ('durable', 'truncate', 'crash', 'start')
+    OR (kind = 'snapshot' AND code = 'installed')
 ) spells;
 
 -- view committed: what leaders committed, with the chain of what they had there

@@ -108,6 +108,18 @@ FROM (
   UNION ALL
   SELECT run_id
   FROM (
+    SELECT run_id, code, log_index,
+      MAX(CASE WHEN kind = 'commit' THEN log_index END) OVER (
+        PARTITION BY run_id, partition, node, inc ORDER BY eid
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+      ) AS known
+    FROM ev
+    WHERE kind = 'commit' OR (kind = 'snapshot' AND code = 'installed')
+  ) s
+  WHERE code = 'installed' AND log_index < known
+  UNION ALL
+  SELECT run_id
+  FROM (
     SELECT run_id, kind, log_index,
       LAG(mark) OVER (PARTITION BY run_id, partition, node ORDER BY eid) AS mark
     FROM marks
