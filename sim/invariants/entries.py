@@ -11,46 +11,39 @@ with it; then the entries that are back are written once more.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from typing import NamedTuple
+from bisect import bisect_right
 
+from ottla.sim.invariants.commits import Commit, Commits
 from ottla.sim.invariants.findings import Findings, Row, Rows
 from ottla.sim.invariants.mutants import CheckerMutants
 
-_NONE: dict[int, None] = {}
-"""Of logs of which no snapshot replaced anything."""
 
-
-class _Commit(NamedTuple):
-    """Up to where a leader had committed, and what was there."""
-
-    log_index: int
-    chain: int | None
-
-
-class _Commits:
-    """The highest commit of all terms up to each term; of equal ones the first that was told."""
+class _Replaced:
+    """Where snapshots that were installed took the place of what one node had written."""
 
     def __init__(self) -> None:
-        self._terms: list[int] = []
-        self._highest: list[_Commit] = []
-        """None is below the one before it."""
+        self._ends: list[int] = []
+        """Of snapshots that no later one reaches, the furthest and first one first, below 0."""
+        self._installed: list[int] = []
+        """Their rows."""
+        self._written: dict[int, int] = {}
+        """The row in which an entry was last written, since there is a snapshot."""
 
-    def add(self, term: int, commit: _Commit) -> None:
-        """One more: nearly always of the newest term."""
-        terms, highest = self._terms, self._highest
-        place = bisect_left(terms, term)
-        if place == len(terms) or terms[place] != term:
-            terms.insert(place, term)
-            highest.insert(place, highest[place - 1] if place else _Commit(-1, None))
-        while place < len(terms) and highest[place].log_index < commit.log_index:
-            highest[place] = commit
-            place += 1
+    def install(self, end: int, eid: int) -> None:
+        """One more snapshot, up to `end`."""
+        while self._ends and -self._ends[-1] <= end:
+            self._ends.pop()
+            self._installed.pop()
+        self._ends.append(-end)
+        self._installed.append(eid)
 
-    def below(self, term: int) -> _Commit | None:
-        """The highest of all lower terms."""
-        place = bisect_left(self._terms, term)
-        return self._highest[place - 1] if place else None
+    def write(self, index: int, eid: int) -> None:
+        """An entry is there again."""
+        self._written[index] = eid
+
+    def __contains__(self, index: int) -> bool:
+        place = bisect_right(self._ends, -index)
+        return place > 0 and self._installed[place - 1] > self._written.get(index, -1)
 
 
 class Entries:
@@ -64,10 +57,9 @@ class Entries:
         """Chain by log index, by partition."""
         self.logs: dict[int, dict[int, dict[int, int]]] = {}
         """Chain by log index, as written last, by node, by partition."""
-        self._replaced: dict[tuple[int, int], dict[int, None]] = {}
-        """Log indexes where a snapshot that was installed took an entry's place, by partition and
-        node."""
-        self._commits: dict[int, _Commits] = {}
+        self._replaced: dict[tuple[int, int], _Replaced] = {}
+        """By partition and node, where there ever was a snapshot."""
+        self._commits: dict[int, Commits] = {}
         """Of leaders, by partition."""
 
     def listen(self, rows: Rows) -> None:
@@ -107,8 +99,8 @@ class Entries:
         if log is None:
             log = logs[row.node] = {}
         log[index] = chain
-        if self._replaced:
-            self._replaced.get((partition, row.node), _NONE).pop(index, None)
+        if self._replaced and (partition, row.node) in self._replaced:
+            self._replaced[partition, row.node].write(index, row.eid)
 
     def _apply(self, row: Row) -> None:
         chains = self._applied.get(row.partition)
@@ -125,18 +117,17 @@ class Entries:
 
     def _snapshot(self, row: Row) -> None:
         if row.code == "installed":
-            log = self.logs.get(row.partition, {}).get(row.node, {})
-            replaced = self._replaced.setdefault((row.partition, row.node), {})
-            replaced.update(dict.fromkeys(each for each in log if each <= row.log_index))
+            replaced = self._replaced.setdefault((row.partition, row.node), _Replaced())
+            replaced.install(row.log_index, row.eid)
 
     def _commit(self, row: Row) -> None:
         if row.aux != 1:
             return
         commits = self._commits.get(row.partition)
         if commits is None:
-            commits = self._commits[row.partition] = _Commits()
+            commits = self._commits[row.partition] = Commits()
         log = self.logs.get(row.partition, {}).get(row.node, {})
-        commits.add(row.term, _Commit(row.log_index, log.get(row.log_index)))
+        commits.add(row.term, Commit(row.log_index, log.get(row.log_index)))
 
     def _leader(self, row: Row) -> None:
         """Against commits of lower terms only: a leader of an old term may win late, when a newer
@@ -160,6 +151,7 @@ class Entries:
     def _held(self, partition: int, node: int, index: int) -> int | None:
         """The chain of what a node holds there, if its log reaches so far; None where nobody saw
         it written, as inside of a snapshot, which is of what is committed."""
-        if index in self._replaced.get((partition, node), _NONE):
+        replaced = self._replaced.get((partition, node))
+        if replaced is not None and index in replaced:
             return None
         return self.logs.get(partition, {}).get(node, {}).get(index)

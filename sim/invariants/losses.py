@@ -8,8 +8,9 @@ without any answer never reached a log.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ottla.sim.invariants.findings import Row
@@ -65,22 +66,50 @@ SETTINGS = 2
 """acks=all stands behind acks=1."""
 
 
+class Rows:
+    """Rows in their order or the other way round, asked for the first behind one of them that has
+    an offset of at most so much: by halves, and halves of these, with their lowest offset."""
+
+    def __init__(self, rows: Iterable[Row], step: int):
+        self._step = step
+        self._rows = sorted(rows, key=self._place)
+        self._lowest: list[list[int]] = [[row.off for row in self._rows]]
+        while len(halves := self._lowest[-1]) > 1:
+            self._lowest.append([min(halves[at : at + 2]) for at in range(0, len(halves), 2)])
+
+    def first(self, behind: int, off: int) -> Row | None:
+        """The first one behind row `behind`."""
+        place, level = bisect_right(self._rows, self._step * behind, key=self._place), 0
+        while place < len(self._lowest[level]):
+            if self._lowest[level][place] > off:
+                place += 1
+                while place % 2 == 0 and level + 1 < len(self._lowest):
+                    place, level = place // 2, level + 1
+            elif level:
+                place, level = 2 * place, level - 1
+            else:
+                return self._rows[place]
+        return None
+
+    def _place(self, row: Row) -> int:
+        return self._step * int(row.eid)
+
+
+_FORWARDS, _BACKWARDS = 1, -1
+_NONE = Rows((), _FORWARDS)
+
+
 class _Cuts:
     """Where logs were cut, and where records of clients had been put."""
 
     def __init__(self, index: Index):
-        self._cuts: dict[tuple[int, int], list[Row]] = {}
-        self._writes: dict[tuple[int, int], list[Row]] = {}
-        for into, kinds in ((self._cuts, ("truncate", "crash")), (self._writes, ("append",))):
-            rows = [row for kind in kinds for row in index.rows[kind] if row.off is not None]
-            for row in sorted(rows, key=_eid):
-                into.setdefault((row.partition, row.node), []).append(row)
-        self._held = {(row.partition, row.value): row for row in index.rows["final"]}
-        self._answers: dict[tuple[int, int], Row] = {}
-        self._told: dict[tuple[int, int, int], list[Row]] = {}
-        for row in index.rows["answer"]:
-            self._answers[row.client, row.op] = row
-            self._told.setdefault((row.client, row.partition, row.node), []).append(row)
+        kinds = index.rows
+        cuts = [*kinds["truncate"], *kinds["crash"]]
+        self._cuts = _by(cuts, ("partition", "node"), _FORWARDS)
+        self._writes = _by(kinds["append"], ("partition", "node"), _BACKWARDS)
+        self._told = _by(kinds["answer"], ("client", "partition", "node"), _BACKWARDS)
+        self._held = {(row.partition, row.value): row for row in kinds["final"]}
+        self._answers = {(row.client, row.op): row for row in kinds["answer"]}
         self._batches: dict[int, tuple[tuple[int, int], int]] = {}
         """The batch that an op was sent in (client and first op), and how many are before it."""
         firsts = {(row.client, row.op): row for row in index.rows["send"]}
@@ -109,26 +138,26 @@ class _Cuts:
 
     def _answered(self, ok: Row) -> int:
         """When the node said so; the client heard it later, or its own row has to do."""
-        answers = self._told.get((ok.client, ok.partition, ok.node), [])
-        for place in reversed(range(bisect_left(answers, ok.eid, key=_eid))):
-            if answers[place].off is not None and 0 <= answers[place].off <= ok.off:
-                return _eid(answers[place])
-        return _eid(ok)
+        answers = self._told.get((ok.client, ok.partition, ok.node), _NONE)
+        return _eid(answers.first(ok.eid, ok.off) or ok)
 
     def _cut(self, partition: int, node: int, off: int, told: int) -> str:
         """The first cut below `off` since it was written, which was before row `told`."""
-        since = self._written(partition, node, off, told)
-        for cut in self._cuts.get((partition, node), ()):
-            if cut.off <= off and cut.eid > since:
-                return f"{cut.kind} on node {cut.node} (row {cut.eid})"
-        return UNEXPLAINED
+        written = self._writes.get((partition, node), _NONE).first(told, off)
+        since = told if written is None else _eid(written)
+        cut = self._cuts.get((partition, node), _NONE).first(since, off)
+        return UNEXPLAINED if cut is None else f"{cut.kind} on node {cut.node} (row {cut.eid})"
 
-    def _written(self, partition: int, node: int, off: int, told: int) -> int:
-        writes = self._writes.get((partition, node), [])
-        place = bisect_left(writes, told, key=_eid)
-        while place and writes[place - 1].off > off:
-            place -= 1
-        return _eid(writes[place - 1]) if place else told
+
+def _by(
+    rows: Iterable[Row], columns: tuple[str, ...], step: int
+) -> dict[tuple[int | None, ...], Rows]:
+    """Those that name an offset, by what they have in these columns."""
+    found: dict[tuple[int | None, ...], list[Row]] = {}
+    for row in rows:
+        if row.off is not None and (row.kind != "answer" or row.off >= 0):
+            found.setdefault(tuple(getattr(row, name) for name in columns), []).append(row)
+    return {key: Rows(each, step) for key, each in found.items()}
 
 
 def _eid(row: Row) -> int:

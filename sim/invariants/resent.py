@@ -106,11 +106,12 @@ class _Clients:
             self._given_up.setdefault(row.client, []).append(row.eid)
         self._records: dict[tuple[int, int, int], list[Row]] = {}
         """Of the canonical logs, by partition, producer and epoch; as soon as that is asked."""
-        self._forgotten: dict[tuple[int, int], set[int]] = {}
-        """Offsets in front of which the log forgets a producer, by partition and producer id."""
-        for row in index.rows["expire"]:
-            if row.off is not None:
-                self._forgotten.setdefault((row.partition, row.pid), set()).add(row.off)
+        self._forgotten: dict[tuple[int, int], list[int]] = {}
+        """Offsets in front of which the log forgets a producer, in their order, by partition and
+        producer id."""
+        expired = (row for row in index.rows["expire"] if row.off is not None)
+        for row in sorted(expired, key=attrgetter("off")):
+            self._forgotten.setdefault((row.partition, row.pid), []).append(row.off)
 
     def cause(self, old: Row, new: Row) -> Cause:
         """Why `new` stands behind `old`, which holds the same."""
@@ -119,8 +120,8 @@ class _Clients:
         if (old.pid, old.epoch) == (new.pid, new.epoch):
             forgotten = self._index.spell(old) != self._index.spell(new)
             return Cause.EXPIRED if forgotten else Cause.STORED_TWICE
-        gone = self._forgotten.get((old.partition, old.pid), set())
-        if any(old.off < each <= new.off for each in gone):
+        gone = self._forgotten.get((old.partition, old.pid), [])
+        if bisect_right(gone, old.off) < bisect_right(gone, new.off):
             return Cause.EXPIRED
         given = self._index.op_of.get(new.value)
         anew = None if given is None else self._anew(given, old, new)
@@ -168,12 +169,14 @@ class _Clients:
 
 def _stored(index: Index) -> dict[tuple[int, int, int, int], int]:
     """The row in which each record of the canonical logs was first appended (-1: it is not told),
-    by partition, producer, epoch and sequence."""
+    by partition, producer, epoch and sequence; the earliest where one is stored twice."""
     appended = first_appended(index)
-    return {
-        (row.partition, row.pid, row.epoch, row.seq): appended.get((row.partition, row.chain), -1)
-        for row in index.producers()
-    }
+    stored: dict[tuple[int, int, int, int], int] = {}
+    for row in index.producers():
+        which = row.partition, row.pid, row.epoch, row.seq
+        eid = appended.get((row.partition, row.chain), -1)
+        stored[which] = min(eid, stored.get(which, eid))
+    return stored
 
 
 def _opens(error: Row, opened: dict[tuple[int, int, int], int]) -> bool:

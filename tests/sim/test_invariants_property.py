@@ -15,6 +15,7 @@ import sim_naive
 from ottla.sim.history import Event
 from ottla.sim.invariants import statements
 from ottla.sim.invariants.judge import judge
+from ottla.sim.invariants.losses import Rows
 from ottla.sim.invariants.numbers import ACKED_SHARE, LONGEST_GAP
 from sim_histories import histories
 from sim_perturb import perturbed
@@ -156,6 +157,19 @@ def test_commits_that_fall(commits):
 )  # fmt: skip
 def test_durable_quorums(rows):
     agree("sim-I24", sim_naive.no_durable_quorum, numbered(rows))
+
+
+@given(
+    st.lists(st.integers(0, 6)),
+    st.integers(-1, 10),
+    st.integers(-1, 7),
+    st.sampled_from([1, -1]),
+)
+def test_the_first_row_behind_one_with_an_offset_of_at_most_so_much(rows, behind, off, step):
+    found = Rows(numbered(("append", {"off": each}) for each in rows), step).first(behind, off)
+    ordered = list(enumerate(rows))[::step]
+    fits = [eid for eid, each in ordered if step * eid > step * behind and each <= off]
+    assert (None if found is None else found.eid) == (fits[0] if fits else None)
 
 
 # ---- Python and SQL

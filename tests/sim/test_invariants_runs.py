@@ -7,6 +7,7 @@ import duckdb
 import pytest
 
 from ottla.raft import core, snapshot
+from ottla.raft.following import hear_leader
 from ottla.raft.messages import InstallSnapshot
 from ottla.raft.state import Receiving
 from ottla.raft.types import SnapshotMeta
@@ -104,7 +105,8 @@ def test_every_loss_is_explained(verdicts):
 
 def _installs_whatever_comes(state, message, at):
     """As `on_install_snapshot`, of snapshots in one piece, without a look at what it has."""
-    follower = snapshot.hear_leader(state, message.sender, at)
+    follower = hear_leader(state, message.sender, at)
+    assert follower is not None
     meta = SnapshotMeta(message.index, message.snapshot_term, message.voters, message.total)
     snapshot._install(state, follower, Receiving(meta, bytearray(message.chunk)))
     snapshot._reply(state, message, message.total, done=True)

@@ -7,11 +7,13 @@ invariant is broken in these histories, so it is going through them that is look
 what is wrong.
 
 A run has few leaders, and few batches behind a gap: what is done for each of them is lost in what
-is done for every entry. So the same is asked of histories that are full of both.
+is done for every entry. So the same is asked of histories that are full of both, and of others full
+of what a run has little of.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
@@ -37,6 +39,9 @@ TIMES = 4.5
 """The work over the long history may be so many times that over the short one: what sorts, or looks
 things up in halves, is a little above 4, and what goes through all pairs would be at 9 to 16."""
 
+IN_HALVES = 5.0
+"""Where something is looked up for every row."""
+
 Told = tuple[Sequence[Event], Index]
 Judge = Callable[[Told], object]
 
@@ -59,6 +64,15 @@ def checked_by(check: Callable[[Index], object]) -> Judge:
     return judge
 
 
+def measured_by(measure: Callable[[Index], object]) -> Judge:
+    def judge(told: Told) -> None:
+        found = measure(told[1])
+        if isinstance(found, Iterator):
+            deque(found, maxlen=0)
+
+    return judge
+
+
 def judges() -> Iterator[tuple[str, Judge]]:
     """All that there are, each once: of what is judged online several have one."""
     for row in INVARIANTS:
@@ -68,14 +82,14 @@ def judges() -> Iterator[tuple[str, Judge]]:
             yield row.id, checked_by(row.judge)
     yield "Index", lambda told: Index(told[0])
     for measure in (losses, copies, acked_share, longest_gap):
-        yield measure.__name__, checked_by(measure)
+        yield measure.__name__, measured_by(measure)
 
 
 JUDGES = dict(judges())
 
 
-def is_linear(judge: Judge, short: Told, long: Told) -> bool:
-    return instructions_of(lambda: judge(long)) <= TIMES * instructions_of(lambda: judge(short))
+def is_linear(judge: Judge, short: Told, long: Told, times: float = TIMES) -> bool:
+    return instructions_of(lambda: judge(long)) <= times * instructions_of(lambda: judge(short))
 
 
 def told_of(config: RunConfig) -> Told:
@@ -127,6 +141,62 @@ def test_a_judge_is_linear_in_leaders_and_refusals(crowded, name):
     """For every leader all earlier terms were looked through, and for every refusal for want of a
     batch all that had been applied of its producer."""
     assert is_linear(JUDGES[name], *crowded)
+
+
+def snapshots(count: int) -> Iterator[str]:
+    """Each entry is replaced by a snapshot."""
+    for index in range(1, count + 1):
+        yield f"append node=1,2 log_index={index}"
+        yield f"snapshot node=2 log_index={index} off=0"
+
+
+def late_commits(count: int) -> Iterator[str]:
+    """A leader of an older term learns late of a commit, over and over, after many terms."""
+    yield f"commit node=1 term=1..{count} log_index=1..{count}"
+    yield from count * [f"commit node=2 term={count - 1} log_index={count}"]
+
+
+def forgotten(count: int) -> Iterator[str]:
+    """Each record is stored again by another producer, behind a place where the first is forgotten,
+    and where it is forgotten a second time."""
+    yield f"inv op=0..{count - 1}"
+    for number in range(count):
+        first = f"off={2 * number} pid=7 seq={number}"
+        yield f"apply log_index={2 * number + 2} {first} epoch=0 seq_last={number}"
+        yield f"expire node=1,2 pid=7 log_index={2 * number + 3} off={2 * number + 1}"
+        yield f"final {first} value={number}"
+        yield f"final off={2 * number + 1} pid={8 + number} seq=0 value={number}"
+
+
+def lost(count: int) -> Iterator[str]:
+    """Records are acknowledged late, by a node that many cuts spare before one takes them all."""
+    ops = f"0..{count - 1}"
+    yield f"inv op={ops} acks=1"
+    yield f"append node=1 log_index=1..{count} off={ops}"
+    yield f"answer node=1 client=1 acks=1 off={count} code=NONE"
+    yield f"ok op={ops} acks=1"
+    yield from count * [f"truncate node=1 log_index={count + 2} off={count + 1}"]
+    yield "truncate node=1 log_index=1 off=0"
+
+
+SHAPES = {
+    (snapshots, "Durability"): 100,
+    (late_commits, "Leadership"): 100,
+    (forgotten, "copies"): 100,
+    (lost, "losses"): 1_000,
+}
+"""Judges that went through all pairs of something in such a history, and how long is short."""
+
+
+@pytest.mark.parametrize(
+    ("shape", "name"), SHAPES, ids=lambda each: each if isinstance(each, str) else each.__name__
+)
+def test_a_judge_is_linear_in_what_is_rare(shape, name):
+    told = []
+    for count in (SHAPES[shape, name], 4 * SHAPES[shape, name]):
+        (history,) = read("\n".join(["== full of it", *shape(count)]))
+        told.append((history.events, Index(history.events)))
+    assert is_linear(JUDGES[name], *told, times=IN_HALVES)
 
 
 def all_pairs(told: Told) -> None:
