@@ -192,11 +192,13 @@ SHAPES = {
     ("shape", "name"), SHAPES, ids=lambda each: each if isinstance(each, str) else each.__name__
 )
 def test_a_judge_is_linear_in_what_is_rare(shape, name):
-    told = []
-    for count in (SHAPES[shape, name], 4 * SHAPES[shape, name]):
-        (history,) = read("\n".join(["== full of it", *shape(count)]))
-        told.append((history.events, Index(history.events)))
-    assert is_linear(JUDGES[name], *told, times=IN_HALVES)
+    short, long = (told_in(shape, times * SHAPES[shape, name]) for times in (1, 4))
+    assert is_linear(JUDGES[name], short, long, times=IN_HALVES)
+
+
+def told_in(shape: Callable[[int], Iterator[str]], count: int) -> Told:
+    (history,) = read("\n".join(["== full of it", *shape(count)]))
+    return history.events, Index(history.events)
 
 
 def all_pairs(told: Told) -> None:
