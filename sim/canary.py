@@ -1,13 +1,16 @@
-"""The canary: every sweep carries a mutant that has to be noticed.
+"""The canary: every sweep carries mutants that have to be noticed.
 
 A sweep in which nothing fails looks the same whether nothing is wrong or nobody looks. So beside
 its seeds each sweep, that of a study too, runs the broker with one safety mechanism switched off,
 in the same kind of process. Is that not noticed, then what the seeds say is worth nothing: the
 sweep is void (TigerBeetle's canary fuzzer, which must fail).
 
-The mutant answers acks=all when the leader has appended (sim-M06). One producer has one record
-under way at a time, and nothing else goes wrong: each answer is one record too early, no more, and
-sim-I09 has to be exact to notice.
+There are two, because there are two places where a run is judged, and one may be blind by itself:
+while it goes on, which ends a run at the first hit, and at its end. One producer has one record
+under way at a time, and nothing else goes wrong. One mutant answers acks=all when the leader has
+appended (sim-M06): each answer is one record too early, no more, and sim-I09 has to be exact to
+notice. With the other followers keep nothing of producers (sim-M03): nothing comes of it as long as
+the leader lives, and only who compares the states in the end, for sim-I25, can tell.
 """
 
 from __future__ import annotations
@@ -18,10 +21,10 @@ from ottla.sim.choices import Replayed, Tape
 from ottla.sim.run import run_choices
 from ottla.sim.settings import RunConfig
 
-MUTANT = "M06"
+MUTANTS = {"M06": "sim-I09", "M03": "sim-I25"}
+"""What has to notice each: the first is judged online, the second at the end."""
 CONFIG = RunConfig(
     profile="reference-strict",
-    mutants=MUTANT,
     load_ms=500,
     records=20,
     producers=1,
@@ -34,12 +37,13 @@ class Canary(NamedTuple):
     """What became of it: one row."""
 
     mutant: str
+    """Both, or the first that was not noticed."""
     noticed: bool
     """Is it not, the sweep is void."""
     invariant: str
-    """Which noticed it; empty for none."""
+    """Which noticed them; empty for none."""
     reason: str
-    """What was noticed; if its own run broke, which says nothing of checkers, how."""
+    """What was noticed; if a run of its own broke, which says nothing of checkers, how."""
 
     def __str__(self) -> str:
         if self.noticed:
@@ -51,11 +55,13 @@ class Canary(NamedTuple):
 
 
 def canary() -> Canary:
-    """Run it: all its choices are the plain ones."""
-    outcome = run_choices(Replayed(Tape()), CONFIG, swarm=False)
-    if outcome.broke:
-        return Canary(MUTANT, False, "", str(outcome.broke))
-    found = next(iter(outcome.anomalies), None)
-    if found is None:
-        return Canary(MUTANT, False, "", "")
-    return Canary(MUTANT, True, found.invariant, outcome.reason)
+    """Run both: all their choices are the plain ones."""
+    reasons = []
+    for mutant, invariant in MUTANTS.items():
+        outcome = run_choices(Replayed(Tape()), CONFIG.with_(mutants=mutant), swarm=False)
+        if outcome.broke:
+            return Canary(mutant, False, "", str(outcome.broke))
+        if invariant not in {each.invariant for each in outcome.anomalies}:
+            return Canary(mutant, False, "", "")
+        reasons.append(outcome.reason)
+    return Canary(" and ".join(MUTANTS), True, " and ".join(MUTANTS.values()), "; ".join(reasons))

@@ -138,7 +138,7 @@ def findings(**changes: Any) -> Findings:
                 "0123456789abcdef",
             ),
         ),
-        "canary": "M06 noticed by sim-I09",
+        "canary": "M06 and M03 noticed by sim-I09 and sim-I25",
         "versions": (
             ("ottla", "0.1"),
             ("report by", "duckdb 1.4, at commit abcdef0123456789"),

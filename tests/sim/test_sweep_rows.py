@@ -51,12 +51,12 @@ def test_a_weakened_seed_keeps_its_reason_and_is_no_failure(tmp_path):
 
 @pytest.fixture
 def breaks_once(monkeypatch):
-    """The simulator itself has a bug, which the third seed of a process meets before it begins."""
+    """The simulator itself has a bug, which the second seed of a sweep meets before it begins."""
     make, calls = world_module.World.__init__, []
 
     def bad(self, *arguments):
         calls.append(self)
-        if len(calls) == 3:
+        if len(calls) == 4:  # two canaries are run first
             raise ZeroDivisionError("a bug\nof its own")
         make(self, *arguments)
 
@@ -66,7 +66,7 @@ def breaks_once(monkeypatch):
 @pytest.mark.usefixtures("breaks_once")
 def test_a_run_that_breaks_is_a_failed_seed_and_not_the_end_of_the_sweep(tmp_path):
     plan = Plan(7, 4, SHORT)
-    results = list(sweep(plan, 1, tmp_path))  # the canary is run first
+    results = list(sweep(plan, 1, tmp_path))
     assert [each.verdict for each in results] == ["ok", "failed", "ok", "ok"]
     broken = results[1]
     assert (broken.seed, broken.invariant) == (8, "")

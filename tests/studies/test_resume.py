@@ -129,7 +129,7 @@ def test_it_is_said_which_folder_is_made_anew(tmp_path, duck):
     lake.close()
     assert said == [
         "bronze/wave=00001: it is not what its _SUCCESS tells of; it is made again",
-        "canary M06: noticed by sim-I09",
+        "canary M06 and M03: noticed by sim-I09 and sim-I25",
     ]
 
 

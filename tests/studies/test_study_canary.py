@@ -21,16 +21,18 @@ from studies_patched import run_patched
 from studies_spark import need_spark
 from studies_tiny import BATCH_ROWS, SEEDS, TINY, WAVE
 
-NOTICED = "canary M06: noticed by sim-I09"
+NOTICED = "canary M06 and M03: noticed by sim-I09 and sim-I25"
 AS_KEPT = f"{NOTICED}, as kept with the runs"
 MISSED = Canary("M06", False, "", "")
-VOID = f"ottla: {MISSED}\n"
-BLIND = """
+BLIND_IN_THE_END = """
 from ottla.sim import run
+
+run.judged_at_the_end = lambda _: iter(())
+"""
+BLIND = f"""{BLIND_IN_THE_END}
 from ottla.sim.invariants.findings import Findings
 
 run.attach = lambda _, *, stop: Findings(stop=stop)
-run.judged_at_the_end = lambda _: iter(())
 """
 LATER = ("silver", "gold", "report.html")
 
@@ -73,7 +75,7 @@ def test_it_runs_where_the_seeds_run(engine, monkeypatch):
 
 def test_it_is_run_anew_where_the_sweep_goes_on_or_nothing_is_kept_of_it(tmp_path, duck):
     engine = Counted(duck)
-    reported = "M06 noticed by sim-I09"
+    reported = "M06 and M03 noticed by sim-I09 and sim-I25"
     assert run(tmp_path, engine) == ([NOTICED], reported)
     kept = (tmp_path / "study.canary.json").read_bytes()
     assert run(tmp_path, engine) == ([AS_KEPT], reported)
@@ -111,28 +113,34 @@ def test_a_sweep_that_had_begun_is_void_too_and_does_no_run(tmp_path, duck):
     with pytest.raises(VoidStudyError):
         run(tmp_path, engine)
     engine.missed = False
-    assert run(tmp_path, engine) == ([NOTICED], "M06 noticed by sim-I09")
+    assert run(tmp_path, engine) == ([NOTICED], "M06 and M03 noticed by sim-I09 and sim-I25")
+
+
+DUCK = ["--engine", "duckdb", "--jobs", "2"]
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "blind", "missed"),
     [
-        pytest.param(["--engine", "duckdb", "--jobs", "2"], id="duck"),
-        pytest.param(["--master", "local[2]"], id="spark", marks=pytest.mark.slow),
+        pytest.param(DUCK, BLIND, MISSED, id="duck"),
+        pytest.param(DUCK, BLIND_IN_THE_END, MISSED._replace(mutant="M03"), id="duck, in the end"),
+        pytest.param(["--master", "local[2]"], BLIND, MISSED, id="spark", marks=pytest.mark.slow),
     ],
 )
-def test_a_study_whose_checkers_are_blind_is_void(tmp_path, options):
+def test_a_study_whose_checkers_are_blind_is_void(tmp_path, options, blind, missed):
     if "--master" in options:
         need_spark()
-    done = run_patched(tmp_path, BLIND, *options, seeds=2)
+    done = run_patched(tmp_path, blind, *options, seeds=2)
     assert done.returncode == 1, done.stderr
-    assert done.stderr.splitlines(keepends=True)[-1] == VOID  # a JVM has its own to say first
+    assert (
+        done.stderr.splitlines(keepends=True)[-1] == f"ottla: {missed}\n"
+    )  # a JVM has its own to say first
     assert not (tmp_path / "out" / "bronze").exists()
     assert not any((tmp_path / "out" / each).exists() for each in LATER)
     kept = json.loads((tmp_path / "out" / "study.canary.json").read_text())
-    assert kept == MISSED._asdict()
+    assert kept == missed._asdict()
     seeing = run_patched(tmp_path, "", *options, seeds=2)
     assert seeing.returncode == 0, seeing.stderr
     assert NOTICED in seeing.stdout.splitlines()
     report = unescape((tmp_path / "out" / "report.html").read_text(encoding="utf-8"))
-    assert "M06 noticed by sim-I09" in report
+    assert "M06 and M03 noticed by sim-I09 and sim-I25" in report

@@ -275,7 +275,7 @@ class Asked:
         self.folders = []
 
     def canary(self):
-        return Canary("M06", True, "sim-I09", "")
+        return Canary("M06 and M03", True, "sim-I09 and sim-I25", "")
 
     def simulate(self, work, runs, into, told):
         self.folders.append(into)

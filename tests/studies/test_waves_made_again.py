@@ -78,7 +78,7 @@ def test_it_is_said_and_costs_what_was_made_of_that_wave(tmp_path, duck):
     before = {each: made(tmp_path / each) for each in folders(tmp_path)}
     _, said = done(tmp_path, duck, (0,), IN_THREE)
     assert said == [
-        "canary M06: noticed by sim-I09, as kept with the runs",
+        "canary M06 and M03: noticed by sim-I09 and sim-I25, as kept with the runs",
         f"silver/runs/batch=00000 and 7 more: {MADE_AGAIN}",
         f"silver/verdicts/batch=00000: {MADE_AGAIN}",
         f"gold/verdicts and 8 more: {MADE_AGAIN}",
@@ -96,7 +96,7 @@ def test_a_wave_that_comes_out_the_same_costs_nothing_more(tmp_path, duck):
     after = {each: each.stat().st_mtime_ns for each in (tmp_path / "silver").rglob("*.parquet")}
     assert after == before
     assert again == first
-    assert said == ["canary M06: noticed by sim-I09, as kept with the runs"]
+    assert said == ["canary M06 and M03: noticed by sim-I09 and sim-I25, as kept with the runs"]
 
 
 @pytest.mark.parametrize("folder", ["silver/acked/batch=00001", "gold/losses"])

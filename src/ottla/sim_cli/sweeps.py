@@ -47,8 +47,8 @@ def sweep(
     """Many seeds; those that fail are listed as they come. Ends with status 1 if any does.
 
     So are those that were weakened, by a fault beyond the budget or where less was promised than
-    with acks=all, which is no failure. Below each stands the command that does its run again. A
-    mutant is run first, the canary. Is it not noticed, the sweep is void and ends there.
+    with acks=all, which is no failure. Below each stands the command that does its run again. Two
+    mutants are run first, the canary. Is one not noticed, the sweep is void and ends there.
     """
     from ottla.sim.sweep import VoidSweepError
     from ottla.sim.sweep import sweep as run_sweep
