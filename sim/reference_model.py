@@ -85,6 +85,9 @@ class LogModel:
         self._base: LogIndex = 0
         """Up to here the lines come from a snapshot, and what of it is in the log is known."""
         self._base_term: Term = 0
+        self._doubtful: set[int] = set()
+        """Producers of whom a snapshot knew more than the log that goes on holds: nobody has told
+        what of theirs lies in front of that."""
 
     # ---- the log
 
@@ -122,6 +125,7 @@ class LogModel:
         of the log that follows, as an entry of `term` left it."""
         self._lines.clear()
         self._order.clear()
+        self._doubtful.clear()
         _, self._base, forgot, producers = msgpack.unpackb(table)
         self._base_term = term
         self._forgot = [0] if forgot else []
@@ -133,16 +137,18 @@ class LogModel:
         """Another log goes on where the snapshot was ahead: disks forgot what it knew beyond."""
         self._base = index - 1
         for producer_id, line in list(self._lines.items()):
-            if line[-1].log_index >= index:
+            if line and line[-1].log_index >= index:
                 del self._lines[producer_id]
+                self._doubtful.add(producer_id)
 
     # ---- opinions
 
     def opinion(
         self, identity: tuple[int, int, int, int], committed: LogIndex, ahead: Sequence[Ahead]
-    ) -> Opinion:
+    ) -> Opinion | None:
         """What is to be done with a batch of `identity` (producer id, epoch, first and last
-        sequence), when the log is committed up to `committed` and `ahead` will precede it."""
+        sequence), when the log is committed up to `committed` and `ahead` will precede it. None
+        where nobody can tell from the log, which takes a fault beyond the budget."""
         producer_id, epoch, first, last = identity
         if not (
             producer_id >= 0
@@ -151,13 +157,13 @@ class LogModel:
             and 0 <= last < SEQUENCES
         ):
             return Opinion(MALFORMED)
+        if producer_id in self._doubtful:
+            return None
         line = [*self._lines.get(producer_id, ())]
         line += [item for whose, item in ahead if whose == producer_id]
         line = _since_forgotten(line)
         if not line:
-            if self._full(ahead):
-                return Opinion(FULL)
-            return self._of_unknown(first, ahead)
+            return None if self._doubtful else self._of_nobody(first, ahead)
         newest = line[-1]
         if NO_EPOCH in (epoch, newest.epoch) and epoch <= newest.epoch:
             return _without_epoch(line, identity, committed)
@@ -172,6 +178,9 @@ class LogModel:
             return seen
         follows = first == (newest.last + 1) % SEQUENCES
         return Opinion(ACCEPT if follows else GAP)
+
+    def _of_nobody(self, first: int, ahead: Sequence[Ahead]) -> Opinion:
+        return Opinion(FULL) if self._full(ahead) else self._of_unknown(first, ahead)
 
     def _of_unknown(self, first: int, ahead: Sequence[Ahead]) -> Opinion:
         if first == 0 or not self._strict:

@@ -44,6 +44,8 @@ def model(*entries, profile="reference-strict", room=10):
 def ask(of, first, last, *, epoch=0, committed=100, ahead=(), pid=PID):
     """The model's opinion, as text."""
     opinion = of.opinion(BatchIdentity(pid, epoch, first, last), committed, ahead)
+    if opinion is None:
+        return "nobody knows"
     return opinion.code if opinion.off is None else f"{opinion.code} {opinion.off}"
 
 
@@ -131,16 +133,44 @@ def test_epoch_minus_one_knows_no_order():
     assert ask(log, 3, 3, epoch=0) == "gap"
 
 
-def test_a_snapshot_may_be_ahead_of_the_log():
-    table = ["producers/2", 5, False, [[PID, 0, 5, [[0, 0, 0, 0], [1, 1, 1, 0]]]]]
+def ahead_of_the_log(*others):
+    """A model that was restored from a snapshot with batches 0 and 1 of a producer, which are all
+    up to entry 5."""
+    known = [[PID, 0, 5, [[0, 0, 0, 0], [1, 1, 1, 0]]], *others]
     log = LogModel("reference-strict", 10)
-    log.restored(msgpack.packb(table), 1)
+    log.restored(msgpack.packb(["producers/2", 5, False, known]), 1)
+    return log
+
+
+def test_a_snapshot_may_be_ahead_of_the_log():
+    log = ahead_of_the_log()
     log.appended([batch(5, 1, 1, off=1)])
     assert ask(log, 1, 1) == "duplicate 1"
     assert ask(log, 2, 2) == "accept"
-    # Another log goes on: what was beyond it is lost.
-    log.appended([batch(5, 0, 0, off=0, term=2)])
+
+
+def test_another_log_may_go_on_where_a_snapshot_was_ahead():
+    """Which of a producer's batches is not in it nobody has told: an earlier one may lie there."""
+    log = ahead_of_the_log([8, 0, 3, [[0, 0, 0, 0]]])
+    log.appended([batch(5, 0, 0, off=1, term=2, pid=9)])
+    assert {ask(log, each, each) for each in range(3)} == {"nobody knows"}
+    assert ask(log, 0, 0, pid=8) == "duplicate 0"
+    assert ask(log, 0, 0, pid=9) == "duplicate 1"
+    assert ask(log, 1, 1, pid=10) == "nobody knows"  # nor who was forgotten
+    log.appended([batch(6, 2, 2, off=2, term=2)])
+    log.truncated(5)
+    assert ask(log, 3, 3) == "nobody knows"
+    log.restored(msgpack.packb(["producers/2", 5, False, [[PID, 0, 5, [[0, 0, 0, 0]]]]]), 2)
     assert ask(log, 0, 0) == "duplicate 0"
+
+
+def test_another_log_may_go_on_after_what_followed_a_snapshot_was_cut():
+    log = ahead_of_the_log()
+    log.appended([batch(6, 0, 0, off=2, pid=9)])
+    log.truncated(6)
+    log.appended([batch(5, 0, 0, off=1, term=2, pid=8)])
+    assert ask(log, 0, 0, pid=8) == "duplicate 1"
+    assert ask(log, 0, 0) == "nobody knows"
 
 
 def test_replay_takes_each_entry_once():
