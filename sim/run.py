@@ -26,7 +26,7 @@ import gc
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import blake2b
 from itertools import islice
@@ -42,7 +42,7 @@ from ottla.sim.invariants.decisions import differing
 from ottla.sim.invariants.findings import Anomaly, Findings
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.judge import attach, judged_at_the_end
-from ottla.sim.invariants.weaker import weaker
+from ottla.sim.invariants.weaker import noted, weaker
 from ottla.sim.nemesis.beyond import beyond_the_budget
 from ottla.sim.nemesis.nemesis import Nemesis, check_faults
 from ottla.sim.outside import ordered, refused
@@ -80,6 +80,8 @@ class Outcome:
     simulated: Micros
     broke: Broke | None = None
     """The run itself broke, or a judge of it, which says nothing of the broker's promises."""
+    noted: list[str] = field(default_factory=list)
+    """What clients stored twice by their own rules: no failure, and nothing that was weakened."""
 
     @property
     def reason(self) -> str:
@@ -89,7 +91,7 @@ class Outcome:
             first = self.anomalies[0]
             rest = f" (and {more} more)" if more else ""
             return f"{first.invariant} at event {first.eid}: {first.text}{rest}"
-        told = self.weakened or self.unavoidable or ["nothing to say against it"]
+        told = self.weakened or [*self.unavoidable, *self.noted] or ["nothing to say against it"]
         more = len(told) - 1
         return told[0] + (f" (and {more} more)" if more else "")
 
@@ -130,10 +132,11 @@ def _run(
     ending = Ending(world, clients)
     with Breaking(world.history) as playing:
         _play(world, ending)
-    anomalies, weakened = playing.anomalies, list[str]()
+    anomalies, weakened, notes = playing.anomalies, list[str](), list[str]()
     with Breaking(world.history) as judging:
-        anomalies, weakened = _judged(world, online, playing)
+        anomalies, weakened, notes = _judged(world, online, playing)
     outcome = _outcome(world, ending, [*anomalies, *judging.anomalies], weakened)
+    outcome.noted = notes
     outcome.broke = playing.broke or judging.broke
     return outcome
 
@@ -151,10 +154,13 @@ def _play(world: World, ending: Ending) -> None:
     world.observer.final(world)
 
 
-def _judged(world: World, online: Findings, playing: Breaking) -> tuple[list[Anomaly], list[str]]:
-    """What does not hold, on the way and in the end. And what is explained."""
+def _judged(
+    world: World, online: Findings, playing: Breaking
+) -> tuple[list[Anomaly], list[str], list[str]]:
+    """What does not hold, on the way and in the end; what is explained; and what is noted."""
     rows = world.history.rows
     less: list[str] = []
+    notes: list[str] = []
     if playing.ended:
         wrong = differing(row for row in rows if row.kind == "decide")
         anomalies = [*islice(wrong, 1), *playing.verdicts]
@@ -162,10 +168,11 @@ def _judged(world: World, online: Findings, playing: Breaking) -> tuple[list[Ano
         index = Index(rows)
         anomalies = sorted(judged_at_the_end(index), key=lambda anomaly: anomaly.eid)
         less += weaker(index)
+        notes += noted(index)
     weakened: list[str] = []
     if beyond_the_budget(world.config):
         weakened, anomalies = weighed(rows, [*online.first.values(), *anomalies])
-    return in_order(anomalies, playing.apart), [*weakened, *less]
+    return in_order(anomalies, playing.apart), [*weakened, *less], notes
 
 
 def _outcome(

@@ -20,7 +20,7 @@ from ottla.sim.invariants.beyond import weighed
 from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.judge import judge
-from ottla.sim.invariants.weaker import weaker
+from ottla.sim.invariants.weaker import noted, weaker
 from ottla.sim.nemesis.beyond import beyond_the_budget
 from ottla.sim.run import Outcome, Verdict, digest, undisturbed
 from ottla.sim.settings import RunConfig
@@ -58,8 +58,10 @@ def run_whole(
             weakened = [f"nothing waits for a sync, so {each}" for each in found.anomalies]
             anomalies = playing.verdicts
         anomalies = in_order(anomalies, playing.apart)
+        notes: list[str] = []
         if not playing.ended:
-            weakened = [*weakened, *weaker(Index(rows))]
+            index = Index(rows)
+            weakened, notes = [*weakened, *weaker(index)], [*noted(index)]
         verdict = Verdict.WEAKENED if weakened else Verdict.OK
         outcome = Outcome(
             config,
@@ -73,5 +75,6 @@ def run_whole(
             world.kernel.steps,
             world.kernel.now,
             playing.broke,
+            notes,
         )
     return outcome, found.broken

@@ -35,7 +35,7 @@ class Cause(Enum):
     WINDOW = "refused when its batch was older than the window"
     REFUSAL = "a new epoch, because what was stored had been refused"
     GAP = "a new epoch, because a later batch was refused for want of one before it"
-    DRAINED = "the same, by librdkafka, which does so"
+    DRAINED = "a new epoch, as librdkafka begins, because a later batch was refused for want of one"
     NEW_PRODUCER = "a new producer id"
     NEW_EPOCH = "a new epoch"
 

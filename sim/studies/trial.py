@@ -50,7 +50,8 @@ def trial(study: Study, variant: Variant, seed: int) -> Trial:
 
 
 def _trial(outcome: Outcome, broken: frozenset[str] | None) -> Trial:
-    plain = not (outcome.anomalies or outcome.weakened or outcome.unavoidable)
+    told = outcome.anomalies, outcome.weakened, outcome.unavoidable, outcome.noted
+    plain = not any(told)
     return Trial(
         outcome.verdict.value,
         outcome.anomalies[0].invariant if outcome.anomalies else None,

@@ -6,12 +6,12 @@ import pytest
 from typer.testing import CliRunner
 
 from ottla.sim.invariants.index import Index
-from ottla.sim.invariants.weaker import weaker
+from ottla.sim.invariants.weaker import noted, weaker
 from ottla.sim.run import Verdict, run
 from ottla.sim.settings import RunConfig
 from ottla.sim_cli.app import app
 from ottla.sim_cli.asking import SimUsageError
-from sim_histories import read
+from sim_histories import histories, read
 
 ACKS_1 = RunConfig(acks=1, load_ms=4_000, records=120, fault_every_ms=300)
 FORGETFUL = RunConfig(max_producers=1, producers=3, load_ms=3_000, records=120, fault_every_ms=400)
@@ -28,6 +28,28 @@ def test_records_stored_again_of_a_forgotten_producer_weaken_a_run():
     outcome = run(0, FORGETFUL)
     assert (outcome.verdict, outcome.anomalies) == (Verdict.WEAKENED, [])
     assert outcome.reason.startswith("4 records are stored again, the log had forgotten")
+
+
+@pytest.mark.parametrize(
+    ("seed", "told"),
+    [
+        (163, "2 records are stored again, a new epoch, as librdkafka begins, because"),
+        (87, "12 records are stored again, refused when its batch was older than the window: the"),
+    ],
+)
+def test_what_clients_store_twice_by_their_own_rules_is_noted_and_weakens_nothing(seed, told):
+    """Nothing was said of it. Plain seeds come to it, so that it must not fill a sweep."""
+    outcome = run(seed)
+    assert (outcome.verdict, outcome.weakened) == (Verdict.OK, [])
+    assert outcome.reason.startswith(told)
+
+
+def test_each_rule_of_clients_is_noted_once():
+    (history,) = [each for each in histories("I34.txt") if each.causes == ["WINDOW", "WINDOW"]]
+    index = Index(history.events)
+    (told,) = noted(index)
+    assert told.startswith("2 records are stored again, refused when its batch was older")
+    assert list(weaker(index)) == []
 
 
 @pytest.mark.parametrize("verb", ["shrink", "why"])
