@@ -15,7 +15,13 @@ from ottla.sim.invariants.index import Index
 
 def phantoms(index: Index) -> Iterator[Anomaly]:
     """sim-I11: nobody knows of a run whose logs nobody looked at."""
-    for row in () if index.cut_short else index.rows["poll"]:
+    if not index.cut_short:
+        yield from _not_there(index)
+        yield from _from_nobody(index)
+
+
+def _not_there(index: Index) -> Iterator[Anomaly]:
+    for row in index.rows["poll"]:
         if index.deleted(row.partition, row.off):
             continue
         found = index.at(row.partition, row.off)
@@ -25,27 +31,41 @@ def phantoms(index: Index) -> Iterator[Anomaly]:
             yield Anomaly("sim-I11", row.eid, f"{text}{row.partition}, where {there} is")
 
 
+def _from_nobody(index: Index) -> Iterator[Anomaly]:
+    """A history without clients says nothing of what they were handed."""
+    for log in index.canon.values() if index.invoked else ():
+        for row in log:
+            given = index.op_of.get(row.value)
+            if given is None or given.partition != row.partition:
+                where = "to no client" if given is None else f"over for partition {given.partition}"
+                text = f"value {row.value} lies at offset {row.off} of partition {row.partition}, "
+                yield Anomaly("sim-I11", row.eid, f"{text}and was handed {where}")
+
+
 def jumps(index: Index) -> Iterator[Anomaly]:
     """sim-I12: every offset is that of a record, so the next one is one more, or the log start, as
-    far as it had moved by then."""
-    last: dict[tuple[int, int], int] = {}
+    far as it had moved by then. The first is what it asked for."""
+    next_off: dict[tuple[int, int], int] = {}
+    begun: dict[tuple[int, int], None] = {}
     start: dict[int, int] = {}
     moves = [row for row in index.rows["snapshot"] if row.off is not None]
     moves += [row for row in index.rows["apply"] if row.aux is not None]
-    polls = index.rows["poll"]
-    for row in sorted([*polls, *moves], key=_eid) if moves else polls:
-        if row.kind != "poll":
+    for row in sorted([*index.rows["fetch"], *index.rows["poll"], *moves], key=_eid):
+        who = (row.client, row.partition)
+        if row.kind in {"snapshot", "apply"}:
             off = row.off if row.kind == "snapshot" else row.aux
             start[row.partition] = max(off, start.get(row.partition, 0))
-            continue
-        who = (row.client, row.partition)
-        before = last.get(who)
-        if before is not None:
-            expected = max(before + 1, start.get(row.partition, 0))
-            if row.off <= before or row.off > expected:
+        elif row.kind == "fetch":
+            if who not in begun:
+                next_off[who] = row.off
+        else:
+            wanted = next_off.get(who, row.off)
+            if not wanted <= row.off <= max(wanted, start.get(row.partition, 0)):
                 text = f"consumer {row.client} read offset {row.off} of partition {row.partition} "
-                yield Anomaly("sim-I12", row.eid, f"{text}after {before}")
-        last[who] = row.off
+                text += f"after {wanted - 1}" if who in begun else f"and had asked for {wanted}"
+                yield Anomaly("sim-I12", row.eid, text)
+            begun[who] = None
+            next_off[who] = row.off + 1
 
 
 def unseen(index: Index) -> Iterator[Anomaly]:

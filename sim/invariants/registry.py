@@ -152,14 +152,15 @@ INVARIANTS: tuple[Invariant, ...] = (
         "sim-I11",
         "phantom or truncated read",
         "what a consumer was given lies at that offset of the canonical log, or below the log "
-        "start",
+        "start; and all that lies there was handed to a client, for that partition",
         _END,
         reads.phantoms,
     ),
     Invariant(
         "sim-I12",
         "read out of order, or skipped",
-        "a consumer is given one offset after the other, but for those the log start had passed",
+        "a consumer is given one offset after the other, from the one it asked for on, but for "
+        "those the log start had passed",
         _END,
         reads.jumps,
     ),
@@ -182,7 +183,8 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "sim-I16",
         "double vote",
-        "a node gives one vote in a term: in a life whatever it wrote, over all lives what left it",
+        "a node gives one vote in a term, its own if it leads: in a life whatever it wrote, over "
+        "all lives what left it",
         _ON,
         Terms,
     ),

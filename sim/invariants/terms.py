@@ -45,20 +45,24 @@ class Terms:
                 f"nodes {first} and {row.node} both lead term {row.term} of partition "
                 f"{row.partition}",
             )
-        self._hear(row)
+        self._voted(row, row.node, said=True)
 
     def _vote(self, row: Row) -> None:
+        self._voted(row, row.cand, said=row.aux == _SAID)
+
+    def _voted(self, row: Row, choice: int, *, said: bool) -> None:
+        """Who leads has given its own vote, which needs no message."""
         life = 0 if self._one_life else row.inc
-        cand = self._written.setdefault((row.partition, row.node, life, row.term), row.cand)
-        if row.aux == _SAID:
-            said = self._said.setdefault((row.partition, row.node, row.term), row.cand)
-            cand = cand if cand != row.cand else said
+        cand = self._written.setdefault((row.partition, row.node, life, row.term), choice)
+        if said:
+            heard = self._said.setdefault((row.partition, row.node, row.term), choice)
+            cand = cand if cand != choice else heard
             self._hear(row)
-        if cand != row.cand:
+        if cand != choice:
             self._report(
                 "sim-I16",
                 row.eid,
-                f"node {row.node} votes for {cand} and for {row.cand} in term {row.term} of "
+                f"node {row.node} votes for {cand} and for {choice} in term {row.term} of "
                 f"partition {row.partition}",
             )
 

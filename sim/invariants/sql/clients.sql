@@ -78,32 +78,45 @@ WHERE kind = 'poll' AND off >= COALESCE(below, 0)
 GROUP BY run_id;
 
 -- sim-I11
-SELECT p.run_id, COUNT(*) AS n
-FROM ev p
-LEFT JOIN canon c ON c.run_id = p.run_id AND c.partition = p.partition AND c.off = p.off
-LEFT JOIN log_start s ON s.run_id = p.run_id AND s.partition = p.partition
-LEFT JOIN cut_short x ON x.run_id = p.run_id
-WHERE p.kind = 'poll' AND x.run_id IS NULL AND (s.start_off IS NULL OR p.off >= s.start_off)
-  AND (c.off IS NULL OR c.value <> p.value)
-GROUP BY p.run_id;
+SELECT w.run_id, COUNT(*) AS n
+FROM (
+  SELECT p.run_id
+  FROM ev p
+  LEFT JOIN canon c ON c.run_id = p.run_id AND c.partition = p.partition AND c.off = p.off
+  LEFT JOIN log_start s ON s.run_id = p.run_id AND s.partition = p.partition
+  WHERE p.kind = 'poll' AND (s.start_off IS NULL OR p.off >= s.start_off)
+    AND (c.off IS NULL OR c.value <> p.value)
+  UNION ALL
+  SELECT c.run_id
+  FROM canon c
+  JOIN (SELECT DISTINCT run_id FROM ev WHERE kind = 'inv') clients ON clients.run_id = c.run_id
+  LEFT JOIN ev i ON i.run_id = c.run_id AND i.kind = 'inv' AND i.value = c.value
+    AND i.partition = c.partition
+  WHERE i.eid IS NULL
+) w
+LEFT JOIN cut_short x ON x.run_id = w.run_id
+WHERE x.run_id IS NULL
+GROUP BY w.run_id;
 
 -- sim-I12
 SELECT run_id, COUNT(*) AS n
 FROM (
   SELECT run_id, kind, off, start_off,
-    LAG(off) OVER (PARTITION BY run_id, partition, kind, client ORDER BY eid) AS last_off
+    LAG(off) OVER (PARTITION BY run_id, partition, kind, client ORDER BY eid) AS last_off,
+    LAG(off) OVER (PARTITION BY run_id, partition, reads, client ORDER BY eid) AS asked
   FROM (
     SELECT run_id, partition, eid, kind, client, off,
+      CASE WHEN kind IN ('fetch', 'poll') THEN 1 ELSE 0 END AS reads,
       MAX(CASE WHEN kind = 'snapshot' THEN off WHEN kind = 'apply' THEN aux END) OVER (
         PARTITION BY run_id, partition ORDER BY eid
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
       ) AS start_off
     FROM ev
-    WHERE kind IN ('poll', 'snapshot', 'apply')
-  ) moves_and_polls
+    WHERE kind IN ('fetch', 'poll', 'snapshot', 'apply')
+  ) moves_and_reads
 ) w
-WHERE kind = 'poll'
-  AND (off <= last_off OR (off > last_off + 1 AND off > COALESCE(start_off, 0)))
+WHERE kind = 'poll' AND (off < COALESCE(last_off + 1, asked)
+  OR (off > COALESCE(last_off + 1, asked) AND off > COALESCE(start_off, 0)))
 GROUP BY run_id;
 
 -- sim-I13

@@ -9,15 +9,20 @@ FROM (
 ) x
 GROUP BY run_id;
 
--- sim-I16
+-- sim-I16: who leads has given its own vote
+WITH votes AS (
+  SELECT run_id, partition, node, inc, term, cand, aux FROM ev WHERE kind = 'vote'
+  UNION ALL
+  SELECT run_id, partition, node, inc, term, node, 1 FROM ev WHERE kind = 'leader'
+)
 SELECT run_id, COUNT(*) AS n
 FROM (
   SELECT run_id
-  FROM ev WHERE kind = 'vote'
+  FROM votes
   GROUP BY run_id, partition, node, inc, term HAVING MIN(cand) <> MAX(cand)
   UNION ALL
   SELECT run_id
-  FROM ev WHERE kind = 'vote' AND aux = 1
+  FROM votes WHERE aux = 1
   GROUP BY run_id, partition, node, term HAVING MIN(cand) <> MAX(cand)
 ) x
 GROUP BY run_id;
