@@ -28,6 +28,10 @@ with what took it. Idempotence is promised to records with a producer id, within
 | id | when it does not hold | what must hold | judged |
 |---|---|---|---|
 """
+_OF_NODES = """
+Next to them stands sim-I00: a node or a client broke a rule of its own, such as an assertion. It is
+[raised, not judged from rows](../explanation/simulation.md#one-run), so it has no SQL.
+"""
 _WAITING = """
 ## Not yet
 
@@ -57,7 +61,12 @@ def invariants_markdown() -> str:
     """The whole page, in Markdown, with a newline at the end."""
     parts = [_HEAD]
     parts += [f"| {i.id} | {i.name} | {i.says} | {i.place.value} |\n" for i in INVARIANTS]
-    parts += [_WAITING, *(f"| {name} | {why} |\n" for name, why in WAITING.items()), _COPIES]
+    parts += [
+        _OF_NODES,
+        _WAITING,
+        *(f"| {name} | {why} |\n" for name, why in WAITING.items()),
+        _COPIES,
+    ]
     for cause in Cause:
         whose = "the broker's" if cause.fault else "nobody's, or its client's"
         parts.append(f"| `{cause.name}` | {cause.value} | {whose} |\n")

@@ -35,7 +35,7 @@ class Window:
                 behind.setdefault(_whose(row), []).append((row.seq, since))
         for whose, batches in behind.items():
             for (seq, _), (_, since) in zip(batches, batches[WINDOW:], strict=False):
-                self._left.setdefault((*whose, seq), since)
+                self._left[*whose, seq] = min(since, self._left.get((*whose, seq), since))
 
     def has_left(self, batch: Row, before: int) -> bool:
         """Whether five batches lay behind this one already in that row."""

@@ -17,6 +17,10 @@ _NUMBERS = (
 )  # fmt: skip
 _STEPS = (-1, 1, 1, 2)
 _ACKS = (-1, 0, 1)
+_APART = {"client": 20, "op": 50, "value": 50, "chain": 7_777}
+_RECORDS = ("final", "poll", "ok")
+_FURTHER = 20
+"""Offsets of the second of two histories, where they are those of records."""
 _LEAST = {"partition": -1, "off": -1, "epoch": -1}
 
 Rows = list[Event]
@@ -32,6 +36,32 @@ def perturbed(events: Sequence[Event], rng: Random, changes: int = 2) -> Rows:
             rows = changed
     times = sorted(row.t_us for row in rows)
     return [row._replace(eid=eid, t_us=times[eid]) for eid, row in enumerate(rows)]
+
+
+def interleaved(one: Sequence[Event], other: Sequence[Event], rng: Random) -> Rows:
+    """Two histories as one, each in its order: other clients with other records and logs of their
+    own, further on in the same partitions, of the same nodes and producers. The first alone where
+    the two do not go together."""
+    queues = [[*reversed(one)], [_apart(row) for row in reversed(other)]]
+    rows = []
+    while any(queues):
+        rows.append(rng.choice([each for each in queues if each]).pop())
+    times = sorted(row.t_us for row in rows)
+    merged = [row._replace(eid=eid, t_us=times[eid]) for eid, row in enumerate(rows)]
+    return merged if _sound(merged) else list(one)
+
+
+def _apart(row: Event) -> Event:
+    shifted = {name: getattr(row, name) for name in _APART}
+    if row.kind in _RECORDS and row.off is not None and row.off >= 0:
+        shifted["off"] = row.off
+    return row._replace(
+        **{
+            name: old + _APART.get(name, _FURTHER)
+            for name, old in shifted.items()
+            if old is not None
+        }
+    )
 
 
 def _number(rows: Rows, rng: Random) -> Rows:

@@ -18,7 +18,7 @@ from ottla.sim.invariants.judge import judge
 from ottla.sim.invariants.losses import Rows
 from ottla.sim.invariants.numbers import ACKED_SHARE, LONGEST_GAP
 from sim_histories import histories
-from sim_perturb import perturbed
+from sim_perturb import interleaved, perturbed
 
 PARTITIONS = st.integers(0, 1)
 NODES = st.integers(1, 3)
@@ -177,12 +177,21 @@ def test_the_first_row_behind_one_with_an_offset_of_at_most_so_much(rows, behind
 
 @pytest.fixture(scope="module")
 def changed():
-    """Each labelled history four times, with one to four changes."""
-    return [
+    """Each labelled history four times, with one to four changes; and twice laid into another one,
+    with up to one."""
+    corpus = histories()
+    found = [
         perturbed(each.events, Random(number * ROUNDS + times), times + 1)
-        for number, each in enumerate(histories())
+        for number, each in enumerate(corpus)
         for times in range(ROUNDS)
     ]
+    for number, each in enumerate(corpus):
+        rng = Random(f"two {number}")
+        alike = [other for other in corpus if other.file == each.file]
+        for times, others in enumerate((alike, corpus)):
+            both = interleaved(each.events, rng.choice(others).events, rng)
+            found.append(perturbed(both, rng, times))
+    return found
 
 
 def test_sql_and_python_agree_on_what_nobody_labelled(changed):
