@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from ottla.broker.control_client import ControlRequest, ControlResponse
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.choices import Choices
-from ottla.sim.delays import spans
+from ottla.sim.delays import SHAPES, spans
 from ottla.sim.kernel import Kernel
 from ottla.sim.link_times import round_trips
 from ottla.sim.settings import RunConfig
@@ -26,6 +26,8 @@ LinkName: TypeAlias = tuple[NodeId, NodeId]
 
 LATE_TIMES = 30
 """How much longer a message takes that is late (sim-N1: heavy tail)."""
+TIMES = (1_000, 100, 500, 2_000)
+"""How much of the mean delay on top a link has that has one of its own, in thousandths."""
 _CALLS = (ControlRequest, ControlResponse)
 _AS_EVER, _LOST, _LATE, _TWICE = range(4)
 """The fates of a datagram."""
@@ -34,11 +36,12 @@ _AS_EVER, _LOST, _LATE, _TWICE = range(4)
 class Link:
     """One direction between two nodes."""
 
-    __slots__ = ("cut", "held", "loss_ppm", "ordered_until", "plain", "spans", "stream")
+    __slots__ = ("cut", "held", "least", "loss_ppm", "ordered_until", "plain", "spans", "stream")
 
     def __init__(self, choices: Choices, name: LinkName, config: RunConfig, round_trip: Micros):
         self.stream = choices.stream(f"link {name[0]}>{name[1]}")
-        self.spans = spans(round_trip // 2, config.jitter_us)
+        self.least = round_trip // 2
+        self.spans = spans(self.least, config.jitter_us)
         """How long a message may take."""
         self.plain = self.spans
         """And does once it is mended."""
@@ -68,6 +71,16 @@ class SimNetwork:
         """Each may say no to a message (sender, receiver, message); it is dropped then."""
         self.delivered = 0
         self.dropped = 0
+
+    def draw_delays(self, choices: Choices) -> None:
+        """With delays of its own each direction draws what they are like, so that there and back
+        differ (stream `delays A>B`): once, at the beginning of a run, whoever made the network."""
+        jitter_us = self._config.jitter_us
+        if self._config.delays == "own":
+            for name, link in self.links.items():
+                stream = choices.stream(f"delays {name[0]}>{name[1]}")
+                shape, times = stream.pick(tuple(SHAPES)), stream.pick(TIMES)
+                link.spans = link.plain = spans(link.least, jitter_us * times // 1_000, shape)
 
     # ---- for nodes
 

@@ -23,6 +23,7 @@ WORDS = {
     "client_model": (*CLIENT_MODELS, "both"),
     "flush": tuple(each.value for each in FlushPolicy),
     "arrivals": ("bursts", "even", "random"),
+    "delays": ("alike", "own"),
 }
 RANGES = {
     "nodes": (1, MAX_NODES),

@@ -150,6 +150,9 @@ class RunConfig:
     """How long everything may take to come to rest once nothing goes wrong any more; at its default
     longer where elections or clients are slow (`bound_ms`)."""
 
+    delays: str = "alike"
+    """*own*: each way of each link draws a mean and a shape of its own (`sim/network.py`)."""
+
     said: frozenset[str] = field(default=frozenset(), compare=False)
     """No setting: the names of those that a person set, be it to the default. The swarm leaves them
     alone; what it returns has none."""

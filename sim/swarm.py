@@ -57,6 +57,7 @@ TABLE: Mapping[str, Sequence[int | str | bool]] = {
     "slow_sync_ppm": (0, 0, 10_000),
     "fault_every_ms": (1_000, 500, 2_000, 5_000),
     "probes": (True,),
+    "delays": ("alike", "alike", "own"),
 }
 """What each setting is drawn from; the first is the plain one. Probes are drawn always: every run
 must make progress in the end. Not drawn: arrivals at random, which go on when a run ends and then

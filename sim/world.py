@@ -93,6 +93,7 @@ class World:
     def boot(self) -> None:
         """Start all nodes, create the topic, wait until every partition has a leader."""
         self.quiet(now=True)
+        self.network.draw_delays(self.choices)
         within = max(BOOT, self.config.bound_ms * 1_000)
         for node in self.nodes:
             self.start(node)
