@@ -95,6 +95,7 @@ DECIDING = (
         "ottla.sim.observer",
         "ottla.sim.points",
         "ottla.sim.probes",
+        "ottla.sim.ranges",
         "ottla.sim.reference_model",
     ),
     *("ottla.sim.requests", "ottla.sim.run", "ottla.sim.serving", "ottla.sim.settings"),

@@ -333,5 +333,5 @@ def test_a_judge_that_breaks_is_a_verdict_as_well(monkeypatch):
 
 
 def test_what_is_refused_stays_refused():
-    with pytest.raises(ConfigError, match="no such fault: 'rain'"):
+    with pytest.raises(ConfigError, match="no such fault: rain"):
         replay(Tape({}), SHORT.with_(faults="rain"), Replayed)

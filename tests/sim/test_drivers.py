@@ -35,8 +35,8 @@ def test_turns_of_the_kernel_come_to_the_same_under_both(seed):
 
 
 def test_who_the_nemesis_has_stand_for_election_stands_again():
-    """Its call passes the replica by, and was not on the tape: seed 108 was a difference."""
-    tape, config = tape_of(108, CONFIG.with_(load_ms=3_000, records=40, fault_every_ms=200))
+    """Its call passes the replica by, and was not on the tape: such seeds were a difference."""
+    tape, config = tape_of(8, CONFIG.with_(load_ms=3_000, records=40, fault_every_ms=200))
     assert any(step.call == "campaign" for step in tape.steps)
     assert on_the_kernel(tape, config) == on_the_loop(tape, config) == tape.ends
 

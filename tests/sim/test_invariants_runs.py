@@ -124,7 +124,7 @@ def unguarded(monkeypatch) -> None:
 def test_a_log_that_goes_back_to_a_late_snapshot_breaks_safety():
     """Only sim-I31 saw it, in the end, and where the log had not been filled up again by then."""
     (path,) = (each for each in files() if each.stem.startswith("s47"))
-    script = Script()
+    script, text = Script(), path.read_text(encoding="utf-8")
     with undisturbed():
-        script.play(path.read_text(encoding="utf-8").partition("> judge")[0])
+        script.play(text.partition("> judge")[0])
     assert set(script.online.first) == {"sim-I22"}

@@ -22,7 +22,7 @@ from ottla.sim_cli.asking import SimUsageError
 
 SEEDS = 1_000
 SETTINGS = RunConfig(profile="reference-strict").with_(load_ms=1_000, records=24).told()
-WHOLE, FIRST_WHOLE = 100, 20_000
+WHOLE, FIRST_WHOLE = 50, 20_000
 """Seeds of a sweep's own length."""
 
 
