@@ -15,8 +15,8 @@ def pairs(variants: Sequence[Variant]) -> tuple[tuple[int, int], ...]:
     """Numbers of the two, the lower one first."""
     alike: dict[tuple[object, ...], list[int]] = {}
     for each in variants:
-        rest = each.config.with_(profile=variants[0].config.profile)
-        alike.setdefault((rest, each.held, each.failure), []).append(each.number)
+        rest = [item for item in each.config.values().items() if item[0] != "profile"]
+        alike.setdefault((*rest, each.held, each.failure), []).append(each.number)
     profiles = [each.config.profile for each in variants]
     return tuple(
         (one, other)

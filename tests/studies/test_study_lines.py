@@ -115,7 +115,9 @@ SWARM = HEAD.replace("seeds = 1", "seeds = 1\nswarm = true")
 def test_a_fault_that_there_is_not_is_refused_when_the_file_is_read(faults):
     with pytest.raises(StudyError) as refused:
         parse(SWARM + faults)
-    assert str(refused.value).startswith("settings: faults: no such fault: 'pover'; there are ")
+    assert str(refused.value).startswith(
+        "settings: faults: no such fault: pover; did you mean power?"
+    )
     assert "\n" not in str(refused.value)
 
 
