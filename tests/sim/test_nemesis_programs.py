@@ -203,3 +203,9 @@ def test_nobody_dies_asking_when_faults_have_ended():
     world.client_dies(first.number)
     world.client_dies(999)
     assert clients.producers == [first]
+
+
+@pytest.mark.parametrize("name", ["misdirected-write", "read-error", "full-disk"])
+def test_faults_below_the_store_are_refused_by_name(name):
+    with pytest.raises(ConfigError, match=f"no such fault: {name}"):
+        named(name)
