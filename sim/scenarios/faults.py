@@ -179,3 +179,12 @@ def _is_vote(detail: object) -> bool:
     if isinstance(detail, Write):
         return detail.hard_state is not None and detail.hard_state.vote != NO_NODE
     return isinstance(detail, VoteReply) and detail.granted and not detail.pre
+
+
+COMMANDS = tuple(
+    name.removeprefix("do_").replace("_", "-")
+    for one in (Wires, Faults)
+    for name in vars(one)
+    if name.startswith("do_")
+)
+"""What a script may say of them, by the first word."""

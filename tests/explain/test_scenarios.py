@@ -30,6 +30,14 @@ def test_a_mutant_is_caught_in_it_and_the_page_says_how():
     assert ">P</text>" in text
 
 
+def test_what_the_script_did_to_nodes_and_links_is_among_the_faults_at_a_glance():
+    """That lane was empty, and node 1 was isolated."""
+    text = page(record_scenario(A_C_B, 2, "", ""))
+    (lane,) = re.findall(r">faults</text>(.*?)</svg>", text, re.DOTALL)
+    assert "&gt; isolate 1" in lane
+    assert "&gt; send" not in lane
+
+
 def test_without_a_mutant_it_passes():
     recording = record_scenario(A_C_B, 1, "", "")
     assert not recording.anomalies

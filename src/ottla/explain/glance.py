@@ -17,6 +17,8 @@ from ottla.explain.words import group_name, sentence
 from ottla.page.svg import HATCH, box, line, text, tick
 from ottla.raft.types import Micros
 from ottla.sim.recording.record import Recording
+from ottla.sim.recording.recorder import Step
+from ottla.sim.scenarios.faults import COMMANDS
 
 WIDTH, LEFT, RIGHT = 1160, 92, 16
 BAND, GAP, TOP = 22, 8, 14
@@ -114,11 +116,10 @@ class Glance:
 
     def _told_faults(self) -> Iterator[tuple[Micros, str]]:
         for step in self.recording.steps:
-            if step.what == "fault":
-                said = sentence(step)
-                if said is not None:
-                    who = f"node {step.place[1]}: " if step.place else ""
-                    yield step.at, f"{step.at / 1e6:.3f} s, {who}{said}"
+            said = sentence(step) if step.what == "fault" or _scripted(step) else None
+            if said is not None:
+                who = f"node {step.place[1]}: " if step.place else ""
+                yield step.at, f"{step.at / 1e6:.3f} s, {who}{said}"
 
     def _tick(self, faults: Sequence[tuple[Micros, str]], y: float) -> str:
         start, end = faults[0][0], faults[-1][0]
@@ -211,3 +212,8 @@ def lives(recording: Recording, node: int) -> Sequence[Span]:
 def _life(node: int, state: str, start: Micros, end: Micros) -> Span:
     title = f"node {node} {state} from {start / 1e6:.3f} to {end / 1e6:.3f} s"
     return Span(start, end, f"life {state}", state, title)
+
+
+def _scripted(step: Step) -> bool:
+    """Whether a script did something to nodes, disks or links: it leaves no row of a fault."""
+    return step.what == "command" and str(step.detail).split()[1] in COMMANDS
