@@ -37,7 +37,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from ottla.broker.beat_messages import NO_REPLICA, SEND_FULL, Beat, BeatAck, BeatItem, Claim
-from ottla.broker.beats_in import Incoming, relay
+from ottla.broker.beats_in import Incoming, unheard_by
 from ottla.broker.beats_out import KnownTo, Led, Outgoing
 from ottla.raft.messages import Heartbeat, HeartbeatReply, Message
 from ottla.raft.types import NO_NODE, GroupId, LogIndex, Micros, NodeId, Term
@@ -51,6 +51,7 @@ LATELY = 3
 """Intervals for which a node that was heard is said to be (a beat or two may be lost)."""
 _AT_ONCE: Micros = 0
 _NO_REPLICA_HERE: Term = 0
+_NEVER_LED = (NO_NODE, -1)
 
 
 class BeatBook:
@@ -144,7 +145,7 @@ class BeatBook:
             lately = now - LATELY * self._interval
             self._hears = tuple(peer for peer, at in self._seen.items() if at >= lately)
             for peer, outgoing in self._outgoing.items():
-                outgoing.relayed = relay(self._unheard_by(peer))
+                outgoing.relay(unheard_by(peer, self._hears, self._incoming))
         node, incarnation = self._node, self._incarnation
         return [
             outgoing.beat(node, incarnation, now, self._hears)
@@ -258,6 +259,11 @@ class BeatBook:
         leader = self._leaders.get(group)
         return None if leader is None or leader[0] == NO_NODE else leader
 
+    def claim(self, group: GroupId) -> Claim:
+        """The highest claim to `group` that there was, of nobody any more if it was withdrawn."""
+        leader, term = self._leaders.get(group, _NEVER_LED)
+        return Claim(term, leader)
+
     def relayed(self, group: GroupId, now: Micros, within: Micros) -> Claim | None:
         """The newest claim to `group` of a node that this one does not hear, as nodes say that are
         `alive` and hear it. It is for clients (sim-S68); nothing is decided by it."""
@@ -297,15 +303,6 @@ class BeatBook:
         self.term_moved(group)
 
     # Inside
-
-    def _unheard_by(self, peer: NodeId) -> list[Incoming]:
-        """Those that this node hears and `peer` does not, as it said last; all, if it says nothing:
-        it may be cut off one way."""
-        hears: Sequence[NodeId] = ()
-        if peer in self._hears and peer in self._incoming:
-            hears = self._incoming[peer].hears
-        unheard = [each for each in self._hears if each != peer and each not in hears]
-        return [self._incoming[each] for each in unheard if each in self._incoming]
 
     def _spread(self) -> None:
         """Note for each peer what changed since the last time."""
@@ -354,6 +351,7 @@ class BeatBook:
 
     def _withdraw(self, incoming: Incoming, group: GroupId) -> None:
         if incoming.claims.pop(group, None) is not None:
+            incoming.changes += 1
             incoming.recheck.pop(group, None)
             incoming.refused.pop(group, None)
             self._disbelieve(group, incoming.peer)
@@ -366,6 +364,7 @@ class BeatBook:
                 self._withdraw(incoming, group)
             elif claims.get(group) != item:
                 claims[group] = item
+                incoming.changes += 1
                 recheck[group] = None
                 self._believe(group, item.term, incoming.peer)
 

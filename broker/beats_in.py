@@ -12,6 +12,7 @@ class Incoming:
     """What one peer claims."""
 
     __slots__ = (
+        "changes",
         "claims",
         "generation",
         "heard",
@@ -30,6 +31,8 @@ class Incoming:
         self.sequence = 0
         self.generation = SEND_FULL
         self.claims: dict[GroupId, BeatItem] = {}
+        self.changes = 0
+        """Of `claims`, so far."""
         self.heard: Micros = 0
         """When a beat last vouched for `claims`."""
         self.hears: Sequence[NodeId] = ()
@@ -41,7 +44,18 @@ class Incoming:
         """What nodes claim that this node does not hear, and the peer does."""
 
 
-def relay(unheard: Iterable[Incoming]) -> dict[GroupId, Claim]:
+def unheard_by(
+    peer: NodeId, heard: Iterable[NodeId], incoming: Mapping[NodeId, Incoming]
+) -> list[Incoming]:
+    """Those that this node has `heard` lately and `peer` does not hear, as it said last; all, if it
+    says nothing: it may be cut off one way."""
+    heard = tuple(heard)
+    hears = incoming[peer].hears if peer in heard and peer in incoming else ()
+    unheard = [each for each in heard if each != peer and each not in hears]
+    return [incoming[each] for each in unheard if each in incoming]
+
+
+def newest(unheard: Iterable[Incoming]) -> dict[GroupId, Claim]:
     """What these peers claim, for who does not hear them: of each group the newest claim."""
     relayed: dict[GroupId, Claim] = {}
     for incoming in unheard:

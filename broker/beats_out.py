@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from ottla.broker.beat_messages import NO_REPLICA, Beat, BeatAck, BeatItem, Claim
+from ottla.broker.beats_in import Incoming, newest
 from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term
 
 KnownTo: TypeAlias = Callable[[NodeId], LogIndex]
@@ -57,6 +58,7 @@ class Outgoing:
         "owed",
         "peer",
         "relayed",
+        "relayed_of",
     )
 
     def __init__(self, peer: NodeId):
@@ -69,6 +71,8 @@ class Outgoing:
         """What goes to the peer with the next beat."""
         self.relayed: Mapping[GroupId, Claim] = {}
         """What others claim whom the peer does not hear; in every beat."""
+        self.relayed_of: list[tuple[NodeId, int, int]] = []
+        """Whose claims these are, of which life, and after how many changes."""
         self._changed = False  # since `_generation`
         self._generation = 0
         self._base = 0
@@ -143,6 +147,13 @@ class Outgoing:
             hears=hears,
             relayed=self.relayed,
         )
+
+    def relay(self, unheard: Sequence[Incoming]) -> None:
+        """Tell the peer what these claim. Looks at no claim while nothing changed: a peer that is
+        dead hears nobody, for as long as it is."""
+        of = [(each.peer, each.incarnation, each.changes) for each in unheard]
+        if of != self.relayed_of:
+            self.relayed, self.relayed_of = newest(unheard), of
 
     def lagging(self) -> list[GroupId]:
         """Groups to claim again, because the peer may by now hold more of what is committed.

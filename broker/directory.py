@@ -34,8 +34,6 @@ from ottla.broker.seat import Seat
 from ottla.raft.roles import Role
 from ottla.raft.types import NO_NODE, GroupId, Micros, NodeId
 
-_NOBODY = Claim(-1, NO_NODE)
-
 
 class Directory:
     """See the module's text. `within`: for how long a node counts as heard, in microseconds."""
@@ -96,18 +94,20 @@ class Directory:
         if seat is not None and seat.replica.soft.role is Role.LEADER:
             in_sync = cast(Partition, seat.replica.machine).state.in_sync
             return LeaderImage(self._node, seat.replica.soft.term, in_sync.in_sync(now))
-        known = self._claim(group, seat)
-        relayed = self._beats.relayed(group, now, self._within)
-        if relayed is not None and relayed > known:
-            known = relayed
+        known = self._known(group, seat, now)
         return LeaderImage(known.leader, known.term, replicas)
 
-    def _claim(self, group: GroupId, seat: Seat | None) -> Claim:
-        """Whom the replica here follows, or, without one, who said itself that it leads."""
-        if seat is not None:
-            return Claim(seat.replica.soft.term, seat.replica.soft.leader)
-        claim = self._beats.leader_of(group)
-        return _NOBODY if claim is None else Claim(claim[1], claim[0])
+    def _known(self, group: GroupId, seat: Seat | None, now: Micros) -> Claim:
+        """The newest claim of those that this node heard itself, or by others. A replica that
+        follows a leader knows better than an older claim; one that stands for election, maybe in a
+        term that nobody else ever hears of, knows nothing."""
+        claims = [self._beats.claim(group)]
+        if seat is not None and seat.replica.soft.leader != NO_NODE:
+            claims.append(Claim(seat.replica.soft.term, seat.replica.soft.leader))
+        elif seat is not None and not self._beats.alive(claims[0].leader, now, self._within):
+            claims[0] = claims[0]._replace(leader=NO_NODE)
+        relayed = self._beats.relayed(group, now, self._within)
+        return max(claims if relayed is None else [*claims, relayed])
 
     def _is_heard_of(self, node: NodeId, now: Micros) -> bool:
         return self._beats.heard_of(node, now, self._within)

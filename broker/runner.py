@@ -263,7 +263,8 @@ class Runner:
     # --- messages -----------------------------------------------------------------------------
 
     def on_beat(self, beat: Beat) -> None:
-        """Another node vouches for the groups it leads."""
+        """Another node vouches for the groups it leads. Who cannot write follows nobody: a leader
+        that counts on disks that hang leads for good and commits nothing (sim-S69)."""
         now = self._now()
         if beat.ack is not None:
             self._take_ack(beat.ack, now)
@@ -272,7 +273,7 @@ class Runner:
             self.submit(self.seats[heartbeat.group], heartbeat)
         if beat.items or beat.full:
             self.lookout.beat_taken(beat, now)
-        if not self.beats.rides(beat, ack):
+        if not self.syncer.stalled() and not self.beats.rides(beat, ack):
             self._sender.send(self.node, ack.to, ack)
 
     def on_beat_ack(self, ack: BeatAck) -> None:

@@ -109,14 +109,19 @@ class SimDisk:
 
     def restore(self) -> None:
         """It is what it was when the copy was kept: only while its node is dead."""
-        self.medium.undo.clear()
+        self._forget()
         self.medium.images.update(self._copy)
 
     def wipe(self) -> None:
         """There is nothing on it: only while its node is dead."""
-        self.medium.undo.clear()
+        self._forget()
         self.medium.images.clear()
         self.medium.meta.clear()
+
+    def _forget(self) -> None:
+        """Nothing that is on it can be taken back any more, nor is there anything in a cache."""
+        self.medium.undo.clear()
+        self.cached = min(self.cached, self._newest)
 
     def heal(self) -> None:
         """Neither slow nor about to fail any more."""
@@ -139,6 +144,7 @@ class SimDisk:
         unsynced = medium.unsynced_appends
         torn = torn and unsynced > 0
         takes = unsynced if power else min(unsynced, self._newest - self.cached)
+        assert takes >= 0, f"{self.cached} appends are in the cache, and {self._newest} were made"
         lost = 0 if torn or not takes else stream.below(takes + 1)
         kept = unsynced - lost
         if not torn:

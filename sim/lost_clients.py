@@ -56,11 +56,12 @@ def lost(world: World, client: Client, partition: int, core: Collection[NodeId])
 
 
 def _misleads(world: World, node: NodeId, partition: int, leader: NodeId) -> bool:
-    """Whether a node that is up and leads another partition names itself to this partition's
-    clients and not its `leader`. Who is down or frozen has none for long."""
+    """Whether a node that is up, hears no majority and leads another partition names itself to this
+    partition's clients and not its `leader`. Who is down or frozen has none for long."""
     told = _told(world, node)
     return (
         told is not None
+        and 2 * len(told.heard) <= len(world.nodes)
         and node in told.named
         and node in told.leaders
         and not told.leads_to(partition, leader)

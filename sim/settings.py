@@ -291,11 +291,8 @@ class RunConfig:
         """Whether one of these nodes is so near to `needed` of them, itself included, that it could
         be elected by them and stay (`check_elections`)."""
         trip_us = near_us(nodes, needed, round_trips(self.links, self.nodes), self.rtt_us)
-        return self._could_lead(trip_us)
-
-    def _could_lead(self, trip_us: Micros) -> bool:
         timeout_us = 1_000 * self.election_timeout_ms
-        return trip_us < timeout_us and not 2 * timeout_us <= trip_us + 2 * self.syncing_us
+        return not trip_us or trip_us < min(timeout_us, 2 * (timeout_us - self.syncing_us))
 
     def check_elections(self) -> None:
         """Whether a leader could be elected and stay. One is deposed that has not heard of a
@@ -379,8 +376,9 @@ def from_toml(text: str, more: Mapping[str, int | str | bool] | None = None) -> 
         )
     if "election_timeout_ms" in told:
         given.check_elections()
-    if {"replica_lag_ms", "heartbeat_ms"} <= given.said:
-        given.check_lag()
+    if "replica_lag_ms" in told:  # what was not said is drawn to fit
+        plain_ones = {"rtt_us": 0, "sync_us": 0, "sync_jitter_us": 0, "heartbeat_ms": 1}
+        given.with_(**{n: v for n, v in plain_ones.items() if n not in told}).check_lag()
     return given
 
 

@@ -22,7 +22,8 @@ def fitted(told: Mapping[str, Any], plain: RunConfig) -> dict[str, Any]:
     sync need as many replicas, these as many nodes, and so few nodes hold no more."""
     both = dict(told)
     least, nodes, replicas = both.get("min_insync"), both.get("nodes"), both.get("replicas")
-    if replicas is None and type(least) is int and plain.replicas < least <= MAX_NODES:
+    most = nodes if type(nodes) is int else MAX_NODES
+    if replicas is None and type(least) is int and plain.replicas < least <= most:
         replicas = both["replicas"] = least
     if nodes is None and type(replicas) is int and plain.nodes < replicas <= MAX_NODES:
         both["nodes"] = replicas

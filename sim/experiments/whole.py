@@ -40,6 +40,7 @@ def run_whole(
     boots. Raises `ConfigError` where no leader could be elected, and where the load ends before the
     failure: nothing is drawn to fit."""
     config.check_elections()
+    config.check_lag()
     plan = None if failure is None else BY_NAME[failure].plan
     with undisturbed():
         world = World(config, choices)

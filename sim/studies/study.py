@@ -308,6 +308,7 @@ def _config(given: Mapping[str, Any], *, swarm: bool) -> RunConfig:
         config = from_toml("", given)
         if not swarm:  # which fits what nobody told
             config.check_elections()
+            config.check_lag()
     except ConfigError as error:
         raise StudyError(f"settings: {error}") from None
     _check_faults(config, swarm=swarm)
