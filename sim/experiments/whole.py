@@ -20,7 +20,7 @@ from ottla.sim.invariants.beyond import weighed
 from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.judge import judge
-from ottla.sim.invariants.weaker import noted, weaker
+from ottla.sim.invariants.weaker import noted, unsynced, weaker
 from ottla.sim.nemesis.beyond import beyond_the_budget
 from ottla.sim.run import Outcome, Verdict, digest, undisturbed
 from ottla.sim.settings import RunConfig
@@ -55,9 +55,8 @@ def run_whole(
         weakened: list[str] = []
         if beyond_the_budget(config):
             weakened, anomalies = weighed(rows, anomalies)
-        elif config.flush == FlushPolicy.OFF.value:  # which promises none of it
-            weakened = [f"nothing waits for a sync, so {each}" for each in found.anomalies]
-            anomalies = playing.verdicts
+        elif config.flush == FlushPolicy.OFF.value:
+            weakened, anomalies = unsynced(Index(rows), anomalies)
         anomalies = in_order(anomalies, playing.apart)
         notes: list[str] = []
         if not playing.ended:

@@ -8,6 +8,7 @@ as long as who said so is heard, and cores never come to know of it.
 import pytest
 
 from broker_beat_pair import INTERVAL, always, book
+from ottla.broker import beats_out
 from ottla.broker.beat_messages import Claim
 from ottla.broker.beats import LATELY
 
@@ -127,3 +128,24 @@ def test_of_two_who_say_otherwise_the_newer_is_believed():
     nodes.separate(5, 2)
     nodes.run()
     assert nodes.told(1) == Claim(5, 4)
+
+
+def test_a_dead_peer_costs_no_look_at_claims_once_it_was_relayed_to(monkeypatch):
+    """All claims were copied for it, each interval, for as long as it was dead."""
+    nodes = Nodes()
+    nodes.lead(2, 3)
+    for other in (2, 3):
+        nodes.separate(1, other)
+    nodes.run()
+    looked: list[int] = []
+
+    def newest(of):
+        looked.append(len(of))
+        return {}
+
+    monkeypatch.setattr(beats_out, "newest", newest)
+    nodes.run(20)
+    assert looked == []
+    nodes.books[2].leading(GROUP, 4, (), 0)
+    nodes.run(3)
+    assert looked == [1]

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import pytest
 
+from ottla.broker.host import BrokerImage, LeaderImage
 from ottla.sim.choices import Tape
+from ottla.sim.handlers import TOPIC
 from ottla.sim.lost_clients import lost
 from ottla.sim.settings import RunConfig
 from sim_begun import LATE, MS, begun
@@ -59,16 +61,10 @@ CHAIN = [(5, 4), (4, 2), (2, 1), (2, 3), (3, 1)]
 
 
 @pytest.mark.parametrize("told", [True, False])
-@pytest.mark.parametrize(
-    ("reached", "told_by", "excused"),
-    [((5, 4), 5, True), ((4, 5), 4, True), ((5,), 5, False), ((5, 2), 5, False)],
-)
-def test_one_that_leads_another_partition_misleads_those_of_its_neighbours_too(
-    monkeypatch, reached, told_by, excused, told
-):
-    """Seed 9052948: only who was told by that one itself was excused, and a client that is
-    connected to both asks them in turn. It hears a majority, of which node 2 tells it by now who
-    leads; without that it would keep both clients still."""
+@pytest.mark.parametrize(("reached", "told_by"), [((5, 4), 5), ((4, 5), 4), ((5,), 5), ((5, 2), 5)])
+def test_who_hears_a_majority_excuses_nobody_and_needs_not(monkeypatch, reached, told_by, told):
+    """Seed 9052948: node 4 leads another partition and did not know who leads this one, so that it
+    kept its clients and those of node 5. Node 2 tells it; should it not, that is no excuse."""
     config = RunConfig(nodes=5, partitions=2, producers=0, consumers=1, client_model="java")
     world, clients = begun(config, Tape({"election 5": LATE}))
     # From node 2, the controller's leader, those that come back learn of the topic, and not who
@@ -92,4 +88,27 @@ def test_one_that_leads_another_partition_misleads_those_of_its_neighbours_too(
     monkeypatch.setattr(consumer, "reached", lambda: reached)
     if not told:
         monkeypatch.setattr(world.lives[4].node.beats, "relayed", lambda *_: None)
-    assert bool(lost(world, consumer, 0, [1, 2, 3])) is (excused and not told)
+    assert lost(world, consumer, 0, [1, 2, 3]) == ""
+
+
+@pytest.mark.parametrize(
+    ("reached", "told_by", "excused"),
+    [((4,), 4, True), ((1, 4), 1, True), ((1,), 1, False), ((1, 2), 1, False)],
+)
+def test_one_that_is_cut_off_and_leads_another_partition_keeps_its_clients(
+    monkeypatch, reached, told_by, excused
+):
+    """It must name itself to clients of that; and node 1, which is cut off as well, names it."""
+    world, consumer = cut_off(together=False)
+    (group,) = (each.group for each in world.lives[4].node.topics()[TOPIC].partitions)
+    named = world.lives[4].node.brokers([])
+    monkeypatch.setattr(world.lives[4].node, "brokers", lambda _: [*named, BrokerImage(4, "", 0)])
+    leads = {group: LeaderImage(0, 0, ()), group + 1: LeaderImage(4, 0, ())}
+    monkeypatch.setattr(world.lives[4].node, "leader", lambda each: leads[each])
+    topic = world.lives[4].node.topics()[TOPIC]
+    other = topic.partitions[0]._replace(partition=1, group=group + 1)
+    two = {TOPIC: topic._replace(partitions=(*topic.partitions, other))}
+    monkeypatch.setattr(world.lives[4].node, "topics", lambda: two)
+    consumer.view.told_by = told_by
+    monkeypatch.setattr(consumer, "reached", lambda: reached)
+    assert bool(lost(world, consumer, 0, CORE)) is excused

@@ -6,7 +6,9 @@ ones win.
 
 from __future__ import annotations
 
+import os
 import re
+from errno import EACCES
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated
@@ -82,18 +84,31 @@ def config_of(path: Path | None, settings: list[str] | None, *, whole: bool = Fa
             raise SimUsageError(f"--set {each}: write NAME=VALUE")
         more[name] = _value(value)
         _check_kind(name, more[name], each)
-    where = "" if path is None else f"--config {path}: "
+    text = "" if path is None else _text_of(path)
     try:
-        given = from_toml("" if path is None else path.read_text(encoding="utf-8"), more)
+        given = from_toml(text, more)
         check_faults(given)
-    except OSError as error:
-        raise SimUsageError(f"{where}{error.strerror}") from None
-    except UnicodeDecodeError:
-        raise SimUsageError(f"{where}not TOML: no text in UTF-8") from None
     except ConfigError as error:
-        raise SimUsageError(f"{where}{error}") from None
+        raise SimUsageError(str(error)) from None
     _check_meant(given, whole=whole)
     return given
+
+
+def _text_of(path: Path) -> str:
+    """A file of settings that make sense by themselves. Raises `SimUsageError`, which names it."""
+    from ottla.broker.errors import ConfigError
+    from ottla.sim.settings import from_toml
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        check_faults(from_toml(text))
+    except OSError as error:
+        raise SimUsageError(f"--config {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SimUsageError(f"--config {path}: not TOML: no text in UTF-8") from None
+    except ConfigError as error:
+        raise SimUsageError(f"--config {path}: {error}") from None
+    return text
 
 
 def _check_meant(given: RunConfig, *, whole: bool) -> None:
@@ -276,8 +291,10 @@ def _why_not(path: Path) -> str:
         return "Is a directory"
     if not path.parent.is_dir():
         return f"there is no folder {path.parent}"
-    if there:
+    if path.is_file():
         path.open("ab").close()
+    elif there:  # a pipe, say, whose reader would take a look for the end
+        return "" if os.access(path, os.W_OK) else os.strerror(EACCES)
     else:  # a file without a name in that folder, which is gone again
         TemporaryFile(dir=path.parent).close()
     return ""
