@@ -1,5 +1,8 @@
-"""Who may never hear of a leader, in the end: two nodes cut off apart excuse a client that is
-connected to both, two that are cut off together know better (sim-S64)."""
+"""Who may never hear of a leader, in the end.
+
+Two nodes cut off apart excuse a client that is connected to both, two that are cut off together
+know better (sim-S64), and one that hears a majority is told (sim-S68).
+"""
 
 from __future__ import annotations
 
