@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+from ottla.broker.host import BrokerImage
+from ottla.raft.types import NodeId
 from ottla.sim.choices import Replayed, Tape
 from ottla.sim.clients.workload import Clients, make_clients
 from ottla.sim.settings import RunConfig
@@ -20,3 +24,11 @@ def begun(config: RunConfig, tape: Tape = THIRD_LATE) -> tuple[World, Clients]:
     clients = make_clients(world)
     clients.start()
     return world, clients
+
+
+def cut_off(monkeypatch: pytest.MonkeyPatch, world: World, node: NodeId) -> None:
+    """The node hears nobody, as it says itself, and names all, itself too: it leads something."""
+    told = world.lives[node].node
+    named = [BrokerImage(each, "", 0) for each in world.nodes]
+    monkeypatch.setattr(told.beats, "alive", lambda peer, *_: peer == node)
+    monkeypatch.setattr(told, "brokers", lambda _=(): named)

@@ -13,7 +13,7 @@ from ottla.sim.ending import MS, Ending, NotLive
 from ottla.sim.handlers import TOPIC
 from ottla.sim.invariants.judge import judge
 from ottla.sim.settings import RunConfig
-from sim_begun import LATE, begun
+from sim_begun import LATE, begun, cut_off
 
 
 def test_the_end_waits_for_a_controller_too():
@@ -179,6 +179,7 @@ def test_a_consumer_is_excused_by_a_node_outside_that_leads_another_partition_al
     first, second = (each.group for each in world.lives[1].node.topics()[TOPIC].partitions)
     leads = {first: LeaderImage(0, 0, ()), second: LeaderImage(1, 0, ())}
     monkeypatch.setattr(world.lives[1].node, "leader", leads.__getitem__)
+    cut_off(monkeypatch, world, 1)
     ending.settle()
     told = ending.unavoidable[0]
     assert told.startswith("partition 0 had not to be read to its end: a consumer asks node 1, ")

@@ -20,7 +20,7 @@ from ottla.sim.probes import Probes
 from ottla.sim.run import Verdict, run
 from ottla.sim.settings import RunConfig
 from ottla.sim.swarm import draw
-from sim_begun import MS, begun
+from sim_begun import MS, begun, cut_off
 
 SHORT = RunConfig(load_ms=1_000, records=12)
 
@@ -182,8 +182,9 @@ def test_a_node_that_does_not_know_the_topics_yet_does_not_keep_its_clients(seed
 
 @pytest.fixture
 def misled(monkeypatch):
-    """A world, its leader, and the probes of a producer that asks a node that was not healed, leads
-    another partition, and knows no leader of this: it names itself, and is asked again."""
+    """A world, its leader, and the probes of a producer that asks a node that was not healed, hears
+    no majority, leads another partition, and knows no leader of this: it names itself, and is asked
+    again."""
     world, clients = begun(
         RunConfig(partitions=2, producers=1, consumers=0, records=4, load_ms=100)
     )
@@ -200,6 +201,7 @@ def misled(monkeypatch):
         "leader",
         lambda group: LeaderImage(0 if group == led[0] else asked, 0, ()),
     )
+    cut_off(monkeypatch, world, asked)
     return world, leader.node_id, probes
 
 
