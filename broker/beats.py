@@ -146,9 +146,8 @@ class BeatBook:
             self._hears = tuple(peer for peer, at in self._seen.items() if at >= lately)
             for peer, outgoing in self._outgoing.items():
                 outgoing.relay(unheard_by(peer, self._hears, self._incoming))
-        node, incarnation = self._node, self._incarnation
         return [
-            outgoing.beat(node, incarnation, now, self._hears)
+            outgoing.beat(self._node, self._incarnation, now, self._hears)
             for outgoing in self._outgoing.values()
             if regular or outgoing.hurry
         ]
@@ -256,8 +255,8 @@ class BeatBook:
 
     def leader_of(self, group: GroupId) -> tuple[NodeId, Term] | None:
         """Who leads `group`, this node included: the highest claim, unless it was withdrawn."""
-        leader = self._leaders.get(group)
-        return None if leader is None or leader[0] == NO_NODE else leader
+        leader, term = self._leaders.get(group, _NEVER_LED)
+        return None if leader == NO_NODE else (leader, term)
 
     def claim(self, group: GroupId) -> Claim:
         """The highest claim to `group` that there was, of nobody any more if it was withdrawn."""
@@ -278,6 +277,10 @@ class BeatBook:
         """Whether a new beat or acknowledgement of `peer` came in the last `within`."""
         seen = self._seen.get(peer)
         return peer == self._node or (seen is not None and now - seen <= within)
+
+    def hears(self, peer: NodeId) -> bool:
+        """Whether something new of `peer` came lately, as this node tells the others."""
+        return peer in self._hears
 
     def heard_of(self, peer: NodeId, now: Micros, within: Micros) -> bool:
         """Whether another node that is `alive` said last that it hears of `peer`."""

@@ -104,7 +104,7 @@ class Directory:
         claims = [self._beats.claim(group)]
         if seat is not None and seat.replica.soft.leader != NO_NODE:
             claims.append(Claim(seat.replica.soft.term, seat.replica.soft.leader))
-        elif seat is not None and not self._beats.alive(claims[0].leader, now, self._within):
+        elif seat is not None and not self._beats.hears(claims[0].leader):
             claims[0] = claims[0]._replace(leader=NO_NODE)
         relayed = self._beats.relayed(group, now, self._within)
         return max(claims if relayed is None else [*claims, relayed])
