@@ -366,6 +366,7 @@ class World:
         for node in self.nodes:
             if node in core:
                 self.disks[node].heal()
+                self.clocks[node].slew_wall(self.kernel.now, 0)
                 if node not in self.lives and not self.start(node):
                     continue
                 self.lives[node].clockwork.slowness = 1

@@ -66,7 +66,7 @@ SETTINGS = 2
 """acks=all stands behind acks=1."""
 
 
-class Rows:
+class ByOffset:
     """Rows in their order or the other way round, asked for the first behind one of them that has
     an offset of at most so much: by halves, and halves of these, with their lowest offset."""
 
@@ -96,7 +96,7 @@ class Rows:
 
 
 _FORWARDS, _BACKWARDS = 1, -1
-_NONE = Rows((), _FORWARDS)
+_NONE = ByOffset((), _FORWARDS)
 
 
 class _Cuts:
@@ -151,13 +151,13 @@ class _Cuts:
 
 def _by(
     rows: Iterable[Row], columns: tuple[str, ...], step: int
-) -> dict[tuple[int | None, ...], Rows]:
+) -> dict[tuple[int | None, ...], ByOffset]:
     """Those that name an offset, by what they have in these columns."""
     found: dict[tuple[int | None, ...], list[Row]] = {}
     for row in rows:
         if row.off is not None and (row.kind != "answer" or row.off >= 0):
             found.setdefault(tuple(getattr(row, name) for name in columns), []).append(row)
-    return {key: Rows(each, step) for key, each in found.items()}
+    return {key: ByOffset(each, step) for key, each in found.items()}
 
 
 def _eid(row: Row) -> int:

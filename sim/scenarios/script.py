@@ -78,7 +78,7 @@ _MANY = 1000
 
 
 def choices_of(config: RunConfig) -> Choices:
-    """The plain choices, with elections one after the other and losses of power that lose."""
+    """The plain choices, with elections one after the other and crashes that lose."""
     step = config.election_timeout_ms * MS // 10
     taken = {}
     for node in range(1, MAX_NODES + 1):

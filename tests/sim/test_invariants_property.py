@@ -15,7 +15,7 @@ import sim_naive
 from ottla.sim.history import Event
 from ottla.sim.invariants import statements
 from ottla.sim.invariants.judge import judge
-from ottla.sim.invariants.losses import Rows
+from ottla.sim.invariants.losses import ByOffset
 from ottla.sim.invariants.numbers import ACKED_SHARE, LONGEST_GAP
 from sim_histories import histories
 from sim_perturb import interleaved, perturbed
@@ -99,7 +99,7 @@ ACTIONS = st.lists(
 
 
 def cluster(actions):
-    """Rows of nodes whose logs are logs, whatever else is wrong with them."""
+    """ByOffset of nodes whose logs are logs, whatever else is wrong with them."""
     logs: dict[int, list[int]] = {1: [], 2: [], 3: []}
     rows = []
     for kind, node, term, number in actions:
@@ -166,7 +166,7 @@ def test_durable_quorums(rows):
     st.sampled_from([1, -1]),
 )
 def test_the_first_row_behind_one_with_an_offset_of_at_most_so_much(rows, behind, off, step):
-    found = Rows(numbered(("append", {"off": each}) for each in rows), step).first(behind, off)
+    found = ByOffset(numbered(("append", {"off": each}) for each in rows), step).first(behind, off)
     ordered = list(enumerate(rows))[::step]
     fits = [eid for eid, each in ordered if step * eid > step * behind and each <= off]
     assert (None if found is None else found.eid) == (fits[0] if fits else None)

@@ -184,6 +184,7 @@ def test_a_cpython_that_is_required_takes_part_or_nothing_is_compared(two):
     assert f"CPython 3.19 cannot take part, {lacking}: " in told
     assert f"{lacking} -m pip install" in told
     assert "CPython 3.17 does not take part" in refused("--require-python", "3.17")
+    assert "write a version such as 3." in refused("--require-python", "3.12.1")
     named = refused("--python", sys.executable, "--require-python", "3.18")
     assert "CPython 3.18 does not take part; --python names the path of one" in named
 

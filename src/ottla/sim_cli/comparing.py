@@ -6,6 +6,7 @@ with itself alone shows less than it may seem to.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import count
 from time import monotonic
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ottla.sim.settings import RunConfig
 
 
+_VERSION = re.compile(r"3\.\d+")
 Warm = Annotated[
     int | None,
     typer.Option(
@@ -110,6 +112,8 @@ class Others(NamedTuple):
         from ottla.sim.pythons import mine
 
         for each in versions:
+            if not _VERSION.fullmatch(each):
+                raise SimUsageError(f"--require-python {each}: write a version such as {mine()}")
             if each in self.left_out:
                 lacking = self.left_out[each]
                 raise SimUsageError(
