@@ -115,11 +115,11 @@ class ReplicaFactory:
         self, group: GroupId, voters: Sequence[NodeId], machine: Machine, now: Micros
     ) -> Replica:
         stored = self._stored.pop(group, None)
-        if stored is None:
+        if stored is None or _without_log(stored):
             log, entries = bootstrap(voters)
             machine.appended(entries)
             self._store.append([Write(group, first=entries[0].index, entries=entries)])
-            hard_state = HardState()
+            hard_state = HardState() if stored is None else stored.hard_state
         else:
             log = self._remember(stored, machine, now)
             hard_state, entries = stored.hard_state, []
@@ -153,3 +153,9 @@ class ReplicaFactory:
             retransmit=min(2 * config.heartbeat_ms, config.election_timeout_ms // 2) * 1000,
             mutants=self._mutants,
         )
+
+
+def _without_log(stored: StoredGroup) -> bool:
+    """Whether the first entry of a log was torn before it was ever synced: recovery cut it off, and
+    without it nobody knows who the voters are. Nothing was promised, but for a vote maybe."""
+    return stored.snapshot is None and stored.last_index == 0
