@@ -2,9 +2,10 @@
 
 A client that is told by a node of this node itself and not of the leader may ask the same node
 again. So does one that is cut off and leads another partition, of which it is the only replica: it
-must be found by clients of that. No other node that is up excuses anybody by itself: who hears a
-majority hears of the leader from one that was healed (sim-S68), or leaves itself out while it does
-not know all topics (sim-S65), and who hears none sends clients to the others.
+must be found by clients of that; and one that hears a majority of which nobody hears the leader,
+which was not healed either (seed 14014895). No other node that is up excuses anybody by itself: who
+hears a majority hears of a leader that was healed from one that was, too (sim-S68), or leaves
+itself out while it does not know all topics (sim-S65), and who hears none sends clients to others.
 
 Java's clients prefer the connections they have. Two nodes that are cut off, each by itself, send
 their clients to one another, for either may be well for all that the other hears (seed 8027330); a
@@ -44,34 +45,39 @@ def lost(world: World, client: Client, partition: int, core: Collection[NodeId])
     life, by, reached = awake(world.leader(partition)), client.view.told_by, client.reached()
     if life is None or by in core:
         return ""
-    if _misleads(world, by, partition, life.node_id):
-        return (
-            f"node {by}, which is not healed, leads another partition and knows no leader of this"
-        )
+    if _misleads(world, by, partition, life.node_id, core):
+        return f"node {by}, which is not healed, names itself and knows no leader of this"
     if any(each in core for each in reached):
         return ""
-    if _astray(world, reached, partition, life.node_id):
+    if _astray(world, reached, partition, life.node_id, core):
         return f"the nodes {sorted(reached)} in turn, which are not healed and know of no leader"
     return ""
 
 
-def _misleads(world: World, node: NodeId, partition: int, leader: NodeId) -> bool:
-    """Whether a node that is up, hears no majority and leads another partition names itself to this
-    partition's clients and not its `leader`. Who is down or frozen has none for long."""
+def _misleads(
+    world: World, node: NodeId, partition: int, leader: NodeId, core: Collection[NodeId]
+) -> bool:
+    """Whether a node that is up names itself to this partition's clients and not its `leader`: as
+    one that hears no majority and leads another partition, or a majority that need not hear of a
+    leader outside of what was healed. Who is down or frozen has none for long."""
     told = _told(world, node)
-    return (
-        told is not None
-        and 2 * len(told.heard) <= len(world.nodes)
-        and node in told.named
-        and node in told.leaders
-        and not told.leads_to(partition, leader)
-    )
+    if told is None or node not in told.named or told.leads_to(partition, leader):
+        return False
+    if 2 * len(told.heard) > len(world.nodes):
+        return leader not in core
+    return node in told.leaders
 
 
-def _astray(world: World, nodes: Sequence[NodeId], partition: int, leader: NodeId) -> bool:
+def _astray(
+    world: World,
+    nodes: Sequence[NodeId],
+    partition: int,
+    leader: NodeId,
+    core: Collection[NodeId],
+) -> bool:
     """Whether none of these nodes leads to the `leader`, and each has its clients ask one of them
     again: itself, if it misleads, or another that does, or that it does not hear."""
-    misleading = [each for each in nodes if _misleads(world, each, partition, leader)]
+    misleading = [each for each in nodes if _misleads(world, each, partition, leader, core)]
     for node in nodes:
         told = _told(world, node)
         if told is None or told.leads_to(partition, leader):

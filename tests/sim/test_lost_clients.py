@@ -115,3 +115,19 @@ def test_one_that_is_cut_off_and_leads_another_partition_keeps_its_clients(
     consumer.view.told_by = told_by
     monkeypatch.setattr(consumer, "reached", lambda: reached)
     assert bool(lost(world, consumer, 0, CORE)) is excused
+
+
+def test_one_that_hears_a_majority_need_not_hear_of_a_leader_that_was_not_healed(monkeypatch):
+    """Seed 14014895: node 3 heard a majority, of which nobody heard the leader, and it kept its
+    client."""
+    world, consumer = cut_off(together=False)
+    leader = world.leader(0)
+    assert leader is not None
+    asked = next(each for each in CORE if each != leader.node_id)
+    monkeypatch.setattr(world.lives[asked].node, "leader", lambda _: LeaderImage(0, 0, ()))
+    consumer.view.told_by = asked
+    monkeypatch.setattr(consumer, "reached", lambda: (asked,))
+    healed = [each for each in CORE if each != asked]
+    assert lost(world, consumer, 0, healed) == "", "one that was healed tells of it"
+    healed.remove(leader.node_id)
+    assert "knows no leader of this" in lost(world, consumer, 0, healed)
