@@ -26,14 +26,13 @@ out twice on purpose, or the controller's partition broke, which remembers what 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from operator import attrgetter
-from typing import NamedTuple
 
 from ottla.sim.history import CONTROLLER_PARTITION, Event
 from ottla.sim.invariants import acks
+from ottla.sim.invariants.disks import NEVER, Break, Copies, Disk, Forgot
 from ottla.sim.invariants.findings import Anomaly, Row
 from ottla.sim.invariants.index import SEQUENCES, Index
 
@@ -55,110 +54,6 @@ _OF_THE_RUN = frozenset({_BUG, _NOT_LIVE})
 _SAID = 1
 """In `aux` of a vote: it leaves the node."""
 _NO_END = 1 << 62
-_NEVER = _NO_END + 1
-
-
-class Forgot(NamedTuple):
-    """An entry that a node's disk held and holds no more."""
-
-    chain: int
-    how: str
-
-
-@dataclass(frozen=True, slots=True)
-class Break:
-    """Committed entries of a partition that are not on a quorum of disks any more."""
-
-    eid: int
-    low: int
-    high: int
-    """Log indexes, both inclusive."""
-    holders: frozenset[int]
-    """Nodes that held the last of them then."""
-    forgetters: Mapping[int, str]
-    """Nodes that forgot one of them, and how."""
-
-
-@dataclass(slots=True)
-class _Disk:
-    """What one node's disk holds of a partition's log, while its rows go by."""
-
-    chains: list[int] = field(default_factory=list)
-    """By log index from 1; what a snapshot stands for is 0."""
-    mark: int = 0
-    """Up to where it is durable."""
-    forgot: dict[int, Forgot] = field(default_factory=dict)
-    since: int = _NEVER
-    """The row in which its log last forgot something."""
-    first: int = _NEVER
-    """The row in which it first forgot anything."""
-    wrote: int = -1
-    """The row in which something was last written that no end of a log tells of."""
-    kept: int = -1
-    """The same, when its node last synced and did not lie."""
-
-    def holds(self, index: int, chain: int) -> bool:
-        """Whether that entry is there to stay."""
-        return index <= self.mark and self.at(index) in {chain, 0}
-
-    def at(self, index: int) -> int:
-        """The chain at an index."""
-        return self.chains[index - 1] if 0 < index <= len(self.chains) else 0
-
-    def append(self, index: int, chain: int) -> None:
-        """One more entry."""
-        self.cut(index)
-        self.chains += [0] * (index - 1 - len(self.chains))
-        self.chains.append(chain)
-
-    def cut(self, index: int) -> None:
-        """Entries from `index` on are gone."""
-        del self.chains[index - 1 :]
-        self.mark = min(self.mark, index - 1)
-
-
-@dataclass(slots=True)
-class _Partition:
-    """What is known of one."""
-
-    disks: dict[int, _Disk] = field(default_factory=dict)
-    votes: dict[tuple[int, int], int] = field(default_factory=dict)
-    breaks: list[Break] = field(default_factory=list)
-    committed: dict[int, int] = field(default_factory=dict)
-    """Chains by log index."""
-    commit: int = 0
-    quorum: int = 0
-    led: int = _NEVER
-    """The row in which somebody last began to lead it."""
-
-    def disk(self, node: int) -> _Disk:
-        """That node's."""
-        return self.disks.setdefault(node, _Disk())
-
-    def look(self, eid: int) -> None:
-        """Does something committed stand on too few disks, because of what was forgotten?"""
-        forgotten = {index for disk in self.disks.values() for index in disk.forgot}
-        under = []
-        for index in sorted(forgotten & self.committed.keys()):
-            chain = self.committed[index]
-            stands = sum(disk.holds(index, chain) for disk in self.disks.values())
-            gone = sum(
-                not disk.holds(index, chain)
-                and index in disk.forgot
-                and disk.forgot[index].chain == chain
-                for disk in self.disks.values()
-            )
-            if stands < self.quorum <= stands + gone:
-                under.append(index)
-        if under:
-            last = under[-1]
-            chain = self.committed[last]
-            disks = self.disks.items()
-            holders = frozenset(node for node, disk in disks if disk.holds(last, chain))
-            forgetters = {
-                node: disk.forgot[last].how for node, disk in disks if last in disk.forgot
-            }
-            self.breaks.append(Break(eid, under[0], last, holders, forgetters))
 
 
 def weighed(rows: Sequence[Event], found: Sequence[Anomaly]) -> tuple[list[str], list[Anomaly]]:
@@ -189,7 +84,7 @@ class _Walk:
 
     def __init__(self, rows: Sequence[Event]):
         self._rows = rows
-        self._partitions: dict[int, _Partition] = {}
+        self._partitions: dict[int, Copies] = {}
         self._appends: dict[int, list[Row]] = {}
         """Their rows by partition."""
         self._faults: dict[int, str] = {}
@@ -213,7 +108,7 @@ class _Walk:
             "leader": self._led,
             "term": self._wrote,
             "vote": self._vote,
-            "snapshot": self._wrote,
+            "snapshot": self._snapshot,
             "send": self._sent,
         }
         for row in rows:
@@ -221,8 +116,8 @@ class _Walk:
             if handler is not None:
                 handler(row)
 
-    def _of(self, row: Row) -> _Partition:
-        return self._partitions.setdefault(row.partition, _Partition())
+    def _of(self, row: Row) -> Copies:
+        return self._partitions.setdefault(row.partition, Copies())
 
     def _beyond(self, row: Row) -> None:
         if row.code == SAME_ID:
@@ -245,11 +140,11 @@ class _Walk:
 
     def _durable(self, row: Row) -> None:
         disk = self._of(row).disk(row.node)
-        disk.mark = row.log_index
+        disk.sync(row.log_index)
         if row.node not in self._lies:
             disk.kept = disk.wrote
 
-    def _forgets(self, row: Row, disk: _Disk, first: int) -> None:
+    def _forgets(self, row: Row, disk: Disk, first: int) -> None:
         how = self._faults[row.node]
         for index in range(first, disk.mark + 1):
             disk.forgot[index] = Forgot(disk.at(index), how)
@@ -261,12 +156,18 @@ class _Walk:
     def _wrote(self, row: Row) -> None:
         self._of(row).disk(row.node).wrote = row.eid
 
+    def _snapshot(self, row: Row) -> None:
+        self._wrote(row)
+        if row.code == "installed":
+            self._of(row).disk(row.node).install(row.log_index)
+
     def _truncate(self, row: Row) -> None:
         self._wrote(row)
         self._of(row).disk(row.node).cut(row.log_index)
 
     def _restarted(self, row: Row) -> None:
         disk = self._of(row).disk(row.node)
+        disk.installed = 0
         if row.log_index < disk.mark and row.node in self._faults:
             self._forgets(row, disk, row.log_index + 1)
         if row.kind == "start":
@@ -310,7 +211,7 @@ class _Walk:
 
     def _broke(self, partition: int, until: int) -> bool:
         """Whether a partition had broken by that row."""
-        breaks = self._partitions.get(partition, _Partition()).breaks
+        breaks = self._partitions.get(partition, Copies()).breaks
         return bool(breaks) and breaks[0].eid <= until
 
     # ---- what it explains
@@ -334,16 +235,16 @@ class _Walk:
     def _forgot(self, row: Row, until: int) -> bool:
         """Whether that node's disk had forgotten anything of that partition by a row; anybody's, of
         a commit, what is committed."""
-        disks = self._partitions.get(row.partition, _Partition()).disks
+        disks = self._partitions.get(row.partition, Copies()).disks
         if row.kind == "commit":
             return any(
                 row.log_index in each.forgot and each.first <= until for each in disks.values()
             )
-        return disks.get(row.node, _Disk()).first <= until
+        return disks.get(row.node, Disk()).first <= until
 
     def _is_two(self, pid: int, until: int) -> bool:
         """Whether an id was two producers' by that row."""
-        return self._ids.get(pid, _NEVER) <= until
+        return self._ids.get(pid, NEVER) <= until
 
     def reason(self, ok: Row) -> str | None:
         """What took a record that was acknowledged, in words; None: no fault beyond the budget."""
@@ -351,7 +252,7 @@ class _Walk:
         if self._is_two(ok.pid, ok.eid):
             return f"{what}: producer id {ok.pid} is two producers'"
         entry = _entry(self._appends.get(ok.partition, ()), ok) or 0
-        known = self._partitions.get(ok.partition, _Partition())
+        known = self._partitions.get(ok.partition, Copies())
         for broken in known.breaks:
             if broken.low <= entry <= broken.high:
                 return f"{what}: {'; '.join(self._clauses(ok.partition, entry, broken))}"
@@ -378,9 +279,9 @@ class _Walk:
         )
 
 
-def _relied(partition: _Partition) -> bool:
+def _relied(partition: Copies) -> bool:
     """Whether its last leader led when a node forgot what it had told it."""
-    return any(partition.led < disk.since < _NEVER for disk in partition.disks.values())
+    return any(partition.led < disk.since < NEVER for disk in partition.disks.values())
 
 
 def _entry(appends: Sequence[Row], ok: Row) -> int | None:

@@ -158,6 +158,36 @@ def test_that_a_run_cannot_go_on_does_not_follow_from_what_a_quorum_still_has(in
         assert weighed(events, found)[1] == ([] if explained else found)
 
 
+_FIRST_HAS = "append node=1 log_index=1\ndurable node=1 log_index=1\n"
+_INSTALLS = "snapshot node=2 term=1 log_index=1 code=installed\n"
+_SYNCS = "durable node=2 log_index=1\n"
+_FORGETS_TOO = "beyond node=3 code=lies\ncrash node=3 log_index=0 code=power\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "explained"),
+    [
+        ([_QUORUM.format(third=3), _BREAK, _INSTALLS, _SYNCS, _FORGETS_TOO], False),
+        ([_QUORUM.format(third=3), _BREAK, _INSTALLS, _FORGETS_TOO], True),
+        ([_QUORUM.format(third=3), _BREAK, _FORGETS_TOO], True),
+        ([_FIRST_HAS, _INSTALLS, _SYNCS, "commit node=1 log_index=1 quorum=2\n", _BREAK], True),
+    ],
+)
+def test_what_a_snapshot_stands_for_is_on_the_disk_once_it_is_synced(rows, explained):
+    events = events_of(*rows)
+    found = [Anomaly("sim-I00", len(events) - 1, "a node stopped")]
+    assert weighed(events, found)[1] == ([] if explained else found)
+
+
+def test_a_tail_that_gave_way_to_a_snapshot_was_not_forgotten():
+    tail = "append node=2 log_index=2,3\ndurable node=2 log_index=3\nbeyond node=2 code=lies\n"
+    gone = "crash node=2 log_index=1 code=power\n"
+    for rows, explained in (([tail, _INSTALLS, gone], False), ([tail, gone], True)):
+        events = events_of(*rows)
+        found = [Anomaly("sim-I16", len(events) - 1, "a second vote")]
+        assert weighed(events, found)[1] == ([] if explained else found)
+
+
 _OLD_DISK = """
 == the disk of a follower is put back
 {before}

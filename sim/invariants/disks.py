@@ -1,0 +1,133 @@
+"""What the disks of a partition's nodes hold of its log, what they forgot, and where it broke.
+
+`Disk` is one node's, `Copies` all of a partition's. They are told what the rows of a history say
+(`beyond`): this is for histories with faults that no Raft stands, where a disk may lose what it had
+made durable. An entry is told by its *chain*, a hash of it and all before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+NEVER = (1 << 62) + 1
+"""A row behind all that there are."""
+
+
+class Forgot(NamedTuple):
+    """An entry that a node's disk held and holds no more; one of a snapshot if its chain is 0."""
+
+    chain: int
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """Committed entries of a partition that are not on a quorum of disks any more."""
+
+    eid: int
+    low: int
+    high: int
+    """Log indexes, both inclusive."""
+    holders: frozenset[int]
+    """Nodes that held the last of them then."""
+    forgetters: Mapping[int, str]
+    """Nodes that forgot one of them, and how."""
+
+
+@dataclass(slots=True)
+class Disk:
+    """What one node's disk holds of a partition's log, while its rows go by."""
+
+    chains: list[int] = field(default_factory=list)
+    """By log index from 1; what a snapshot stands for is 0."""
+    mark: int = 0
+    """Up to where it is durable."""
+    installed: int = 0
+    """Where a snapshot ends that waits for a sync."""
+    forgot: dict[int, Forgot] = field(default_factory=dict)
+    since: int = NEVER
+    """The row in which its log last forgot something."""
+    first: int = NEVER
+    """The row in which it first forgot anything."""
+    wrote: int = -1
+    """The row in which something was last written that no end of a log tells of."""
+    kept: int = -1
+    """The same, when its node last synced and did not lie."""
+
+    def holds(self, index: int, chain: int) -> bool:
+        """Whether that entry is there to stay."""
+        return index <= self.mark and self.at(index) in {chain, 0}
+
+    def at(self, index: int) -> int:
+        """The chain at an index."""
+        return self.chains[index - 1] if 0 < index <= len(self.chains) else 0
+
+    def append(self, index: int, chain: int) -> None:
+        """One more entry."""
+        self.cut(index)
+        self.chains += [0] * (index - 1 - len(self.chains))
+        self.chains.append(chain)
+
+    def cut(self, index: int) -> None:
+        """Entries from `index` on are gone."""
+        del self.chains[index - 1 :]
+        self.mark = min(self.mark, index - 1)
+
+    def install(self, index: int) -> None:
+        """A snapshot that stands for all up to `index` took the log's place, not durable yet: until
+        then the disk may give back what it had below."""
+        self.cut(index)
+        self.installed = index
+
+    def sync(self, index: int) -> None:
+        """All up to `index` is durable."""
+        self.mark = index
+        if self.installed:
+            self.chains[: self.installed] = [0] * self.installed
+            self.installed = 0
+
+
+@dataclass(slots=True)
+class Copies:
+    """One partition's log on all disks, what is committed of it, and where it broke."""
+
+    disks: dict[int, Disk] = field(default_factory=dict)
+    votes: dict[tuple[int, int], int] = field(default_factory=dict)
+    breaks: list[Break] = field(default_factory=list)
+    committed: dict[int, int] = field(default_factory=dict)
+    """Chains by log index."""
+    commit: int = 0
+    quorum: int = 0
+    led: int = NEVER
+    """The row in which somebody last began to lead it."""
+
+    def disk(self, node: int) -> Disk:
+        """That node's."""
+        return self.disks.setdefault(node, Disk())
+
+    def look(self, eid: int) -> None:
+        """Does something committed stand on too few disks, because of what was forgotten?"""
+        forgotten = {index for disk in self.disks.values() for index in disk.forgot}
+        under = []
+        for index in sorted(forgotten & self.committed.keys()):
+            chain = self.committed[index]
+            stands = sum(disk.holds(index, chain) for disk in self.disks.values())
+            gone = sum(
+                not disk.holds(index, chain)
+                and index in disk.forgot
+                and disk.forgot[index].chain in {chain, 0}
+                for disk in self.disks.values()
+            )
+            if stands < self.quorum <= stands + gone:
+                under.append(index)
+        if under:
+            last = under[-1]
+            chain = self.committed[last]
+            disks = self.disks.items()
+            holders = frozenset(node for node, disk in disks if disk.holds(last, chain))
+            forgetters = {
+                node: disk.forgot[last].how for node, disk in disks if last in disk.forgot
+            }
+            self.breaks.append(Break(eid, under[0], last, holders, forgetters))
