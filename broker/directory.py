@@ -7,7 +7,7 @@ a client from a cluster that is well. What a node may rely on are the beats it h
 | this node | it names | so that |
 |---|---|---|
 | hears a majority | whom it hears, and whom these hear | a cut between two denies neither |
-| and does not know all topics yet | these, without itself if half remain | others tell them more |
+| and does not know all topics | these, without itself if half remain | others tell them more |
 | hears none, leads what was asked for | all | its clients find it, and the others |
 | hears none, leads nothing of it | whom it does not hear | they turn to who may lead by now |
 

@@ -104,8 +104,8 @@ class Host(Protocol):
         """All topics by name, as far as this node has applied the controller's log."""
 
     def knows_all_topics(self) -> bool:
-        """Whether a name that is not among `topics` is no topic's: not before this node has known,
-        once since it was started, all that the controller had decided."""
+        """Whether a name that is not among `topics` is no topic's: not before this node has known
+        all that the controller had decided, and only while it hears the controller's leader."""
 
     def brokers(self, asked: Iterable[GroupId] = ()) -> Sequence[BrokerImage]:
         """The nodes a client may turn to that asked about these groups: never none."""

@@ -322,6 +322,8 @@ class Node:
             if seat.soft.leader:
                 self._controller_leader = seat.soft.leader
                 self._catching_up.controller_heard()
+            else:
+                self._catching_up.controller_lost()
         self.on_event(self, seat)
 
     def _submit_control(self, ticket: ControlTicket) -> None:
@@ -335,7 +337,7 @@ class Node:
 
     def knows_all_topics(self) -> bool:
         """Whether a name that is not among `topics` is no topic's."""
-        return self._catching_up.finished
+        return self._catching_up.informed
 
     def brokers(self, asked: Iterable[GroupId] = ()) -> Sequence[BrokerImage]:
         """The nodes a client may turn to that asked about these groups (`Directory`)."""

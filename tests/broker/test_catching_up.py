@@ -1,4 +1,8 @@
-"""When a new life lets clients in, and when it believes its catalog: `CatchingUp` by itself."""
+"""When a new life lets clients in, and when it believes its catalog: `CatchingUp` by itself.
+
+Time goes on when a test says so; the controller's answers are the test's, too. What a node that
+does not know all topics says to clients is in `test_directory_silent.py`.
+"""
 
 from typing import Any
 
@@ -57,7 +61,7 @@ class Life:
     @property
     def state(self):
         """Whether clients are served, and whether all topics are known."""
-        return self.catching_up.serving, self.catching_up.finished
+        return self.catching_up.serving, self.catching_up.informed
 
 
 @pytest.fixture
@@ -98,3 +102,41 @@ def test_who_has_left_asks_no_more_and_serves_nobody(life):
     life.answer(ErrorCode.REQUEST_TIMED_OUT)  # as by a node that stops
     life.wait(PATIENCE)
     assert (life.state, life.served, life.questions) == ((False, False), 0, [])
+
+
+def informed(life):
+    """It has caught up."""
+    life.catching_up.controller_heard()
+    life.wait()
+    life.answer()
+    life.wait()
+    assert life.state == (True, True)
+
+
+def test_who_does_not_hear_the_controller_for_long_knows_no_longer_what_it_decided(life):
+    informed(life)
+    life.catching_up.controller_lost()
+    life.wait(PATIENCE - 1)
+    life.catching_up.controller_lost()  # another term without a leader
+    assert life.state == (True, True)
+    life.wait(1)
+    assert life.state == (True, False)
+    assert life.questions == [], "there is nobody to ask"
+    life.catching_up.controller_heard()
+    life.wait()
+    assert life.state == (True, False), "what was decided meanwhile is still to come"
+    life.answer(ErrorCode.REQUEST_TIMED_OUT)
+    life.catching_up.controller_heard()
+    life.wait(PATIENCE)
+    life.answer()
+    life.wait()
+    assert (life.state, life.served) == ((True, True), 1)
+
+
+def test_another_controller_within_a_while_is_asked_nothing(life):
+    informed(life)
+    life.catching_up.controller_lost()
+    life.wait(PATIENCE - 1)
+    life.catching_up.controller_heard()
+    life.wait(2 * PATIENCE)
+    assert (life.state, life.questions) == ((True, True), [])

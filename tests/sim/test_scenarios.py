@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ottla.broker.catching_up import CatchingUp
 from ottla.broker.directory import Directory
 from ottla.broker.lookout import Lookout, Vouched
 from ottla.broker.node import Node
@@ -162,6 +163,11 @@ def take_the_catalog_for_all(monkeypatch):
     monkeypatch.setattr(Node, "knows_all_topics", lambda _: True)
 
 
+def take_the_catalog_for_all_once_it_was(monkeypatch):
+    """A node that has caught up with the controller believes to know all topics ever after."""
+    monkeypatch.setattr(CatchingUp, "informed", property(lambda self: self._finished))
+
+
 @pytest.mark.parametrize(
     ("id_", "undo", "unexpected"),
     [
@@ -169,6 +175,7 @@ def take_the_catalog_for_all(monkeypatch):
         ("s65", name_oneself_anyway, []),
         ("s66", name_whoever_remains, ["sim-I31"]),
         ("s67", take_the_catalog_for_all, []),
+        ("s71", take_the_catalog_for_all_once_it_was, []),
     ],
 )
 def test_without_its_mend_a_bug_looks_as_its_scenario_tells(id_, undo, unexpected, monkeypatch):
