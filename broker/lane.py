@@ -68,7 +68,7 @@ class Lane:
             self._sender.send(self._node, message.sender, reply)
         else:
             self._wait(seat, message, reply)
-        if not now < seat.look_at <= now + GLANCE:
+        if seat.replica.applied != seat.applied or not now < seat.look_at <= now + GLANCE:
             self._look_around(((seat, NOTHING),), now)
         return True
 
