@@ -17,8 +17,9 @@ from ottla.raft.types import Micros, NodeId
 
 CLIENTS: NodeId = 0
 """Stands for all clients in the name of a link: no node has that number."""
-MAX_WAIT_US: Micros = 10**7
-"""What messages, syncs and turns may take: 10 s. An election timeout is ten times that."""
+MAX_WAIT_US: Micros = 2 * 10**6
+"""What messages and syncs may take: 2 s. The controller has to be asked, and to have its followers
+store something, within 5 s (`broker/producer_ids.py`), or nobody is given a producer id."""
 RoundTrips: TypeAlias = Mapping[tuple[NodeId, NodeId], Micros]
 """There and back, at best, by both ends; each link stands there in both directions."""
 

@@ -24,7 +24,7 @@ from typing import TypeAlias
 
 from ottla.sim.pythons import Child, said
 from ottla.sim.run import Outcome, run
-from ottla.sim.settings import from_toml
+from ottla.sim.settings_file import from_toml
 
 _PERTURB = 100_000
 """Objects that stand about in a perturbed heap."""

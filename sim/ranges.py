@@ -9,7 +9,9 @@ from ottla.sim.told import MAX_NODES
 
 MAX_SPAN = 10**12
 """More than any size or span needs."""
-MAX_TURN_US = 10**6
+MAX_LOAD_MS = 24 * 3_600_000
+"""A day: what has happened is kept in memory until a run ends."""
+MAX_TURN_US = 500_000
 """A node that takes longer from turn to turn is a frozen one."""
 SEQUENCES = 1 << 31
 MILLION = 1_000_000
@@ -30,6 +32,7 @@ RANGES = {
     "replicas": (1, MAX_NODES),
     "partitions": (1, 1000),
     "records": (0, 1_000_000),
+    "load_ms": (0, MAX_LOAD_MS),
     "acks": (-1, 1),
     "max_message_bytes": (1, MAX_SPAN),
     "in_flight": (1, 1000),
@@ -46,6 +49,7 @@ RANGES = {
     "metadata_max_age_ms": (1, MAX_SPAN),
     "producer_expiry_ms": (1, MAX_SPAN),
     "first_sequence": (0, SEQUENCES - 1),
+    "flush_interval_ms": (0, MAX_WAIT_US // 1_000),
     "rtt_us": (0, MAX_WAIT_US),
     "jitter_us": (0, MAX_WAIT_US),
     "client_rtt_us": (0, MAX_WAIT_US),

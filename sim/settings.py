@@ -7,8 +7,7 @@ run is (seed, configuration, commit).
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import blake2b
 from typing import Any
@@ -24,10 +23,11 @@ from ottla.raft.types import Micros, NodeId
 from ottla.sim.link_times import CLIENTS, groups_of, majority_us, near_us, round_trips
 from ottla.sim.ranges import AROUND_BYTES, FATES, MILLION, check_range
 from ottla.sim.spelling import as_written, no_such
-from ottla.sim.told import fitted
 
 MUTANT_IDS = tuple(each.value for each in Mutant)
 SETTLE_MS = 60_000
+FETCH_WAIT_US: Micros = 500_000
+"""How long a consumer's fetch waits for something new (fetch.max.wait.ms)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,18 +231,20 @@ class RunConfig:
         )
 
     @property
-    def nearest_us(self) -> int:
-        """Round trip between clients and the node that is nearest to them, at best."""
+    def client_trip_us(self) -> Micros:
+        """Round trip between clients and the node that is farthest from them, at best: it may lead,
+        and then nobody else has what they ask for."""
         trips = round_trips(self.links, self.nodes)
         nodes = range(1, self.nodes + 1)
-        return min(trips.get((CLIENTS, each), self.client_rtt_us) for each in nodes)
+        return max(trips.get((CLIENTS, each), self.client_rtt_us) for each in nodes)
 
     @property
     def patience_ms(self) -> int:
         """What a client has to wait for an answer at the least, so that most come in time: four
-        times what a request takes on average, behind all that may be in flight with it."""
-        trip = max(self.client_rtt_us, self.nearest_us)
-        trip += 2 * self.client_jitter_us + 2 * self.turn_us
+        times what a request takes on average, there and among the nodes, behind all that may be in
+        flight with it."""
+        trip = self.client_trip_us + self.farthest[0]
+        trip += 2 * (self.client_jitter_us + self.jitter_us + self.turn_us)
         line_ms = self.line_ms(self.in_flight * self.batch_records)
         return 4 * (trip + self.syncing_us) // 1_000 + 4 * line_ms
 
@@ -317,16 +319,27 @@ class RunConfig:
 
     @property
     def bound_ms(self) -> int:
-        """How long the end of a run may take: `settle_ms`, and where nothing else was said at least
-        what twenty elections or retries need, or two round trips for each record; or a client that
-        waits in vain for two nodes in turn, twice, behind all that its line has to carry."""
+        """How long the end of a run may take: `settle_ms`, and at its default at least what twenty
+        elections or retries need, or two round trips for each record; what consumers need who are
+        given little at a time; or a client that waits in vain for two nodes in turn, twice, behind
+        all that its line has to carry."""
         if self.settle_ms != SETTLE_MS:
             return self.settle_ms
-        trip_us = max(self.client_rtt_us, self.nearest_us) + 2 * self.turn_us
-        reading = 2 * (self.records + 20) * trip_us // 1_000
+        trip_us = self.client_trip_us + 2 * (self.turn_us + self.client_jitter_us)
+        storing = 2 * (self.records + 20) * trip_us // 1_000
         asking = 4 * self.request_timeout_ms + 4 * self.line_ms(self.records)
-        slow = (20 * self.election_timeout_ms, 20 * self.retry_backoff_ms, reading, asking)
+        reading = self._reading_us(trip_us) // 1_000
+        slow = (20 * self.election_timeout_ms, 20 * self.retry_backoff_ms, storing, reading, asking)
         return max(SETTLE_MS, *slow)
+
+    def _reading_us(self, trip_us: Micros) -> Micros:
+        """What it takes to read all twice, fetch by fetch, each behind one of every other
+        partition, which waits a while for something new."""
+        largest = self.records * (self.record_bytes + AROUND_BYTES)
+        fetches = min(self.records, largest // max(1, self.fetch_bytes)) + 20
+        others = self.partitions - 1
+        waits_us = FETCH_WAIT_US * others // self.partitions
+        return 2 * fetches * (self.partitions * trip_us + waits_us)
 
     def with_(self, **changes: Any) -> RunConfig:
         """The same with some settings changed. Raises `ConfigError`."""
@@ -353,33 +366,6 @@ class RunConfig:
 
 SETTINGS = tuple(item.name for item in fields(RunConfig) if item.name != "said")
 """The names of all settings, in their order."""
-
-
-def from_toml(text: str, more: Mapping[str, int | str | bool] | None = None) -> RunConfig:
-    """Settings written down by a person, and `more` of them, which win. Only all of them together
-    have to make sense. Raises `ConfigError`."""
-    try:
-        told = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"not TOML: {error}") from None
-    for name, value in told.items():
-        if not isinstance(value, int | str | bool):
-            expected = "a whole number, a word or a truth is expected"
-            raise ConfigError(f"{name} is {as_written(value)}; {expected}")
-    told |= more or {}
-    plain = RunConfig()
-    given = replace(plain.with_(**fitted(told, plain)), said=frozenset(told))
-    if "request_timeout_ms" in told and given.request_timeout_ms < given.patience_ms:
-        raise ConfigError(
-            f"request_timeout_ms is {given.request_timeout_ms}; with these round trips of clients "
-            f"it must be at least {given.patience_ms}"
-        )
-    if "election_timeout_ms" in told:
-        given.check_elections()
-    if "replica_lag_ms" in told:  # what was not said is drawn to fit
-        plain_ones = {"rtt_us": 0, "sync_us": 0, "sync_jitter_us": 0, "heartbeat_ms": 1}
-        given.with_(**{n: v for n, v in plain_ones.items() if n not in told}).check_lag()
-    return given
 
 
 _TYPES = {int: "a whole number", bool: "true or false", str: "a word"}

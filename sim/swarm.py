@@ -64,6 +64,10 @@ must make progress in the end. Not drawn: arrivals at random, which go on when a
 meet delivery timeouts; and what is told by who studies it: acks, idempotence, the flush policy, the
 size of the producer table, expiry, the first sequence, bandwidth, links."""
 
+_LEAST_LAG_MS = 50
+"""Below it beats would have to come every few milliseconds to have a follower in sync."""
+_CLIENT_SPANS = ("client_rtt_us", "client_jitter_us", "turn_us")
+_SPANS = ("rtt_us", "jitter_us", "sync_us", "sync_jitter_us")
 SWARM = "swarm"
 """The stream from which settings are drawn."""
 _PLAIN = RunConfig()
@@ -110,7 +114,7 @@ def _fit_groups(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
 def _fit(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
     """Drawn settings that contradict others are made to fit: a round trip must be well within an
     election timeout, or nobody is ever elected, which is no finding."""
-    spans = ("rtt_us", "jitter_us", "sync_us", "sync_jitter_us", "turn_us")
+    spans = (*_SPANS, "turn_us")
     election = "election_timeout_ms"
     if election in drawn:
         slowest = max((getattr(base, name) for name in spans if name not in drawn), default=0)
@@ -122,8 +126,11 @@ def _fit(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
     timeout_ms = int(drawn.get(election, base.election_timeout_ms))
     if "replica_lag_ms" in drawn:
         drawn["replica_lag_ms"] = max(int(drawn["replica_lag_ms"]), timeout_ms)
-    else:  # followers must be heard of, and answer, within it
-        timeout_ms = min(timeout_ms, max(1, base.replica_lag_ms))
+    else:  # followers must be heard of, and answer, within it, where they are asked for
+        if "min_insync" in drawn and base.replica_lag_ms < _LEAST_LAG_MS:
+            drawn["min_insync"] = 1
+        if int(drawn.get("min_insync", base.min_insync)) > 1:
+            timeout_ms = min(timeout_ms, max(1, base.replica_lag_ms))
     for name in spans:
         if name in drawn:
             drawn[name] = min(int(drawn[name]), timeout_ms * 100)
@@ -166,17 +173,18 @@ def _fit_clients(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
     """A client that gives up before an answer can come hears of nothing, ever: it waits longer, or
     where that is fixed, what it waits for is as it was told."""
     request, delivery = "request_timeout_ms", "delivery_timeout_ms"
-    names: tuple[str, ...] = ("client_rtt_us", "client_jitter_us", "turn_us")
+    names: tuple[str, ...] = _CLIENT_SPANS
     if base.client_bytes_per_ms:
         names += ("in_flight", "batch_records", "record_bytes")
-    taken = {name: drawn[name] for name in names if name in drawn}
-    fitted = base.with_(**taken)
-    if request in drawn:
-        drawn[request] = max(int(drawn[request]), fitted.patience_ms)
-    elif base.request_timeout_ms < fitted.patience_ms:
+    limits = [getattr(base, name) for name in (request, delivery) if name not in drawn]
+    limit = min(limits, default=MAX_SPAN)
+    taken = {name: drawn[name] for name in (*names, *_SPANS) if name in drawn}
+    if limits and base.with_(**taken).patience_ms > limit:
         for name in taken:
             del drawn[name]
-        fitted = base
+    fitted = base.with_(**{name: drawn[name] for name in names if name in drawn})
+    if request in drawn:
+        drawn[request] = max(min(int(drawn[request]), limit), fitted.patience_ms)
     if delivery in drawn:
         least = max(2 * fitted.line_ms(base.records), 4 * fitted.retry_backoff_ms)
         # Both libraries refuse a batch that is given up before its request is.

@@ -17,7 +17,7 @@ from ottla.sim.breaking import itself_broke
 from ottla.sim.canary import Canary, canary
 from ottla.sim.processes import as_they_end, go_on, processes
 from ottla.sim.run import Outcome, Verdict, run
-from ottla.sim.settings import from_toml
+from ottla.sim.settings_file import from_toml
 from ottla.sim.sweep_folder import CHUNK, Folder, Plan, SeedResult
 from ottla.sim.tape_file import Case, encode
 

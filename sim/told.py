@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from ottla.sim.settings import RunConfig
 
 MAX_NODES = 7
+ACKS = {"all": -1}
+"""How clients spell what is a number here."""
 _ON_PAGES = "sim-"
 
 
@@ -17,10 +19,18 @@ def mutant_id(name: str) -> str:
     return name.removeprefix(_ON_PAGES)
 
 
+def meant(name: str, value: Any) -> Any:
+    """What a word stands for where a setting is a number."""
+    return ACKS.get(value, value) if name == "acks" else value
+
+
 def fitted(told: Mapping[str, Any], plain: RunConfig) -> dict[str, Any]:
     """What was told, and of nodes and replicas what was not, where it would not fit: so many in
-    sync need as many replicas, these as many nodes, and so few nodes hold no more."""
+    sync need as many replicas, these as many nodes, and so few nodes hold no more. Nor does a
+    request outlive its batch."""
     both = dict(told)
+    if "acks" in both:
+        both["acks"] = meant("acks", both["acks"])
     least, nodes, replicas = both.get("min_insync"), both.get("nodes"), both.get("replicas")
     most = nodes if type(nodes) is int else MAX_NODES
     if replicas is None and type(least) is int and plain.replicas < least <= most:
@@ -29,6 +39,9 @@ def fitted(told: Mapping[str, Any], plain: RunConfig) -> dict[str, Any]:
         both["nodes"] = replicas
     if replicas is None and type(nodes) is int and nodes < plain.replicas:
         both["replicas"] = nodes
+    delivery = both.get("delivery_timeout_ms")
+    if type(delivery) is int and 0 < delivery < plain.request_timeout_ms:
+        both.setdefault("request_timeout_ms", delivery)
     mutants = both.get("mutants")
     if isinstance(mutants, str):
         both["mutants"] = " ".join(map(mutant_id, mutants.split(" ")))

@@ -17,14 +17,13 @@ from ottla.broker.errors import ErrorCode
 from ottla.idempotency.sequence import MAX_SEQUENCE
 from ottla.log.types import Offset, RecordBatch
 from ottla.raft.types import Micros, NodeId
-from ottla.sim.clients.base import MS, Client, Surroundings
+from ottla.sim.clients.base import Client, Surroundings
 from ottla.sim.clients.link import Link
 from ottla.sim.clients.outcomes import Lost, Outcome
 from ottla.sim.decoder import Decoder
 from ottla.sim.requests import Fetch, Fetched, ListedOffset, ListOffsets
+from ottla.sim.settings import FETCH_WAIT_US
 
-MAX_WAIT: Micros = 500 * MS
-"""How long a fetch waits for something new (fetch.max.wait.ms)."""
 EARLIEST = -2
 LATEST = -1
 
@@ -139,7 +138,7 @@ class Consumer(Client):
         self._readings.append(reading)
         reading.asked = True
         self._fetching[link.node] = reading.partition
-        wait = MAX_WAIT // len(self._readings)
+        wait = FETCH_WAIT_US // len(self._readings)
         size = self.surroundings.config.fetch_bytes
         request = Fetch(self.next_number(), reading.partition, reading.position or 0, size, wait)
         fetched = partial(self._fetched, link.node, reading)

@@ -19,7 +19,8 @@ from ottla.sim.coverage.predicates import PREDICATES
 from ottla.sim.coverage.states import State, states_of
 from ottla.sim.processes import go_on, processes
 from ottla.sim.run import run_choices
-from ottla.sim.settings import RunConfig, from_toml
+from ottla.sim.settings import RunConfig
+from ottla.sim.settings_file import from_toml
 from ottla.sim.world import World
 
 

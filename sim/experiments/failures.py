@@ -38,6 +38,8 @@ class Failure:
     """Why nothing is lost for which nobody waits but the leader, if it is not."""
     takes: Micros = 0
     """What passes between its moment and its worst."""
+    nodes: int = 1
+    """So many there must be."""
 
     @property
     def ends(self) -> tuple[Micros, ...]:
@@ -45,7 +47,12 @@ class Failure:
         return tuple(moment + SECOND + self.takes for moment in MOMENTS)
 
     def check(self, config: RunConfig) -> None:
-        """Raises `ConfigError` where the load may be over before all of it has happened."""
+        """Raises `ConfigError` where there is nobody for it to strike, or the load may end before
+        all of it has happened."""
+        if config.nodes < self.nodes:
+            raise ConfigError(
+                f"failure {self.name!r} needs {self.nodes} nodes: nodes is {config.nodes}"
+            )
         if config.load_ms * MS < self.ends[-1]:
             first, second = (f"{end / SECOND:g} s" for end in self.ends)
             raise ConfigError(
@@ -133,11 +140,15 @@ _ON_ITS_WAY = (
 )
 
 FAILURES = (
-    Failure("a follower is killed", _follower_killed),
+    Failure("a follower is killed", _follower_killed, nodes=2),
     Failure("the leader is killed", _leader_killed, _ON_ITS_WAY),
     Failure("the leader loses power", _leader_loses_power, _ON_ITS_WAY),
     Failure(
-        "a follower lags, the leader loses power", _follower_lags_and_leader_dies, _ON_ITS_WAY, LAG
+        "a follower lags, the leader loses power",
+        _follower_lags_and_leader_dies,
+        _ON_ITS_WAY,
+        LAG,
+        nodes=2,
     ),
     Failure("the leader is cut off", _leader_cut_off),
     Failure("the leader is cut off and loses power", _leader_cut_off_and_dies, takes=LAG),

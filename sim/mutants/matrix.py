@@ -15,7 +15,8 @@ from math import sqrt
 from ottla.sim.mutants.catalogue import BY_ID, Row
 from ottla.sim.processes import go_on, processes
 from ottla.sim.run import run
-from ottla.sim.settings import RunConfig, from_toml
+from ottla.sim.settings import RunConfig
+from ottla.sim.settings_file import from_toml
 
 Z = 1.96
 """Of a 95 % interval."""

@@ -97,7 +97,7 @@ def main(arguments: list[str]) -> None:
     setattr(builtins, _NAME, MembersOnly)
     sys.meta_path.insert(0, Finder())
     from ottla.sim.run import run
-    from ottla.sim.settings import from_toml
+    from ottla.sim.settings_file import from_toml
 
     config = from_toml(settings)
     ran = [run(seed, config) for seed in range(int(first), int(first) + int(count))]

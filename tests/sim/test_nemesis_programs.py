@@ -16,7 +16,8 @@ from ottla.sim.nemesis.hand import Hand
 from ottla.sim.nemesis.nemesis import named
 from ottla.sim.run import Verdict, run, run_choices
 from ottla.sim.scenarios.script import Script
-from ottla.sim.settings import RunConfig, from_toml
+from ottla.sim.settings import RunConfig
+from ottla.sim.settings_file import from_toml
 from ottla.sim.world import SECOND, World
 
 ANOTHER = Tape({"nemesis": dict.fromkeys(range(8), 1)})

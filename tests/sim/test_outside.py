@@ -21,7 +21,8 @@ from ottla.idempotency import table as producer_table
 from ottla.idempotency.table import ProducerTable
 from ottla.sim.outside import FrozenMembersOnly, MembersOnly, RefusedError, ordered
 from ottla.sim.run import Verdict, run
-from ottla.sim.settings import RunConfig, from_toml
+from ottla.sim.settings import RunConfig
+from ottla.sim.settings_file import from_toml
 
 CONFIG = RunConfig(profile="reference-strict", load_ms=500, records=10)
 

@@ -26,7 +26,8 @@ from ottla.sim.meta import Plan as MetaPlan
 from ottla.sim.meta import check, variants
 from ottla.sim.pythons import InterpreterError
 from ottla.sim.run import Verdict, replay, run, run_choices
-from ottla.sim.settings import RunConfig, from_toml
+from ottla.sim.settings import RunConfig
+from ottla.sim.settings_file import from_toml
 from ottla.sim.shrink import Attempt, Shrinker
 from ottla.sim.sweep import sweep
 from ottla.sim.sweep_folder import Plan, SweepError

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from ottla.sim import sweep as sweep_module
 from ottla.sim import world as world_module
 from ottla.sim.run import run
-from ottla.sim.settings import from_toml
+from ottla.sim.settings_file import from_toml
 from ottla.sim.sweep import sweep
 from ottla.sim.sweep_folder import Plan, SeedResult
 from ottla.sim_cli.app import app

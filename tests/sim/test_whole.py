@@ -145,3 +145,14 @@ def test_a_failure_strikes_twice_and_a_load_too_short_for_it_is_refused(failure)
         f"failure '{failure}' strikes twice, up to {first} s and {second} s after the start: "
         f"load_ms is {least - 1}; {least} at least"
     )
+
+
+@pytest.mark.parametrize("failure", [each.name for each in FAILURES])
+def test_a_failure_of_a_follower_needs_one(failure):
+    config = OFF.with_(load_ms=7_300, records=20, nodes=1, replicas=1)
+    if "a follower" in failure:
+        with pytest.raises(ConfigError, match="needs 2 nodes: nodes is 1"):
+            run_whole(Drawn(0), config, failure)
+    else:
+        outcome, _ = run_whole(Drawn(0), config, failure)
+        assert "sim-I00" not in {each.invariant for each in outcome.anomalies}, outcome.reason

@@ -75,14 +75,15 @@ def config_of(path: Path | None, settings: list[str] | None, *, whole: bool = Fa
     """Settings of a file and of the command line; `whole`: for a run to which nothing is drawn.
     Raises `SimUsageError`."""
     from ottla.broker.errors import ConfigError
-    from ottla.sim.settings import from_toml
+    from ottla.sim.settings_file import from_toml
+    from ottla.sim.told import meant
 
     more: dict[str, int | str | bool] = {}
     for each in settings or ():
         name, equals, value = each.partition("=")
         if not equals:
             raise SimUsageError(f"--set {each}: write NAME=VALUE")
-        more[name] = _value(value)
+        more[name] = meant(name, _value(value))
         _check_kind(name, more[name], each)
     text = "" if path is None else _text_of(path)
     try:
@@ -97,7 +98,7 @@ def config_of(path: Path | None, settings: list[str] | None, *, whole: bool = Fa
 def _text_of(path: Path) -> str:
     """A file of settings that make sense by themselves. Raises `SimUsageError`, which names it."""
     from ottla.broker.errors import ConfigError
-    from ottla.sim.settings import from_toml
+    from ottla.sim.settings_file import from_toml
 
     try:
         text = path.read_text(encoding="utf-8")
@@ -244,11 +245,11 @@ def whole_of(
     given = config_of(config, settings, whole=True)
     if failure:
         _check_room(BY_NAME[failure], given)
-    nearest_ms = given.nearest_us // 1_000
-    if given.request_timeout_ms <= nearest_ms:
+    away_ms = given.client_trip_us // 1_000
+    if given.request_timeout_ms <= away_ms:
         raise SimUsageError(
-            f"request_timeout_ms is {given.request_timeout_ms}, but the nearest node is "
-            f"{nearest_ms} ms away from clients, there and back: no answer could come in time; "
+            f"request_timeout_ms is {given.request_timeout_ms}, but a node is {away_ms} ms away "
+            "from clients, there and back: no answer of it could come in time; "
             f"{_NOTHING_DRAWN} to fit, so set it higher"
         )
 

@@ -55,7 +55,7 @@ def cover(
     """Which scenarios, rules and abstract states seeds reach; the seeds are run for that."""
     from ottla.sim.coverage.cover import Cover
     from ottla.sim.coverage.cover import cover as reach
-    from ottla.sim.settings import from_toml
+    from ottla.sim.settings_file import from_toml
 
     check_page(out)
     plan = _plan(folder, first, seeds, config, settings)
@@ -87,7 +87,7 @@ def _plan(
     settings: list[str] | None,
 ) -> Plan:
     from ottla.broker.errors import ConfigError
-    from ottla.sim.settings import from_toml
+    from ottla.sim.settings_file import from_toml
     from ottla.sim.sweep_folder import Plan, SweepError, swept_into
 
     if folder is None:
