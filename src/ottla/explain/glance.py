@@ -1,9 +1,9 @@
 """The whole run at a glance: one picture, time to the right, at its true scale.
 
 A band per partition says who led it and in which term, a band per node when it was down or paused,
-a tick at the bottom every fault. Grey ground: the scenes that are drawn below. A red line: the
-first bad event. Of a run with more than there is room for (`room.py`), what lies close together is
-drawn as one.
+a tick at the bottom every fault. Grey ground: the scenes that are drawn below, of whichever
+partition; where several are, it is no darker. A red line: the first bad event. Of a run with more
+than there is room for (`room.py`), what lies close together is drawn as one.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ WIDTH, LEFT, RIGHT = 1160, 92, 16
 BAND, GAP, TOP = 22, 8, 14
 LETTER, AROUND = 8, 6
 """What a letter of a band's words takes at most, and what stays free around them."""
+THIN, SEAM = 2, 1
+"""How wide the ground of a scene is at least, and what is free between two of them."""
 
 
 class Span(NamedTuple):
@@ -79,11 +81,16 @@ class Glance:
         )
 
     def _ground(self, scenes: Iterable[Scene], bottom: float) -> Iterator[str]:
-        for scene in scenes:
-            if scene.moments:
-                start, end = self.x(scene.moments[0].at), self.x(scene.moments[-1].at)
-                size = (max(end - start, 2), bottom - 6)
-                yield box("scene", (start, 4), size, "drawn step by step below")
+        """Each stretch once, in however many scenes it is: the shade is translucent, so that it
+        would grow dark where it is laid over itself."""
+        for start, end in _joined(self._across(each) for each in scenes if each.moments):
+            size = (end - start, bottom - 6)
+            yield box("scene", (start, 4), size, "drawn step by step below")
+
+    def _across(self, scene: Scene) -> tuple[float, float]:
+        """Where a scene begins and ends."""
+        start, end = self.x(scene.moments[0].at), self.x(scene.moments[-1].at)
+        return start, max(end, start + THIN)
 
     def _spans(self, spans: Iterable[Span], top: float) -> Iterator[str]:
         for span in self._coarser(spans):
@@ -136,6 +143,21 @@ class Glance:
             x = self.x(round(at * 1e6))
             yield line("grid", (x, TOP - 4), (x, bottom))
             yield text("tick", x, bottom + 15, f"{at:g} s", "middle")
+
+
+def _joined(stretches: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    """The same ground in stretches that lie apart, from the left to the right."""
+    waiting: tuple[float, float] | None = None
+    for start, end in sorted(stretches):
+        if waiting is None:
+            waiting = start, end
+        elif start < waiting[1] + SEAM:
+            waiting = waiting[0], max(waiting[1], end)
+        else:
+            yield waiting
+            waiting = start, end
+    if waiting is not None:
+        yield waiting
 
 
 def _label(span: Span, width: float) -> str:
