@@ -115,7 +115,23 @@ def test_links_lead_somewhere(either):
     _, text = either
     targets = set(re.findall(r'href="#([^"]+)"', text))
     assert targets
-    assert targets <= set(re.findall(r'id="([^"]+)"', text))
+    names = re.findall(r' id="([^"]+)"', text)
+    assert targets <= set(names)
+    assert len(names) == len(set(names)), "a link leads to the first of those"
+
+
+def test_what_all_partitions_draw_is_found_in_the_partition_that_tells_of_it(passed):
+    """A crash, say: links of all stories led to the first partition."""
+    _, text = passed
+    parts = re.split(r"<h2>", text)
+    told = [each for each in parts if 'class="story"' in each]
+    assert len(told) == 3
+    drawn = [each for each in parts if each.startswith("Step by step")]
+    assert len(drawn) == 3
+    for story, steps in zip(told, drawn, strict=True):
+        targets = re.findall(r'href="#(p[^"]+)"', story)
+        assert targets
+        assert all(f'id="{each}"' in steps for each in targets)
 
 
 def test_what_comes_from_outside_is_escaped(failed):

@@ -54,6 +54,11 @@ def colour(term: int) -> str:
     return f"t{(term - 1) % COLOURS + 1}" if term > 0 else "t0"
 
 
+def anchor(partition: int, moment: Moment) -> str:
+    """The name of a moment on its page, where several partitions may draw the same one."""
+    return f"p{partition}s{moment.number}"
+
+
 class Diagram:
     """Draws the scenes of one partition, in order."""
 
@@ -220,9 +225,10 @@ class Diagram:
 
     def _moment(self, moment: Moment, said: Sequence[str], top: float) -> str:
         y, height = top + ROW / 2, ROW + LINE * (len(said) - 1)
+        name = anchor(self.lanes.partition, moment)
         kinds = "moment" + (" decisive" if moment.decisive else "") + (" bad" if moment.bad else "")
         parts = [
-            f'<g class="{kinds}" id="s{moment.number}" data-s="{moment.number}" tabindex="-1">',
+            f'<g class="{kinds}" id="{name}" data-s="{moment.number}" tabindex="-1">',
             f"<title>{escape(f'{moment.at / 1e6:.6f} s  {self._told(moment)}')}</title>",
             f'<rect class="row" x="0" y="{top:g}" width="{self.width:g}" height="{height}"/>',
             text("tick", GUTTER - 10, y + 4, f"{moment.at / 1e6:.4f}", "end"),

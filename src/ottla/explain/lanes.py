@@ -47,7 +47,7 @@ class Lanes:
         self.known = {node: Known() for node in self.nodes}
         self.cut: tuple[tuple[int, int], ...] = ()
         """Links that are cut or clogged."""
-        self._partition = partition
+        self.partition = partition
         self._steps = recording.steps
         self._next = 0
         self._paused: set[NodeId] = set()
@@ -63,7 +63,7 @@ class Lanes:
             if step.place is not None and step.what in _PAUSES:
                 self._pause(step.place[1], paused=step.what == "pause")
             for change in step.changes:
-                if change.partition == self._partition and change.node in self.known:
+                if change.partition == self.partition and change.node in self.known:
                     self.known[change.node].take(change)
                     changes.append(change)
         return changes

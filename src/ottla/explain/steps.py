@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from ottla.explain.diagram import Diagram
+from ottla.explain.diagram import Diagram, anchor
 from ottla.explain.lanes import Lanes
 from ottla.explain.scenes import Moment, Scene
 from ottla.explain.story import Story
@@ -42,7 +42,7 @@ class Drawn:
     def anchors(self) -> dict[int, str]:
         """Where each step is drawn, by its number."""
         return {
-            step.number: f"s{moment.number}"
+            step.number: anchor(self.story.partition, moment)
             for scene in self.scenes
             for moment in scene.moments
             for step in moment.steps

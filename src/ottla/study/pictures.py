@@ -90,7 +90,7 @@ def _drawn(recording: Recording, worst: Worst, *, swarm: bool) -> tuple[str, str
     strips = "".join(pencil.strips(scene))
     head = f'<div class="head">{pencil.head()}</div>'
     drawn = f'<div class="scene" style="--wide:{pencil.width:g}px">{head}{strips}</div>'
-    return glance, re.sub(r' (id="s\d+"|data-s="\d+"|tabindex="-1")', "", drawn)
+    return glance, re.sub(r' (id="p-?\d+s\d+"|data-s="\d+"|tabindex="-1")', "", drawn)
 
 
 def _decisive(moments: Sequence[Moment], at: Micros | None) -> Scene:
