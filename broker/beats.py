@@ -19,6 +19,7 @@ deadline is near. Barriers (read index) use real messages, never beats.
 | duplicate or late beat, late ack | `sequence`: only a newer one counts |
 | restart of the sender | a larger `incarnation` clears all its claims |
 | restart of the receiver | not between base and generation: it acks `SEND_FULL`, gets all claims |
+| the same, and its acks are lost | who was not heard lately gets all claims with every beat |
 | withdrawn claim | an item says so; a full beat withdraws what it does not name |
 | old and new leader both claim | the higher term is believed, a lower one never again |
 | follower with a higher term in one group of many | every ack names it, until the claim changes |
@@ -146,6 +147,8 @@ class BeatBook:
             self._hears = tuple(peer for peer, at in self._seen.items() if at >= lately)
             for peer, outgoing in self._outgoing.items():
                 outgoing.relay(unheard_by(peer, self._hears, self._incoming))
+                if peer not in self._hears:
+                    outgoing.restart()
         return [
             outgoing.beat(self._node, self._incarnation, now, self._hears)
             for outgoing in self._outgoing.values()
@@ -337,15 +340,9 @@ class BeatBook:
         return incoming
 
     def _ack(self, beat: Beat, generation: int, refused: Mapping[GroupId, Term]) -> BeatAck:
-        return BeatAck(
-            self._node,
-            beat.sender,
-            beat.incarnation,
-            beat.sequence,
-            generation,
-            beat.sent_at,
-            tuple(refused.items()) if refused else (),
-        )
+        of = beat.sender, beat.incarnation, beat.sequence
+        higher_terms = tuple(refused.items()) if refused else ()
+        return BeatAck(self._node, *of, generation, beat.sent_at, higher_terms)
 
     def _withdraw_unnamed(self, incoming: Incoming, items: Sequence[BeatItem]) -> None:
         named = {item.group for item in items}

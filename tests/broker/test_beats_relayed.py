@@ -130,6 +130,25 @@ def test_of_two_who_say_otherwise_the_newer_is_believed():
     assert nodes.told(1) == Claim(5, 4)
 
 
+def test_who_begins_anew_and_is_not_heard_is_told_of_everything():
+    """Seed 0 with `partitions=40`: its beats no longer got through to the leader, which went on
+    from what its former life had acknowledged (sim-S72)."""
+    nodes = Nodes()
+    nodes.lead(2, 3)
+    nodes.run()
+    assert nodes.books[3].leader_of(GROUP) == (2, 3)
+    nodes.cut.add((3, 2))
+    nodes.books[3] = book(3, peers=NODES, incarnation=2)
+    nodes.run()
+    assert nodes.books[3].leader_of(GROUP) == (2, 3)
+    nodes.books[2].not_leading(GROUP)
+    nodes.run(1)
+    assert nodes.books[3].leader_of(GROUP) is None
+    nodes.cut.clear()
+    nodes.run()
+    assert not any(beat.full for beat in nodes.books[2].due(nodes.now + INTERVAL))
+
+
 def test_a_dead_peer_costs_no_look_at_claims_once_it_was_relayed_to(monkeypatch):
     """All claims were copied for it, each interval, for as long as it was dead."""
     nodes = Nodes()

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from ottla.broker.beats import BeatBook
+from ottla.broker.beats_out import Outgoing
 from ottla.broker.catching_up import CatchingUp
 from ottla.broker.directory import Directory
 from ottla.broker.lookout import Lookout, Vouched
@@ -168,6 +170,18 @@ def take_the_catalog_for_all_once_it_was(monkeypatch):
     monkeypatch.setattr(CatchingUp, "informed", property(lambda self: self._finished))
 
 
+def tell_who_is_not_heard_what_changed_alone(monkeypatch):
+    """A beat builds upon what its receiver acknowledged, however long ago."""
+    due = BeatBook.due
+
+    def as_before(self: BeatBook, now):
+        with monkeypatch.context() as patch:
+            patch.setattr(Outgoing, "restart", lambda _: None)
+            return due(self, now)
+
+    monkeypatch.setattr(BeatBook, "due", as_before)
+
+
 @pytest.mark.parametrize(
     ("id_", "undo", "unexpected"),
     [
@@ -176,6 +190,7 @@ def take_the_catalog_for_all_once_it_was(monkeypatch):
         ("s66", name_whoever_remains, ["sim-I31"]),
         ("s67", take_the_catalog_for_all, []),
         ("s71", take_the_catalog_for_all_once_it_was, []),
+        ("s72", tell_who_is_not_heard_what_changed_alone, []),
     ],
 )
 def test_without_its_mend_a_bug_looks_as_its_scenario_tells(id_, undo, unexpected, monkeypatch):
