@@ -134,3 +134,16 @@ def test_a_tape_refuses_settings(tape, verb):
     told = CliRunner().invoke(app, [verb, *map(str, sides), *SHARED], standalone_mode=False)
     assert isinstance(told.exception, SimUsageError)
     assert str(told.exception) == f"{tape}: {OWN}"
+
+
+@pytest.mark.parametrize("name", ["m6", "m06", "M6", "sim-M06", "SIM-m06"])
+def test_a_mutant_is_named_as_generously_as_a_scenario(tape, name):
+    asked = ["run", "--seed", 0, "--set", f"mutants={name}", *SHARED[2:]]
+    assert digest_of(sim(*asked)) == digest_of(sim("replay", tape))
+    told = sim("mutants", name, "--seeds", 1)
+    assert told.stdout.startswith("M06 "), told.output
+
+
+def test_mutants_are_told_by_the_names_they_were_called():
+    told = sim("run", "--seed", 0, "--set", "mutants=M06 m99")
+    assert str(told.exception).startswith("mutants: there is no m99; one of M01 ")
