@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +19,12 @@ from ottla.sim_cli.asking import (
 from ottla.sim_cli.explaining import check_page, title_of, write
 from ottla.sim_cli.telling import Line, passed, say
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ottla.sim.history import Event
+    from ottla.sim.why import Curve
+
 
 def why(
     what: What,
@@ -31,7 +37,7 @@ def why(
     out: Annotated[Path | None, typer.Option(help="A page with the curve, too.")] = None,
 ) -> None:
     """When did a failure become inevitable? Its future is drawn anew from many of its moments."""
-    from ottla.explain.curve import curve_section, event_text, summary
+    from ottla.explain.curve import curve_section
     from ottla.explain.report import page
     from ottla.sim.processes import processes
     from ottla.sim.recording.record import record
@@ -53,16 +59,26 @@ def why(
         curve = ask_why(outcome, futures_of(outcome, pool), tries, seed, progress)
     line.clear()
     rows = outcome.rows
-    say(f"{'at':>10} {'event':>7} {'share':>6} {'95 %':>12}  the last event that is kept")
-    for point in curve.points:
-        share, low, high = point.share
-        between = f"{low:.0%} to {high:.0%}"
-        at = f"{point.at / 1e6:.4f} s"
-        say(f"{at:>10} {point.eid:>7} {share:>6.0%} {between:>12}  {event_text(rows[point.eid])}")
-    for each in summary(curve, rows):
-        say(each)
+    _tell(curve, rows)
     if out is not None:
         title, command = title_of(what, config, settings, "why")
         text = page(record(outcome, title, command), curve_section(curve, rows))
         write(out, text)
         say(f"{out}: {len(text.encode()):,} bytes")
+
+
+def _tell(curve: Curve, rows: Sequence[Event]) -> None:
+    """The points, and what the fit through them says."""
+    from ottla.explain.curve import event_text, summary
+
+    between = f"{'95 %':>12}"
+    say(f"{'at':>10} {'event':>7} {'share':>6} {'fit':>6} {between}  the last event that is kept")
+    for point, fit in zip(curve.points, curve.fit, strict=True):
+        share, low, high = point.share
+        between = f"{f'{low:.0%} to {high:.0%}':>12}"
+        at = f"{point.at / 1e6:.4f} s"
+        told = event_text(rows[point.eid])
+        say(f"{at:>10} {point.eid:>7} {share:>6.0%} {fit:>6.0%} {between}  {told}")
+    say("fit: the best one that never falls, for what is decided stays decided; by it")
+    for each in summary(curve, rows):
+        say(each)
