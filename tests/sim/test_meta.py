@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from ottla.sim.meta import LIBRARIES, Plan, Variant, check, variants
 from ottla.sim.pythons import Found, mine, pythons
 from ottla.sim.settings import RunConfig
+from ottla.sim_cli import telling
 from ottla.sim_cli.app import app
 from ottla.sim_cli.asking import SimUsageError
 
@@ -137,6 +138,16 @@ def asked(*more):
     short = ("--set", "load_ms=200", "--set", "records=2", "--set", "fault_every_ms=0")
     few = ("--seeds", "2", "--warm", "0", "--drivers", "0")
     return CliRunner().invoke(app, ["meta", *few, *short, *more])
+
+
+def test_what_goes_on_is_not_said_behind_what_came_of_it(monkeypatch):
+    monkeypatch.setattr(telling, "NOW_AND_THEN_S", 0)
+    done = asked("--python", sys.executable, "--drivers", "2")
+    found = [*(f"{way.name}: 2 seeds, 0 mismatches" for way in variants([sys.executable]))]
+    *rest, last = done.stdout.splitlines()
+    assert rest == [*found, "both drivers: 2 seeds, 0 mismatches"]
+    assert last.startswith("compared: ")
+    assert "both drivers: seed 1" in done.stderr.splitlines()
 
 
 def meta(*more):

@@ -90,7 +90,7 @@ def meta(
         wrong += _drivers_differ(line, range(plan.first, plan.first + min(seeds, drivers)), told)
     except InterpreterError as error:
         raise SimUsageError(str(error)) from None
-    line.end()
+    line.clear()
     say(others.told())
     raise typer.Exit(1 if wrong else 0)
 

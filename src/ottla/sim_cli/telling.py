@@ -57,7 +57,8 @@ def say(line: str) -> None:
 
 
 class Line:
-    """One line of progress on a terminal; elsewhere its state now and then, and its last one."""
+    """One line of progress on standard error: on a terminal it moves, elsewhere its state is said
+    now and then. Its last one may be said as a result."""
 
     def __init__(self) -> None:
         self._terminal: Any = sys.stderr if sys.stderr.isatty() else None
@@ -71,7 +72,7 @@ class Line:
             self._terminal.write(f"\r{text}{pad}")
             self._terminal.flush()
         elif monotonic() - self._said > NOW_AND_THEN_S:
-            say(text)
+            typer.echo(text, err=True)
             self._said = monotonic()
         self._last = text
 
