@@ -1,4 +1,8 @@
-"""Who ends a sweep early is not left with its processes, nor with a traceback."""
+"""Who ends a command early is told what is kept, and left with no processes and no traceback.
+
+Some commands are interrupted by a signal, as from a terminal, the others where a test has them
+raise what Python makes of one.
+"""
 
 import os
 import re
@@ -7,8 +11,12 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
 from cli_groups import await_nobody, await_workers, begun, end
+from ottla.sim.mutants import matrix
+from ottla.sim.mutants.matrix import kills
+from ottla.sim_cli.app import app
 
 SHORT = ["--seeds", "100000", "--set", "load_ms=200", "--set", "records=4"]
 SWEEP = ["sweep", "--jobs", "2", *SHORT]
@@ -17,13 +25,14 @@ META = ["meta", *SHORT]
 
 @pytest.mark.parametrize(("arguments", "count"), [(SWEEP, 3), (META, 2)], ids=["sweep", "meta"])
 @pytest.mark.parametrize("to_all", [True, False], ids=["terminal", "kill"])
-def test_an_interrupt_ends_all_quietly(arguments, count, to_all):
+def test_an_interrupt_ends_all_with_one_line(arguments, count, to_all):
     process = begun("sim", *arguments)
     try:
         await_workers(process, count)
         (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
         _, said = process.communicate(timeout=30)
-        assert (process.returncode, said) == (130, "")
+        assert process.returncode == 130
+        assert re.fullmatch(r"ottla: interrupted; \d+ of \d+ [^\n]+ are done, [^\n]+\n", said), said
         await_nobody(process)
     finally:
         end(process)
@@ -42,18 +51,75 @@ def test_a_sweep_that_was_interrupted_says_what_is_done(tmp_path, kept, told):
     try:
         await_workers(process, 3)
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=30)
     finally:
         end(process)
     assert process.returncode == 130
-    found = re.fullmatch(rf"interrupted: (\d+) of 100000 seeds are done; {told}", last_of(out))
-    assert found
+    found = re.fullmatch(rf"ottla: interrupted; (\d+) of 100000 seeds are done, {told}\n", said)
+    assert found, said
     if kept:
         assert 25 * len(list(tmp_path.glob("part-*.parquet"))) >= int(found[1])
 
 
-def last_of(text):
-    return text.splitlines()[-1]
+FEW = ["--seeds", "3", *SHORT[2:]]
+FAILING = ["0", "--set", "mutants=M06", "--set", "load_ms=1000", "--set", "records=20"]
+STOPPED = [
+    (
+        ["cover", *FEW],
+        "ottla.sim.coverage.cover.Cover.add",
+        "0 of 3 seeds are done, nothing is kept",
+    ),
+    (["why", *FAILING], "ottla.sim.why.fails", "0 points are done, nothing is kept"),
+    (
+        ["meta", *FEW, "--python", sys.executable, "--warm", "0"],
+        "ottla.sim.drivers.player.difference",
+        "12 of 12 runs and 0 of 3 seeds under both drivers are done, nothing is kept",
+    ),
+    (
+        ["experiment", "acks", "--seeds", "1"],
+        "ottla.sim.experiments.conduct.play",
+        "0 of 70 runs are done, nothing is kept",
+    ),
+    (
+        ["mutants", "M06", "M02", "--seeds", "2"],
+        "ottla.sim.mutants.report.noticed",
+        "0 of 2 mutants are done, nothing is kept; with --page FILE their rows would be",
+    ),
+    (
+        ["shrink", *FAILING, "--out", "s.tape"],
+        "ottla.sim.shrink.Shrinker.run",
+        "the smallest so far is kept: s.tape",
+    ),
+    (["explain", "0"], "ottla.explain.report.page", "nothing is kept"),
+    (["show", "0"], "ottla.sim.compare.told", "nothing is kept"),
+    (["run", "--seed", "0"], "ottla.sim.run.run", "nothing is kept"),
+    (["replay", "0"], "ottla.sim.run.run", "nothing is kept"),
+    (["diff", "0", "1"], "ottla.sim.compare.parting", "nothing is kept"),
+]
+
+
+def interrupt(*_args, **_named):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("command", "at", "told"), STOPPED, ids=[each[0][0] for each in STOPPED])
+def test_an_interrupted_command_says_what_is_kept(tmp_path, monkeypatch, command, at, told):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(at, interrupt)
+    done = CliRunner().invoke(app, command)
+    assert (done.exit_code, done.stderr) == (130, f"ottla: interrupted; {told}\n")
+
+
+def test_rows_of_mutants_that_are_done_are_kept(tmp_path, monkeypatch):
+    def second(row, seeds):
+        return interrupt() if row.id == "M02" else kills(row, seeds)
+
+    page = tmp_path / "page.md"
+    monkeypatch.setattr(matrix, "kills", second)
+    done = CliRunner().invoke(app, ["mutants", "M06", "M02", "--seeds", "2", "--page", str(page)])
+    kept = f"1 of 2 mutants are done, their rows are kept: {page}"
+    assert (done.exit_code, done.stderr) == (130, f"ottla: interrupted; {kept}\n")
+    assert "| sim-M06 | " in page.read_text()
 
 
 def test_an_interrupt_of_a_process_that_still_starts_is_the_parents_matter(tmp_path):

@@ -11,6 +11,7 @@
 | `comparing` | many, in several processes: `meta` |
 | `asking` | what commands understand alike: seeds, settings, tapes |
 | `telling` | what they print alike |
+| `interrupting` | what they say when they are interrupted |
 
 Everything here is telling and asking; what is done is done in `ottla.sim`.
 """
@@ -20,8 +21,10 @@ from __future__ import annotations
 import typer
 
 from ottla.sim_cli import asking_why, comparing, covering, experiments, explaining, runs, sweeps
+from ottla.sim_cli.interrupting import Interruptible
 
 app = typer.Typer(
+    cls=Interruptible,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

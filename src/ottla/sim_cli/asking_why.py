@@ -17,6 +17,7 @@ from ottla.sim_cli.asking import (
     outcome_of,
 )
 from ottla.sim_cli.explaining import check_page, title_of, write
+from ottla.sim_cli.interrupting import NOTHING, interruptible
 from ottla.sim_cli.telling import Line, passed, say
 
 if TYPE_CHECKING:
@@ -49,13 +50,18 @@ def why(
     if not outcome.anomalies:
         raise SimUsageError(f"{what}: nothing to explain, {passed(outcome)}")
     say(outcome.reason)
-    line = Line()
+    line, done = Line(), 0
 
     def progress(point: Point, left: int) -> None:
+        nonlocal done
+        done += 1
         told = f"event {point.eid}: {point.hits} of {point.tries} futures fail alike"
         line.show(f"{told}, at most {left} points to go")
 
-    with nullcontext() if jobs == 1 else processes(jobs) as pool:
+    with (
+        interruptible(line, lambda: f"{done} points are done, {NOTHING}"),
+        nullcontext() if jobs == 1 else processes(jobs) as pool,
+    ):
         curve = ask_why(outcome, futures_of(outcome, pool), tries, seed, progress)
     line.clear()
     rows = outcome.rows

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import count
+from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from ottla.sim_cli.asking import ConfigFile, Jobs, Settings, SimUsageError, config_of, seed_of
+from ottla.sim_cli.interrupting import NOTHING, interruptible
 from ottla.sim_cli.telling import Line, say
 
 if TYPE_CHECKING:
@@ -71,28 +72,51 @@ def meta(
 
     told = config_of(config, settings)
     plan = Plan(seed_of(first), seeds, told.told())
-    line, begun, done, wrong = Line(), monotonic(), count(1), 0
+    line, wrong = Line(), 0
     others = _found(line) if python is None else _named(python)
     others.require(require_python or ())
     ways = variants(others.paths, min(seeds, 1_000) if warm is None else warm)
-
-    def progress() -> None:
-        runs = next(done)
-        rate = runs / max(monotonic() - begun, 1e-9)
-        line.show(f"{runs} of {seeds * len(ways)} runs, {rate:.1f} a second")
-
+    done = _Done(line, seeds * len(ways), min(seeds, drivers))
     try:
-        for variant, mismatches in check(plan, ways, jobs=jobs, progress=progress):
-            line.over(f"{variant.name}: {seeds} seeds, {len(mismatches)} mismatches")
-            for each in mismatches:
-                line.over(f"  seed {each.seed}: {each.text}")
-            wrong += len(mismatches)
-        wrong += _drivers_differ(line, range(plan.first, plan.first + min(seeds, drivers)), told)
+        with interruptible(line, done.told):
+            for variant, mismatches in check(plan, ways, jobs=jobs, progress=done.one_run):
+                line.over(f"{variant.name}: {seeds} seeds, {len(mismatches)} mismatches")
+                for each in mismatches:
+                    line.over(f"  seed {each.seed}: {each.text}")
+                wrong += len(mismatches)
+            wrong += _drivers_differ(line, done, plan.first, told)
     except InterpreterError as error:
         raise SimUsageError(str(error)) from None
-    line.clear()
     say(others.told())
     raise typer.Exit(1 if wrong else 0)
+
+
+class _Done:
+    """How much is done, as the line of progress shows it."""
+
+    def __init__(self, line: Line, runs: int, seeds: int) -> None:
+        self.seeds = seeds
+        """Those whose turns are to be played under both drivers."""
+        self._line, self._all_runs, self._begun = line, runs, monotonic()
+        self._lock, self._runs, self._played = Lock(), 0, 0
+
+    def one_run(self) -> None:
+        """One more run is over; called from any thread."""
+        with self._lock:
+            self._runs += 1
+            rate = self._runs / max(monotonic() - self._begun, 1e-9)
+            self._line.show(f"{self._runs} of {self._all_runs} runs, {rate:.1f} a second")
+
+    def playing(self, number: int, seed: int) -> None:
+        """So many seeds have been played under both drivers, this one is next."""
+        self._played = number
+        self._line.show(f"both drivers: seed {seed}")
+
+    def told(self) -> str:
+        """What there is to say if it is interrupted."""
+        runs = f"{self._runs} of {self._all_runs} runs"
+        drivers = f" and {self._played} of {self.seeds} seeds under both drivers"
+        return f"{runs}{drivers if self.seeds else ''} are done, {NOTHING}"
 
 
 class Others(NamedTuple):
@@ -171,17 +195,19 @@ def _give(lacking: Found) -> str:
     )
 
 
-def _drivers_differ(line: Line, seeds: range, config: RunConfig) -> int:
+def _drivers_differ(line: Line, done: _Done, first: int, config: RunConfig) -> int:
     """Of how many seeds the turns come to something else under the other driver."""
     from ottla.sim.drivers.player import difference
 
     wrong = 0
-    for seed in seeds:
-        line.show(f"both drivers: seed {seed}")
+    for number in range(done.seeds):
+        seed = first + number
+        done.playing(number, seed)
         differs = difference(seed, config)
         if differs is not None:
             line.over(f"  seed {seed}: {differs}")
             wrong += 1
-    if seeds:
-        line.over(f"both drivers: {len(seeds)} seeds, {wrong} mismatches")
+    if done.seeds:
+        line.over(f"both drivers: {done.seeds} seeds, {wrong} mismatches")
+    line.clear()
     return wrong

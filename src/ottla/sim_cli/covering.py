@@ -24,6 +24,7 @@ from ottla.sim_cli.asking import (
     warn_of_other_code,
 )
 from ottla.sim_cli.explaining import check_page, given, write
+from ottla.sim_cli.interrupting import NOTHING, interruptible
 from ottla.sim_cli.telling import Line, say
 
 if TYPE_CHECKING:
@@ -62,10 +63,14 @@ def cover(
     shared = from_toml(plan.settings)
     numbers = range(plan.first, plan.first + plan.seeds)
     found, line, begun = Cover.of(shared), Line(), monotonic()
-    for done, reached in enumerate(reach(numbers, plan.settings, jobs), 1):
-        found.add(reached)
-        rate = done / max(monotonic() - begun, 1e-9)
-        line.show(f"{done} of {plan.seeds} seeds, {found.growth[-1]} states, {rate:.1f} seeds/s")
+    with interruptible(
+        line, lambda: f"{len(found.growth)} of {plan.seeds} seeds are done, {NOTHING}"
+    ):
+        for done, reached in enumerate(reach(numbers, plan.settings, jobs), 1):
+            found.add(reached)
+            rate = done / max(monotonic() - begun, 1e-9)
+            states = found.growth[-1]
+            line.show(f"{done} of {plan.seeds} seeds, {states} states, {rate:.1f} seeds/s")
     line.end()
     _tell(found)
     if out is not None:

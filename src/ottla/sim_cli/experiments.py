@@ -15,6 +15,7 @@ import typer
 
 from ottla.sim_cli.asking import SimUsageError, check_out, seed_of
 from ottla.sim_cli.explaining import there, write
+from ottla.sim_cli.interrupting import NOTHING, interruptible
 from ottla.sim_cli.telling import Line, say
 
 if TYPE_CHECKING:
@@ -75,15 +76,19 @@ def _experiment_named(name: str) -> Experiment:
 def _conduct(chosen: Experiment, seeds: range) -> Measured:
     from ottla.sim.experiments.conduct import NoEndError, conduct
 
-    line, begun = Line(), monotonic()
+    line, begun, all_runs = Line(), monotonic(), len(chosen.variants) * len(seeds)
+    runs = 0
 
     def told(done: Done) -> None:
+        nonlocal runs
+        runs = done.runs
         rate = done.runs / max(monotonic() - begun, 1e-9)
         name = ", ".join(map(str, done.key))
         line.show(f"{done.runs} of {done.of} runs, {rate:.1f} runs/s: seed {done.seed}, {name}")
 
     try:
-        return conduct(chosen, seeds, told)
+        with interruptible(line, lambda: f"{runs} of {all_runs} runs are done, {NOTHING}"):
+            return conduct(chosen, seeds, told)
     except NoEndError as error:
         line.over(f"no figures: {error}")
         raise typer.Exit(1) from None

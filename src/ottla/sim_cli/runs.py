@@ -30,6 +30,7 @@ from ottla.sim_cli.asking import (
     taped,
     whole_of,
 )
+from ottla.sim_cli.interrupting import interruptible
 from ottla.sim_cli.telling import Line, passed, say, tell
 
 if TYPE_CHECKING:
@@ -151,11 +152,12 @@ def shrink(
     shrinker = Shrinker(
         whole, replayer(outcome.anomalies[0]), lambda: monotonic() > until, progress
     )
-    try:
-        shrinker.run()
-    finally:
-        line.end()
-        best = shrinker.best.case
-        keep(out, best)
-        say(f"{len(outcome.tape)} choices before, {len(best.tape)} now: ottla sim replay {out}")
+    with interruptible(line, lambda: f"the smallest so far is kept: {out}"):
+        try:
+            shrinker.run()
+        finally:
+            line.end()
+            best = shrinker.best.case
+            keep(out, best)
+            say(f"{len(outcome.tape)} choices before, {len(best.tape)} now: ottla sim replay {out}")
     tell(replay_tape(best.tape, best.config, Replayed))

@@ -26,9 +26,12 @@ from ottla.sim_cli.asking import (
     seed_of,
 )
 from ottla.sim_cli.explaining import given, there, write
+from ottla.sim_cli.interrupting import NOTHING, interruptible
 from ottla.sim_cli.telling import Line, say
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from ottla.sim.mutants.matrix import Kills
     from ottla.sim.sweep_folder import SeedResult
 
@@ -57,14 +60,11 @@ def sweep(
     plan = Plan(seed_of(first), seeds, config_of(config, settings).told())
     seen = _Seen(seeds, given(config, settings))
     try:
-        for result in run_sweep(
-            plan, jobs, out, lambda canary: seen.line.over(str(canary)), begins=seen.begins
-        ):
-            seen.add(result)
-    except KeyboardInterrupt:
-        with suppress(OSError, SimUsageError):  # who read it may have been interrupted as well
-            seen.interrupted(kept=out is not None)
-        raise
+        with interruptible(seen.line, lambda: seen.interrupted(kept=out is not None)):
+            for result in run_sweep(
+                plan, jobs, out, lambda canary: seen.line.over(str(canary)), begins=seen.begins
+            ):
+                seen.add(result)
     except VoidSweepError:
         raise typer.Exit(1) from None
     except SweepError as error:
@@ -108,11 +108,12 @@ class _Seen:
             often = (f"{times} of {name}" for name, times in most)
             say(f"failed: {', '.join(often)}")
 
-    def interrupted(self, *, kept: bool) -> None:
+    def interrupted(self, *, kept: bool) -> str:
         """The last word of one that was ended early."""
-        self.line.end()
+        with suppress(OSError, SimUsageError):  # who read it may have been interrupted as well
+            self.line.end()
         on = "the same command goes on" if kept else "with --out DIR the same command would go on"
-        say(f"interrupted: {self._done} of {self._seeds} seeds are done; {on}")
+        return f"{self._done} of {self._seeds} seeds are done, {on}"
 
     def _again(self, seed: int) -> str:
         """`run`, not `replay`: that would take a file of this name for the run."""
@@ -171,29 +172,43 @@ def mutants(
             f"{rate:.1f} seeds/s"
         )
 
-    for found in matrix(ids, range(start, start + seeds), jobs, told):
-        all_found.append(found)
-        line.over(
-            f"{found.row.id}  {f'{found.killed} of {seeds}':>11} failed  "
-            f"{report.span(found)} seeds to kill; {report.noticed(found)}; "
-            f"in {' '.join(by.get(found.row.id, ['no scenario']))}; without {found.row.lacks}"
-        )
-        line.over(f"     {report.failing_by(found) or report.swept_by(found)}")
-        if found.broke:
-            line.over(_told_of(found.broke))
-        if page is not None:  # row by row: a matrix takes an hour, and may be ended before
-            write(page, report.page(report.merged([found], _page_there(page))))
+    with interruptible(line, lambda: _interrupted(len(all_found), len(ids), page)):
+        for found in matrix(ids, range(start, start + seeds), jobs, told):
+            for each in _told_of(found, by.get(found.row.id, ["no scenario"])):
+                line.over(each)
+            if page is not None:  # row by row: a matrix takes an hour, and may be ended before
+                write(page, report.page(report.merged([found], _page_there(page))))
+            all_found.append(found)
     line.end()
     say(report.over_all(all_found))
     survived = any(not each.killed or each.row.id not in by for each in all_found)
     raise typer.Exit(1 if survived else 0)
 
 
-def _told_of(broke: tuple[int, ...]) -> str:
-    return (
-        f"     {len(broke)} broke by themselves, a bug of the simulator, and are not counted as "
-        f"failed; the first is seed {broke[0]}"
+def _told_of(found: Kills, scenarios: Sequence[str]) -> Iterator[str]:
+    """A mutant in a few lines: its figures, the command that shows it, and what the simulator is to
+    blame for."""
+    from ottla.sim.mutants import report
+
+    yield (
+        f"{found.row.id}  {f'{found.killed} of {found.seeds}':>11} failed  "
+        f"{report.span(found)} seeds to kill; {report.noticed(found)}; "
+        f"in {' '.join(scenarios)}; without {found.row.lacks}"
     )
+    yield f"     {report.failing_by(found) or report.swept_by(found)}"
+    if found.broke:
+        yield (
+            f"     {len(found.broke)} broke by themselves, a bug of the simulator, and are not "
+            f"counted as failed; the first is seed {found.broke[0]}"
+        )
+
+
+def _interrupted(done: int, asked: int, page: Path | None) -> str:
+    if page is None:
+        kept = f"{NOTHING}; with --page FILE their rows would be"
+    else:
+        kept = f"their rows are kept: {page}" if done else NOTHING
+    return f"{done} of {asked} mutants are done, {kept}"
 
 
 def _page_there(path: Path) -> str:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 NOW_AND_THEN_S = 60
 """Between two states of a line of progress that nobody watches, such as in a log."""
+_ECHO = "^C"
+"""What a terminal puts behind the line when it is interrupted."""
 
 
 def tell(outcome: Outcome) -> None:
@@ -83,14 +85,16 @@ class Line:
         say(text)
 
     def clear(self) -> None:
-        """Take the line away: what follows says more."""
+        """Take the line away, for good: what follows says more."""
+        wide, self._last = len(self._last + _ECHO), ""
         if self._terminal is not None:
-            self._terminal.write("\r" + " " * len(self._last) + "\r")
+            self._terminal.write("\r" + " " * wide + "\r")
             self._terminal.flush()
 
     def end(self) -> None:
         """Say the line's last state, for good: also where another place is read than the terminal
         that it was shown on."""
+        last = self._last
         self.clear()
-        if self._last:
-            say(self._last)
+        if last:
+            say(last)
