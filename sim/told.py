@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,14 @@ if TYPE_CHECKING:
 MAX_NODES = 7
 ACKS = {"all": -1}
 """How clients spell what is a number here."""
-_ON_PAGES = "sim-"
+_MUTANT = re.compile(r"(?:sim-)?m(\d{1,2})", re.IGNORECASE)
 
 
 def mutant_id(name: str) -> str:
-    """The id of a mutant, which pages call `sim-M06`; whether there is one is asked elsewhere."""
-    return name.removeprefix(_ON_PAGES)
+    """The id of a mutant: `M06`, written so, as `m06`, `m6`, or as `sim-M06`, which pages call it.
+    What is no name of one stays as it is; whether there is one is asked elsewhere."""
+    found = _MUTANT.fullmatch(name)
+    return name if found is None else f"M{found[1]:0>2}"
 
 
 def meant(name: str, value: Any) -> Any:

@@ -159,7 +159,7 @@ def test_settings_say_what_is_wrong():
         ('links = "1-2"', "links: '1-2'; write 1-2:20000"),
         ('links = "1-4:5"', "links: '1-4:5'; there are nodes 1 to 3"),
         ("first_sequence = 7", "with reference-strict producers begin at 0; name another profile"),
-        ("turn_us = 1000001", "turn_us is 1000001; 0 to 1000000"),
+        ("turn_us = 500001", "turn_us is 500001; 0 to 500000"),
         ("records = 1000001", "records is 1000001; 0 to 1000000"),
         (
             "replica_lag_ms = 50\nheartbeat_ms = 50\nmin_insync = 2",
@@ -336,8 +336,8 @@ def test_replicas_and_links_go_with_the_nodes_that_they_need(needs, left):
 
 
 def test_a_setting_that_makes_no_sense_yet_is_put_back_when_it_does():
-    """Syncs of 3 s make no sense beside the default of `sync_stall_ms`, which stands before."""
-    slow = RunConfig(sync_us=3_000_000, sync_stall_ms=10_000)
+    """Syncs of 2 s make no sense beside the default of `sync_stall_ms`, which stands before."""
+    slow = RunConfig(sync_us=2_000_000, sync_stall_ms=10_000)
     shrinker = Shrinker(
         Case(slow, Tape()), lambda case: Attempt(case, 0), lambda: False, lambda *_: None
     )

@@ -42,7 +42,6 @@ Jobs = Annotated[int, typer.Option(min=1, max=1024, help="Processes.")]
 _KINDS = {bool: "true or false", int: "a whole number", str: "a word"}
 _SCENARIO = re.compile(r"(sim-)?s\d+(_\w+)?", re.IGNORECASE)
 """What is meant for one: ids as commands and pages write them, and names of files."""
-_MUTANT = re.compile(r"(?:sim-)?m(\d+)", re.IGNORECASE)
 _NOTHING_DRAWN = "with --whole nothing is drawn"
 
 
@@ -63,25 +62,12 @@ def seed_of(text: str) -> int:
 
 def mutant_named(text: str, known: Collection[str]) -> str:
     """The id of a mutant as it was typed. Raises `SimUsageError`."""
-    found = _mutant_id(text)
+    from ottla.sim.told import mutant_id
+
+    found = mutant_id(text)
     if found not in known:
         raise SimUsageError(f"no such mutant: {text}; there are {', '.join(known)}")
     return found
-
-
-def _mutant_id(text: str) -> str:
-    """`M06`, typed so, as `m06`, `m6`, or as `sim-M06`, which pages call it; what is no name of a
-    mutant stays as it is."""
-    found = _MUTANT.fullmatch(text)
-    return text if found is None else f"M{found[1]:0>2}"
-
-
-def _mutants(text: str) -> str:
-    """The ids of those that there are; others are told of by the names they were called."""
-    from ottla.sim.settings import MUTANT_IDS
-
-    pairs = [(each, _mutant_id(each)) for each in text.split(" ")]
-    return " ".join(id_ if id_ in MUTANT_IDS else each for each, id_ in pairs)
 
 
 def config_of(path: Path | None, settings: list[str] | None, *, whole: bool = False) -> RunConfig:
@@ -96,7 +82,7 @@ def config_of(path: Path | None, settings: list[str] | None, *, whole: bool = Fa
         name, equals, value = each.partition("=")
         if not equals:
             raise SimUsageError(f"--set {each}: write NAME=VALUE")
-        more[name] = _mutants(value) if name == "mutants" else meant(name, _value(value))
+        more[name] = meant(name, value if name == "mutants" else _value(value))
         _check_kind(name, more[name], each)
     text = "" if path is None else _text_of(path)
     try:
