@@ -116,11 +116,11 @@ def refused(*arguments):
         (["sim", "cover", "/dev/null", "--set", "nodes=3"], "a sweep has its own settings"),
         (
             ["sim", "run", "--seed", "7", "--whole", "--set", "client_rtt_us=2000000"],
-            "request_timeout_ms is 1500, but the nearest node is 2000 ms away",
+            "request_timeout_ms is 1500, but a node is 2000 ms away",
         ),
         (
             ["sim", "explain", "7", "--whole", "--set", "nodes=3", "--set", f"links={FAR}"],
-            "request_timeout_ms is 1500, but the nearest node is 1600 ms away",
+            "request_timeout_ms is 1500, but a node is 2000 ms away",
         ),
         (
             ["sim", "explain", "1", "--whole", "--set", "rtt_us=2000000"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -29,10 +30,13 @@ def _counted(call: Callable[[], object], what: str) -> int:
         found += event == what
         return count
 
-    before = sys.gettrace()
+    before, collecting = sys.gettrace(), gc.isenabled()
+    gc.disable()  # or what others left behind is put away, and counted, in between
     sys.settrace(count)
     try:
         call()
     finally:
         sys.settrace(before)
+        if collecting:
+            gc.enable()
     return found
