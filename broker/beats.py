@@ -335,7 +335,7 @@ class BeatBook:
                 outgoing = self._outgoing.get(beat.sender)
                 if outgoing is not None:
                     outgoing.restart()
-                    self._urgent = True
+                    outgoing.hurry = self._urgent = True
             incoming = self._incoming[beat.sender] = Incoming(beat.sender, beat.incarnation)
         return incoming
 

@@ -149,6 +149,21 @@ def test_who_begins_anew_and_is_not_heard_is_told_of_everything():
     assert not any(beat.full for beat in nodes.books[2].due(nodes.now + INTERVAL))
 
 
+def test_who_comes_back_is_told_of_everything_at_once():
+    """It waited for the next interval, because all claims were on their way to it all the time: the
+    kept figures of experiment `acks` showed it."""
+    nodes = Nodes()
+    nodes.lead(2, 3)
+    nodes.run()
+    nodes.separate(2, 3)
+    nodes.run()
+    again = book(3, peers=NODES, incarnation=2)
+    (beat,) = (each for each in again.due(nodes.now) if each.to == 2)
+    nodes.books[2].on_beat(beat, nodes.now, always(None))
+    (answer,) = nodes.books[2].due(nodes.now)
+    assert (answer.to, answer.full, len(answer.items)) == (3, True, 1)
+
+
 def test_a_dead_peer_costs_no_look_at_claims_once_it_was_relayed_to(monkeypatch):
     """All claims were copied for it, each interval, for as long as it was dead."""
     nodes = Nodes()
