@@ -3,6 +3,8 @@
 import sys
 from collections.abc import Callable
 
+from uncollected import uncollected
+
 
 def calls_of(action: Callable[[], object]) -> int:
     """How many function calls, of Python and of C, `action` makes."""
@@ -12,9 +14,10 @@ def calls_of(action: Callable[[], object]) -> int:
         nonlocal count
         count += event in {"call", "c_call"}
 
-    sys.setprofile(notice)
-    try:
-        action()
-    finally:
-        sys.setprofile(None)
+    with uncollected():
+        sys.setprofile(notice)
+        try:
+            action()
+        finally:
+            sys.setprofile(None)
     return count

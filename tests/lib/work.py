@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
+
+from uncollected import uncollected
 
 
 def lines_of(call: Callable[[], object]) -> int:
@@ -30,13 +31,11 @@ def _counted(call: Callable[[], object], what: str) -> int:
         found += event == what
         return count
 
-    before, collecting = sys.gettrace(), gc.isenabled()
-    gc.disable()  # or what others left behind is put away, and counted, in between
-    sys.settrace(count)
-    try:
-        call()
-    finally:
-        sys.settrace(before)
-        if collecting:
-            gc.enable()
+    before = sys.gettrace()
+    with uncollected():
+        sys.settrace(count)
+        try:
+            call()
+        finally:
+            sys.settrace(before)
     return found
