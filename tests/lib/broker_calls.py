@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable
 
-from uncollected import uncollected
+from ottla.broker.replica_factory import nothing_collected
 
 
 def calls_of(action: Callable[[], object]) -> int:
@@ -14,7 +14,7 @@ def calls_of(action: Callable[[], object]) -> int:
         nonlocal count
         count += event in {"call", "c_call"}
 
-    with uncollected():
+    with nothing_collected():
         sys.setprofile(notice)
         try:
             action()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from uncollected import uncollected
+from ottla.broker.replica_factory import nothing_collected
 
 
 def lines_of(call: Callable[[], object]) -> int:
@@ -32,7 +32,7 @@ def _counted(call: Callable[[], object], what: str) -> int:
         return count
 
     before = sys.gettrace()
-    with uncollected():
+    with nothing_collected():
         sys.settrace(count)
         try:
             call()
