@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from bench import idempotent, loops, shrinking, simulator, studies, throughput
+from bench import bursts, idempotent, loops, shrinking, simulator, studies, throughput
 from bench.host import TOPIC
 from bench.null_server import answer_tail
 from studies_spark import need_spark
@@ -86,3 +86,9 @@ def test_sweeps_and_judges_of_studies_are_measured_on_both_engines():
     report = studies.run(studies.QUICK)
     assert len(report.outcomes) == 5
     assert all(each.measured > 0 for each in report.outcomes)
+
+
+def test_a_burst_costs_the_same_instructions_each_time_it_is_counted():
+    first, second = (bursts.run(bursts.Plan(bursts=5)).outcomes for _ in range(2))
+    assert [each.measured for each in first] == [each.measured for each in second]
+    assert first[0].measured < first[1].measured < first[2].measured

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import (
+    bursts,
     commits,
     disk,
     idempotent,
@@ -48,6 +49,7 @@ ITEMS = {
     "idempotent": Item(idempotent.run, idempotent.FULL, idempotent.QUICK),
     "starting": Item(starting.run, starting.FULL, starting.QUICK),
     "disk": Item(disk.run, disk.FULL, disk.QUICK),
+    "bursts": Item(bursts.run, bursts.FULL, bursts.QUICK),
     "commits": Item(commits.run, commits.FULL, commits.QUICK),
     "partitions": Item(partitions.run, partitions.FULL, partitions.QUICK),
     "loops": Item(loops.run, loops.FULL, loops.QUICK),
