@@ -24,7 +24,6 @@ has been answered. Bytes after a good body are ignored.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, cast
 
@@ -39,6 +38,7 @@ from ottla.broker.codec import (
     request_schema,
     skip_tags,
 )
+from ottla.broker.framing import frames, write
 from ottla.broker.pipeline import Pipeline, Slot, limits_of
 
 if TYPE_CHECKING:
@@ -49,9 +49,6 @@ FIRST_BUFFER_BYTES = 1 << 16
 clients that announce much and send little must not fill the memory."""
 WRITE_HIGH_WATER = 1 << 20
 """Unsent bytes above which no request of the connection is begun."""
-JOIN_BELOW_BYTES = 1 << 16
-"""Answers below this size leave as one piece: a copy is cheaper than a vector."""
-
 LAST_WORDS_SECONDS = 1.0
 """How long a client may take to read its last answers from a node that stops by itself."""
 
@@ -65,8 +62,6 @@ _FRAME = Struct(">ihhih")
 _FRAME_HEAD_BYTES = 14
 _SMALLEST_FRAME = 10
 """API key, version, correlation id and the length of the client id."""
-_HEAD = Struct(">ii").pack
-_HEAD_TAGGED = Struct(">iix").pack
 _read_frame = _FRAME.unpack_from
 
 _routes: dict[int, Route] = {}
@@ -137,7 +132,10 @@ class Connection(asyncio.BufferedProtocol):
         self.server.closed(self)
         for slot in self.pipeline.lost():
             if slot.on_lost is not None:
-                slot.on_lost()
+                try:
+                    slot.on_lost()
+                except Exception as error:  # noqa: BLE001 - the next one is to hear of it, too
+                    self._tell("a request whose client is gone was not given up", error)
 
     def get_buffer(self, _sizehint: int) -> memoryview:
         """asyncio: where to receive to."""
@@ -149,12 +147,15 @@ class Connection(asyncio.BufferedProtocol):
         """asyncio: `nbytes` have been received into the buffer last asked for."""
         self.last_active = self.server.loop.time()
         self._flush_planned = True  # whatever is answered on the way leaves at the end
-        if self._own is None:
-            scratch = self.server.scratch_readonly
-            self._keep(scratch, self._begin_frames(scratch, 0, nbytes), nbytes)
-        else:
-            self._end += nbytes
-            self._begin_kept()
+        try:
+            if self._own is None:
+                scratch = self.server.scratch_readonly
+                self._keep(scratch, self._begin_frames(scratch, 0, nbytes), nbytes)
+            else:
+                self._end += nbytes
+                self._begin_kept()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is this client's alone
+            self._broke(error)
         self.flush()
 
     def pause_writing(self) -> None:
@@ -237,7 +238,7 @@ class Connection(asyncio.BufferedProtocol):
     def _failed(self, call: Call, error: Exception) -> None:
         """A handler has a bug: the loop's owner hears of it, and only this client is cut off."""
         what = f"API {call.route.key} version {call.version} failed"
-        self.server.loop.call_exception_handler({"message": what, "exception": error})
+        self._tell(what, error)
         call.close(f"{what}: {error!r}")
 
     def _refuse(self, reason: str) -> None:
@@ -306,16 +307,22 @@ class Connection(asyncio.BufferedProtocol):
         self.pipeline.charge(call, size)
 
     def flush(self) -> None:
-        """Send what may leave, begin what now has room, until neither is left to do."""
+        """Send what may leave, begin what now has room, until neither is left to do.
+
+        Whoever flushes one connection flushes others behind it: what fails here ends here.
+        """
         self._flush_planned = True
-        while not self.server.paused:
-            self._send()
-            room = self.pipeline.may_begin and self._turn_left and not self._unwritable
-            if not self._blocked or not room:
-                break
-            self._begin_kept()
+        try:
+            while not self.server.paused:
+                self._send()
+                room = self.pipeline.may_begin and self._turn_left and not self._unwritable
+                if not self._blocked or not room:
+                    break
+                self._begin_kept()
+            self._steer_reading()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is this client's alone
+            self._broke(error)
         self._flush_planned = False
-        self._steer_reading()
 
     def _next_turn(self) -> None:
         """The other connections have had theirs: go on with what is kept."""
@@ -331,13 +338,24 @@ class Connection(asyncio.BufferedProtocol):
         ready = self.pipeline.ready
         if ready:
             pieces: list[bytes | memoryview] = []
-            total = _frames(ready, pieces)
+            total = frames(ready, pieces)
             ready.clear()
             if pieces:
                 self.last_active = self.server.loop.time()
-                _write(transport, pieces, total)
+                write(transport, pieces, total)
         if self.pipeline.closing is not None:
             transport.close()
+
+    def _tell(self, what: str, error: Exception) -> None:
+        """The loop's owner hears of a bug; by default that is a line of the log."""
+        self.server.loop.call_exception_handler({"message": what, "exception": error})
+
+    def _broke(self, error: Exception) -> None:
+        """Something failed that belongs to no one request, or an answer that cannot be sent: this
+        client is cut off, and nobody else."""
+        self._tell("a client's connection failed and is closed", error)
+        self.pipeline.ready.clear()
+        self.abort()
 
     def abort(self) -> None:
         """Drop the client at once, without sending what is left."""
@@ -350,8 +368,12 @@ class Connection(asyncio.BufferedProtocol):
         if server.paused or self.transport is None:
             self.abort()
             return
-        self._send()
-        self.transport.close()
+        try:
+            self._send()
+        except Exception as error:  # noqa: BLE001 - the next connection is to leave, too
+            self._broke(error)
+        if self.transport is not None:
+            self.transport.close()
         server.loop.call_later(LAST_WORDS_SECONDS, self.abort)
 
     def idle_since(self) -> float:
@@ -360,33 +382,3 @@ class Connection(asyncio.BufferedProtocol):
         if len(self.pipeline) and not (transport is None or transport.is_closing()):
             return self.server.loop.time()
         return self.last_active
-
-
-def _frames(ready: Sequence[Slot], pieces: list[bytes | memoryview]) -> int:
-    """Append the answers of these slots, framed, to `pieces`; returns their size."""
-    total = 0
-    for slot in ready:
-        parts = slot.parts
-        if not parts:
-            continue
-        call = cast(Call, slot)  # others have no answer
-        size = (len(parts[0]) if len(parts) == 1 else sum(map(len, parts))) + 4
-        if call.route.answer_tagged:
-            size += 1
-            pieces.append(_HEAD_TAGGED(size, call.correlation_id))
-        else:
-            pieces.append(_HEAD(size, call.correlation_id))
-        pieces += parts
-        total += size + 4
-    return total
-
-
-def _write(transport: asyncio.Transport, pieces: Sequence[bytes | memoryview], total: int) -> None:
-    if total < JOIN_BELOW_BYTES or total < 4096 * len(pieces):
-        transport.write(b"".join(pieces))
-    else:
-        # CPython's writelines stops nobody at the limit before 3.12.9 and 3.13.2 (gh-127655); its
-        # write does, unless it is given nothing.
-        filled = [each for each in pieces if each]
-        transport.writelines(filled[:-1])
-        transport.write(filled[-1])

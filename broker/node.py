@@ -228,7 +228,10 @@ class Node:
             self.server.resume()
         held, self._held = self._held, []
         for call in held:
-            call()
+            try:
+                call()
+            except Exception as error:  # noqa: BLE001 - what waits behind it is to be done, too
+                self.runner.broken(error)
 
     def _call_awake_at(self, when: Micros, call: Callable[[], None]) -> Cancel:
         return self.call_at(when, partial(self._when_awake, call))

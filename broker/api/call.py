@@ -12,7 +12,7 @@ object; the fields marked so belong to `pipeline` and `connection`, not to handl
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol
 
 from ottla.broker.codec import response_schema
 from ottla.broker.pipeline import Slot
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ottla.broker.host import Host
 
 
-Asked = TypeVar("Asked")
-"""What comes back to a handler: a ticket."""
+Asked = ParamSpec("Asked")
+"""What comes back to a handler: a ticket, an outcome of the controller, nothing from a timer."""
 
 
 class Route(NamedTuple):
@@ -118,12 +118,12 @@ class Call(Slot):
         if self.finish((), closing=reason):
             self.link.done(self)
 
-    def guarded(self, callback: Callable[[Asked], None]) -> Callable[[Asked], None]:
+    def guarded(self, callback: Callable[Asked, None]) -> Callable[Asked, None]:
         """`callback`, which ends this call where it fails: nobody else would answer the client."""
 
-        def guarded(asked: Asked) -> None:
+        def guarded(*asked: Asked.args, **named: Asked.kwargs) -> None:
             try:
-                callback(asked)
+                callback(*asked, **named)
             except Exception as error:
                 self.close(f"API {self.route.key} version {self.version} failed: {error!r}")
                 raise

@@ -5,7 +5,8 @@
 * *Limits*: the first batch of the answer always comes whole, whatever the limits say (KIP-74);
   behind it the bytes are cut at `partition_max_bytes` and `max_bytes`, in the middle of a batch.
   The first batch of a further partition comes whole or not at all. With a negative limit whoever
-  has something to read gets UNKNOWN_SERVER_ERROR.
+  has something to read gets UNKNOWN_SERVER_ERROR. Whatever is asked for, an answer holds at most
+  `MOST_BYTES`, as with Kafka's `fetch.max.bytes`.
 * *Waiting*: with less than `min_bytes` to give, the request waits for the high watermarks to move,
   at most `max_wait`. Any partition's error is answered at once; where records of the partition were
   read before it (its leader resigned while the request waited, its topic was deleted), it is these
@@ -38,6 +39,8 @@ from ottla.log.errors import CompactedError, StoreError
 from ottla.log.types import NO_OFFSET, RecordBatch
 from ottla.raft.types import EntryKind
 
+MOST_BYTES = 55 << 20
+"""Kafka's default of `fetch.max.bytes`: so an answer's size fits its int32, and the memory."""
 READ_UNCOMMITTED = 0
 ISOLATION_LEVELS = (READ_UNCOMMITTED, 1)
 """And read_committed."""
@@ -115,7 +118,7 @@ class _Fetch:
     def __init__(self, request: Any, call: Call):
         host = call.host
         self.call = call
-        self.max_bytes: int = request.max_bytes
+        self.max_bytes: int = min(request.max_bytes, MOST_BYTES)
         self.min_bytes = min(request.min_bytes, self.max_bytes)
         self.deadline = host.now() + max(millis(request.max_wait), 0) * 1000
         self.proof_deadline = leadership_deadline(host)
@@ -232,7 +235,7 @@ class _Fetch:
         if enough or failed or self.call.host.now() >= self.deadline:
             self.finish()
             return
-        self.cancel_timer = self.call.host.call_at(self.deadline, self.finish)
+        self.cancel_timer = self.call.host.call_at(self.deadline, self.call.guarded(self.finish))
         moved = self.call.guarded(self.moved)
         # A watch that is answered at once would start the next round while this loop still runs.
         self.watches = [
