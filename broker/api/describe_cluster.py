@@ -3,19 +3,19 @@
 From version 1 on the request says which kind of endpoint it means: a broker asked for controllers
 (2) answers MISMATCHED_ENDPOINT_TYPE with an empty cluster id and controller -1, any other kind is
 UNSUPPORTED_ENDPOINT_TYPE (facts/kafka.md 8b). No broker is ever fenced: one that is not up is not
-listed. Authorized operations are not kept; they are always answered as *not asked for*.
+listed.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from ottla.broker.api.authorized import NOT_ASKED, cluster_operations
 from ottla.broker.api.call import Call
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import named_controller
 
 BROKERS, CONTROLLERS = 1, 2
-NO_OPERATIONS = -(2**31)
 
 
 def handle(request: Any, call: Call) -> None:
@@ -43,7 +43,7 @@ def handle(request: Any, call: Call) -> None:
             }
             for broker in brokers
         ],
-        cluster_authorized_operations=NO_OPERATIONS,
+        cluster_authorized_operations=cluster_operations(request),
     )
 
 
@@ -61,5 +61,5 @@ def _refuse(call: Call, asked_for: int) -> None:
         cluster_id="",
         controller_id=-1,
         brokers=(),
-        cluster_authorized_operations=NO_OPERATIONS,
+        cluster_authorized_operations=NOT_ASKED,
     )

@@ -1,11 +1,22 @@
 """Metadata (key 3), versions 0 to 12.
 
-Topics are asked for by name, from version 12 on also by id (versions 10 and 11 have the field, and
-using it is INVALID_REQUEST); none named in version 0, or null later, means all. Answers as measured
-on Apache Kafka 4.3.1 (facts/kafka.md 8b): unknown name 3, impossible name 17, unknown id 100; a
-partition without a leader has LEADER_NOT_AVAILABLE and leader -1; controller_id always names a live
-broker, because clients fail without one. What a node does not know that never had the controller's
-log whole since it was started is LEADER_NOT_AVAILABLE too: it may exist.
+Topics are asked for by name, from version 12 on also by id; none named in version 0, or null later,
+means all. Answers as measured on Apache Kafka 4.3.1 (facts/kafka.md 8b):
+
+    an id in any entry, or a name that is null
+        versions 10 and 11    INVALID_REQUEST for every entry, with what it named
+        version 12, an id     the ids decide: names beside them, and entries without an id, do not
+                              count, and nothing is created
+        version 12, no id     UNKNOWN_SERVER_ERROR for every entry
+    unknown                   name 3, impossible name 17, id 100
+    named twice               answered once
+    a partition not led       LEADER_NOT_AVAILABLE and leader -1
+    authorized operations     when asked for, all there are: nobody is refused any. Of topics that
+                              were asked for by name, also of those that do not exist
+
+controller_id always names a live broker, because clients fail without one. What a node does not
+know that never had the controller's log whole since it was started is LEADER_NOT_AVAILABLE too: it
+may exist.
 
 Topics nobody knows yet are created when the client (version 4 on) and the configuration allow it.
 Kafka answers 3 at once and has the topic some 40 ms later; here the answer waits until the topic
@@ -14,9 +25,10 @@ has its leaders, at most `CREATION_WAIT`, so that a client succeeds at its first
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ottla.broker.api.authorized import NOT_ASKED, cluster_operations, topic_operations
 from ottla.broker.api.call import Call
 from ottla.broker.codec import ZERO_ID, id_bytes
 from ottla.broker.errors import ErrorCode
@@ -37,43 +49,50 @@ def handle(request: Any, call: Call) -> None:
     host = call.host
     wanted = request.topics
     if wanted is None or (call.version == 0 and not wanted):
-        _answer(call, list(host.topics().values()))
+        _answer(request, call, list(host.topics().values()))
         return
-    if call.version < BY_ID_FROM and any(map(_uses_id, wanted)):
-        bad = ErrorCode.INVALID_REQUEST
-        _answer(call, [_unknown(topic.name or "", ZERO_ID, bad) for topic in wanted])
-        return
-    missing = _creatable(request, call)
-    if missing:
-        _Creation(request, call, missing).begin()
+    ids = dict.fromkeys(id_bytes(topic.topic_id) for topic in wanted if _has_id(topic))
+    if ids and call.version >= BY_ID_FROM:
+        _answer(request, call, _identified(ids, host))
+    elif ids or any(topic.name is None for topic in wanted):
+        by_id = call.version >= BY_ID_FROM
+        error = ErrorCode.UNKNOWN_SERVER_ERROR if by_id else ErrorCode.INVALID_REQUEST
+        _answer(request, call, [_misnamed(topic, error) for topic in wanted])
     else:
-        _answer(call, _named(request, host, {}))
+        names = list(dict.fromkeys(topic.name for topic in wanted))
+        missing = _creatable(names, request, call)
+        if missing:
+            _Creation(request, call, names, missing).begin()
+        else:
+            _answer(request, call, _named(names, request, host, {}))
 
 
-def _creatable(request: Any, call: Call) -> list[str]:
+def _has_id(topic: Any) -> bool:
+    return getattr(topic, "topic_id", None) is not None
+
+
+def _misnamed(topic: Any, error: ErrorCode) -> Fields:
+    """What is answered for an entry that may not be as it is: itself."""
+    return _unknown(topic.name or "", id_bytes(topic.topic_id), error)
+
+
+def _creatable(names: Sequence[str], request: Any, call: Call) -> list[str]:
     host = call.host
     allowed = call.version < 4 or request.allow_auto_topic_creation
     if not (allowed and host.config.auto_create_topics):
         return []
     known = host.topics()
-    names = dict.fromkeys(topic.name for topic in request.topics if not _asks_by_id(topic))
-    return [name for name in names if name not in known and not name_refusal(name or "")]
-
-
-def _asks_by_id(topic: Any) -> bool:
-    return topic.name is None
-
-
-def _uses_id(topic: Any) -> bool:
-    return topic.name is None or getattr(topic, "topic_id", None) is not None
+    return [name for name in names if name not in known and not name_refusal(name)]
 
 
 class _Creation:
     """Topics on their way, and the request that waits for them."""
 
-    def __init__(self, request: Any, call: Call, names: Sequence[str]):
+    def __init__(self, request: Any, call: Call, asked: Sequence[str], names: Sequence[str]):
+        """`asked`: all topics of the request; `names`: those to create."""
         self.request = request
         self.call = call
+        self.asked = asked
         self.undecided = len(names)
         self.names = names
         self.failed: dict[str, ErrorCode] = {}
@@ -104,7 +123,7 @@ class _Creation:
         if now >= self.deadline or all(_is_led(host, name) for name in names):
             absent = dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)
             absent |= self.failed
-            _answer(self.call, _named(self.request, host, absent))
+            _answer(self.request, self.call, _named(self.asked, self.request, host, absent))
         elif not self.call.finished:
             host.call_at(now + LOOK_EVERY, self.look)
 
@@ -123,47 +142,53 @@ def _is_led(host: Host, name: str) -> bool:
     return all(host.leader(group).leader in alive for group in groups)
 
 
-def _named(request: Any, host: Host, absent: dict[str, ErrorCode]) -> list[TopicImage | Fields]:
-    """The topics a request names; `absent` says what to answer for some that do not exist."""
-    by_id: dict[bytes, TopicImage] | None = None
+def _identified(ids: Iterable[bytes], host: Host) -> list[TopicImage | Fields]:
+    """The topics of these ids."""
+    by_id = {image.topic_id: image for image in host.topics().values()}
+    known = host.knows_all_topics()
+    error = ErrorCode.UNKNOWN_TOPIC_ID if known else ErrorCode.LEADER_NOT_AVAILABLE
+    return [by_id.get(each) or _unknown(None, each, error) for each in ids]
+
+
+def _named(
+    names: Sequence[str], request: Any, host: Host, absent: dict[str, ErrorCode]
+) -> list[TopicImage | Fields]:
+    """The topics of these names; `absent` says what to answer for some that do not exist."""
+    topics, unknown = host.topics(), absent_topic(host)
+    operations = topic_operations(request)
     found: list[TopicImage | Fields] = []
-    for topic in request.topics:
-        if _asks_by_id(topic):
-            if by_id is None:
-                by_id = {image.topic_id: image for image in host.topics().values()}
-            topic_id = id_bytes(topic.topic_id)
-            image = by_id.get(topic_id)
-            known = host.knows_all_topics()
-            error = ErrorCode.UNKNOWN_TOPIC_ID if known else ErrorCode.LEADER_NOT_AVAILABLE
-            unknown = _unknown(None, topic_id, error)
-        else:
-            name = topic.name or ""
-            image = host.topics().get(name)
-            error = absent.get(name, absent_topic(host))
-            if name_refusal(name):
-                error = ErrorCode.INVALID_TOPIC_EXCEPTION
-            unknown = _unknown(name, ZERO_ID, error)
-        found.append(unknown if image is None else image)
+    for name in names:
+        image = topics.get(name)
+        if image is not None:
+            found.append(image)
+            continue
+        impossible = name_refusal(name)
+        error = ErrorCode.INVALID_TOPIC_EXCEPTION if impossible else absent.get(name, unknown)
+        found.append(_unknown(name, ZERO_ID, error, operations))
     return found
 
 
-def _unknown(name: str | None, topic_id: bytes, error: ErrorCode) -> Fields:
+def _unknown(
+    name: str | None, topic_id: bytes, error: ErrorCode, operations: int = NOT_ASKED
+) -> Fields:
     return {
         "error_code": error,
         "name": name,
         "topic_id": topic_id,
         "is_internal": False,
         "partitions": (),
+        "topic_authorized_operations": operations,
     }
 
 
-def _known(host: Host, topic: TopicImage, alive: Sequence[NodeId]) -> Fields:
+def _known(host: Host, topic: TopicImage, alive: Sequence[NodeId], operations: int) -> Fields:
     return {
         "error_code": ErrorCode.NONE,
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": False,
         "partitions": [_partition(host, partition, alive) for partition in topic.partitions],
+        "topic_authorized_operations": operations,
     }
 
 
@@ -181,7 +206,7 @@ def _partition(host: Host, partition: PartitionImage, alive: Sequence[NodeId]) -
     }
 
 
-def _answer(call: Call, found: Sequence[TopicImage | Fields]) -> None:
+def _answer(request: Any, call: Call, found: Sequence[TopicImage | Fields]) -> None:
     """Answer with topics as they are for those who are alive, and with what is known not to be.
 
     Who is alive is asked once: a client that is told of a leader must find it among the brokers.
@@ -190,6 +215,7 @@ def _answer(call: Call, found: Sequence[TopicImage | Fields]) -> None:
     topics = (each for each in found if isinstance(each, TopicImage))
     brokers = host.brokers(each.group for topic in topics for each in topic.partitions)
     alive = [broker.node for broker in brokers]
+    operations = topic_operations(request)
     call.reply(
         throttle_time=0,
         brokers=[
@@ -199,6 +225,8 @@ def _answer(call: Call, found: Sequence[TopicImage | Fields]) -> None:
         cluster_id=host.cluster_id,
         controller_id=named_controller(host, brokers),
         topics=[
-            _known(host, each, alive) if isinstance(each, TopicImage) else each for each in found
+            _known(host, each, alive, operations) if isinstance(each, TopicImage) else each
+            for each in found
         ],
+        cluster_authorized_operations=cluster_operations(request),
     )

@@ -1,4 +1,8 @@
-"""InitProducerId and DescribeCluster as a client sees them."""
+"""InitProducerId and DescribeCluster as a client sees them.
+
+The node behind the handlers is made of a real controller and real partitions, led by hand
+(`ApiWorld`).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import pytest
 from broker_api_world import ApiWorld
 from ottla.broker.errors import ErrorCode
 
-NO_OPERATIONS = -(2**31)
+NOT_ASKED = -(2**31)
 
 
 def init(world, version=5, transactional_id=None, **fields):
@@ -71,9 +75,16 @@ def test_the_cluster_is_described_in_every_version(version):
         (2, "host2", 9002, None),
         (3, "host3", 9003, None),
     ]
-    assert answer.cluster_authorized_operations == NO_OPERATIONS
+    assert answer.cluster_authorized_operations == NOT_ASKED
     if version == 2:
         assert [broker.is_fenced for broker in answer.brokers] == [False] * 3
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_who_asks_for_authorized_operations_is_told_all_of_a_cluster(version):
+    """As Apache Kafka 4.3.1 without an authorizer; the answer used to be *not asked for*."""
+    answer = describe(ApiWorld(), version, include_cluster_authorized_operations=True)
+    assert answer.cluster_authorized_operations == 8096
 
 
 @pytest.mark.parametrize("gone", [0, 3])
@@ -89,7 +100,7 @@ def test_a_broker_asked_for_controllers_is_114(version):
     answer = describe(ApiWorld(), version, endpoint_type=2)
     assert (answer.error_code, bool(answer.error_message)) == (114, True)
     assert (answer.cluster_id, answer.controller_id, answer.brokers) == ("", -1, ())
-    assert answer.cluster_authorized_operations == NO_OPERATIONS
+    assert answer.cluster_authorized_operations == NOT_ASKED
 
 
 def test_an_endpoint_of_no_known_kind_is_115_and_named():

@@ -6,11 +6,14 @@ The fake node's controller decides at once or after `creation_delay`; a new topi
 
 import asyncio
 import time
+from typing import Any
 
 import pytest
 
 from broker_fake_host import EPOCH, FakeHost
 from broker_wire import default_host, run
+from ottla.broker.api.authorized import NOT_ASKED
+from ottla.broker.codec import ZERO_ID
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import BrokerImage
 
@@ -153,26 +156,134 @@ def test_who_may_not_know_all_topics_says_of_none_that_it_does_not_exist():
     async def test(wire):
         client = await wire.client()
         wire.host.knows_all = False
-        answer = await ask(client, ["t", "u", "a b"], ids=[b"\x09" * 16])
+        answer = await ask(client, ["t", "u", "a b"])
         assert [topic.error_code for topic in answer.topics] == [
             E.NONE,
             E.LEADER_NOT_AVAILABLE,
             E.INVALID_TOPIC_EXCEPTION,
-            E.LEADER_NOT_AVAILABLE,
         ]
+        (unknown,) = (await ask(client, [], ids=[b"\x09" * 16])).topics
+        assert unknown.error_code == E.LEADER_NOT_AVAILABLE
+
+    run(test)
+
+
+UNKNOWN_ID = b"\x09" * 16
+
+
+def ask_exactly(client, *entries, version=12, **fields):
+    """Metadata for entries of name and topic id."""
+    options = {
+        "allow_auto_topic_creation": True,
+        "include_cluster_authorized_operations": False,
+        "include_topic_authorized_operations": False,
+    }
+    topics = [{"name": name, "topic_id": topic_id} for name, topic_id in entries]
+    return client.send("metadata", version, topics=topics, **options | fields)
+
+
+def told(answer):
+    return [
+        (topic.error_code, topic.name, topic.topic_id.bytes if topic.topic_id else None)
+        for topic in answer.topics
+    ]
+
+
+def test_from_version_12_on_an_id_decides_whatever_the_names_say():
+    """Java's describeTopics by id sends the empty name; the name used to decide. Measured on Apache
+    Kafka 4.3.1: names beside an id, and entries without one, do not count; nothing is created."""
+    host = default_host()
+    t, u = host.images["t"].topic_id, host.add_topic("u").topic_id
+
+    async def test(wire):
+        client = await wire.client()
+        cases: list[tuple[list[Any], Any]] = [
+            ([("t", u)], [(E.NONE, "u", u)]),
+            ([("", u)], [(E.NONE, "u", u)]),
+            ([(None, u)], [(E.NONE, "u", u)]),
+            ([("t", UNKNOWN_ID)], [(E.UNKNOWN_TOPIC_ID, None, UNKNOWN_ID)]),
+            ([("new", UNKNOWN_ID)], [(E.UNKNOWN_TOPIC_ID, None, UNKNOWN_ID)]),
+            ([("t", ZERO_ID), ("new", ZERO_ID), (None, ZERO_ID), (None, u)], [(E.NONE, "u", u)]),
+            ([(None, u), (None, t), ("", u)], [(E.NONE, "u", u), (E.NONE, "t", t)]),
+            ([(None, UNKNOWN_ID)] * 2, [(E.UNKNOWN_TOPIC_ID, None, UNKNOWN_ID)]),
+        ]
+        for entries, wanted in cases:
+            assert told(await ask_exactly(client, *entries)) == wanted
+        assert host.controlled == []
+
+    run(test, host)
+
+
+def test_neither_name_nor_id_fails_every_entry_of_version_12_without_an_id():
+    """Measured on Apache Kafka 4.3.1."""
+
+    async def test(wire):
+        client = await wire.client()
+        answer = await ask_exactly(client, (None, ZERO_ID), ("t", ZERO_ID), ("new", ZERO_ID))
+        error = E.UNKNOWN_SERVER_ERROR
+        assert told(answer) == [(error, "", None), (error, "t", None), (error, "new", None)]
+        assert wire.host.controlled == []
 
     run(test)
 
 
 @pytest.mark.parametrize("version", [10, 11])
-def test_topics_by_id_before_version_12(version):
+def test_ids_and_missing_names_fail_every_entry_before_version_12(version):
+    """Every entry as it was, its id too; measured on Apache Kafka 4.3.1."""
+
     async def test(wire):
         client = await wire.client()
-        by_id = (await ask(client, ["t"], version, ids=[wire.host.images["t"].topic_id])).topics
-        assert [(topic.error_code, topic.name) for topic in by_id] == [
-            (E.INVALID_REQUEST, "t"),
-            (E.INVALID_REQUEST, ""),
-        ]
+        t, bad = wire.host.images["t"].topic_id, E.INVALID_REQUEST
+        asked = ask_exactly(client, ("t", ZERO_ID), (None, t), ("new", t), version=version)
+        assert told(await asked) == [(bad, "t", None), (bad, "", t), (bad, "new", t)]
+        asked = ask_exactly(client, (None, ZERO_ID), ("t", ZERO_ID), version=version)
+        assert told(await asked) == [(bad, "", None), (bad, "t", None)]
+        assert wire.host.controlled == []
+
+    run(test)
+
+
+@pytest.mark.parametrize("version", range(13))
+def test_a_name_that_is_given_twice_is_answered_once(version):
+    """Kafka keeps a set."""
+
+    async def test(wire):
+        client = await wire.client()
+        answer = await ask(client, ["t", "no", "a b", "t", "no", "a b"], version)
+        wanted = [("t", E.NONE), ("no", E.UNKNOWN_TOPIC_OR_PARTITION)]
+        wanted.append(("a b", E.INVALID_TOPIC_EXCEPTION))
+        assert [(topic.name, topic.error_code) for topic in answer.topics] == wanted
+
+    run(test, default_host(auto_create_topics=False))
+
+
+@pytest.mark.parametrize("version", range(8, 13))
+@pytest.mark.parametrize("of_cluster", [True, False])
+@pytest.mark.parametrize("of_topics", [True, False])
+def test_authorized_operations_are_all_there_are_when_asked_for(version, of_cluster, of_topics):
+    """As Apache Kafka 4.3.1 without an authorizer. Also for names that do not exist, but not for
+    ids; whoever does not ask, or asks for all topics, is told so in the same way."""
+    fields = {
+        "include_cluster_authorized_operations": of_cluster,
+        "include_topic_authorized_operations": of_topics,
+        "allow_auto_topic_creation": False,
+    }
+
+    async def test(wire):
+        client = await wire.client()
+        entries = [("t", ZERO_ID), ("no", ZERO_ID), ("a b", ZERO_ID)]
+        answer = await ask_exactly(client, *entries, version=version, **fields)
+        every = await client.send("metadata", version, topics=None, **fields)
+        told = [topic.topic_authorized_operations for topic in (*answer.topics, *every.topics)]
+        assert told == [3576 if of_topics else NOT_ASKED] * 4
+        if version <= 10:
+            wanted = 8096 if of_cluster else NOT_ASKED
+            assert answer.cluster_authorized_operations == wanted
+        if version == 12:
+            ids = (None, wire.host.images["t"].topic_id), (None, UNKNOWN_ID)
+            known, unknown = (await ask_exactly(client, *ids, **fields)).topics
+            assert known.topic_authorized_operations == told[0]
+            assert unknown.topic_authorized_operations == NOT_ASKED
 
     run(test)
 
@@ -214,7 +325,6 @@ def test_a_new_topic_is_created_and_answered_with_its_leaders(version, delay):
         assert [(topic.name, topic.error_code) for topic in answer.topics] == [
             ("new", E.NONE),
             ("t", E.NONE),
-            ("new", E.NONE),
         ]
         assert answer.topics[0].partitions[0].leader_id == 1
         assert [command for command, _ in wire.host.controlled] == [

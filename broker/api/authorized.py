@@ -1,0 +1,29 @@
+"""Authorized operations (KIP-430): what Metadata and DescribeCluster say a client may do.
+
+This broker refuses nobody anything, so whoever asks is told all operations that there are for the
+kind of resource, as a bit field: bit n stands for Kafka's AclOperation n. That is what Apache Kafka
+4.3.1 answers without an authorizer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+CLUSTER_OPERATIONS = 8096
+"""CREATE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE."""
+TOPIC_OPERATIONS = 3576
+"""READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS."""
+NOT_ASKED = -(2**31)
+"""The client did not ask, or its version of the request cannot."""
+
+
+def cluster_operations(request: Any) -> int:
+    """The bit field for the cluster that is due to `request`."""
+    asked = getattr(request, "include_cluster_authorized_operations", False)
+    return CLUSTER_OPERATIONS if asked else NOT_ASKED
+
+
+def topic_operations(request: Any) -> int:
+    """The bit field for each topic that is due to `request`."""
+    asked = getattr(request, "include_topic_authorized_operations", False)
+    return TOPIC_OPERATIONS if asked else NOT_ASKED
