@@ -3,35 +3,54 @@
 Any node serves it: the controller decides, wherever it leads, and every topic by itself. The answer
 waits until this node has forgotten the topic too, so that a produce that follows is answered 3, at
 most the request's timeout, then REQUEST_TIMED_OUT. Unknown names are 3, unknown ids 100, each with
-a message. A topic named twice in one request, by name or by id, or neither by name nor by id, or
-by both at once, is INVALID_REQUEST and stays (Kafka: ControllerApis.deleteTopics).
+a message.
+
+What is not clearly named is INVALID_REQUEST and stays, as in Kafka (ControllerApis.deleteTopics):
+
+    name and id in one entry, or neither    each such entry is answered by itself; the topics it
+                                            names may be deleted by other entries
+    the same name, or the same id, twice    answered once; a name that is named twice does not keep
+                                            its id, in an entry of its own, from being deleted
+    a name and, in another entry, its id    answered once, with both
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from ottla.broker.api.call import Call
 from ottla.broker.api.create_topics import UNDECIDED
 from ottla.broker.api.rounds import Fields, Round, deadline_after
 from ottla.broker.codec import ZERO_ID, id_bytes
 from ottla.broker.errors import ErrorCode
+from ottla.broker.host import TopicImage
+
+BOTH = "You may not specify both topic name and topic id."
+NEITHER = "Neither topic name nor id were specified."
+SAME_NAME = "Duplicate topic name."
+SAME_ID = "Duplicate topic id."
+NAME_OF_THE_ID = "The provided topic name maps to an ID that was already supplied."
+
+
+class _Named(NamedTuple):
+    """One topic as it is answered, and why it is not deleted; empty: the controller decides."""
+
+    name: str | None
+    topic_id: bytes
+    why: str = ""
 
 
 def handle(request: Any, call: Call) -> None:
     """Have the controller decide about every topic, answer once."""
     host = call.host
     deadline = deadline_after(host, request.timeout)
-    named = list(_named(request))
-    counts = Counter(named)
     responses: list[Fields] = []
     asked = Round(lambda: call.reply(throttle_time=0, responses=responses))
-    for name, topic_id in dict.fromkeys(named):
+    for name, topic_id, why in _judged(list(_entries(request)), host.topics()):
         fields: Fields = {"name": name, "topic_id": topic_id, "error_code": ErrorCode.NONE}
         responses.append(fields)
-        why = _misnamed(name, topic_id, counts[name, topic_id])
         if why:
             _refuse(fields, ErrorCode.INVALID_REQUEST, why)
             continue
@@ -49,7 +68,7 @@ def handle(request: Any, call: Call) -> None:
     asked.end()
 
 
-def _named(request: Any) -> Iterator[tuple[str | None, bytes]]:
+def _entries(request: Any) -> Iterator[tuple[str | None, bytes]]:
     """What the request names, as (name, topic id); the zero id is none."""
     if hasattr(request, "topic_names"):
         for name in request.topic_names:
@@ -59,15 +78,28 @@ def _named(request: Any) -> Iterator[tuple[str | None, bytes]]:
             yield topic.name, id_bytes(topic.topic_id)
 
 
-def _misnamed(name: str | None, topic_id: bytes, count: int) -> str:
-    """Why a topic is not clearly named; empty when it is."""
-    if name is not None and topic_id != ZERO_ID:
-        return "You may not specify both topic name and topic id."
-    if name is None and topic_id == ZERO_ID:
-        return "Neither topic name nor id were specified."
-    if count > 1:
-        return "Duplicate topic name." if name is not None else "Duplicate topic id."
-    return ""
+def _judged(
+    entries: list[tuple[str | None, bytes]], topics: Mapping[str, TopicImage]
+) -> Iterator[_Named]:
+    """What is to be answered, in the order of the request; see the module's table."""
+    times = Counter(entries)
+    supplied = {topic_id for name, topic_id in times if name is None and topic_id != ZERO_ID}
+    known = {name: topics[name].topic_id for name, _ in times if name and name in topics}
+    taken = {
+        topic_id
+        for name, topic_id in known.items()
+        if times[name, ZERO_ID] == 1 and topic_id in supplied
+    }
+    for (name, topic_id), count in times.items():
+        if (name is None) == (topic_id == ZERO_ID):
+            yield from [_Named(name, topic_id, NEITHER if name is None else BOTH)] * count
+        elif count > 1:
+            yield _Named(name, topic_id, SAME_ID if name is None else SAME_NAME)
+        elif name is not None:
+            own = known.get(name)
+            yield _Named(name, own, NAME_OF_THE_ID) if own in taken else _Named(name, topic_id)
+        elif topic_id not in taken:
+            yield _Named(name, topic_id)
 
 
 def _refuse(fields: Fields, error: ErrorCode, message: str) -> None:
