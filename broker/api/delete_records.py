@@ -4,7 +4,7 @@ The new log start is decided in the partition's log, so all replicas move; the a
 that entry is committed and names the log start that resulted. Offset -1 means the high watermark;
 an offset above it or below -1 is 1, one below the log start changes nothing and succeeds. Unknown
 partition 3, not led here 6, not decided in time 7 (it may still be). With an error the low
-watermark is -1.
+watermark is -1. Of a partition that is named twice the last entry counts, and one is answered.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from ottla.broker.api.call import Call
-from ottla.broker.api.rounds import Fields, Round, deadline_after, hosted
+from ottla.broker.api.rounds import Fields, Round, by_topic, deadline_after, hosted
 from ottla.broker.commands import DeleteRecordsTicket
 from ottla.broker.errors import ErrorCode
 
@@ -21,8 +21,8 @@ def handle(request: Any, call: Call) -> None:
     """Ask every partition's leader, answer once."""
     host = call.host
     deadline = deadline_after(host, request.timeout)
-    topics: list[Fields] = []
-    asked = Round(lambda: call.reply(throttle_time=0, topics=topics))
+    topics: dict[str, list[Fields]] = {}
+    asked = Round(lambda: call.reply(throttle_time=0, topics=by_topic(topics)))
 
     def done(ticket: DeleteRecordsTicket) -> None:
         fields: Any = ticket.owner
@@ -32,16 +32,18 @@ def handle(request: Any, call: Call) -> None:
         asked.end()
 
     answered = call.guarded(done)
-    for topic in request.topics:
-        partitions: list[Fields] = []
-        topics.append({"name": topic.name, "partitions": partitions})
-        for part in topic.partitions:
-            fields: Fields = {"partition_index": part.partition_index, "low_watermark": -1}
-            partitions.append(fields)
-            replica = hosted(host, topic.name, part.partition_index)
-            if isinstance(replica, ErrorCode):
-                fields["error_code"] = replica
-                continue
-            asked.begin()
-            host.submit(replica, DeleteRecordsTicket(part.offset, answered, deadline, fields))
+    offsets = {
+        (topic.name, part.partition_index): part.offset
+        for topic in request.topics
+        for part in topic.partitions
+    }
+    for (topic, partition), offset in offsets.items():
+        fields: Fields = {"partition_index": partition, "low_watermark": -1}
+        topics.setdefault(topic, []).append(fields)
+        replica = hosted(host, topic, partition)
+        if isinstance(replica, ErrorCode):
+            fields["error_code"] = replica
+            continue
+        asked.begin()
+        host.submit(replica, DeleteRecordsTicket(offset, answered, deadline, fields))
     asked.end()

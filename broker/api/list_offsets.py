@@ -12,13 +12,14 @@
 
 An empty log has no largest time, and a time may lie behind all records: error 0, offset and
 timestamp -1. Records below the log start do not count. Epoch checks 74 and 75, unknown partition 3,
-not led here 6, the same partition twice in one request 42 (as in Kafka). Only a record is asked for
-its time: a batch whose header promises a time that none of its records has is passed over. A batch
-that cannot be read at all is INVALID_RECORD, a store that fails KAFKA_STORAGE_ERROR.
+not led here 6. Before all that, the same partition twice in one request is 42, answered once, and a
+timestamp that is not served 35. Only a record is asked for its time: a batch whose header promises
+a time that none of its records has is passed over. A batch that cannot be read at all is
+INVALID_RECORD, a store that fails KAFKA_STORAGE_ERROR.
 
 A leader that does not know its high watermark yet is waited for. With replica id -2 any replica
 answers, from its own log and at once. An isolation level other than 0 and 1 is UNKNOWN_SERVER_ERROR
-for all partitions; between these two there is no difference.
+for all partitions as often as they are named; between these two there is no difference.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from collections import Counter
 from typing import Any, cast
 
 from ottla.broker.api.call import Call
-from ottla.broker.api.rounds import Fields, Round, hosted, leadership_deadline
+from ottla.broker.api.rounds import Fields, Round, by_topic, hosted, leadership_deadline
 from ottla.broker.commands import ANY_EPOCH, CONSUMER, ListOffsetsTicket
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import HostedReplica
@@ -49,39 +50,48 @@ def handle(request: Any, call: Call) -> None:
     """Ask every partition's leader, answer once."""
     host = call.host
     deadline = leadership_deadline(host)
-    counts = Counter(
-        (topic.name, part.partition_index) for topic in request.topics for part in topic.partitions
-    )
-    isolation = getattr(request, "isolation_level", 0)
-    topics: list[Fields] = []
-    asked = Round(lambda: call.reply(throttle_time=0, topics=topics))
-    for topic in request.topics:
-        partitions: list[Fields] = []
-        topics.append({"name": topic.name, "partitions": partitions})
-        for part in topic.partitions:
-            fields = _nothing(part.partition_index)
-            partitions.append(fields)
-            replica = hosted(host, topic.name, part.partition_index)
-            if isolation not in ISOLATION_LEVELS:
-                fields["error_code"] = ErrorCode.UNKNOWN_SERVER_ERROR
-            elif counts[topic.name, part.partition_index] > 1:
-                fields["error_code"] = ErrorCode.INVALID_REQUEST
-            elif not _served(part.timestamp, call.version):
-                fields["error_code"] = ErrorCode.UNSUPPORTED_VERSION
-            elif isinstance(replica, ErrorCode):
-                fields["error_code"] = replica
-            else:
-                asked.begin()
-                question = _Question(call, replica, part, asked=asked, fields=fields)
-                question.asker = request.replica_id
-                question.ask(deadline)
+    if getattr(request, "isolation_level", 0) not in ISOLATION_LEVELS:
+        _refuse(request, call)
+        return
+    named = [
+        ((topic.name, part.partition_index), part)
+        for topic in request.topics
+        for part in topic.partitions
+    ]
+    counts = Counter(where for where, _ in named)
+    topics: dict[str, list[Fields]] = {}
+    asked = Round(lambda: call.reply(throttle_time=0, topics=by_topic(topics)))
+    for where, part in dict(named).items():
+        fields = _nothing(part)
+        topics.setdefault(where[0], []).append(fields)
+        replica = hosted(host, *where)
+        if counts[where] > 1:
+            fields["error_code"] = ErrorCode.INVALID_REQUEST
+        elif not _served(part.timestamp, call.version):
+            fields["error_code"] = ErrorCode.UNSUPPORTED_VERSION
+        elif isinstance(replica, ErrorCode):
+            fields["error_code"] = replica
+        else:
+            asked.begin()
+            question = _Question(call, replica, part, asked=asked, fields=fields)
+            question.asker = request.replica_id
+            question.ask(deadline)
     asked.end()
 
 
-def _nothing(partition: int) -> Fields:
+def _refuse(request: Any, call: Call) -> None:
+    error = ErrorCode.UNKNOWN_SERVER_ERROR
+    topics = [
+        {"name": topic.name, "partitions": [_nothing(part, error) for part in topic.partitions]}
+        for topic in request.topics
+    ]
+    call.reply(throttle_time=0, topics=topics)
+
+
+def _nothing(part: Any, error: ErrorCode = ErrorCode.NONE) -> Fields:
     return {
-        "partition_index": partition,
-        "error_code": ErrorCode.NONE,
+        "partition_index": part.partition_index,
+        "error_code": error,
         "timestamp": -1,
         "offset": -1,
         "leader_epoch": -1,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, TypeAlias
 
@@ -56,6 +56,11 @@ def hosted(host: Host, topic: str, partition: int) -> HostedReplica | ErrorCode:
     if image is None or not 0 <= partition < len(image.partitions):
         return absent_partition(host)
     return ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def by_topic(partitions: Mapping[str, list[Fields]]) -> list[Fields]:
+    """Answers of partitions under their topics' names, as most responses hold them."""
+    return [{"name": name, "partitions": answers} for name, answers in partitions.items()]
 
 
 def deadline_after(host: Host, timeout: timedelta) -> Micros:
