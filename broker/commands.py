@@ -106,12 +106,18 @@ def not_stored(tickets: Sequence[Ticket]) -> Sequence[Ticket]:
 
 
 class FetchTicket(Ticket):
-    """Which entries may a reader at `offset` see now? The bytes are read by the driver."""
+    """Which entries may a reader at `offset` see now? The bytes are read by the driver.
+
+    With `last_fetched_epoch`, the leader epoch of the record before `offset` in the reader's own
+    log, it is also told where the two logs part, if they do (KIP-595).
+    """
 
     __slots__ = (
         "current_leader_epoch",
+        "diverging",
         "first_index",
         "high_watermark",
+        "last_fetched_epoch",
         "last_index",
         "leader",
         "leader_epoch",
@@ -132,18 +138,24 @@ class FetchTicket(Ticket):
         *,
         proof_deadline: Micros = 0,
         owner: object = None,
+        last_fetched_epoch: Term = ANY_EPOCH,
     ):
         super().__init__(on_done, deadline, owner)
         self.offset = offset
         self.max_bytes = max_bytes
         self.current_leader_epoch = current_leader_epoch
+        self.last_fetched_epoch = last_fetched_epoch
         self.proof_deadline = proof_deadline
         """Takes the place of an earlier `deadline` while leadership has to be proved: how long that
         takes has nothing to do with how long the client waits for records."""
         self.proved = False
-        """This node led when it was asked for after `offset` seemed to lie above the log."""
+        """This node led when it was asked for after `offset` seemed to lie above the log, or in
+        another one."""
         # The answer: entries first_index..last_index hold committed records from `offset` on;
         # first_index == 0 when there are none yet.
+        self.diverging: EpochStart | None = None
+        """The largest epoch <= `last_fetched_epoch` in this log, and its end: behind that the
+        reader's log is another one."""
         self.first_index: LogIndex = 0
         self.last_index: LogIndex = 0
         self.high_watermark: Offset = NO_OFFSET

@@ -23,7 +23,7 @@ from ottla.broker.commands import (
 )
 from ottla.broker.errors import ErrorCode
 from ottla.broker.partition_state import PartitionState
-from ottla.log.types import Millis, Offset
+from ottla.log.types import EpochStart, Millis, Offset
 from ottla.raft.types import LogIndex, Micros, Term
 
 LATEST_TIMESTAMP = -1
@@ -60,7 +60,7 @@ class Reads:
         error = self._epoch_error(ticket.current_leader_epoch)
         if error is ErrorCode.NONE:
             if isinstance(ticket, FetchTicket):
-                if ticket.offset > self.state.index.next_offset and not ticket.proved:
+                if not ticket.proved and self._lies_elsewhere(ticket):
                     self._doubt(ticket)
                     return
                 error = self._fetch(ticket)
@@ -81,18 +81,43 @@ class Reads:
     def _fetch(self, ticket: FetchTicket) -> ErrorCode:
         state = self.state
         offset, high = ticket.offset, state.high_watermark
-        if not state.log_start_offset <= offset <= state.index.next_offset:
+        if offset < state.log_start_offset:
+            return ErrorCode.OFFSET_OUT_OF_RANGE
+        if self._contradicts(ticket):
+            ticket.diverging = self._end_of(ticket.last_fetched_epoch)
+            if ticket.diverging is None:
+                return ErrorCode.OFFSET_OUT_OF_RANGE
+        elif offset > state.index.next_offset:
             return ErrorCode.OFFSET_OUT_OF_RANGE
         ticket.high_watermark = high
         ticket.log_start_offset = state.log_start_offset
         ticket.leader_epoch = state.term
-        if offset < high:
+        if offset < high and ticket.diverging is None:
             ticket.first_index = state.index.index_of(offset)
             ticket.last_index = state.shown
         return ErrorCode.NONE
 
+    def _lies_elsewhere(self, ticket: FetchTicket) -> bool:
+        """Whether the reader has records that this log has not."""
+        return ticket.offset > self.state.index.next_offset or self._contradicts(ticket)
+
+    def _contradicts(self, ticket: FetchTicket) -> bool:
+        """Whether this log did not have the reader's last epoch, or not as far as its offset."""
+        epoch = ticket.last_fetched_epoch
+        if epoch == ANY_EPOCH:
+            return False
+        end = self._end_of(epoch)
+        return end is None or end.epoch < epoch or end.start_offset < ticket.offset
+
+    def _end_of(self, epoch: Term) -> EpochStart | None:
+        """Where an epoch ended; see `OffsetIndex.end_offset_for_epoch`."""
+        state = self.state
+        return state.index.end_offset_for_epoch(
+            epoch, state.index.next_offset, state.log_start_offset
+        )
+
     def _doubt(self, ticket: FetchTicket) -> None:
-        """An offset above the log may lie in that of a newer leader: prove that there is none."""
+        """What is not in this log may be in that of a newer leader: prove that there is none."""
         ticket.deadline = max(ticket.deadline, ticket.proof_deadline)
         self.state.barriers.ask(ticket, self._proved)
 
@@ -131,10 +156,7 @@ class Reads:
         return index.first_with_timestamp(timestamp, first, state.shown)
 
     def _epoch_end(self, ticket: EpochEndTicket) -> None:
-        state = self.state
-        ticket.end = state.index.end_offset_for_epoch(
-            ticket.epoch, state.index.next_offset, state.log_start_offset
-        )
+        ticket.end = self._end_of(ticket.epoch)
 
     def _watch(self, ticket: WatchTicket) -> None:
         if self.state.high_watermark > ticket.beyond:

@@ -7,13 +7,21 @@
   The first batch of a further partition comes whole or not at all. With a negative limit whoever
   has something to read gets UNKNOWN_SERVER_ERROR. Whatever is asked for, an answer holds at most
   `MOST_BYTES`, as with Kafka's `fetch.max.bytes`.
+* *Which partitions*: of one that is named twice the last entry counts, and one is answered. Those
+  that do not exist are answered 3, behind the others, and do not count for anything else: while
+  others are waited for, they wait too.
 * *Waiting*: with less than `min_bytes` to give, the request waits for the high watermarks to move,
-  at most `max_wait`. Any partition's error is answered at once; where records of the partition were
-  read before it (its leader resigned while the request waited, its topic was deleted), it is these
-  that are given at once, and the error is for the next request to hear.
+  at most `max_wait`. The error of a partition that exists is answered at once, and so is an epoch
+  that diverges; where records of the partition were read before the error (its leader resigned
+  while the request waited, its topic was deleted), it is these that are given at once, and the
+  error is for the next request to hear.
+* *Epochs*: `current_leader_epoch` must be the leader's, `last_fetched_epoch` (version 12) must have
+  been in its log up to the offset asked for. Else there are no records but the diverging epoch
+  (KIP-595), or OFFSET_OUT_OF_RANGE where the log knows only earlier ones. Below 0, each names none.
 * *Storage*: what the store cannot give is KAFKA_STORAGE_ERROR, and the node stops behind it.
 * *Isolation*: 0 and 1 see the same, but with 1 the list of aborted transactions is empty instead of
-  null; any other level is UNKNOWN_SERVER_ERROR for all partitions.
+  null. Any other level is UNKNOWN_SERVER_ERROR, for the request and for every entry as it was
+  named, if any partition of it exists.
 * *Sessions* (KIP-227, version 7 on) are refused politely: whoever asks for one gets a full answer
   with session id 0, which means "none", and goes on without; going on with a session id that was
   never given out is FETCH_SESSION_ID_NOT_FOUND.
@@ -26,6 +34,8 @@ stopped, and reads it; between two rounds it watches the high watermarks.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from ottla.broker.api.call import Call
@@ -34,9 +44,9 @@ from ottla.broker.api.rounds import leadership_deadline
 from ottla.broker.codec import millis
 from ottla.broker.commands import ANY_EPOCH, FetchTicket, WatchTicket
 from ottla.broker.errors import ErrorCode
-from ottla.broker.host import HostedReplica, absent_partition
+from ottla.broker.host import Host, HostedReplica, absent_partition
 from ottla.log.errors import CompactedError, StoreError
-from ottla.log.types import NO_OFFSET, RecordBatch
+from ottla.log.types import NO_OFFSET, EpochStart, RecordBatch
 from ottla.raft.types import EntryKind
 
 MOST_BYTES = 55 << 20
@@ -53,7 +63,26 @@ def handle(request: Any, call: Call) -> None:
     if call.version >= 7 and request.session_epoch not in FULL_FETCH_EPOCHS:
         call.answer_parts(pack(call.version, [], ErrorCode.FETCH_SESSION_ID_NOT_FOUND))
         return
-    _Fetch(request, call).round()
+    fetch = _Fetch(request, call)
+    if fetch.parts and request.isolation_level not in ISOLATION_LEVELS:
+        _refuse(request, call)
+    else:
+        fetch.round()
+
+
+def _refuse(request: Any, call: Call) -> None:
+    error = ErrorCode.UNKNOWN_SERVER_ERROR
+    topics = [
+        (
+            topic.topic,
+            [
+                PartitionRead(each.partition, error, aborted_is_null=False)
+                for each in topic.partitions
+            ],
+        )
+        for topic in request.topics
+    ]
+    call.answer_parts(pack(call.version, topics, error))
 
 
 class _Part:
@@ -64,10 +93,12 @@ class _Part:
         "batches",
         "bytes",
         "cut",
+        "diverging",
         "epoch",
         "error",
         "full",
         "high_watermark",
+        "last_fetched_epoch",
         "limit",
         "log_start_offset",
         "next_offset",
@@ -81,7 +112,11 @@ class _Part:
         self.partition: int = wanted.partition
         self.next_offset: int = wanted.fetch_offset
         self.limit: int = wanted.partition_max_bytes
-        self.epoch: int = getattr(wanted, "current_leader_epoch", ANY_EPOCH)
+        self.epoch: int = max(getattr(wanted, "current_leader_epoch", ANY_EPOCH), ANY_EPOCH)
+        epoch: int = getattr(wanted, "last_fetched_epoch", ANY_EPOCH)
+        self.last_fetched_epoch = max(epoch, ANY_EPOCH)
+        """Not yet compared with the log."""
+        self.diverging: EpochStart | None = None
         self.replica: HostedReplica | None = None
         self.error = ErrorCode.NONE
         self.aborted_is_null = True
@@ -109,6 +144,7 @@ class _Part:
             self.batches,
             self.aborted_is_null,
             self.cut,
+            self.diverging,
         )
 
 
@@ -122,16 +158,22 @@ class _Fetch:
         self.min_bytes = min(request.min_bytes, self.max_bytes)
         self.deadline = host.now() + max(millis(request.max_wait), 0) * 1000
         self.proof_deadline = leadership_deadline(host)
-        self.parts = [
-            _Part(topic.topic, wanted) for topic in request.topics for wanted in topic.partitions
-        ]
-        for part in self.parts:
-            _locate(part, call, request)
+        named = {
+            (topic.topic, wanted.partition): _Part(topic.topic, wanted)
+            for topic in request.topics
+            for wanted in topic.partitions
+        }
+        self.parts: list[_Part] = []
+        self.absent: list[_Part] = []
+        """Those that do not exist."""
+        for part in named.values():
+            exists = _locate(part, host, request)
+            (self.parts if exists else self.absent).append(part)
         self.bytes = 0
         self.crowded = False
         """A batch found no room in `max_bytes`: more than that could have been given."""
         self.interrupted = False
-        """A partition that gave records has nothing more to give here: do not wait for it."""
+        """A partition has nothing more to give here: do not wait for it."""
         self.undecided = 0
         self.watches: list[WatchTicket] = []
         self.cancel_timer: Callable[[], None] | None = None
@@ -153,6 +195,7 @@ class _Fetch:
                 self.deadline,
                 proof_deadline=self.proof_deadline,
                 owner=part,
+                last_fetched_epoch=part.last_fetched_epoch,
             )
             assert part.replica is not None
             host.submit(part.replica, ticket)
@@ -166,6 +209,9 @@ class _Fetch:
         if ticket.error is ErrorCode.NONE:
             part.high_watermark = ticket.high_watermark
             part.log_start_offset = ticket.log_start_offset
+            part.last_fetched_epoch = ANY_EPOCH
+            part.diverging = ticket.diverging
+            self.interrupted = self.interrupted or ticket.diverging is not None
             if ticket.first_index:
                 self.read(part, ticket)
         else:
@@ -268,23 +314,22 @@ class _Fetch:
     def finish(self) -> None:
         """Answer with what there is."""
         self.stop_waiting()
-        topics: dict[str, list[PartitionRead]] = {}
-        for part in self.parts:
-            topics.setdefault(part.topic, []).append(part.answer())
-        self.call.answer_parts(pack(self.call.version, list(topics.items())))
+        topics = [
+            (topic, [part.answer() for part in parts])
+            for topic, parts in groupby([*self.parts, *self.absent], key=attrgetter("topic"))
+        ]
+        self.call.answer_parts(pack(self.call.version, topics))
 
 
-def _locate(part: _Part, call: Call, request: Any) -> None:
-    """Find the partition's replica, or say why there is none."""
-    host = call.host
+def _locate(part: _Part, host: Host, request: Any) -> bool:
+    """Find the partition's replica, or say why there is none; False: it does not exist."""
     topic = host.topics().get(part.topic)
     part.aborted_is_null = request.isolation_level == READ_UNCOMMITTED
-    if request.isolation_level not in ISOLATION_LEVELS:
-        part.error = ErrorCode.UNKNOWN_SERVER_ERROR
-    elif topic is None or not 0 <= part.partition < len(topic.partitions):
+    if topic is None or not 0 <= part.partition < len(topic.partitions):
         part.fail(absent_partition(host))
         part.aborted_is_null = part.error is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    else:
-        part.replica = host.replica(part.topic, part.partition)
-        if part.replica is None or request.replica_id >= 0:
-            part.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return part.aborted_is_null
+    part.replica = host.replica(part.topic, part.partition)
+    if part.replica is None or request.replica_id >= 0:
+        part.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    return True

@@ -5,8 +5,9 @@
                               log_start_offset (v5+), aborted[], preferred_read_replica (v11+),
                               records ] ]
 
-Version 12 is flexible: compact arrays, strings and records, tagged fields (KIP-482). The answer is
-a list of pieces; records are views of the batches as the log keeps them, with their stamps.
+Version 12 is flexible: compact arrays, strings and records, tagged fields (KIP-482), of which the
+diverging epoch is one (tag 0 of a partition: epoch, end offset). The answer is a list of pieces;
+records are views of the batches as the log keeps them, with their stamps.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import NamedTuple
 
 from ottla.broker.api.packing import INT, count, string, varint
 from ottla.broker.errors import ErrorCode
-from ottla.log.types import NO_OFFSET, Offset, RecordBatch
+from ottla.log.types import NO_OFFSET, EpochStart, Offset, RecordBatch
 
 FLEXIBLE_FROM = 12
 NO_SESSION = 0
@@ -26,6 +27,8 @@ _TOP_V4 = Struct(">i")
 _TOP_V7 = Struct(">ihi")
 _V4 = Struct(">ihqq")
 _V5 = Struct(">ihqqq")
+_DIVERGING = Struct(">BBBiqB")
+"""One tagged field: tag 0, its 13 bytes, epoch, end offset, no tags inside."""
 
 Piece = bytes | memoryview
 
@@ -43,6 +46,8 @@ class PartitionRead(NamedTuple):
     what is committed."""
     cut: tuple[RecordBatch, int] | None = None
     """The batch behind `batches`, and how many bytes of its beginning are given."""
+    diverging: EpochStart | None = None
+    """Where the asker's log and this one part (version 12 on)."""
 
 
 def pack(
@@ -59,7 +64,8 @@ def pack(
         pieces.append(string(name, flexible) + count(len(partitions), flexible))
         for read in partitions:
             _partition(version, read, pieces)
-            pieces.append(tags)
+            end = read.diverging if flexible else None
+            pieces.append(tags if end is None else _DIVERGING.pack(1, 0, 13, *end, 0))
         pieces.append(tags)
     pieces.append(tags)
     return pieces

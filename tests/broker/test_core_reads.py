@@ -167,6 +167,77 @@ def test_epochs_end_where_the_next_one_began_to_write(driver):
     assert ends == [(1, 6), (1, 6), (5, 8)]
 
 
+@pytest.fixture
+def of_two_epochs(driver):
+    """Offsets 0 to 5 of epoch 1, 6 and 7 of epoch 5."""
+    driver.follow(4, leader=2)
+    driver.serve(5)
+    driver.produce(7, 6, 2)
+    driver.settle()
+    driver.answered()
+    return driver
+
+
+# last epoch of the reader, offset it asks for, where the logs part
+DIVERGING = [
+    (1, 7, (1, 6)),  # epoch 1 ended at 6: whoever has more of it has what was never committed
+    (1, 99, (1, 6)),
+    (3, 6, (1, 6)),  # no such epoch here
+    (3, 3, (1, 6)),
+    (5, 9, (5, 8)),
+    (5, 99, (5, 8)),
+    (0, 3, (0, 0)),
+]
+
+
+@pytest.mark.parametrize(("epoch", "offset", "end"), DIVERGING)
+def test_a_reader_whose_log_is_another_one_is_told_where_the_two_part(
+    of_two_epochs, epoch, offset, end
+):
+    """KIP-595, and measured on Apache Kafka 4.3.1: no records, and no error above the log end
+    either; the epoch used to be ignored. What this log does not have may be in that of a newer
+    leader, so it is proved first that there is none."""
+    fetch = of_two_epochs.fetch(offset, last_epoch=epoch)
+    assert not fetch.done
+    of_two_epochs.barrier(confirmed=True)
+    assert seen(fetch) == (0, 0, 8)
+    assert fetch.diverging == end
+
+
+@pytest.mark.parametrize(("epoch", "offset"), [(6, 3), (6, 8), (99, 99)])
+def test_an_epoch_later_than_all_is_out_of_range(of_two_epochs, epoch, offset):
+    """Measured on Apache Kafka 4.3.1."""
+    fetch = of_two_epochs.fetch(offset, last_epoch=epoch)
+    of_two_epochs.barrier(confirmed=True)
+    assert (fetch.done, fetch.error, fetch.diverging) == (True, OUT_OF_RANGE, None)
+
+
+@pytest.mark.parametrize(("epoch", "offset"), [(1, 6), (1, 3), (5, 8), (5, 0), (0, 0), (-1, 7)])
+def test_a_reader_whose_log_is_this_one_is_served(of_two_epochs, epoch, offset):
+    fetch = of_two_epochs.fetch(offset, last_epoch=epoch)
+    assert seen(fetch)[2] == 8
+    assert (fetch.diverging, fetch.first_index > 0) == (None, offset < 8)
+
+
+def test_below_the_log_start_all_epochs_are_out_of_range(of_two_epochs):
+    """Also one that diverges (measured on Apache Kafka 4.3.1: offset -1)."""
+    of_two_epochs.delete_records(4)
+    of_two_epochs.settle()
+    for epoch in (-1, 0, 1, 3, 5):
+        fetch = of_two_epochs.fetch(3, last_epoch=epoch)
+        if not fetch.done:
+            of_two_epochs.barrier(confirmed=True)
+        assert (fetch.done, fetch.error, fetch.diverging) == (True, OUT_OF_RANGE, None)
+
+
+def test_a_leader_that_was_deposed_meanwhile_tells_nobody_that_its_log_is_the_right_one(
+    of_two_epochs,
+):
+    fetch = of_two_epochs.fetch(7, last_epoch=1)
+    of_two_epochs.barrier(confirmed=False)
+    assert (fetch.error, fetch.diverging) == (ELSEWHERE, None)
+
+
 def test_earliest_and_latest(driver):
     earliest, latest = driver.list_offsets(-2), driver.list_offsets(-1)
     assert (earliest.offset, latest.offset, latest.leader_epoch) == (0, 6, 1)

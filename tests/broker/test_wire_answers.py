@@ -16,6 +16,7 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.host import BrokerImage
 from ottla.log.build import build_batch
 from ottla.log.inspection import Fault
+from ottla.log.types import EpochStart
 
 I64 = st.integers(-1, 2**63 - 1)
 I32 = st.integers(-1, 2**31 - 1)
@@ -111,7 +112,13 @@ fetch_parts = st.builds(
     st.lists(batches, max_size=3),
     st.booleans(),
     st.none() | st.tuples(batches, st.integers(1, 60)),
+    st.none() | st.builds(EpochStart, st.integers(0, 2**31 - 1), I64),
 )
+
+
+def diverging(part):
+    epoch, end = part.diverging or (-1, -1)  # the default, which is not written
+    return {"epoch": epoch, "end_offset": end}
 
 
 def records_in(part):
@@ -144,6 +151,7 @@ def test_fetch_answers_are_kios_bytes(version, topics, error):
                         "preferred_read_replica": -1,
                         "records": records_in(part),
                     }
+                    | ({"diverging_epoch": diverging(part)} if version >= 12 else {})
                     for part in parts
                 ],
             }

@@ -133,12 +133,21 @@ class PartitionDriver(MachineDriver[Partition]):
         offset: int,
         *,
         epoch: int = ANY_EPOCH,
+        last_epoch: int = ANY_EPOCH,
         within: Micros = LONG,
         proof_within: Micros | None = None,
     ) -> FetchTicket:
-        """Read from `offset` on."""
+        """Read from `offset` on, behind a record of `last_epoch`."""
         proof = self.now + (within if proof_within is None else proof_within)
-        ticket = FetchTicket(offset, 1000, epoch, ignore, self.now + within, proof_deadline=proof)
+        ticket = FetchTicket(
+            offset,
+            1000,
+            epoch,
+            ignore,
+            self.now + within,
+            proof_deadline=proof,
+            last_fetched_epoch=last_epoch,
+        )
         self.submit(ticket)
         return ticket
 
