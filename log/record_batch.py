@@ -6,8 +6,11 @@ with the broker's own checks (acks, leader, in-sync replicas) between them:
 
 * *structural* (steps 1 and 5): is there exactly one version 2 batch at all? Done by `read_batch`,
   because without them there is no header to read;
-* *content* (steps 13 to 17): base offset, size limit, CRC-32C, codec, counts, control bit,
-  sequence. Done by `check_batch` once the broker has found that it may append.
+* *content* (steps 13 to 17): base offset, size limit, length of the header, CRC-32C, codec, counts,
+  control bit, sequence. Done by `check_batch` once the broker has found that it may append.
+
+A batch that ends inside its header is found with the former and judged with the latter:
+`read_beginning` reads as much of it as there is.
 
 Both are tables of one row per check. A row names a *defect*; which Kafka code a defect becomes, and
 for how many partitions, is a table of the broker's. Per-record checks (step 18) are not here: they
@@ -55,6 +58,7 @@ _CRC = Struct(">I")
 _ATTRIBUTES = Struct(">h")
 _MAX_TIMESTAMP_AT = 35
 _TIMESTAMP = Struct(">q")
+_PRODUCER_ID_ENDS = 51
 
 _unpack_header = HEADER.unpack_from
 
@@ -161,11 +165,6 @@ STRUCTURAL_CHECKS: tuple[StructuralCheck, ...] = (
         "1.2 step 5, 8b: magic 0 or 1 in v3 and later",
     ),
     StructuralCheck(
-        BatchDefect.TOO_SHORT,
-        lambda data: _end_of_first(data) < BATCH_HEADER_BYTES,
-        "1.2 step 15, section 8: length field 14..48, that partition only",
-    ),
-    StructuralCheck(
         BatchDefect.MALFORMED_SECOND_BATCH,
         lambda data: _has_second(data) and _second_is_malformed(data),
         "section 8: a malformed second batch, that partition only",
@@ -174,6 +173,11 @@ STRUCTURAL_CHECKS: tuple[StructuralCheck, ...] = (
         BatchDefect.SEVERAL_BATCHES,
         lambda data: _has_second(data) and _second_is_whole(data),
         "1.2 step 5: exactly one batch; stray bytes that are no batch are trimmed",
+    ),
+    StructuralCheck(
+        BatchDefect.TOO_SHORT,
+        lambda data: _end_of_first(data) < BATCH_HEADER_BYTES,
+        "1.2 step 15: length field 39..48, that partition only; below, see `names_producer`",
     ),
 )
 """Steps 1 and 5, in Kafka's order."""
@@ -188,6 +192,11 @@ CONTENT_CHECKS: tuple[ContentCheck, ...] = (
         BatchDefect.TOO_LARGE,
         lambda batch, max_bytes: len(batch.data) > max_bytes,
         "1.2 step 14: max.message.bytes",
+    ),
+    ContentCheck(
+        BatchDefect.TOO_SHORT,
+        lambda batch, _: len(batch.data) < BATCH_HEADER_BYTES,
+        "1.2 step 15: behind acks and base offset, before the CRC",
     ),
     ContentCheck(
         BatchDefect.CRC_MISMATCH,
@@ -247,6 +256,28 @@ def read_batch(data: bytes) -> RecordBatch | BatchDefect:
         if check.fails(data):
             return check.defect
     return RecordBatch(data[: _end_of_first(data)], *_unpack_header(data))
+
+
+def read_beginning(data: bytes) -> RecordBatch:
+    """The first batch in `data`, which is TOO_SHORT: fields that are not there are 0.
+
+    So it has no records, which `check_batch` finds out where it looks for that.
+    """
+    first = data[: _end_of_first(data)]
+    return RecordBatch(first, *_unpack_header(first.ljust(BATCH_HEADER_BYTES, b"\0")))
+
+
+def names_producer(batch: RecordBatch) -> bool:
+    """Whether its header goes as far as the producer id."""
+    return len(batch.data) >= _PRODUCER_ID_ENDS
+
+
+def first_codec(data: bytes) -> int | None:
+    """Codec id of the first batch, whatever lies behind it; None if it is cut or no version 2."""
+    end = _end_of_first(data) if len(data) > _MAGIC_AT else 0
+    if end <= _MAGIC_AT or len(data) < end or data[_MAGIC_AT] != MAGIC:
+        return None
+    return data[CRC_COVERS_FROM + 1] & CODEC_MASK
 
 
 def check_batch(batch: RecordBatch, max_bytes: int) -> BatchDefect | None:

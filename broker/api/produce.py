@@ -7,16 +7,19 @@ before a partition is asked, in Kafka's order (facts/kafka.md 1.2):
     2    no transactional batch: transactions are not served  else TRANSACTIONAL_ID_AUTHORIZATION_
                                                               FAILED for all (fatal for clients)
     4    topic and partition exist                            else `host.absent_partition`
-    5    exactly one version 2 batch; v<7: no zstd            else INVALID_RECORD, CORRUPT_MESSAGE,
+    5    a version 2 batch                                     else INVALID_RECORD
+         v<7: of a codec that exists, and not zstd            else UNKNOWN_SERVER_ERROR for all,
                                                               UNSUPPORTED_COMPRESSION_TYPE
+         and only one                                         else INVALID_RECORD, CORRUPT_MESSAGE
+    6    whose header goes as far as the producer id          else UNKNOWN_SERVER_ERROR for all
     8    acks is -1, 0 or 1                                   else INVALID_REQUIRED_ACKS
     10   the partition is hosted here                         else NOT_LEADER_OR_FOLLOWER
 
 The rest is decided by the partition (`ottla.broker.admission`), to which each batch goes as a
-`ProduceTicket`; from version 8 on the answer tells which records were at fault. A codec id that
-does not exist fails the whole request below version 7. Where Kafka answers nothing at all (null
-records) the answer is INVALID_RECORD; where it silently drops the earlier of two batches (one
-partition twice in a request) it is INVALID_REQUEST, nothing stored.
+`ProduceTicket`; from version 8 on the answer tells which records were at fault. That a batch ends
+inside its header, behind that, is the partition's to say, too. Where Kafka
+answers nothing at all (null records) the answer is INVALID_RECORD; where it silently drops the
+earlier of two batches (one partition twice in a request) it is INVALID_REQUEST, nothing stored.
 
 `finish_produce` answers when every partition of the request has its outcome. With acks=0 there is
 no answer, and an error closes the connection (mission-P2).
@@ -26,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from ottla.broker.api.call import Call
 from ottla.broker.api.produce_answer import (
@@ -40,7 +43,14 @@ from ottla.broker.api.produce_request import Target, patience
 from ottla.broker.commands import ProduceTicket
 from ottla.broker.errors import DEFECT_CODES, FAULTY_RECORDS, REQUEST_WIDE_DEFECTS, ErrorCode
 from ottla.broker.host import BrokerImage, Host, HostedReplica, absent_partition
-from ottla.log.record_batch import MAX_CODEC, BatchDefect, read_batch
+from ottla.log.record_batch import (
+    MAX_CODEC,
+    BatchDefect,
+    first_codec,
+    names_producer,
+    read_batch,
+    read_beginning,
+)
 from ottla.log.types import TRANSACTIONAL_BIT, Millis, RecordBatch
 from ottla.raft.types import Micros
 
@@ -167,6 +177,8 @@ class _Item:
         self.batch: RecordBatch | BatchDefect = (
             BatchDefect.NO_BATCH if records is None else read_batch(records)
         )
+        if records is not None and self.batch is BatchDefect.TOO_SHORT:
+            self.batch = read_beginning(records)
         self.answer: PartitionAnswer | None = None
 
 
@@ -181,7 +193,7 @@ class _Several:
 
     def begin(self, timeout: Micros) -> None:
         """Refuse all, or refuse some and submit the others."""
-        refusal = _request_refusal(self.items, self.call.version)
+        refusal = _request_refusal(self.items, self.call) or self._judge()
         if refusal is not None:
             for item in self.items:
                 item.answer = PartitionAnswer(item.index, refusal.error, message=refusal.message)
@@ -195,18 +207,26 @@ class _Several:
         if not tickets:
             self.finish()
 
-    def _tickets(
-        self, deadline: Micros, wall_ms: Millis
-    ) -> Iterator[tuple[HostedReplica, ProduceTicket]]:
-        host, acks, done = self.call.host, self.acks, self.call.guarded(self.done)
+    def _judge(self) -> Refusal | None:
+        """Steps 4 and 5 for each partition, and what Kafka stumbles over behind them."""
         times: dict[tuple[str, int], int] = {}
         for item in self.items:
             times[item.topic, item.index] = times.get((item.topic, item.index), 0) + 1
         for item in self.items:
             if times[item.topic, item.index] > 1:
                 item.answer = PartitionAnswer(item.index, ErrorCode.INVALID_REQUEST)
-                continue
-            item.answer = _refuse(item, acks, self.call)
+            else:
+                item.answer = _unreadable(item, self.call)
+            if item.answer is None and not names_producer(cast(RecordBatch, item.batch)):
+                return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+        return None
+
+    def _tickets(
+        self, deadline: Micros, wall_ms: Millis
+    ) -> Iterator[tuple[HostedReplica, ProduceTicket]]:
+        host, acks, done = self.call.host, self.acks, self.call.guarded(self.done)
+        for item in self.items:
+            item.answer = item.answer or _refuse(item, acks, host)
             if item.answer is None:
                 batch, replica = item.batch, host.replica(item.topic, item.index)
                 assert isinstance(batch, RecordBatch)
@@ -242,18 +262,28 @@ class _Several:
         call.answer_bytes(pack(call.version, answers, _named(call.host, answers)))
 
 
-def _request_refusal(items: list[_Item], version: int) -> Refusal | None:
-    """Steps 1 and 2, and what Kafka finds only for all partitions together below version 7."""
+def _request_refusal(items: list[_Item], call: Call) -> Refusal | None:
+    """Steps 1 and 2, and what Kafka finds only for all partitions together below version 7: of
+    those that exist."""
     for item in items:
         if isinstance(item.batch, BatchDefect) and item.batch in REQUEST_WIDE_DEFECTS:
             return Refusal(DEFECT_CODES[item.batch], _corruption(item))
         if item.records is not None and _is_transactional(item.records):
             return Refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, NO_TRANSACTIONS)
-    if version < 7:
+    if call.version < 7:
         for item in items:
-            if isinstance(item.batch, RecordBatch) and item.batch.codec > MAX_CODEC:
+            if (_first_codec(item) or 0) > MAX_CODEC and _exists(item, call.host):
                 return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
     return None
+
+
+def _first_codec(item: _Item) -> int | None:
+    return None if item.records is None else first_codec(item.records)
+
+
+def _exists(item: _Item, host: Host) -> bool:
+    topic = host.topics().get(item.topic)
+    return topic is not None and 0 <= item.index < len(topic.partitions)
 
 
 def _corruption(item: _Item) -> str:
@@ -269,20 +299,25 @@ def _is_transactional(records: bytes) -> bool:
     return len(records) > 22 and records[16] == 2 and bool(records[22] & TRANSACTIONAL_BIT)
 
 
-def _refuse(item: _Item, acks: int, call: Call) -> PartitionAnswer | None:
-    """Steps 4 to 10 for one partition; None when the batch may be submitted."""
-    host, index, batch = call.host, item.index, item.batch
-    topic = host.topics().get(item.topic)
-    if topic is None or not 0 <= index < len(topic.partitions):
-        return PartitionAnswer(index, absent_partition(host))
+def _unreadable(item: _Item, call: Call) -> PartitionAnswer | None:
+    """Steps 4 and 5 for one partition; None when there is a batch that may be looked at."""
+    index, batch = item.index, item.batch
+    if not _exists(item, call.host):
+        return PartitionAnswer(index, absent_partition(call.host))
+    if call.version < 7 and _first_codec(item) == ZSTD:
+        return PartitionAnswer(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
     if isinstance(batch, BatchDefect):
         return PartitionAnswer(index, DEFECT_CODES[batch])
-    if call.version < 7 and batch.codec == ZSTD:
-        return PartitionAnswer(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+    return None
+
+
+def _refuse(item: _Item, acks: int, host: Host) -> PartitionAnswer | None:
+    """Steps 8 and 10 for one partition; None when the batch may be submitted."""
+    index = item.index
     if acks not in ACKS:
         return PartitionAnswer(index, ErrorCode.INVALID_REQUIRED_ACKS)
     if host.replica(item.topic, index) is None:
-        image = host.leader(topic.partitions[index].group)
+        image = host.leader(host.topics()[item.topic].partitions[index].group)
         error = ErrorCode.NOT_LEADER_OR_FOLLOWER
         return PartitionAnswer(index, error, leader=image.leader or -1, leader_epoch=image.epoch)
     return None

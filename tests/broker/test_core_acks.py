@@ -20,6 +20,7 @@ from broker_core_partition import (
     outcome,
 )
 from ottla.broker.errors import ErrorCode
+from ottla.log.record_batch import read_beginning
 
 SOON = 1000
 
@@ -270,5 +271,20 @@ def test_a_malformed_batch_is_refused_before_it_has_a_place(driver):
     bad.crc ^= 1
     ticket = driver.send(bad)
     assert outcome(ticket) == (ErrorCode.CORRUPT_MESSAGE, -1)
+    driver.settle()
+    assert driver.stored() == []
+
+
+@pytest.mark.parametrize(
+    ("base_offset", "error", "start"),
+    [(0, ErrorCode.CORRUPT_MESSAGE, -1), (1, ErrorCode.INVALID_RECORD, 0)],
+)
+def test_a_batch_that_ends_inside_its_header_is_refused_behind_its_base_offset(
+    driver, base_offset, error, start
+):
+    """In the order of Apache Kafka 4.3.1; it used to be the first thing that was looked at."""
+    short = base_offset.to_bytes(8, "big") + (39).to_bytes(4, "big") + bytes(4) + b"\2" + bytes(34)
+    ticket = driver.send(read_beginning(short))
+    assert (*outcome(ticket), ticket.log_start_offset) == (error, -1, start)
     driver.settle()
     assert driver.stored() == []

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import log_kit as kit
-from ottla.log.build import NewRecord, build_batch
+from ottla.log.build import NewRecord, build_batch, seal
 from ottla.log.record_batch import (
     CONTENT_CHECKS,
     SEQUENCE_MASK,
@@ -19,8 +19,10 @@ from ottla.log.record_batch import (
     BatchDefect,
     check_batch,
     crc_matches,
+    first_codec,
     identity,
     read_batch,
+    read_beginning,
 )
 from ottla.log.types import BatchIdentity, RecordBatch
 
@@ -57,9 +59,11 @@ STRUCTURAL = [
     (with_magic(0), BatchDefect.OLD_MAGIC),
     (with_magic(1), BatchDefect.OLD_MAGIC),
     (with_magic(1)[:-1], BatchDefect.NO_BATCH),
-    (with_length(14), BatchDefect.TOO_SHORT),
-    (with_length(48), BatchDefect.TOO_SHORT),
+    (with_length(14)[:26], BatchDefect.TOO_SHORT),
+    (with_length(14)[:37], BatchDefect.TOO_SHORT),
     (with_length(48)[:60], BatchDefect.TOO_SHORT),
+    (with_length(14)[:26] + GOOD, BatchDefect.SEVERAL_BATCHES),
+    (with_length(48)[:60] + with_length(13), BatchDefect.MALFORMED_SECOND_BATCH),
     (GOOD + GOOD, BatchDefect.SEVERAL_BATCHES),
     (GOOD + GOOD + b"x", BatchDefect.SEVERAL_BATCHES),
     (GOOD + with_magic(1), BatchDefect.SEVERAL_BATCHES),
@@ -168,7 +172,35 @@ def test_the_first_failing_row_decides_in_kafkas_order():
         fields |= repair
         repaired = kit.with_header(GOOD, sealed=step >= 2, **fields)
         seen.append(checked(repaired, LIMIT if step >= 1 else 10))
-    assert seen == [*(check.defect for check in CONTENT_CHECKS), None]
+    rows = [check.defect for check in CONTENT_CHECKS if check.defect is not BatchDefect.TOO_SHORT]
+    assert seen == [*rows, None]
+
+
+@pytest.mark.parametrize("length", [14, 15, 30, 48])
+@pytest.mark.parametrize("sealed", [True, False])
+def test_a_batch_that_ends_inside_its_header_is_judged_by_what_there_is(length, sealed):
+    """Kafka looks at base offset and size first, and a CRC that is right does not help."""
+    short = with_length(length)[: 12 + length]
+    short = seal(short) if sealed and length >= 21 else short
+    batch = read_beginning(short + b"stray")
+    assert batch.data == short
+    assert check_batch(batch, LIMIT) is BatchDefect.TOO_SHORT
+    assert check_batch(batch, len(short) - 1) is BatchDefect.TOO_LARGE
+    moved = read_beginning(b"\0\0\0\0\0\0\0\1" + short[8:])
+    assert check_batch(moved, 1) is BatchDefect.BASE_OFFSET_NOT_ZERO
+
+
+@pytest.mark.parametrize("codec", range(8))
+@pytest.mark.parametrize("behind", [b"", b"stray", GOOD, with_length(13)])
+def test_the_codec_of_the_first_batch_is_known_whatever_lies_behind_it(codec, behind):
+    assert first_codec(kit.with_header(GOOD, attributes=codec | 0x30) + behind) == codec
+
+
+@pytest.mark.parametrize(
+    "data", [b"", GOOD[:16], GOOD[:-1], with_magic(1), with_magic(3), with_length(4)]
+)
+def test_what_is_no_whole_batch_of_version_2_has_no_codec(data):
+    assert first_codec(data) is None
 
 
 @pytest.mark.parametrize("stray", [b"x", b"x" * 11, GOOD[:-1], GOOD[:16], GOOD[:12]])
