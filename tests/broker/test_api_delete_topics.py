@@ -1,4 +1,8 @@
-"""DeleteTopics as a client sees it."""
+"""DeleteTopics as a client sees it.
+
+The controller behind the handler is a real one, led by hand (`ApiWorld`). What is answered where a
+topic is named more than once, or in more than one way, was measured on Apache Kafka 4.3.1.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from uuid import UUID
 import pytest
 
 from broker_api_world import ApiWorld
+from ottla.broker.codec import ZERO_ID, id_bytes
 from ottla.broker.errors import ErrorCode
 
 
@@ -95,3 +100,59 @@ def test_the_same_name_can_be_created_again_and_is_another_topic():
     second = world.topic("t")
     assert first.topic_id != second.topic_id
     assert first.partitions[0].group != second.partitions[0].group
+
+
+def judged(world, *entries):
+    """Error, name and topic id of everything answered for entries of name and id."""
+    topics = [{"name": name, "topic_id": topic_id} for name, topic_id in entries]
+    return [
+        (each.error_code, each.name, id_bytes(each.topic_id))
+        for each in delete_exactly(world, *topics)
+    ]
+
+
+def world_of_two():
+    world = ApiWorld()
+    return world, world.topic("a").topic_id, world.topic("b").topic_id
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_name_and_in_another_entry_its_id_are_42_once_and_the_topic_stays(turned):
+    """It used to be deleted by the one and unknown to the other. As Apache Kafka 4.3.1."""
+    world, a, _ = world_of_two()
+    entries = [("a", ZERO_ID), (None, a)]
+    answer = judged(world, *(reversed(entries) if turned else entries), ("b", ZERO_ID))
+    assert answer[0] == (42, "a", a)
+    assert [each[:2] for each in answer[1:]] == [(0, "b")]
+    assert list(world.topics()) == ["a"]
+
+
+def test_entries_with_both_are_each_42_and_do_not_concern_others():
+    world, a, b = world_of_two()
+    assert judged(world, ("a", a), ("b", a), ("a", a)) == [(42, "a", a)] * 2 + [(42, "b", a)]
+    assert list(world.topics()) == ["a", "b"]
+    assert judged(world, ("a", ZERO_ID), ("c", a), (None, b), ("b", b)) == [
+        (0, "a", a),
+        (42, "c", a),
+        (0, "b", b),
+        (42, "b", b),
+    ]
+    assert list(world.topics()) == []
+
+
+def test_a_name_that_occurs_twice_does_not_keep_its_id_from_being_deleted():
+    """But an id that occurs twice keeps the name. Measured on Apache Kafka 4.3.1."""
+    world, a, b = world_of_two()
+    entries = [("a", ZERO_ID)] * 2 + [(None, a), ("b", ZERO_ID)] + [(None, b)] * 2
+    assert judged(world, *entries) == [
+        (42, "a", ZERO_ID),
+        (0, "a", a),
+        (42, "b", b),
+        (42, None, b),
+    ]
+    assert list(world.topics()) == ["b"]
+
+
+def test_neither_is_answered_as_often_as_it_occurs():
+    world, _, _ = world_of_two()
+    assert judged(world, (None, ZERO_ID), (None, ZERO_ID)) == [(42, None, ZERO_ID)] * 2
