@@ -20,8 +20,8 @@ from struct import Struct
 from typing import Any, NamedTuple, cast
 
 from ottla.broker.api.table import BY_KEY
-from ottla.broker.codec import API_NAMES, FrameError, request_schema, response_schema, skip_tags
-from ottla.broker.errors import ErrorCode
+from ottla.broker.codec import API_NAMES, request_schema, response_schema, skip_tags
+from ottla.broker.errors import ErrorCode, FrameError
 from ottla.log.build import NewRecord, build_batch
 from ottla.log.record_batch import BatchDefect, read_batch
 from ottla.log.types import Offset, ProducerEpoch, ProducerId, RecordBatch
@@ -32,6 +32,9 @@ API_KEYS: dict[str, int] = {name: key for key, name in API_NAMES.items()}
 _FRAME = Struct(">ihhih")
 _SIZE = Struct(">i")
 _BATCH_LENGTH = Struct(">i")
+
+MAX_ANSWER_BYTES = 1 << 28
+"""The largest frame that is waited for, 256 MiB: a peer that is no broker may announce anything."""
 
 
 class Exchange:
@@ -68,7 +71,8 @@ class Exchange:
     def received(self, data: bytes) -> list[tuple[int, Any]]:
         """Take in bytes: correlation id and response entity of every answer they complete.
 
-        Raises `FrameError` on an answer nobody asked for.
+        Raises `FrameError` on an answer nobody asked for, or that is none; then this is of no use
+        any more.
         """
         buffer = self._received
         buffer += data
@@ -76,7 +80,9 @@ class Exchange:
         start = 0
         while len(buffer) - start >= 4:
             (size,) = _SIZE.unpack_from(buffer, start)
-            if size < 4 or len(buffer) - start - 4 < size:
+            if not 4 <= size <= MAX_ANSWER_BYTES:
+                raise FrameError(f"a frame of {size} bytes, limit {MAX_ANSWER_BYTES}")
+            if len(buffer) - start - 4 < size:
                 break
             answers.append(self._answer(bytes(buffer[start + 4 : start + 4 + size])))
             start += 4 + size
@@ -130,6 +136,8 @@ class Client(asyncio.Protocol):
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._transport: asyncio.Transport | None = None
         self._loop = asyncio.get_running_loop()
+        self._error: Exception = ConnectionResetError("connection closed by the broker")
+        """What those hear who still wait at the end."""
         self.closed: asyncio.Future[None] = self._loop.create_future()
         """Done when the connection has ended, whoever ended it."""
 
@@ -146,8 +154,15 @@ class Client(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        """asyncio: bytes came."""
-        for correlation_id, answer in self._exchange.received(data):
+        """asyncio: bytes came. What is no answer ends the connection."""
+        try:
+            answers = self._exchange.received(data)
+        except FrameError as error:
+            self._error = error
+            if self._transport is not None:
+                self._transport.abort()
+            return
+        for correlation_id, answer in answers:
             future = self._waiting.pop(correlation_id)
             if not future.done():
                 future.set_result(answer)
@@ -157,7 +172,7 @@ class Client(asyncio.Protocol):
         waiting, self._waiting = self._waiting, {}
         for future in waiting.values():
             if not future.done():
-                future.set_exception(ConnectionResetError("connection closed by the broker"))
+                future.set_exception(self._error)
                 future.exception()  # not everyone looks at every answer
         if not self.closed.done():
             self.closed.set_result(None)
@@ -179,7 +194,8 @@ class Client(asyncio.Protocol):
 
         `api` is a name of `codec.API_NAMES`; without `version` the highest served one is used.
         With acks=0 the future is done at once and brings None. Fields are those of
-        `codec.build`. The future raises `ConnectionResetError` when the connection ends first.
+        `codec.build`. The future raises `ConnectionResetError` when the connection ends first,
+        `FrameError` when the broker sends what is no answer.
         """
         key = API_KEYS[api]
         chosen = BY_KEY[key].served[1] if version is None else version

@@ -26,11 +26,17 @@ from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from io import BytesIO
 from struct import Struct
-from types import NoneType
-from typing import Any, NamedTuple, TypeAlias, get_args
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from ottla.broker.errors import OttlaError
+from ottla.broker.errors import FrameError
+from ottla.broker.wire_guard import (
+    ANSWER_LIMITS,
+    REQUEST_LIMITS,
+    Guard,
+    nested_entity,
+)
+from ottla.broker.wire_walk import ReadOnlyBuffer, decode_text, read_varint
 from ottla.log.types import Millis
 
 
@@ -59,8 +65,6 @@ with _hypothesis_hidden():
 from kio.serial import entity_reader, entity_writer  # noqa: E402
 from kio.static.constants import EntityType  # noqa: E402
 
-ReadOnlyBuffer: TypeAlias = bytes | memoryview
-
 API_NAMES: dict[int, str] = {
     0: "produce",
     1: "fetch",
@@ -77,15 +81,13 @@ API_NAMES: dict[int, str] = {
 """API key → kio's name of the schema, for every API that Ottla speaks, as broker or client."""
 
 API_VERSIONS_KEY = 18
+MAX_HEADER_TAGS = 1_000
+"""Tagged fields in a header; no version of Kafka knows any for a request."""
 ZERO_ID = bytes(16)
 """The topic id that means: none."""
 
 _HEADER = Struct(">hhih")
 _MILLISECOND = timedelta(milliseconds=1)
-
-
-class FrameError(OttlaError):
-    """Bytes from a peer that are no request (or, for a client, no response) of the protocol."""
 
 
 class RequestHeader(NamedTuple):
@@ -106,46 +108,35 @@ def read_header(frame: ReadOnlyBuffer) -> RequestHeader:
         raise FrameError(f"a frame of {size} bytes holds no request header")
     key, version, correlation_id, length = _HEADER.unpack_from(frame)
     end = _HEADER.size + max(length, 0)
-    if end > size or length < -1:
+    if end > size:
         raise FrameError(f"client id of {length} bytes in a frame of {size}")
-    try:
-        client_id = None if length < 0 else str(frame[_HEADER.size : end], "utf-8")
-    except UnicodeDecodeError as error:
-        raise FrameError("client id is not UTF-8") from error
+    client_id = None if length < 0 else decode_text(bytes(frame[_HEADER.size : end]))
     return RequestHeader(key, version, correlation_id, client_id, end)
 
 
 def skip_tags(frame: ReadOnlyBuffer, at: int) -> int:
-    """Step over a section of tagged fields (KIP-482); returns where it ends."""
+    """Step over a section of tagged fields (KIP-482); returns where it ends. Raises `FrameError`.
+
+    A header has no tagged fields that mean something.
+    """
     if at < len(frame) and frame[at] == 0:
         return at + 1
-    count, at = _read_varint(frame, at)
+    count, at = read_varint(frame, at)
+    if count > MAX_HEADER_TAGS:
+        raise FrameError(f"{count} tagged fields in a header")
     for _ in range(count):
-        _, at = _read_varint(frame, at)
-        size, at = _read_varint(frame, at)
+        _, at = read_varint(frame, at)
+        size, at = read_varint(frame, at)
+        if size < 0 or size > len(frame) - at:
+            raise FrameError(f"a tagged field of {size} bytes in the last {len(frame) - at}")
         at += size
-        if at > len(frame):
-            raise FrameError(f"tagged fields end at byte {at} of {len(frame)}")
     return at
-
-
-def _read_varint(frame: ReadOnlyBuffer, at: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 35, 7):
-        if at >= len(frame):
-            raise FrameError(f"number cut off at byte {at}")
-        byte = frame[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-    raise FrameError(f"number of more than five bytes before byte {at}")
 
 
 class Schema:
     """The entity of one API key, version and direction, with its reader, writer and builder."""
 
-    __slots__ = ("_read", "_write", "cls", "header_tags")
+    __slots__ = ("_guard", "_read", "_write", "cls", "header_tags")
 
     def __init__(self, key: int, version: int, direction: EntityType):
         module = import_module(f"kio.schema.{API_NAMES[key]}.v{version}.{direction.name}")
@@ -160,19 +151,34 @@ class Schema:
             direction is EntityType.response and key == API_VERSIONS_KEY
         )
         """Whether the message's header ends in tagged fields (request v2, response v1)."""
+        answers = direction is EntityType.response
+        self._guard = Guard(self.cls, ANSWER_LIMITS if answers else REQUEST_LIMITS)
         self._read = entity_reader(self.cls)
         self._write: Any = None
 
     def read(self, frame: ReadOnlyBuffer, at: int) -> Any:
-        """Decode the entity that starts at byte `at`. Raises `FrameError`; ignores what follows."""
+        """Decode the entity that starts at byte `at`. Raises `FrameError`; ignores what follows.
+
+        The guard goes first (`ottla.broker.wire_guard`), and once more when the codec stumbles: it
+        may be over text that is not UTF-8.
+        """
+        mended = self._guard.check(frame, at)
+        if mended is not None:
+            frame, at = mended, 0
         try:
-            entity = self._read(frame, at)[0]
+            return self._read(frame, at)[0]
         except Exception as error:
-            # kio's own errors, but also KeyError for a tagged field its schema does not know,
-            # ValueError for text that is not UTF-8, and what else decoding garbage may raise.
-            raise FrameError(f"{self.cls.__name__}: {error}") from error
-        _refuse_null_arrays(entity, self.cls)
-        return entity
+            mended = self._guard.check(frame, at, texts=True)
+            if mended is None:
+                raise self._unread(error) from error
+        try:
+            return self._read(mended, 0)[0]
+        except Exception as error:
+            raise self._unread(error) from error
+
+    def _unread(self, error: Exception) -> FrameError:
+        """kio's own errors, but also ValueError for a code or a time that it does not know."""
+        return FrameError(f"{self.cls.__name__}: {error}")
 
     def write(self, entity: Any) -> bytes:
         """Encode an entity of this schema."""
@@ -185,38 +191,6 @@ class Schema:
     def build(self, **values: Any) -> Any:
         """Make the entity; see `build`."""
         return build(self.cls, **values)
-
-
-class _Array(NamedTuple):
-    """A field that is an array."""
-
-    name: str
-    nullable: bool
-    item: type[Any] | None
-    """The class of its items, if they are entities."""
-
-
-_arrays: dict[type[Any], list[_Array]] = {}
-
-
-def _refuse_null_arrays(entity: Any, cls: type[Any]) -> None:
-    """kio reads null where the schema allows none; Kafka takes that for a frame cut wrong."""
-    arrays = _arrays.get(cls)
-    if arrays is None:
-        arrays = _arrays[cls] = [
-            _Array(field.name, NoneType in get_args(field.type), item)
-            for field in fields(cls)
-            for item, is_array in [_nested(field.type)]
-            if is_array
-        ]
-    for array in arrays:
-        items = getattr(entity, array.name)
-        if items is None:
-            if not array.nullable:
-                raise FrameError(f"{cls.__name__}.{array.name} is null")
-        elif array.item is not None:
-            for item in items:
-                _refuse_null_arrays(item, array.item)
 
 
 _schemas: dict[tuple[int, int, EntityType], Schema] = {}
@@ -263,7 +237,7 @@ def _shape(cls: type[Any]) -> dict[str, Callable[[Any], Any]]:
 
 
 def _converter(kafka_type: str | None, annotation: Any) -> Callable[[Any], Any]:
-    nested, is_array = _nested(annotation)
+    nested, is_array = nested_entity(annotation)
     one: Callable[[Any], Any]
     if nested is not None:
 
@@ -279,20 +253,6 @@ def _converter(kafka_type: str | None, annotation: Any) -> Callable[[Any], Any]:
         return None if values is None else tuple(map(one, values))
 
     return many
-
-
-def _nested(annotation: Any) -> tuple[type[Any] | None, bool]:
-    """The entity class inside a field's type, if there is one, and whether it is an array."""
-    is_array = False
-    todo = [annotation]
-    while todo:
-        found = todo.pop()
-        if getattr(found, "__origin__", None) is tuple:
-            is_array = True
-        if isinstance(found, type) and hasattr(found, "__flexible__"):
-            return found, is_array
-        todo.extend(get_args(found))
-    return None, is_array
 
 
 def _same(value: Any) -> Any:

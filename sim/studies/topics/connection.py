@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ottla.broker.client import API_KEYS, Exchange
-from ottla.broker.codec import FrameError
+from ottla.broker.errors import FrameError
 
 SPOKEN = {"fetch": (4, 11), "list_offsets": (1, 5), "metadata": (4, 10)}
 """The versions asked for, by API."""

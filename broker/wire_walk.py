@@ -1,0 +1,186 @@
+"""One pass over bytes that a peer sent: numbers as Kafka reads them, what is left, what is mended.
+
+`Walk` is the state of a pass; `ottla.broker.wire_guard` says where it leads. Nothing here decodes
+more than numbers, but for texts in a body over which the codec has stumbled already.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from struct import Struct
+from typing import NamedTuple, TypeAlias
+
+from ottla.broker.errors import FrameError
+
+ReadOnlyBuffer: TypeAlias = bytes | memoryview
+
+LONGEST_TEXT = 0x7FFF
+"""Bytes of a string, in every version."""
+_BEGINNING_OF_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+_REPLACEMENT = "\ufffd".encode()
+
+_SHORT = Struct(">h")
+_INT = Struct(">i")
+read_short = _SHORT.unpack_from
+read_int = _INT.unpack_from
+
+
+def read_varint(frame: ReadOnlyBuffer, at: int) -> tuple[int, int]:
+    """A varint as Kafka reads it, 32 bits with a sign, and where it ends. Raises `FrameError`."""
+    value = 0
+    for shift in range(0, 35, 7):
+        if at >= len(frame):
+            raise FrameError(f"number cut off at byte {at}")
+        byte = frame[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value + 2**31) % 2**32 - 2**31, at
+    raise FrameError(f"number of more than five bytes before byte {at}")
+
+
+def decode_text(raw: bytes) -> str:
+    """UTF-8, or what Java makes of it: U+FFFD for each malformed piece.
+
+    Python does the same, but for the three bytes of a lone surrogate: one piece for Java, three
+    for Python.
+    """
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return _BEGINNING_OF_SURROGATE.sub(_REPLACEMENT, raw).decode(errors="replace")
+
+
+class Limits(NamedTuple):
+    """How many elements a body may have: those of all its arrays, and its tagged fields."""
+
+    elements: int
+    mended: int
+    """In a body that must be written anew, because it holds what kio does not take."""
+
+
+class Length(NamedTuple):
+    """How a length or count is encoded."""
+
+    read: Callable[[ReadOnlyBuffer, int], tuple[int, int]]
+    """What it says, and where it ends. Any negative number is null."""
+    write: Callable[[int], bytes]
+    """The usual form; -1 is null."""
+    least: int
+    """The least size of it."""
+
+
+def varint_bytes(value: int) -> bytes:
+    """The shortest form."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _read_compact(frame: ReadOnlyBuffer, at: int) -> tuple[int, int]:
+    value, at = read_varint(frame, at)
+    return value - 1, at
+
+
+SHORT = Length(lambda frame, at: (read_short(frame, at)[0], at + 2), _SHORT.pack, 2)
+INT = Length(lambda frame, at: (read_int(frame, at)[0], at + 4), _INT.pack, 4)
+COMPACT = Length(_read_compact, lambda size: varint_bytes(size + 1), 1)
+
+
+class Field(NamedTuple):
+    """What a step knows of its field."""
+
+    name: str
+    nullable: bool
+    length: Length
+
+
+class Fix(NamedTuple):
+    """Bytes `start` to `stop` of the frame are to be read as `data`."""
+
+    start: int
+    stop: int
+    data: bytes
+
+
+class Walk:
+    """One pass over one body."""
+
+    __slots__ = ("end", "fixes", "frame", "limits", "room", "texts")
+
+    def __init__(self, frame: ReadOnlyBuffer, limits: Limits, texts: bool):
+        self.frame = frame
+        self.end = len(frame)
+        self.limits = limits
+        self.room = limits.mended if texts else limits.elements
+        """Elements that may still come."""
+        self.texts = texts
+        self.fixes: list[Fix] = []
+        """In the order of the bytes."""
+
+    def take(self, count: int, least: int, at: int) -> None:
+        """`count` elements of at least `least` bytes each begin at byte `at`."""
+        if count * least > self.end - at:
+            raise FrameError(
+                f"{count} elements of at least {least} bytes in the last {self.end - at}"
+            )
+        self.room -= count
+        if self.room < 0:
+            if self.texts:
+                self.refuse_mending()
+            raise FrameError(f"more than {self.limits.elements} elements")
+
+    def refuse_mending(self) -> None:
+        """There are too many elements for a body that is to be written anew."""
+        raise FrameError(f"more than {self.limits.mended} elements, not all in a usual form")
+
+    def mend(self, start: int, stop: int, data: bytes) -> None:
+        """Note a fix."""
+        most, mended = self.limits
+        if not self.texts and most - self.room > mended:
+            self.refuse_mending()
+        self.fixes.append(Fix(start, stop, data))
+
+    def odd_length(self, field: Field, at: int) -> tuple[int, int]:
+        """Any length or count at byte `at`, -1 for null, and where it ends."""
+        size, after = field.length.read(self.frame, at)
+        if size < 0:
+            size = -1
+            if not field.nullable:
+                raise FrameError(f"{field.name} is null")
+        usual = field.length.write(size)
+        if self.frame[at:after] != usual:
+            self.mend(at, after, usual)
+        return size, after
+
+    def text(self, field: Field, at: int) -> int:
+        """Any string whose length stands at byte `at`, looked into if that is wanted."""
+        start = at
+        size, at = self.odd_length(field, at)
+        if size > LONGEST_TEXT:
+            raise FrameError(f"{field.name}: a string of {size} bytes")
+        stop = at + max(size, 0)
+        if self.texts and stop <= self.end:
+            raw = bytes(self.frame[at:stop])
+            good = raw if raw.isascii() else decode_text(raw).encode()
+            if good != raw:
+                if len(good) > LONGEST_TEXT:
+                    raise FrameError(f"{field.name}: not UTF-8, and too long to be mended")
+                if self.fixes and self.fixes[-1].start == start:
+                    self.fixes.pop()  # of the length alone
+                self.mend(start, stop, field.length.write(len(good)) + good)
+        return stop
+
+
+def with_fixes(frame: ReadOnlyBuffer, start: int, stop: int, fixes: list[Fix]) -> bytes:
+    """Bytes `start` to `stop` of the frame, with the fixes that lie in them."""
+    pieces: list[ReadOnlyBuffer] = []
+    for fix in fixes:
+        pieces += (frame[start : fix.start], fix.data)
+        start = fix.stop
+    pieces.append(frame[start:stop])
+    return b"".join(pieces)
