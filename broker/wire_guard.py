@@ -28,9 +28,9 @@ bodies refused (`Limits.mended`).
 * text that is not UTF-8: each malformed piece becomes U+FFFD, as Java has it. The guard looks into
   texts only when the codec has stumbled over one (`texts`).
 
-**Cost.** 2 to 5 µs for a small request, and 0.2 to 0.7 µs for each element of variable size: at most
-15 ms for 20,000, so a check runs in one go, within one turn of the loop. An array whose elements
-are all of one size costs the same whatever its count.
+**Cost.** A small request takes 2 to 5 microseconds, each element of variable size 0.2 to 0.7 more:
+at most 15 ms for 20,000, so a check runs in one go, within one turn of the loop. An array whose
+elements are all of one size costs the same whatever its count.
 """
 
 from __future__ import annotations
