@@ -56,6 +56,7 @@ def encodings(spot: Spot) -> list[bytes]:
 
 
 def replaced(data: bytes, spot: Spot, other: bytes) -> bytes:
+    """The bytes with another number at a spot."""
     return data[: spot.at] + other + data[spot.at + spot.size :]
 
 

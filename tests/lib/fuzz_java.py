@@ -48,15 +48,18 @@ class Java:
         self.spots: list[Spot] = []
 
     def take(self, size: int) -> bytes:
+        """The next bytes. Raises `RefusedError` when there are not so many."""
         if not 0 <= size <= len(self.data) - self.at:
             raise RefusedError(f"{size} bytes")
         self.at += size
         return self.data[self.at - size : self.at]
 
     def number(self, size: int) -> int:
+        """The next number of that many bytes."""
         return int.from_bytes(self.take(size), "big", signed=True)
 
     def varint(self) -> int:
+        """The next varint, as an int of Java's."""
         start, number, shift = self.at, 0, 0
         while True:
             byte = self.take(1)[0]
@@ -71,12 +74,14 @@ class Java:
         return number - 2**32 if number >= 2**31 else number
 
     def length(self, compact: bool, width: int) -> int:
+        """The next length or count; any negative one is null."""
         if compact:
             return self.varint() - 1
         self.spots.append(Spot(self.at, width, "short" if width == 2 else "int"))
         return self.number(width)
 
     def entity(self, cls: type[Any]) -> dict[str, Any]:
+        """The next entity, its fields by name."""
         flexible, found, tagged = cls.__flexible__, {}, {}
         for field in fields(cls):
             if "tag" in field.metadata:
@@ -113,6 +118,7 @@ class Java:
         return self.value(kind, name, nullable, compact)
 
     def value(self, kind: Any, name: str | None, nullable: bool, compact: bool) -> Any:
+        """The next value that is no array."""
         if hasattr(kind, "__flexible__"):
             return self.entity(kind)
         if name == "bool":
@@ -137,6 +143,7 @@ def none_if(value: Any, absent: Any) -> Any:
 
 
 def null(allowed: bool) -> None:
+    """Null. Raises `RefusedError` where the schema has none."""
     if not allowed:
         raise RefusedError("null")
 
