@@ -1,4 +1,9 @@
-"""The guard in front of the codec: believes no length, and takes what Kafka takes."""
+"""The guard in front of the codec: believes no length, and takes what Kafka takes.
+
+What the codec makes of a body behind the guard is compared with `fuzz_java`, Kafka's own reading
+written down a second time: for valid bodies of every schema served, for each of their lengths
+replaced by hostile numbers, and for any window of bytes replaced.
+"""
 
 from __future__ import annotations
 
