@@ -32,20 +32,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
-
-import msgpack
 
 from ottla.broker.commands import ProduceTicket, Ticket
 from ottla.broker.errors import DEFECT_CODES, REASON_CODES, ErrorCode, omits_log_start
 from ottla.broker.machine import Proposals
+from ottla.broker.partition_commands import encode_command
 from ottla.broker.partition_state import PartitionState
 from ottla.idempotency.decisions import Accept, Duplicate, Park, Reject
 from ottla.idempotency.mutex import ProducerMutex
 from ottla.idempotency.rules import RejectReason
 from ottla.idempotency.table import ProducerTable
 from ottla.log.inspection import appended_at, inspect
-from ottla.log.record_batch import check_batch, identity
+from ottla.log.record_batch import BatchDefect, check_batch, identity
 from ottla.log.types import NO_TIMESTAMP, Millis, ProducerId, RecordBatch
 from ottla.raft.types import (
     ENTRY_OVERHEAD_BYTES,
@@ -54,11 +52,6 @@ from ottla.raft.types import (
     Micros,
     Proposal,
 )
-
-
-def encode_command(name: str, argument: Any) -> bytes:
-    """A decision of the state machine as it stands in the log; see `partition.py` for the list."""
-    return cast(bytes, msgpack.packb([name, argument]))
 
 
 class CommandItem:
@@ -84,6 +77,7 @@ class Admission:
         self.state = state
         self.table = table
         self.counters = state.settings.counters
+        self._max_batch_bytes = min(state.settings.max_message_bytes, state.settings.segment_bytes)
         self.mutex: ProducerMutex[ProduceTicket] = ProducerMutex()
         self._awaiting_sync: deque[ProduceTicket] = deque()
         self._queue: deque[Item] = deque()
@@ -116,13 +110,15 @@ class Admission:
         if ticket.acks == -1 and self.state.below_minimum(now):
             return ErrorCode.NOT_ENOUGH_REPLICAS
         settings, batch = self.state.settings, ticket.batch
-        defect = check_batch(batch, settings.max_message_bytes)
+        defect = check_batch(batch, self._max_batch_bytes)
         if defect is None:
             found = inspect(batch, settings.records, ticket.wall_ms)
             if isinstance(found, RecordBatch):
                 ticket.batch = found
                 return None
             defect, ticket.faults = found
+        if defect is BatchDefect.TOO_LARGE and len(batch.data) <= settings.max_message_bytes:
+            return ErrorCode.RECORD_LIST_TOO_LARGE
         return DEFECT_CODES[defect]
 
     def synced(self) -> None:

@@ -10,16 +10,17 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
+from ottla.broker.arguments import as_whole, seconds, text, whole
 from ottla.broker.clockwork import MakeClockwork, election_jitter, monotonic_micros, real_time
 from ottla.broker.cluster_faults import ClusterFaults
-from ottla.broker.config import ClusterConfig
+from ottla.broker.config import ClusterConfig, Settings, with_settings
 from ottla.broker.counters import Counters
 from ottla.broker.description import (
     ClusterDescription,
+    describe_configs,
     describe_node,
     describe_topics,
     leading_seat,
@@ -36,13 +37,15 @@ from ottla.broker.errors import (
 from ottla.broker.events import EventLog
 from ottla.broker.host import PartitionImage
 from ottla.broker.node import Node
+from ottla.broker.places import folder_of, host_of, port_of
 from ottla.broker.replica_factory import ReplicaFactory
 from ottla.broker.scheduler import Scheduler
 from ottla.broker.seat import Seat
 from ottla.broker.server import Server
+from ottla.broker.spelling import shown
 from ottla.broker.stages import Stages, replicate_in_stages
 from ottla.broker.stores import Disks
-from ottla.broker.topic import Topic
+from ottla.broker.topic import Topic, topics_of
 from ottla.broker.transport.in_process import Network
 from ottla.log import inflate
 
@@ -61,28 +64,25 @@ class AsyncCluster(ClusterFaults):
         host: str = "127.0.0.1",
         port: int = 0,
         data_dir: Path | str | None = None,
-        topics: Sequence[Topic] = (),
+        topics: Sequence[Topic | str] = (),
         config: ClusterConfig | None = None,
         clockwork: MakeClockwork = real_time,
-        **settings: Any,
+        **settings: Unpack[Settings],
     ):
-        if nodes not in range(1, MAX_NODES + 1):
-            raise ConfigError(f"{nodes!r} nodes asked for; 1 to {MAX_NODES} are possible")
-        try:
-            self.config = replace(config or ClusterConfig(), **settings)
-        except TypeError as error:
-            raise ConfigError(f"no such setting: {error}") from None
+        if as_whole(nodes) not in range(1, MAX_NODES + 1):
+            raise ConfigError(f"{shown(nodes)} nodes asked for; 1 to {MAX_NODES} are possible")
+        self.config = with_settings(config, settings)
         inflate.load()
         self.counters = Counters()
         self._clockwork = clockwork
         self._now = monotonic_micros
         self.events = EventLog()
         self._ids = tuple(range(1, nodes + 1))
-        self._topics = tuple(topics)
-        self._host = host
-        self._port = port
+        self._topics = topics_of(topics)
+        self._host = host_of(host)
+        self._port = port_of(port, nodes)
         self._addresses: dict[int, tuple[str, int]] = {}
-        self._disks = Disks(self._ids, None if data_dir is None else Path(data_dir), self.config)
+        self._disks = Disks(self._ids, folder_of(data_dir), self.config)
         self._lives: dict[int, Node] = {}
         self.network = Network(round(self.config.link_delay_ms * 1000))
         self._scheduler: Scheduler | None = None
@@ -183,13 +183,27 @@ class AsyncCluster(ClusterFaults):
 
     @property
     def bootstrap_servers(self) -> str:
-        """`host:port` of every node, comma-separated."""
+        """`host:port` of every node, comma-separated. Raises `NodeStateError` before the start."""
+        self._check_started()
         return ",".join(f"{host}:{port}" for host, port in self._addresses.values())
 
     @property
     def addresses(self) -> Mapping[int, tuple[str, int]]:
-        """Host and port of each node."""
+        """Host and port of each node. Raises `NodeStateError` before the start."""
+        self._check_started()
         return dict(self._addresses)
+
+    def _check_started(self) -> None:
+        """Addresses are known from the first start on, also when the cluster has stopped."""
+        if not self._addresses:
+            raise NodeStateError(
+                "the cluster has not been started, so it has no addresses: "
+                "use `with Cluster() as cluster`, or start()"
+            )
+
+    def _check_running(self) -> None:
+        if self._scheduler is None:
+            raise NodeStateError("the cluster is not running: start it first")
 
     def _state(self, node: int) -> str:
         """In one word: running, paused (it may be isolated too), isolated, failed or dead."""
@@ -211,6 +225,7 @@ class AsyncCluster(ClusterFaults):
 
     def describe(self) -> ClusterDescription:
         """Everything there is to see."""
+        self._check_started()
         nodes = {
             node: describe_node(node, self._lives.get(node), self._state(node))
             for node in self._ids
@@ -224,6 +239,7 @@ class AsyncCluster(ClusterFaults):
             self.counters.as_dict(),
             self.network.delivered,
             self.network.dropped,
+            describe_configs(self._lives),
         )
 
     def _leading_seat(self, image: PartitionImage) -> tuple[int, Seat] | None:
@@ -240,19 +256,22 @@ class AsyncCluster(ClusterFaults):
         *,
         partitions: int = 1,
         replication_factor: int | None = None,
-        configs: Mapping[str, str] | None = None,
+        configs: Mapping[str, str | float] | None = None,
         assignment: Sequence[Sequence[int]] | None = None,
         timeout: float = 10.0,
     ) -> None:
         """Create a topic and wait until every partition serves."""
-        topic = Topic(name, partitions, replication_factor, configs or {}, assignment)
+        given = {} if configs is None else configs
+        topic = Topic(name, partitions, replication_factor, given, assignment)
         command = topic.command(len(self._ids), self.config.default_replication_factor)
+        timeout = seconds("timeout", timeout)
         await self._control(command, timeout)
         await self._until(lambda: self._serves(name), timeout, f"leaders of topic {name}")
 
     async def delete_topic(self, name: str, *, timeout: float = 10.0) -> None:
         """Delete a topic."""
-        await self._control({"type": "delete_topic", "name": name}, timeout)
+        command = {"type": "delete_topic", "name": text("name", name)}
+        await self._control(command, seconds("timeout", timeout))
 
     async def _control(self, command: dict[str, Any], timeout: float) -> None:
         done = asyncio.Future[tuple[ErrorCode, dict[str, Any]]]()
@@ -283,6 +302,7 @@ class AsyncCluster(ClusterFaults):
 
     async def leader(self, topic: str, partition: int = 0, *, timeout: float = 10.0) -> int:
         """The node that leads a partition and serves it."""
+        timeout = self._check_place(topic, partition, timeout)
         if self._image(topic, partition) is None:
             # Nodes that have just come back know their topics once a controller leads.
             await self._until(self._controller_known, timeout, "a controller")
@@ -295,6 +315,13 @@ class AsyncCluster(ClusterFaults):
         assert found is not None, "waited for"
         return found[0]
 
+    @staticmethod
+    def _check_place(topic: str, partition: int, timeout: float) -> float:
+        """The timeout, checked as the other two are. Raises `ConfigError`."""
+        text("topic", topic)
+        whole("partition", partition)
+        return seconds("timeout", timeout)
+
     def replicate_in_stages(
         self, topic: str, partition: int, batch: bytes, *, acks: int = -1, timeout: float = 30.0
     ) -> Stages:
@@ -302,6 +329,10 @@ class AsyncCluster(ClusterFaults):
 
         Raises `UnknownTopicError`, or `NodeStateError` while nobody serves the partition.
         """
+        timeout = self._check_place(topic, partition, timeout)
+        whole("acks", acks, -1, 1)
+        if not isinstance(batch, bytes):
+            raise ConfigError(f"batch is {shown(batch)}; the bytes of a record batch are wanted")
         image = self._image(topic, partition)
         if image is None:
             raise UnknownTopicError(f"there is no partition {partition} of topic {topic!r}")
@@ -318,6 +349,7 @@ class AsyncCluster(ClusterFaults):
     async def restart(self, node: int) -> None:
         """Start a node again on its disk and port; a running one is stopped first."""
         self._check(node)
+        self._check_running()
         if node in self._lives:
             life = self._lives.pop(node)
             await self._leave(life)
@@ -334,6 +366,7 @@ class AsyncCluster(ClusterFaults):
         self, topic: str, partition: int, to: int, *, timeout: float = 10.0
     ) -> None:
         """Hand a partition to another replica and wait until it leads."""
+        timeout = self._check_place(topic, partition, timeout)
         self._alive(to)  # Others will not lead.
         await self.leader(topic, partition, timeout=timeout)
         image = self._image(topic, partition)

@@ -12,13 +12,9 @@ to choose from instead of those some node is configured with.
 * Topic ids are a hash of cluster id and log index: unlike any other, and the same in every replay.
 * Producer ids go out in blocks, one node each (`ottla.idempotency.id_blocks`).
 
-Commands as they lie in the log (msgpack maps; `type` names the row of `Catalog.COMMANDS`):
-
-    create_topic            name, partitions, replication_factor, nodes, unheard, configs,
-                            assignments (per partition the list of its nodes, or None: placed by
-                            `Loads`), by
-    delete_topic            name, or topic_id; by
-    allocate_producer_ids   node
+Commands as they lie in the log are maps; `type` names the row of `Catalog.COMMANDS`, and what else
+there is in them stands in `broker/controller_commands.py`, which reads them. In create_topic,
+`assignments` is per partition the list of its nodes, or None: placed by `Loads`.
 
 `by` is the origin of a command that may come again (`broker/outcomes.py`). A block of producer ids
 has none: two for one request lose a block, and none is ever given to two.
@@ -32,6 +28,7 @@ from typing import Any, ClassVar
 
 import msgpack
 
+from ottla.broker.controller_commands import stored_config
 from ottla.broker.errors import ErrorCode, SnapshotFormatError
 from ottla.broker.host import PartitionImage, TopicImage
 from ottla.broker.outcomes import Outcome, Recent, refused
@@ -220,10 +217,11 @@ class Catalog:
         catalog.recent = Recent.restored(recent[0] if recent else ())
         for name, topic_id, partitions, configs in topics:
             images = tuple(
-                PartitionImage(number, group, tuple(replicas))
+                PartitionImage(number, group, tuple(map(int, replicas)))
                 for number, (group, replicas) in enumerate(partitions)
             )
-            catalog._add(TopicImage(name, topic_id, images, dict(configs)))
+            stored = {each: stored_config(value) for each, value in configs}
+            catalog._add(TopicImage(name, topic_id, images, stored))
         return catalog
 
 

@@ -20,11 +20,11 @@ import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 from ottla.broker.async_cluster import AsyncCluster
-from ottla.broker.cluster_faults import DiskFault
-from ottla.broker.config import ClusterConfig
+from ottla.broker.cluster_faults import DiskFault, FaultName
+from ottla.broker.config import ClusterConfig, Settings
 from ottla.broker.counters import Counters
 from ottla.broker.description import ClusterDescription
 from ottla.broker.errors import ClusterTimeoutError, NodeStateError
@@ -38,8 +38,9 @@ class Cluster:
     """A cluster of `nodes` brokers on real TCP ports of this machine.
 
     `data_dir` keeps the logs in LMDB below that folder and finds them again; without it they live
-    in memory. `topics` exist when it has started. `port` is that of node 1, node *i* listens on
-    `port + i - 1`; 0 takes free ones. Every field of `ClusterConfig` may be given as a keyword.
+    in memory. `topics`, or their names, exist when it has started. `port` is that of node 1, node
+    *i* listens on `port + i - 1`; 0 takes free ones. Every field of `ClusterConfig` may be given as
+    a keyword.
 
     Raises `ConfigError` for settings that make no sense, `OSError` when a port is in use.
 
@@ -57,9 +58,9 @@ class Cluster:
         host: str = "127.0.0.1",
         port: int = 0,
         data_dir: Path | str | None = None,
-        topics: Sequence[Topic] = (),
+        topics: Sequence[Topic | str] = (),
         config: ClusterConfig | None = None,
-        **settings: Any,
+        **settings: Unpack[Settings],
     ):
         self._cluster = AsyncCluster(
             nodes,
@@ -155,7 +156,8 @@ class Cluster:
 
     @property
     def bootstrap_servers(self) -> str:
-        """`host:port` of every node, comma-separated, as Kafka clients want it.
+        """`host:port` of every node, comma-separated, as Kafka clients want it. Raises
+        `NodeStateError` before the start.
 
         >>> with Cluster(nodes=2) as cluster:
         ...     cluster.bootstrap_servers.count(":")
@@ -188,7 +190,7 @@ class Cluster:
 
     @property
     def addresses(self) -> Mapping[int, tuple[str, int]]:
-        """Host and port of each node.
+        """Host and port of each node. Raises `NodeStateError` before the start.
 
         >>> with Cluster(nodes=2) as cluster:
         ...     sorted(cluster.addresses)
@@ -214,17 +216,18 @@ class Cluster:
         *,
         partitions: int = 1,
         replication_factor: int | None = None,
-        configs: Mapping[str, str] | None = None,
+        configs: Mapping[str, str | float] | None = None,
         assignment: Sequence[Sequence[int]] | None = None,
         timeout: float = 10.0,
     ) -> None:
         """Create a topic and wait until every partition has a leader that accepts produce requests.
 
         `assignment[p]` names the nodes of partition *p*, its preferred leader first. Raises
-        `RequestFailedError` with Kafka's code, or `ClusterTimeoutError` after `timeout` seconds.
+        `ConfigError` for a value of the wrong type, `RequestFailedError` with Kafka's code, or
+        `ClusterTimeoutError` after `timeout` seconds.
 
         >>> with Cluster(nodes=3) as cluster:
-        ...     cluster.create_topic("orders", partitions=3, replication_factor=3)
+        ...     cluster.create_topic("orders", partitions=3, configs={"min.insync.replicas": 2})
         ...     all(cluster.leader("orders", p) for p in range(3))
         True
         """
@@ -334,10 +337,11 @@ class Cluster:
         """
         return self._ask(lambda: self._cluster.cut_connections(node))
 
-    def break_disk(self, node: int, fault: DiskFault) -> None:
-        """From its next sync on, the node's disk hangs or fails. Raises `ConfigError` for LMDB.
+    def break_disk(self, node: int, fault: DiskFault | FaultName) -> None:
+        """From its next sync on, the node's disk hangs or fails; `fault` may be given by its name.
+        Raises `ConfigError` for LMDB.
 
-        >>> from ottla import OttlaError
+        >>> from ottla import DiskFault, OttlaError
         >>> with Cluster(nodes=1) as cluster:
         ...     cluster.break_disk(1, DiskFault.FULL)
         ...     try:
@@ -352,7 +356,7 @@ class Cluster:
         """Let what hangs go on; what would have failed does not. A failed node needs `restart`.
 
         >>> with Cluster(nodes=3) as cluster:
-        ...     cluster.break_disk(2, DiskFault.STALLED)
+        ...     cluster.break_disk(2, "stalled")
         ...     cluster.mend_disk(2)
         """
         self._ask(lambda: self._cluster.mend_disk(node))

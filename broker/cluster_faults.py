@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Literal
 
+from ottla.broker.arguments import as_whole, choice
 from ottla.broker.errors import NodeStateError
 from ottla.broker.events import EventLog
 from ottla.broker.node import Node
+from ottla.broker.spelling import shown
 from ottla.broker.stores import Disks
 from ottla.broker.transport.in_process import Network
 from ottla.log.errors import DiskFullError, StoreError
@@ -26,6 +29,9 @@ class DiskFault(StrEnum):
     """A sync ends in an input/output error, and the node stops."""
     FULL = "full"
     """A sync finds no room, and the node stops."""
+
+
+FaultName = Literal["stalled", "failed", "full"]
 
 
 def _sync_error(fault: DiskFault) -> StoreError | None:
@@ -55,8 +61,8 @@ class ClusterFaults:
         return life
 
     def _check(self, node: int) -> None:
-        if node not in self._ids:
-            raise NodeStateError(f"there is no node {node!r}; nodes are 1 to {len(self._ids)}")
+        if as_whole(node) not in self._ids:
+            raise NodeStateError(f"there is no node {shown(node)}; nodes are 1 to {len(self._ids)}")
 
     def _alive(self, node: int) -> Node:
         """One node's present life, unless it has stopped by itself."""
@@ -108,11 +114,12 @@ class ClusterFaults:
         """Drop every client connection of a node."""
         return self.node(node).server.cut_connections()
 
-    def break_disk(self, node: int, fault: DiskFault) -> None:
+    def break_disk(self, node: int, fault: DiskFault | FaultName) -> None:
         """From its next sync on, a node's disk hangs or fails; only logs in memory have such."""
+        how = choice("fault", fault, DiskFault)
         self._alive(node)
-        self._disks.break_(node, _sync_error(fault))
-        self.events.note(f"disk {fault}", node)
+        self._disks.break_(node, _sync_error(how))
+        self.events.note(f"disk {how}", node)
 
     def mend_disk(self, node: int) -> None:
         """What hangs goes on, what would have failed does not."""

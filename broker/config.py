@@ -1,21 +1,48 @@
 """Settings of a cluster: one frozen value, checked when it is made.
 
 Spans are milliseconds where the name ends in `_ms`, sizes bytes where it ends in `_bytes`. A value
-of another type than a setting's is refused here: what would come of it later, far from whoever
-wrote it, is an error of ours or another behaviour (a flush policy is compared by identity).
+of another type than a setting's, or out of its range, is refused here: what would come of it later,
+far from whoever wrote it, is an error of ours or another behaviour. A flush policy may be given by
+its text.
+
+`Settings` says the same to type checkers: the keywords of `Cluster`, by name and type. A test
+compares the two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import Enum
-from functools import cache
-from typing import Any, get_type_hints
+from typing import Any, Literal, TypedDict, cast
 
+from ottla.broker.arguments import INT32_MAX, choice, number, text, truth, whole
 from ottla.broker.errors import ConfigError
+from ottla.broker.spelling import no_such, shown
 from ottla.idempotency.errors import UnknownProfileError
 from ottla.idempotency.profiles import profile_named
+
+MOST = 10**12
+"""More than any size or span needs."""
+LEAST: dict[str, int] = {
+    "flush_interval_ms": 0,
+    "link_delay_ms": 0,
+    "records_looked_into": 0,
+    "replica_lag_ms": 0,
+    "seed": 0,
+    "sync_stall_ms": 0,
+}
+"""Settings that may be 0; of all others the least is 1: with 0 of them nothing would go on."""
+MOST_OF: dict[str, int] = {
+    "default_partitions": INT32_MAX,
+    "default_replication_factor": INT32_MAX,
+    "max_message_bytes": INT32_MAX,
+    "max_partitions_per_topic": 1 << 20,
+    "max_request_bytes": INT32_MAX,
+    "min_insync_replicas": INT32_MAX,
+    "seed": 2**63 - 1,
+}
+"""Settings that may not be as large as `MOST`."""
+Flush = Literal["each-turn", "interval", "off"]
 
 
 class FlushPolicy(Enum):
@@ -85,10 +112,8 @@ class ClusterConfig:
 
     def __post_init__(self) -> None:
         for item in fields(self):
-            value = getattr(self, item.name)
-            _check_type(item.name, value)
-            if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
-                raise ConfigError(f"{item.name} is {value}; it must not be negative")
+            taken = _taken(item.name, item.default, getattr(self, item.name))
+            object.__setattr__(self, item.name, taken)
         if self.heartbeat_ms * 2 > self.election_timeout_ms:
             raise ConfigError(
                 f"heartbeat_ms is {self.heartbeat_ms}; it must be at most half of "
@@ -100,15 +125,58 @@ class ClusterConfig:
             raise ConfigError(f"profile: {error}") from None
 
 
-@cache
-def _types() -> Mapping[str, Any]:
-    return get_type_hints(ClusterConfig)
+def _taken(name: str, default: Any, value: Any) -> Any:
+    """A setting's value as this module has it, by the type of its default. Raises `ConfigError`."""
+    if isinstance(default, bool):
+        return truth(name, value)
+    if isinstance(default, FlushPolicy):
+        return choice(name, value, FlushPolicy)
+    if isinstance(default, str):
+        return text(name, value)
+    if default is None and value is None:
+        return None
+    least, most = LEAST.get(name, 1), MOST_OF.get(name, MOST)
+    if isinstance(default, float):
+        return number(name, value, least, most)
+    return whole(name, value, least, most)
 
 
-def _check_type(name: str, value: object) -> None:
-    wanted = _types()[name]
-    if wanted is float:
-        wanted = float | int
-    if not isinstance(value, wanted):
-        told = getattr(wanted, "__name__", str(wanted))
-        raise ConfigError(f"{name} is {value!r}; it must be of type {told}")
+class Settings(TypedDict, total=False):
+    """The fields of `ClusterConfig`, as keywords of `Cluster` and `AsyncCluster`."""
+
+    election_timeout_ms: int
+    heartbeat_ms: int
+    default_partitions: int
+    default_replication_factor: int
+    auto_create_topics: bool
+    min_insync_replicas: int
+    replica_lag_ms: int
+    max_message_bytes: int
+    records_looked_into: int
+    max_request_bytes: int
+    max_partitions_per_topic: int
+    max_inflight_requests: int
+    max_inflight_bytes: int
+    connections_max_idle_ms: int
+    leader_queue_bytes: int
+    max_producers: int
+    producer_expiry_ms: int
+    flush: FlushPolicy | Flush
+    flush_interval_ms: int
+    sync_stall_ms: int
+    link_delay_ms: float
+    profile: str
+    seed: int | None
+
+
+def with_settings(config: ClusterConfig | None, settings: Settings) -> ClusterConfig:
+    """A configuration with some settings changed. Raises `ConfigError`, which names the setting
+    that is meant where one is misspelt."""
+    if config is not None and not isinstance(config, ClusterConfig):
+        raise ConfigError(f"config is {shown(config)}; a ClusterConfig is wanted")
+    names = [item.name for item in fields(ClusterConfig)]
+    for name in settings:
+        if name not in names:
+            raise ConfigError(f"no such setting: {no_such(name, names)}")
+    changes = cast(dict[str, Any], settings)
+    return replace(config, **changes) if config is not None else ClusterConfig(**changes)

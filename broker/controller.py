@@ -7,8 +7,9 @@ It puts a `Catalog` (what the log says) behind the `Machine` seam. A command's w
    ticket waits (`sync()` of mission-R3).
 2. `resolve` refuses what is wrong, for nothing but an answer, and names everything the log needs.
 3. `take_proposals` hands the commands out in the order they came, with the synced term.
-4. `apply`, on every node: the catalog changes. Where the ticket was submitted it is answered,
-   with the outcome of *this* entry; another command may have come first.
+4. `apply`, on every node: the command is read again (`broker/controller_commands.py`), and the
+   catalog changes. Where the ticket was submitted it is answered, with the outcome of *this* entry;
+   another command may have come first.
 
 A ticket leaves early in two ways. On loss of leadership all open ones are answered NOT_CONTROLLER,
 past their deadline they are answered REQUEST_TIMED_OUT; if such a command was proposed already it
@@ -30,6 +31,7 @@ and the restart of a node stay short. No barriers are needed: nothing is read th
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from heapq import heappop, heappush
@@ -37,13 +39,16 @@ from typing import Any, cast
 
 import msgpack
 
-from ottla.broker.catalog import Catalog, topic_id_at
+from ottla.broker.catalog import Catalog, collision_key, topic_id_at
 from ottla.broker.commands import ControlTicket, Ticket
 from ottla.broker.config import ClusterConfig
+from ottla.broker.controller_commands import logged
 from ottla.broker.errors import ErrorCode
+from ottla.broker.fields import CommandError
 from ottla.broker.host import PartitionImage, TopicImage
 from ottla.broker.machine import Compaction, Outbox, Proposals
-from ottla.broker.outcomes import Outcome
+from ottla.broker.name_order import NameOrder
+from ottla.broker.outcomes import Outcome, refused
 from ottla.broker.topic_requests import resolve
 from ottla.raft.types import (
     ENTRY_OVERHEAD_BYTES,
@@ -57,6 +62,8 @@ from ottla.raft.types import (
     Snapshot,
     Term,
 )
+
+log = logging.getLogger("ottla")
 
 CONTROLLER_GROUP: GroupId = 0
 MAY_COME_AGAIN = frozenset({"create_topic", "delete_topic"})
@@ -108,6 +115,7 @@ class Controller:
         self._queue: deque[tuple[int, bytes]] = deque()
         self._handed_out: list[int] = []
         self._proposed: dict[LogIndex, int] = {}
+        self._names = NameOrder()
         self._deadlines: list[tuple[Micros, int]] = []
 
     # ---- for the node
@@ -189,6 +197,9 @@ class Controller:
             ticket.index, outcome = decided
             self._close(number, outcome)
             return
+        name = self._name_of(command)
+        if name is not None and self._names.waits(number, name):
+            return
         resolved = resolve(command, self._catalog, self._nodes, self._config, self.unheard())
         if isinstance(resolved, Outcome):
             self._close(number, resolved)
@@ -198,6 +209,22 @@ class Controller:
             if ticket.origin is not None and resolved["type"] in MAY_COME_AGAIN:
                 resolved["by"] = ticket.origin
             self._queue.append((number, msgpack.packb(resolved)))
+            if name is not None:
+                self._names.begin(number, name)
+
+    def _name_of(self, command: Mapping[str, Any]) -> str | None:
+        """What stands for the topic that a command is about; None when it is about none."""
+        name, topic_id = command.get("name"), command.get("topic_id")
+        if isinstance(topic_id, bytes):
+            topic = self._catalog.find({"topic_id": topic_id})
+            name = None if isinstance(topic, Outcome) else topic.name
+        return collision_key(name) if isinstance(name, str) else None
+
+    def _pass_on(self, number: int) -> None:
+        """This command is applied or never will be: who waited behind it is judged now."""
+        for waiting in self._names.end(number):
+            if waiting in self._open:
+                self._admit(waiting)
 
     def _would_create(self, resolved: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to a creation that is only validated; its topic id is nobody's."""
@@ -235,6 +262,8 @@ class Controller:
                 self._handed_out.append(number)
                 items.append(Proposal(EntryKind.COMMAND, payload))
                 budget -= len(payload) + ENTRY_OVERHEAD_BYTES
+            else:
+                self._pass_on(number)
         return Proposals(self._term, items) if items else None
 
     def proposed(self, first: LogIndex | None) -> None:
@@ -243,6 +272,7 @@ class Controller:
         for place, number in enumerate(handed_out):
             if first is None:
                 self._close(number, Outcome(ErrorCode.NOT_CONTROLLER))
+                self._pass_on(number)
             else:
                 ticket = self._open[number]
                 ticket.index = first + place
@@ -284,8 +314,7 @@ class Controller:
             self.compaction = Compaction(self.applied, self._catalog.encode())
 
     def _apply_command(self, entry: Entry) -> None:
-        command = msgpack.unpackb(cast(bytes, entry.payload))
-        outcome = self._catalog.apply(entry.index, command)
+        outcome = self._outcome_of(entry)
         name = outcome.result.get("name")
         if name is not None and self._touched is not None:
             self._touched[name] = None
@@ -296,6 +325,17 @@ class Controller:
                 f"in term {self._term}"
             )
             self._close(number, outcome)
+            self._pass_on(number)
+
+    def _outcome_of(self, entry: Entry) -> Outcome:
+        """What an entry of the log comes to; nothing, where it is no command."""
+        try:
+            command = logged(cast(bytes, entry.payload))
+        except CommandError as why:
+            text = f"The command at index {entry.index} of the controller's log is refused: {why}"
+            log.warning("%s", text)
+            return refused(ErrorCode.INVALID_REQUEST, text)
+        return self._catalog.apply(entry.index, command)
 
     def restore(self, snapshot: Snapshot, now: Micros) -> None:
         """Replace the catalog. Raises `SnapshotFormatError` if another version wrote it."""
@@ -329,4 +369,5 @@ class Controller:
         self._unsynced.clear()
         self._queue.clear()
         self._proposed.clear()
+        self._names.clear()
         self._deadlines.clear()

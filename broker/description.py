@@ -14,7 +14,10 @@ from ottla.broker.node import Node
 from ottla.broker.partition import Partition
 from ottla.broker.replica import Replica
 from ottla.broker.seat import Seat
+from ottla.broker.topic_configs import TOPIC_CONFIGS, Effect
 from ottla.raft.types import Micros
+
+NO_EFFECT = Effect.NONE.value
 
 
 class NodeDescription(NamedTuple):
@@ -60,8 +63,17 @@ class PartitionDescription(NamedTuple):
     members: dict[int, ReplicaDescription]
 
 
+class ConfigDescription(NamedTuple):
+    """A config that a topic was created with, and what it does here (`Effect` in
+    `ottla.broker.topic_configs`): served, only as it is, or no effect here."""
+
+    value: str
+    effect: str
+
+
 class ClusterDescription(NamedTuple):
-    """Nodes by id, topics by name, what happened since the start (`counters`) and on the links."""
+    """Nodes by id, topics by name, what happened since the start (`counters`) and on the links;
+    `configs`, by topic and name, are those that topics were created with."""
 
     cluster_id: str
     controller: int
@@ -70,6 +82,7 @@ class ClusterDescription(NamedTuple):
     counters: dict[str, int]
     messages_delivered: dict[str, int]
     messages_dropped: dict[str, int]
+    configs: dict[str, dict[str, ConfigDescription]]
 
     def as_dict(self) -> dict[str, Any]:
         """Nested plain values, for `json.dumps`."""
@@ -80,7 +93,8 @@ class ClusterDescription(NamedTuple):
         for node in self.nodes.values():
             tail = f": {node.error}" if node.error else f", leads {node.leads}"
             lines.append(f"  node {node.node} at {node.address} is {node.state}{tail}")
-        for partitions in self.topics.values():
+        for name, partitions in self.topics.items():
+            lines.extend(_config_lines(name, self.configs.get(name, {})))
             lines.extend(_partition_line(each) for each in partitions)
         return "\n".join(lines)
 
@@ -92,6 +106,15 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, list) else value
+
+
+def _config_lines(topic: str, configs: Mapping[str, ConfigDescription]) -> list[str]:
+    """What a topic was created with, on one line; none where it was created with nothing."""
+    said = [
+        f"{name}={each.value}" + (" (no effect here)" if each.effect == NO_EFFECT else "")
+        for name, each in configs.items()
+    ]
+    return [f"  topic {topic} with {', '.join(said)}"] if said else []
 
 
 def _partition_line(partition: PartitionDescription) -> str:
@@ -154,7 +177,7 @@ def describe_topics(
     now: Micros,
 ) -> tuple[int, dict[str, list[PartitionDescription]]]:
     """Controller and topics, as the node knows them that is ahead of the others."""
-    freshest = max(lives.values(), key=lambda each: each.controller_machine.applied, default=None)
+    freshest = _freshest(lives)
     if freshest is None:
         return 0, {}
     topics = {
@@ -165,6 +188,25 @@ def describe_topics(
         for name, topic in freshest.topics().items()
     }
     return freshest.controller(), topics
+
+
+def describe_configs(lives: Mapping[int, Node]) -> dict[str, dict[str, ConfigDescription]]:
+    """What topics were created with, as the node knows it that is ahead of the others."""
+    freshest = _freshest(lives)
+    topics = {} if freshest is None else freshest.topics()
+    return {
+        name: {
+            config: ConfigDescription(value, TOPIC_CONFIGS[config].effect.value)
+            for config, value in topic.configs.items()
+            if config in TOPIC_CONFIGS
+        }
+        for name, topic in topics.items()
+    }
+
+
+def _freshest(lives: Mapping[int, Node]) -> Node | None:
+    """The node whose controller log is applied furthest; None when all are dead."""
+    return max(lives.values(), key=lambda each: each.controller_machine.applied, default=None)
 
 
 def describe_partition(

@@ -11,10 +11,7 @@ A `Replica` drives it through the `Machine` protocol. What happens where:
 Leader epoch is Raft term, here and nowhere else. Offsets count records, log indexes count entries;
 `OffsetIndex` is the one map between them.
 
-Commands in the log (msgpack, first element names them):
-
-    ["expire", [producer ids]]     producers to forget: idle ones, or for room in the table
-    ["delete_records", offset]     a new log start
+Commands in the log are those of `partition_commands.py`. What is none of them changes nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ from typing import Any, cast
 
 import msgpack
 
-from ottla.broker.admission import Admission, CommandItem, encode_command
+from ottla.broker.admission import Admission, CommandItem
 from ottla.broker.commands import (
     DeleteRecordsTicket,
     EpochEndTicket,
@@ -38,6 +35,7 @@ from ottla.broker.commands import (
 from ottla.broker.errors import ErrorCode
 from ottla.broker.isr import InSync
 from ottla.broker.machine import Compaction, Proposals
+from ottla.broker.partition_commands import encode_command, sound_command
 from ottla.broker.partition_state import PartitionSettings, PartitionState
 from ottla.broker.purgatory import Purgatory
 from ottla.broker.reads import Reads
@@ -278,11 +276,11 @@ class Partition:
             self.purgatory.answer(ticket, offset, enough)
 
     def _apply_command(self, payload: bytes, index: LogIndex) -> None:
-        name, argument = msgpack.unpackb(payload)
+        end = self.state.index.end_offset(index)
+        name, argument = sound_command(payload, end, self.settings, index)
         if name == "expire":
             self.table.apply_expire(argument, index=index)
-        else:
-            assert name == "delete_records", f"unknown command {name!r} in the log"
+        elif name == "delete_records":
             self._apply_delete_records(argument)
 
     def _apply_delete_records(self, offset: int) -> None:

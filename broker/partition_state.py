@@ -38,6 +38,8 @@ class PartitionSettings:
     counters: Counters
     records: RecordRules = DEFAULT_RULES
     """What is asked of the records in a batch."""
+    segment_bytes: int = 1 << 30
+    """No batch may be larger, though there are no segments: Kafka could not store it in one."""
 
 
 class PartitionState:

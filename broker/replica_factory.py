@@ -88,6 +88,7 @@ class ReplicaFactory:
             node=self._node,
             profile=self._profile,
             max_message_bytes=integer("max.message.bytes", topic.configs, config),
+            segment_bytes=integer("segment.bytes", topic.configs, config),
             min_insync_replicas=integer("min.insync.replicas", topic.configs, config),
             leader_queue_bytes=config.leader_queue_bytes,
             max_producers=config.max_producers,

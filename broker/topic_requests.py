@@ -7,13 +7,8 @@ the log alone. What another
 command can have changed meanwhile (names in use) is checked again when it is applied: of two
 creations that race, the second is answered TOPIC_ALREADY_EXISTS by the log.
 
-Submitted commands and their defaults:
-
-    create_topic            name, partitions=-1, replication_factor=-1 (-1: the cluster's default),
-                            assignments=None or [[partition, [node, ...]], ...], configs={},
-                            validate_only=False
-    delete_topic            name, or topic_id
-    allocate_producer_ids   node
+What submitted commands consist of stands in `ottla.broker.controller_commands`; in a count -1 is
+the cluster's default, and assignments are [[partition, [node, ...]], ...].
 
 Order of checks and codes as in Apache Kafka (ReplicationControlManager.createTopics; facts/kafka.md
 8b): name 17, exists 36, collision 17, configs 40, then assignments 42 and 39, or counts 38 and 37.
@@ -22,24 +17,18 @@ Order of checks and codes as in Apache Kafka (ReplicationControlManager.createTo
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ottla.broker.catalog import Catalog, Command
 from ottla.broker.config import ClusterConfig
+from ottla.broker.controller_commands import MAX_NAME_LENGTH, submitted
 from ottla.broker.errors import ErrorCode
+from ottla.broker.fields import CommandError
 from ottla.broker.outcomes import Outcome, refused
 from ottla.broker.topic_configs import refusal as config_refusal
 from ottla.raft.types import NodeId
 
-MAX_NAME_LENGTH = 249
-"""Longest topic name: with a partition number it still fits a file name."""
-NAMED_BY: Mapping[str, Mapping[str, type]] = {
-    "create_topic": {"name": str},
-    "delete_topic": {"name": str, "topic_id": bytes},
-    "allocate_producer_ids": {"node": int},
-}
-"""Per command: fields of which it needs one. A peer may send anything; the log takes only sense."""
 _NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 
@@ -52,7 +41,8 @@ def name_refusal(name: str) -> str:
     elif len(name) > MAX_NAME_LENGTH:
         why = f"the length of '{name}' is longer than the max allowed length {MAX_NAME_LENGTH}"
     elif not _NAME.fullmatch(name):
-        why = f"'{name}' contains characters other than ASCII alphanumerics, '.', '_' and '-'"
+        others = "one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+        why = f"'{name}' contains {others}"
     else:
         return ""
     return f"Topic name is invalid: {why}"
@@ -69,19 +59,16 @@ def resolve(
 
     `unheard` are those of `nodes` on which nothing is placed unless there are too few others.
     """
-    kind = command.get("type", "")
-    if kind not in Catalog.COMMANDS:
-        return refused(ErrorCode.INVALID_REQUEST, f"There is no controller command {kind!r}.")
-    named_by = NAMED_BY[kind]
-    if not any(isinstance(command.get(field), of) for field, of in named_by.items()):
-        text = f"The controller command {kind!r} says no {' or '.join(named_by)}."
-        return refused(ErrorCode.INVALID_REQUEST, text)
-    if kind == "create_topic":
+    try:
+        command = submitted(command)
+    except CommandError as error:
+        return refused(ErrorCode.INVALID_REQUEST, str(error))
+    if command["type"] == "create_topic":
         return _resolve_creation(command, catalog, nodes, config, unheard)
-    if kind == "delete_topic":
+    if command["type"] == "delete_topic":
         topic = catalog.find(command)
-        return topic if isinstance(topic, Outcome) else dict(command)
-    return dict(command)
+        return topic if isinstance(topic, Outcome) else command
+    return command
 
 
 def _resolve_creation(
@@ -91,7 +78,7 @@ def _resolve_creation(
     config: ClusterConfig,
     unheard: Sequence[NodeId],
 ) -> dict[str, Any] | Outcome:
-    name, configs = command["name"], command.get("configs") or {}
+    name, configs = command["name"], command["configs"]
     why = name_refusal(name)
     if why:
         return refused(ErrorCode.INVALID_TOPIC_EXCEPTION, why)
@@ -101,7 +88,7 @@ def _resolve_creation(
     why = config_refusal(configs)
     if why:
         return refused(ErrorCode.INVALID_CONFIG, why)
-    if command.get("assignments"):
+    if command["assignments"]:
         shape = _assigned(command, nodes)
     else:
         shape = _counted(command, nodes, config, unheard)
@@ -119,8 +106,7 @@ def _resolve_creation(
 def _counted(
     command: Command, nodes: Sequence[NodeId], config: ClusterConfig, unheard: Sequence[NodeId]
 ) -> dict[str, Any] | Outcome:
-    factor = command.get("replication_factor", -1)
-    partitions = command.get("partitions", -1)
+    factor, partitions = command["replication_factor"], command["partitions"]
     if factor == -1:
         factor = max(1, min(config.default_replication_factor, len(nodes)))
     if partitions == -1:
@@ -129,12 +115,12 @@ def _counted(
         text = "Replication factor must be larger than 0, or -1 to use the default value."
         return refused(ErrorCode.INVALID_REPLICATION_FACTOR, text)
     if partitions < 1:
-        text = "Number of partitions must be larger than 0, or -1 to use the default value."
+        text = "Number of partitions was set to an invalid non-positive value."
         return refused(ErrorCode.INVALID_PARTITIONS, text)
     if factor > len(nodes):
         text = (
-            f"The target replication factor of {factor} cannot be reached because only "
-            f"{len(nodes)} broker(s) are registered."
+            f"Unable to replicate the partition {factor} time(s): The target replication factor of "
+            f"{factor} cannot be reached because only {len(nodes)} broker(s) are registered."
         )
         return refused(ErrorCode.INVALID_REPLICATION_FACTOR, text)
     return {
@@ -147,8 +133,9 @@ def _counted(
 
 
 def _assigned(command: Command, nodes: Sequence[NodeId]) -> dict[str, Any] | Outcome:
-    for field, what in (("replication_factor", "replication factor"), ("partitions", "partitions")):
-        if command.get(field, -1) != -1:
+    counts = (("replication_factor", "replication factor"), ("partitions", "numPartitions"))
+    for field, what in counts:
+        if command[field] != -1:
             text = f"A manual partition assignment was specified, but {what} was not set to -1."
             return refused(ErrorCode.INVALID_REQUEST, text)
     lists: dict[int, list[NodeId]] = {}

@@ -16,13 +16,14 @@ import msgpack
 
 from ottla.broker.config import ClusterConfig, FlushPolicy
 from ottla.broker.errors import ConfigError
+from ottla.broker.spelling import no_such
 from ottla.idempotency.errors import UnknownProfileError
 from ottla.idempotency.profiles import profile_named
 from ottla.raft.mutants import Mutant
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.link_times import CLIENTS, groups_of, majority_us, near_us, round_trips
 from ottla.sim.ranges import AROUND_BYTES, FATES, MILLION, check_range
-from ottla.sim.spelling import as_written, no_such
+from ottla.sim.spelling import as_written
 
 MUTANT_IDS = tuple(each.value for each in Mutant)
 SETTLE_MS = 60_000

@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ottla.broker.errors import ConfigError
+from ottla.broker.spelling import no_such
 from ottla.sim.delays import exponential
 from ottla.sim.nemesis.beyond import BEYOND
 from ottla.sim.nemesis.hand import MS, Hand
 from ottla.sim.nemesis.programs import PROGRAMS, Program
 from ottla.sim.settings import RunConfig
-from ottla.sim.spelling import no_such
 from ottla.sim.swarm import free
 from ottla.sim.world import World
 

@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ottla.sim.spelling import as_written, listed, no_such
+from ottla.broker.spelling import listed, no_such
+from ottla.sim.spelling import as_written
 
 TOP: Mapping[str, type] = {
     "name": str,

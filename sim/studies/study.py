@@ -31,11 +31,12 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from ottla.broker.errors import ConfigError
+from ottla.broker.spelling import called, listed
 from ottla.sim.experiments.failures import FAILURES
 from ottla.sim.nemesis.nemesis import check_faults
 from ottla.sim.settings import RunConfig
 from ottla.sim.settings_file import from_toml
-from ottla.sim.spelling import as_written, called, listed
+from ottla.sim.spelling import as_written
 from ottla.sim.studies.shapes import wrong_block, wrong_grid, wrong_top
 
 MAX_VARIANTS = 10_000

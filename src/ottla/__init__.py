@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ottla.broker.cluster import Cluster
+    from ottla.broker.cluster_faults import DiskFault
     from ottla.broker.errors import OttlaError
     from ottla.broker.topic import Topic
 
-__all__ = ["Cluster", "OttlaError", "Topic", "__version__"]
+__all__ = ["Cluster", "DiskFault", "OttlaError", "Topic", "__version__"]
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Cluster": "ottla.broker.cluster",
+    "DiskFault": "ottla.broker.cluster_faults",
     "OttlaError": "ottla.broker.errors",
     "Topic": "ottla.broker.topic",
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgpack
 import pytest
 
-from broker_control import controller, create, delete, ids_for, leader, ticket
+from broker_control import CLUSTER_ID, controller, create, delete, ids_for, leader, ticket
 from ottla.broker.catalog import SNAPSHOT_FORMAT, WITHOUT_RECENT, Catalog
 from ottla.broker.errors import ErrorCode
 from ottla.broker.machine import Compaction
@@ -72,12 +72,18 @@ def test_of_two_that_are_under_way_together_the_log_takes_the_first():
 
 
 def test_what_was_refused_by_the_log_stays_refused():
-    driver = leader()
-    driver.submit(ticket(create("t")), late := ticket(create("t"), origin=MINE))
-    driver.settle()
-    assert late.error is ErrorCode.TOPIC_ALREADY_EXISTS
-    driver.ask(delete("t"))
-    assert driver.ask(create("t"), MINE).error is ErrorCode.TOPIC_ALREADY_EXISTS
+    catalog = Catalog(CLUSTER_ID)
+    resolved = {
+        **create("t", configs={}, assignments=None),
+        "partitions": 1,
+        "replication_factor": 1,
+        "nodes": [1],
+    }
+    catalog.apply(1, resolved)
+    late = {**resolved, "by": MINE}
+    assert catalog.apply(2, late).error is ErrorCode.TOPIC_ALREADY_EXISTS
+    catalog.apply(3, delete("t"))
+    assert catalog.apply(4, late).error is ErrorCode.TOPIC_ALREADY_EXISTS
 
 
 def test_every_number_of_every_life_of_every_node_is_another_command():

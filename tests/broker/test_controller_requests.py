@@ -44,7 +44,7 @@ REFUSED = [
     ({"configs": {"max.message.bytes": "many"}}, 40, "Invalid value many"),
     ({"partitions": 0, "configs": {"no.such": "1"}}, 40, "Unknown topic config"),
     ({"assignments": [[0, [1]]], "replication_factor": 1}, 42, "replication factor"),
-    ({"assignments": [[0, [1]]], "partitions": 1}, 42, "partitions"),
+    ({"assignments": [[0, [1]]], "partitions": 1}, 42, "numPartitions"),
     ({"assignments": [[0, [9]]]}, 39, "broker 9"),
     ({"assignments": [[0, []]]}, 39, "empty replica list"),
     ({"assignments": [[0, [1, 2, 1]]]}, 39, "the broker 1 more than once"),

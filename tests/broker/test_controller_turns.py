@@ -66,7 +66,7 @@ def test_commands_are_proposed_in_the_order_they_came_in_one_go():
     assert list(driver.machine.topics) == names
 
 
-def test_of_two_creations_that_race_the_second_is_told_so_by_the_log():
+def test_of_two_creations_that_race_the_second_is_told_so():
     driver = leader()
     tickets = [
         ticket(create("t")),
@@ -80,6 +80,46 @@ def test_of_two_creations_that_race_the_second_is_told_so_by_the_log():
     assert [each.error for each in tickets] == [0, 36, 0, 17]
     assert "already exists" in tickets[1].result["message"]
     assert [driver.machine.topics[name].partitions[0].group for name in ("t", "a.b")] == [1, 2]
+
+
+def test_who_asks_behind_a_creation_hears_that_the_topic_exists_whatever_else_is_wrong():
+    """As Kafka's controller, which decides one after the other: 36 before 38 and 40. The catalog
+    did not know of the creation yet, and the second request heard of its factor or its config."""
+    driver = leader()
+    first, *behind = tickets = [
+        ticket(create("t")),
+        ticket(create("t", replication_factor=9)),
+        ticket(create("t", configs={"no.such": "1"})),
+        ticket(create("t", partitions=0, validate_only=True)),
+    ]
+    driver.submit(*tickets)
+    assert driver.answered() == []
+    driver.settle()
+    assert (driver.answered(), first.error) == (tickets, ErrorCode.NONE)
+    assert errors(behind) == [ErrorCode.TOPIC_ALREADY_EXISTS] * 3
+    assert len(driver.machine.topics) == 1
+
+
+def test_what_happens_to_one_name_happens_in_the_order_it_was_asked_for():
+    driver = leader()
+    driver.submit(*(tickets := [ticket(create("t")), ticket(delete("t")), ticket(create("t"))]))
+    other = ticket(create("u"))
+    driver.submit(other)
+    assert len(driver.propose()) == 2, "another name does not wait"
+    driver.settle()
+    assert errors([*tickets, other]) == [ErrorCode.NONE] * 4
+    assert list(driver.machine.topics) == ["u", "t"]
+
+
+def test_who_waits_behind_a_command_that_never_enters_the_log_is_judged_all_the_same():
+    driver = leader()
+    late = ticket(create("t"), deadline=driver.now + 100)
+    behind, third = ticket(create("t")), ticket(create("t"), deadline=driver.now + 100)
+    driver.submit(late, behind, third)
+    driver.sleep(100)
+    assert errors([late, third]) == [ErrorCode.REQUEST_TIMED_OUT] * 2
+    driver.settle()
+    assert (driver.answered(), behind.error) == ([late, third, behind], ErrorCode.NONE)
 
 
 def test_of_two_deletions_that_race_the_second_finds_nothing():

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker_core_partition import PartitionDriver, batch
-from ottla.broker.admission import encode_command
+from ottla.broker.partition_commands import encode_command
 from ottla.raft.types import Entry, EntryKind
 
 ENTRIES = st.one_of(

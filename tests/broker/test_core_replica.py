@@ -19,9 +19,9 @@ from broker_core_replicas import (
     synced,
 )
 from broker_core_world import MS, NODES, SECOND, Options, World
-from ottla.broker.admission import encode_command
 from ottla.broker.commands import DeleteRecordsTicket, ProduceTicket
 from ottla.broker.effects import EntriesRead
+from ottla.broker.partition_commands import encode_command
 from ottla.broker.replica import Replica
 from ottla.log.build import build_batch
 from ottla.raft.core import RaftCore

@@ -12,6 +12,7 @@ from enum import Enum
 from pathlib import Path
 
 from ottla.broker.config import ClusterConfig, FlushPolicy
+from ottla.broker.topic_configs import TOPIC_CONFIGS
 from ottla.raft.describe import progress_diagram, role_diagram
 from ottla.raft.progress import PROGRESS
 from ottla.raft.roles import TRANSITIONS
@@ -57,6 +58,25 @@ _FLUSH_HEAD = """
 | `FlushPolicy` | when the log is synced |
 |---|---|
 """
+_CONFIGS_HEAD = """\
+# Topic configs
+
+Written from `broker/topic_configs.py` by `tests/tidy/test_generated_pages.py`; do not edit. These
+are the 33 topic configs of Apache Kafka 4.3.1, with its types, validators and defaults (measured).
+A value that Kafka refuses is refused with INVALID_CONFIG in Kafka's words.
+
+* *served*: the value changes what Ottla does, as it does in Kafka.
+* *no effect here*: every value that Kafka takes is taken, kept and shown, and nothing comes of it.
+* *only as it is*: taken are values that describe what happens here anyway. Others would change what
+  happens in Kafka, and are refused by name.
+
+What a topic was given stands in `Cluster.describe().configs`, with its effect; the answer to
+CreateTopics has all 33. In Python, numbers and truths may be written as such:
+`create_topic("orders", configs={"min.insync.replicas": 2, "preallocate": True})`.
+
+| config | type | default | effect | what it does, or why nothing |
+|---|---|---|---|---|
+"""
 _ROLES_HEAD = """\
 # Raft: roles of a member, progress of a follower
 
@@ -93,6 +113,17 @@ def settings_page() -> str:
     policies = said_of("FlushPolicy")
     flush = [f"| `{name}` (`{FlushPolicy[name].value}`) | {policies[name]} |" for name in policies]
     return _SETTINGS_HEAD + _lines(rows) + _FLUSH_HEAD + _lines(flush)
+
+
+def configs_page() -> str:
+    """`docs/reference/topic-configs.md`."""
+    settings = ClusterConfig()
+    rows = [
+        f"| {row.name} | {row.type.word} | {_written(row.default_in(settings))} "
+        f"| {row.effect.value} | {row.meaning} |"
+        for row in TOPIC_CONFIGS.values()
+    ]
+    return _CONFIGS_HEAD + _lines(rows)
 
 
 def simulated_page() -> str:

@@ -16,6 +16,7 @@ from ottla.broker.errors import ConfigError
 
 PAGES = {
     "docs/reference/settings.md": docs_pages.settings_page,
+    "docs/reference/topic-configs.md": docs_pages.configs_page,
     "docs/reference/simulated-settings.md": docs_pages.simulated_page,
     "docs/reference/raft-roles.md": docs_pages.roles_page,
 }
@@ -46,9 +47,15 @@ def test_every_setting_of_a_simulated_run_has_a_meaning_on_the_page():
         ({"profile": "kafak"}, "there is no profile 'kafak'; there are: reference"),
         ({"heartbeat_ms": 300}, "at most half of election_timeout_ms"),
         ({"max_producers": -1}, "max_producers is -1"),
-        ({"max_producers": "7"}, "max_producers is '7'; it must be of type int"),
-        ({"flush": "each-turn"}, "flush is 'each-turn'; it must be of type FlushPolicy"),
-        ({"seed": "x"}, "seed is 'x'; it must be of type int . None"),
+        ({"max_producers": "7"}, "max_producers is '7'; a whole number is wanted"),
+        ({"max_producers": True}, "max_producers is True; a whole number is wanted"),
+        ({"max_producers": 7.0}, "max_producers is 7.0; a whole number is wanted"),
+        ({"heartbeat_ms": 0}, "heartbeat_ms is 0; 1 to 1000000000000 are possible"),
+        ({"auto_create_topics": 1}, "auto_create_topics is 1; True or False is wanted"),
+        ({"link_delay_ms": float("nan")}, "link_delay_ms is nan; 0 to 1e.12 are possible"),
+        ({"flush": "of"}, "flush: there is no of; did you mean off?"),
+        ({"flush": 3}, "flush is 3; one of each-turn, interval, off is wanted"),
+        ({"seed": "x"}, "seed is 'x'; a whole number is wanted"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused_in_one_line(settings, told):

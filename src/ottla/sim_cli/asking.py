@@ -235,9 +235,9 @@ def whole_of(
     """The run of a seed under just these settings, to its end, as experiments and studies do it;
     and what does it again. Raises `SimUsageError`."""
     from ottla.broker.errors import ConfigError
+    from ottla.broker.spelling import listed
     from ottla.sim.choices import Drawn
     from ottla.sim.experiments.whole import BY_NAME, run_whole
-    from ottla.sim.spelling import listed
 
     if failure and failure not in BY_NAME:
         raise SimUsageError(f"--failure {failure}: there is none; there are {listed(BY_NAME)}")

@@ -1,0 +1,48 @@
+"""Where a cluster lives, as its user says it: a host, a port, a folder. Checked when it is made.
+
+As in `arguments.py`, each function takes what was handed in, and raises `ConfigError` for what
+names no such place; whether it can be had shows at the start.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from ottla.broker.arguments import text, whole
+from ottla.broker.errors import ConfigError
+from ottla.broker.spelling import shown
+
+MAX_PORT = 65_535
+
+
+def host_of(value: Any) -> str:
+    """A host's name or address. Raises `ConfigError`."""
+    host = text("host", value)
+    try:
+        named = "\0" not in host and len(host.encode("idna")) >= 0
+    except UnicodeError:
+        named = False
+    if not named:
+        raise ConfigError(f"host is {shown(value)}; the name or address of this machine is wanted")
+    return host
+
+
+def port_of(value: Any, nodes: int) -> int:
+    """The port of node 1, so that there is one for each of `nodes`; 0 for free ones. Raises
+    `ConfigError`."""
+    port = whole("port", value, 0, MAX_PORT)
+    if port and port + nodes - 1 > MAX_PORT:
+        raise ConfigError(f"port is {port}: node {nodes} would need port {port + nodes - 1}")
+    return port
+
+
+def folder_of(value: Any) -> Path | None:
+    """A folder for logs; None where they live in memory. Raises `ConfigError`."""
+    if value is None:
+        return None
+    named = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(named, str) or not named or "\0" in named:
+        raise ConfigError(f"data_dir is {shown(value)}; the path of a folder is wanted")
+    return Path(named)

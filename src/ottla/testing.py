@@ -1,0 +1,41 @@
+"""What tests need beside a cluster: a raw client, for exact bytes on a socket.
+
+`Client` does nothing on its own: no retries, no metadata refresh, no sequence numbers unless told.
+So a test can send a gap, a wrong epoch, or the same batch twice, and look at the very answer.
+
+    from ottla.testing import Client, Producer
+
+    client = await Client.connect(*cluster.addresses[1])
+    answer = await client.produce("orders", 0, [b"value"], producer=Producer(7, 0, 3))
+    answer.error, answer.base_offset
+"""
+
+from ottla.broker.client import (
+    Client,
+    DamagedBatchError,
+    Exchange,
+    Fetched,
+    Produced,
+    Producer,
+    split_batches,
+)
+from ottla.broker.errors import ErrorCode
+from ottla.log.build import Codec, NewRecord, build_batch
+from ottla.log.records import iter_records
+from ottla.log.types import RecordBatch
+
+__all__ = [
+    "Client",
+    "Codec",
+    "DamagedBatchError",
+    "ErrorCode",
+    "Exchange",
+    "Fetched",
+    "NewRecord",
+    "Produced",
+    "Producer",
+    "RecordBatch",
+    "build_batch",
+    "iter_records",
+    "split_batches",
+]
