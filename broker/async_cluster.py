@@ -38,6 +38,7 @@ from ottla.broker.events import EventLog
 from ottla.broker.host import PartitionImage
 from ottla.broker.node import Node
 from ottla.broker.places import folder_of, host_of, port_of
+from ottla.broker.remarks import Remarks
 from ottla.broker.replica_factory import ReplicaFactory
 from ottla.broker.scheduler import Scheduler
 from ottla.broker.seat import Seat
@@ -74,6 +75,7 @@ class AsyncCluster(ClusterFaults):
         self.config = with_settings(config, settings)
         inflate.load()
         self.counters = Counters()
+        self._remarks = Remarks()
         self._clockwork = clockwork
         self._now = monotonic_micros
         self.events = EventLog()
@@ -154,6 +156,7 @@ class AsyncCluster(ClusterFaults):
             ),
         )
         self._lives[node] = life
+        life.remarks = self._remarks
         life.on_event = self.events.role_changed
         life.on_dropped = self.events.truncated
         life.on_failed = self._failed

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from ottla.broker.commands import Ticket
 from ottla.broker.config import ClusterConfig
 from ottla.broker.errors import ErrorCode
+from ottla.broker.remarks import Remarks
 from ottla.log.types import Millis, ProducerEpoch, ProducerId, Term
 from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId
 
@@ -90,6 +91,7 @@ class Host(Protocol):
     node: NodeId
     cluster_id: str
     config: ClusterConfig
+    remarks: Remarks
 
     def now(self) -> Micros:
         """Monotonic clock."""

@@ -38,6 +38,7 @@ from ottla.broker.host import (
     TopicImage,
 )
 from ottla.broker.producer_ids import ProducerIds
+from ottla.broker.remarks import Remarks
 from ottla.broker.replica_factory import ReplicaFactory, nothing_collected
 from ottla.broker.runner import Runner
 from ottla.broker.scheduler import Scheduler
@@ -80,6 +81,7 @@ class Node:
         self.node = node
         self.config = config
         self.cluster_id = cluster_id
+        self.remarks = Remarks()
         self.store = store
         self.clockwork = clockwork
         self.now, self.wall_ms, self.call_at = clockwork.now, clockwork.wall_ms, clockwork.call_at

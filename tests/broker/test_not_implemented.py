@@ -24,8 +24,7 @@ from ottla.log.record_batch import BatchDefect, read_batch
 from ottla.log.records import iter_records
 
 UNSERVED = {
-    "consumer groups": (8, 9, 10, 11, 12, 13, 14, 15, 16, 42, 47, 68, 69),
-    "share groups": (76, 77, 78, 79),
+    "share and streams groups": (76, 77, 78, 79, 88, 89),
     "transactions": (24, 25, 26, 27, 28, 61, 65, 66),
     "authentication and authorisation": (17, 29, 30, 31, 36, 38, 39, 40, 41, 50, 51),
     "configs of topics and brokers": (32, 33, 44),

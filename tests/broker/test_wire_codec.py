@@ -33,10 +33,15 @@ def test_every_served_version_is_in_the_codec_and_as_flexible_as_the_table_says(
     assert response.header_tags is tagged
 
 
+def snake_case(name):
+    return "".join(f"_{each.lower()}" if each.isupper() else each for each in name).lstrip("_")
+
+
 @pytest.mark.parametrize("row", table.TABLE, ids=lambda row: row.name)
 def test_the_table_is_sound(row):
     assert row.advertised[0] <= row.served[0] <= row.served[1] == row.advertised[1]
-    assert codec.API_NAMES[row.key] == row.module
+    assert codec.API_NAMES[row.key] == snake_case(row.name)
+    assert row.module in {codec.API_NAMES[row.key], "no_groups"}
     assert callable(table.handler(row.key))
     assert not table.serves(row.key, row.served[0] - 1)
     assert not table.serves(row.key, row.served[1] + 1)

@@ -15,7 +15,7 @@ from broker_control import CLUSTER_ID, ControllerDriver, controller, ticket
 from broker_machine import MachineDriver
 from ottla.broker.api import table
 from ottla.broker.api.call import Call, Link, Route
-from ottla.broker.codec import request_schema, response_schema
+from ottla.broker.codec import API_NAMES, request_schema, response_schema
 from ottla.broker.commands import ControlTicket, ProduceTicket, Ticket
 from ottla.broker.config import ClusterConfig
 from ottla.broker.counters import Counters
@@ -24,6 +24,7 @@ from ottla.broker.host import BrokerImage, LeaderImage, TopicImage
 from ottla.broker.isr import InSync
 from ottla.broker.partition import Partition
 from ottla.broker.partition_state import PartitionSettings
+from ottla.broker.remarks import Remarks
 from ottla.idempotency.profiles import profile_named
 from ottla.log.build import NewRecord, build_batch
 from ottla.log.record_batch import read_batch
@@ -33,7 +34,7 @@ from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId
 NODE: NodeId = 1
 EPOCH = 5
 """The term in which every partition is led first."""
-API_KEYS = {row.module: row.key for row in table.TABLE}
+API_KEYS = {API_NAMES[row.key]: row.key for row in table.TABLE}
 
 
 class Exchange:
@@ -122,6 +123,7 @@ class ApiWorld:
         self.controlling: ControllerDriver = controller(nodes, **settings)
         self.controlling.lead(term=1)
         self.controlling.commit()
+        self.remarks = Remarks()
         self.controller_error = ErrorCode.NONE
         """With anything else no command reaches the controller."""
         self.hold = False
@@ -140,7 +142,7 @@ class ApiWorld:
     # ---- for tests
 
     def ask(self, api: str, version: int, **fields: Any) -> Any:
-        """One request to the API of that module, answered at once: its response."""
+        """One request to the API of that name, answered at once: its response."""
         exchange = self.begin(api, version, **fields)
         assert exchange.answer is not None, "the request was not answered"
         return exchange.answer

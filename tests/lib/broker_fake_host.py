@@ -19,6 +19,7 @@ from ottla.broker.commands import (
 from ottla.broker.config import ClusterConfig
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import BrokerImage, LeaderImage, PartitionImage, TopicImage
+from ottla.broker.remarks import Remarks
 from ottla.log.types import EpochStart
 from ottla.raft.types import Entry, EntryKind
 
@@ -62,6 +63,7 @@ class FakeHost:
         self.node = NODE
         self.cluster_id: Any = "fake"
         self.config = ClusterConfig(**settings)
+        self.remarks = Remarks()
         self.hold = hold
         self.held: list[Any] = []
         self.fail_with = ErrorCode.NONE

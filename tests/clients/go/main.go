@@ -2,7 +2,7 @@
 //
 // Usage: main CLIENT BOOTSTRAP TOPIC RECORDS. Prints "half" when half of the records are
 // acknowledged, so that whoever started it can kill a leader; then "ok N" or what is wrong, with
-// status 1.
+// status 1. With RECORDS 0, see refused.go.
 package main
 
 import (
@@ -21,6 +21,10 @@ import (
 func main() {
 	seeds, topic := strings.Split(os.Args[2], ","), os.Args[3]
 	records, err := strconv.Atoi(os.Args[4])
+	if err == nil && records == 0 {
+		refused(seeds, topic)
+		return
+	}
 	if err == nil {
 		client := map[string]func([]string, string, int) ([]string, error){
 			"franz-go": franz, "sarama": viaSarama,
