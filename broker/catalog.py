@@ -111,7 +111,7 @@ class Catalog:
         topic_id = command.get("topic_id")
         if topic_id is None:
             topic = self.topics.get(command["name"])
-            text = "This server does not host this topic."
+            text = "This server does not host this topic-partition."
             return topic or refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
         name = self._ids.get(topic_id)
         if name is None:

@@ -210,9 +210,9 @@ class _Fetch:
             part.high_watermark = ticket.high_watermark
             part.log_start_offset = ticket.log_start_offset
             part.last_fetched_epoch = ANY_EPOCH
-            part.diverging = ticket.diverging
-            self.interrupted = self.interrupted or ticket.diverging is not None
-            if ticket.first_index:
+            if ticket.diverging is not None:
+                self.diverge(part, ticket.diverging)
+            elif ticket.first_index:
                 self.read(part, ticket)
         else:
             self.fail(part, ticket.error)
@@ -229,6 +229,12 @@ class _Fetch:
             self.interrupted = True
         else:
             part.fail(error)
+
+    def diverge(self, part: _Part, end: EpochStart) -> None:
+        """Nothing of this log is for this reader: that is an answer, and ends the request."""
+        part.diverging = end
+        part.aborted_is_null = True
+        self.interrupted = True
 
     def read(self, part: _Part, ticket: FetchTicket) -> None:
         """Take what the limits allow."""

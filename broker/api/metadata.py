@@ -9,6 +9,7 @@ means all. Answers as measured on Apache Kafka 4.3.1 (facts/kafka.md 8b):
                               count, and nothing is created
         version 12, no id     UNKNOWN_SERVER_ERROR for every entry
     unknown                   name 3, impossible name 17, id 100
+                                  (these two without brokers, and controller -1)
     named twice               answered once
     a partition not led       LEADER_NOT_AVAILABLE and leader -1
     authorized operations     when asked for, all there are: nobody is refused any. Of topics that
@@ -57,7 +58,7 @@ def handle(request: Any, call: Call) -> None:
     elif ids or any(topic.name is None for topic in wanted):
         by_id = call.version >= BY_ID_FROM
         error = ErrorCode.UNKNOWN_SERVER_ERROR if by_id else ErrorCode.INVALID_REQUEST
-        _answer(request, call, [_misnamed(topic, error) for topic in wanted])
+        _refuse(wanted, call, error)
     else:
         names = list(dict.fromkeys(topic.name for topic in wanted))
         missing = _creatable(names, request, call)
@@ -71,9 +72,15 @@ def _has_id(topic: Any) -> bool:
     return getattr(topic, "topic_id", None) is not None
 
 
-def _misnamed(topic: Any, error: ErrorCode) -> Fields:
-    """What is answered for an entry that may not be as it is: itself."""
-    return _unknown(topic.name or "", id_bytes(topic.topic_id), error)
+def _refuse(wanted: Iterable[Any], call: Call, error: ErrorCode) -> None:
+    """Answer every entry with itself, and say nothing else."""
+    call.reply(
+        throttle_time=0,
+        brokers=(),
+        cluster_id=None,
+        controller_id=-1,
+        topics=[_unknown(each.name or "", id_bytes(each.topic_id), error) for each in wanted],
+    )
 
 
 def _creatable(names: Sequence[str], request: Any, call: Call) -> list[str]:

@@ -51,8 +51,8 @@ def test_what_is_unknown_is_3_by_name_and_100_by_id_with_messages():
     )
     assert (by_name.name, by_name.topic_id, by_name.error_code) == ("t", None, 3)
     assert (by_id.name, by_id.topic_id.bytes[-1:], by_id.error_code) == (None, b"x", 100)
-    assert by_name.error_message
-    assert by_id.error_message
+    assert by_name.error_message == "This server does not host this topic-partition."
+    assert by_id.error_message == "This server does not host this topic ID."
 
 
 @pytest.mark.parametrize("version", [5, 6])

@@ -77,9 +77,10 @@ def test_of_a_partition_that_is_named_twice_the_last_entry_counts(version):
     run(test, host)
 
 
-def test_an_epoch_that_diverges_is_answered_at_once_without_records():
+@pytest.mark.parametrize("isolation", [0, 1])
+def test_an_epoch_that_diverges_is_answered_at_once_without_records(isolation):
     """Version 12 asks with the epoch of the record before the offset (KIP-595). What diverges, and
-    where, is tested with the partition."""
+    where, is tested with the partition. There is no list of aborted transactions with it."""
 
     async def test(wire):
         client = await wire.client()
@@ -96,8 +97,9 @@ def test_an_epoch_that_diverges_is_answered_at_once_without_records():
             for each in (0, 1)
         ]
         topics = [{"topic": "t", "partitions": wanted}]
-        fields = {"min_bytes": 1, "max_bytes": 99, "forgotten_topics_data": ()}
-        future = client.send("fetch", 12, topics=topics, max_wait=9000, **fields)
+        fields = {"min_bytes": 1, "max_bytes": 99, "isolation_level": isolation}
+        fields |= {"max_wait": 9000, "topics": topics, "forgotten_topics_data": ()}
+        future = client.send("fetch", 12, **fields)
         while len(wire.host.held) < 2:
             await wire.tick()
         first, second = list(wire.host.held)
@@ -110,6 +112,8 @@ def test_an_epoch_that_diverges_is_answered_at_once_without_records():
             (each.error_code, each.diverging_epoch.epoch, each.diverging_epoch.end_offset)
             for each in topic.partitions
         ] == [(0, 2, 1), (0, -1, -1)]
+        aborted = [each.aborted_transactions for each in topic.partitions]
+        assert aborted == [None, () if isolation else None]
         assert [(each.high_watermark, each.records) for each in topic.partitions] == [(9, b"")] * 2
 
     run(test)

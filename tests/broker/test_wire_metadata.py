@@ -215,13 +215,14 @@ def test_from_version_12_on_an_id_decides_whatever_the_names_say():
 
 
 def test_neither_name_nor_id_fails_every_entry_of_version_12_without_an_id():
-    """Measured on Apache Kafka 4.3.1."""
+    """And no brokers are named. Measured on Apache Kafka 4.3.1."""
 
     async def test(wire):
         client = await wire.client()
         answer = await ask_exactly(client, (None, ZERO_ID), ("t", ZERO_ID), ("new", ZERO_ID))
         error = E.UNKNOWN_SERVER_ERROR
         assert told(answer) == [(error, "", None), (error, "t", None), (error, "new", None)]
+        assert (answer.brokers, answer.controller_id, answer.cluster_id) == ((), -1, None)
         assert wire.host.controlled == []
 
     run(test)
@@ -229,15 +230,21 @@ def test_neither_name_nor_id_fails_every_entry_of_version_12_without_an_id():
 
 @pytest.mark.parametrize("version", [10, 11])
 def test_ids_and_missing_names_fail_every_entry_before_version_12(version):
-    """Every entry as it was, its id too; measured on Apache Kafka 4.3.1."""
+    """Every entry as it was, its id too, and no brokers; measured on Apache Kafka 4.3.1."""
 
     async def test(wire):
         client = await wire.client()
         t, bad = wire.host.images["t"].topic_id, E.INVALID_REQUEST
-        asked = ask_exactly(client, ("t", ZERO_ID), (None, t), ("new", t), version=version)
-        assert told(await asked) == [(bad, "t", None), (bad, "", t), (bad, "new", t)]
-        asked = ask_exactly(client, (None, ZERO_ID), ("t", ZERO_ID), version=version)
-        assert told(await asked) == [(bad, "", None), (bad, "t", None)]
+        for entries, wanted in (
+            ([("t", ZERO_ID), (None, t), ("new", t)], [("t", None), ("", t), ("new", t)]),
+            ([(None, ZERO_ID), ("t", ZERO_ID)], [("", None), ("t", None)]),
+        ):
+            answer = await ask_exactly(
+                client, *entries, version=version, include_cluster_authorized_operations=True
+            )
+            assert told(answer) == [(bad, *each) for each in wanted]
+            assert (answer.brokers, answer.controller_id, answer.cluster_id) == ((), -1, None)
+            assert getattr(answer, "cluster_authorized_operations", NOT_ASKED) == NOT_ASKED
         assert wire.host.controlled == []
 
     run(test)
