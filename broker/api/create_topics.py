@@ -16,7 +16,7 @@ from collections import Counter
 from typing import Any
 
 from ottla.broker.api.call import Call
-from ottla.broker.api.rounds import Fields, Round, deadline_after
+from ottla.broker.api.rounds import Fields, Round, deadline_after, refuse
 from ottla.broker.codec import ZERO_ID
 from ottla.broker.errors import ErrorCode
 from ottla.broker.topic_configs import describe
@@ -38,7 +38,7 @@ def handle(request: Any, call: Call) -> None:
         fields = _nothing_created(topic.name)
         topics.append(fields)
         if counts[topic.name] > 1:
-            _refuse(fields, ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+            refuse(fields, ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
             continue
         configs = {each.name: each.value for each in topic.configs}
 
@@ -51,11 +51,12 @@ def handle(request: Any, call: Call) -> None:
             if error is ErrorCode.NONE:
                 _accept(fields, result, [_config(each) for each in describe(configs, host.config)])
             else:
-                _refuse(fields, error, result.get("message") or UNDECIDED.get(error, error.name))
+                refuse(fields, error, result.get("message") or UNDECIDED.get(error, error.name))
             asked.end()
 
         asked.begin()
-        host.control(_command(topic, configs, request.validate_only), done, deadline)
+        command = _command(topic, configs, request.validate_only)
+        host.control(command, call.guarded(done), deadline)
     asked.end()
 
 
@@ -82,10 +83,6 @@ def _nothing_created(name: str) -> Fields:
         "replication_factor": -1,
         "configs": (),
     }
-
-
-def _refuse(fields: Fields, error: ErrorCode, message: str) -> None:
-    fields["error_code"], fields["error_message"] = error, message
 
 
 def _accept(fields: Fields, result: Fields, configs: list[Fields]) -> None:

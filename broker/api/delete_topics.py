@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from ottla.broker.api.call import Call
 from ottla.broker.api.create_topics import UNDECIDED
-from ottla.broker.api.rounds import Fields, Round, deadline_after
+from ottla.broker.api.rounds import Fields, Round, deadline_after, refuse
 from ottla.broker.codec import ZERO_ID, id_bytes
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import TopicImage
@@ -52,19 +52,19 @@ def handle(request: Any, call: Call) -> None:
         fields: Fields = {"name": name, "topic_id": topic_id, "error_code": ErrorCode.NONE}
         responses.append(fields)
         if why:
-            _refuse(fields, ErrorCode.INVALID_REQUEST, why)
+            refuse(fields, ErrorCode.INVALID_REQUEST, why)
             continue
 
         def done(error: ErrorCode, result: Fields, fields: Fields = fields) -> None:
             if error is ErrorCode.NONE:
                 fields["name"], fields["topic_id"] = result["name"], result["topic_id"]
             else:
-                _refuse(fields, error, result.get("message") or UNDECIDED.get(error, error.name))
+                refuse(fields, error, result.get("message") or UNDECIDED.get(error, error.name))
             asked.end()
 
         asked.begin()
         which: Fields = {"name": name} if name is not None else {"topic_id": topic_id}
-        host.control({"type": "delete_topic", **which}, done, deadline)
+        host.control({"type": "delete_topic", **which}, call.guarded(done), deadline)
     asked.end()
 
 
@@ -100,7 +100,3 @@ def _judged(
             yield _Named(name, own, NAME_OF_THE_ID) if own in taken else _Named(name, topic_id)
         elif topic_id not in taken:
             yield _Named(name, topic_id)
-
-
-def _refuse(fields: Fields, error: ErrorCode, message: str) -> None:
-    fields["error_code"], fields["error_message"] = error, message

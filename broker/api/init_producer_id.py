@@ -13,6 +13,7 @@ for ever. The response has no field for a text.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from ottla.broker.api.call import Call
@@ -26,7 +27,7 @@ def handle(request: Any, call: Call) -> None:
     """Refuse, or answer with the next id of this node's block."""
     error = _refusal(request)
     if error is ErrorCode.NONE:
-        call.host.new_producer_id(lambda *outcome: _answer(call, *outcome))
+        call.host.new_producer_id(call.guarded(partial(_answer, call)))
     else:
         _answer(call, error, NO_PRODUCER_ID, NO_EPOCH)
 

@@ -27,6 +27,7 @@ has its leaders, at most `CREATION_WAIT`, so that a client succeeds at its first
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from ottla.broker.api.authorized import NOT_ASKED, cluster_operations, topic_operations
@@ -110,11 +111,11 @@ class _Creation:
         for name in self.names:
             self.call.host.control(
                 {"type": "create_topic", "name": name},
-                lambda error, _result, name=name: self.decided(name, error),  # type: ignore[misc]
+                self.call.guarded(partial(self.decided, name)),
                 self.deadline,
             )
 
-    def decided(self, name: str, error: ErrorCode) -> None:
+    def decided(self, name: str, error: ErrorCode, _result: Fields) -> None:
         """The controller has decided about one topic."""
         if error not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
             self.failed[name] = _creation_error(error)
@@ -132,7 +133,7 @@ class _Creation:
             absent |= self.failed
             _answer(self.request, self.call, _named(self.asked, self.request, host, absent))
         elif not self.call.finished:
-            host.call_at(now + LOOK_EVERY, self.look)
+            host.call_at(now + LOOK_EVERY, self.call.guarded(self.look))
 
 
 def _creation_error(error: ErrorCode) -> ErrorCode:

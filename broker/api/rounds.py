@@ -13,6 +13,9 @@ from ottla.raft.types import Micros
 Fields: TypeAlias = dict[str, Any]
 """Part of an answer, as `ottla.broker.codec.build` takes it; filled in as outcomes come."""
 
+MOST_TEXT = 1000
+"""Characters: what a text quotes may be as long as a string can be, and then no text fits it."""
+
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -61,6 +64,11 @@ def hosted(host: Host, topic: str, partition: int) -> HostedReplica | ErrorCode:
 def by_topic(partitions: Mapping[str, list[Fields]]) -> list[Fields]:
     """Answers of partitions under their topics' names, as most responses hold them."""
     return [{"name": name, "partitions": answers} for name, answers in partitions.items()]
+
+
+def refuse(fields: Fields, error: ErrorCode, message: str) -> None:
+    """Answer with an error and what there is to say about it, as far as that fits."""
+    fields["error_code"], fields["error_message"] = error, message[:MOST_TEXT]
 
 
 def deadline_after(host: Host, timeout: timedelta) -> Micros:

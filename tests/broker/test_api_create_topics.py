@@ -74,6 +74,23 @@ def test_a_refused_topic_has_a_message_and_nothing_else(wanted, code, validate_o
     assert list(world.topics()) == ["a.b"]
 
 
+@pytest.mark.parametrize("version", [2, 4, 5, 7])
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"name": "x" * 32767},
+        {"configs": [{"name": "x" * 32767, "value": "1"}]},
+        {"configs": [{"name": "max.message.bytes", "value": "x" * 32767}]},
+    ],
+)
+def test_a_text_that_quotes_what_is_too_long_is_cut(wanted, version):
+    """Names and values may be as long as a string can be; with a text around them they were longer,
+    and the client was never answered."""
+    (answer,) = create(ApiWorld(), topic(**wanted), version=version)
+    assert answer.error_code in {17, 40}
+    assert len(answer.error_message) == 1000
+
+
 def test_each_topic_of_a_request_is_decided_by_itself_and_answered_in_order():
     world = ApiWorld()
     made = create(world, topic("a"), topic(""), topic("b"), topic("c", factor=9), topic("d"))
