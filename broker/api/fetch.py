@@ -5,8 +5,8 @@
 * *Limits*: the first batch of the answer always comes whole, whatever the limits say (KIP-74);
   behind it the bytes are cut at `partition_max_bytes` and `max_bytes`, in the middle of a batch.
   The first batch of a further partition comes whole or not at all. With a negative limit whoever
-  has something to read gets UNKNOWN_SERVER_ERROR. Whatever is asked for, an answer holds at most
-  `MOST_BYTES`, as with Kafka's `fetch.max.bytes`.
+  has something to read gets UNKNOWN_SERVER_ERROR; a negative `max_bytes` is 0 but for the first.
+  Whatever is asked for, an answer holds at most `MOST_BYTES`, as with Kafka's `fetch.max.bytes`.
 * *Which partitions*: of one that is named twice the last entry counts, and one is answered. Those
   that do not exist are answered 3, behind the others, and do not count for anything else: while
   others are waited for, they wait too.
@@ -239,7 +239,8 @@ class _Fetch:
     def read(self, part: _Part, ticket: FetchTicket) -> None:
         """Take what the limits allow."""
         assert part.replica is not None
-        if min(part.limit, self.max_bytes) < 0:
+        limit = min(part.limit, self.max_bytes) if part is self.parts[0] else part.limit
+        if limit < 0:
             part.fail(ErrorCode.UNKNOWN_SERVER_ERROR)
             return
         index, last = ticket.first_index, ticket.last_index

@@ -129,6 +129,26 @@ def test_negative_limits_are_an_error_where_there_is_something_to_read(limit, to
     run(test)
 
 
+@pytest.mark.parametrize("offset", [0, 4, 99])
+def test_a_negative_max_bytes_is_that_of_the_first_partition_only(offset):
+    """For what comes behind it nothing is left of it, as behind a large answer; measured on Apache
+    Kafka 4.3.1, whatever became of the first."""
+
+    async def test(wire):
+        client = await wire.client()
+        for partition in (0, 1, 2):
+            await fill(client, 4, partition=partition)
+        parts = ("gone", 0, 0), ("t", 0, offset), ("t", 1, 0), ("t", 2, 0)
+        answer = await fetch(client, *parts, max_bytes=-1, wait=5000)
+        first, second, third = answer.responses[0].partitions
+        errors = {0: E.UNKNOWN_SERVER_ERROR, 4: E.NONE, 99: E.OFFSET_OUT_OF_RANGE}
+        assert (first.error_code, first.records) == (errors[offset], b"")
+        assert (second.error_code, second.records) == (E.NONE, log_of(wire, 1)[:ONE])
+        assert (third.error_code, third.records) == (E.NONE, b"")
+
+    run(test)
+
+
 # ---- how long it waits for more
 
 
