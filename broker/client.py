@@ -19,15 +19,15 @@ from collections.abc import Iterable, Sequence
 from struct import Struct
 from typing import Any, NamedTuple, cast
 
-from ottla.broker.api.table import BY_KEY
-from ottla.broker.codec import API_NAMES, request_schema, response_schema, skip_tags
-from ottla.broker.errors import ErrorCode, FrameError
+from ottla.broker.arguments import items, text, whole
+from ottla.broker.client_requests import API_KEYS, api_key, check_fields, chosen_version, unfit
+from ottla.broker.codec import request_schema, response_schema, skip_tags
+from ottla.broker.errors import ConfigError, ErrorCode, FrameError
+from ottla.broker.spelling import shown
 from ottla.log.build import NewRecord, build_batch
 from ottla.log.record_batch import BatchDefect, read_batch
 from ottla.log.types import Offset, ProducerEpoch, ProducerId, RecordBatch
 from ottla.log.types import Sequence as SequenceNumber
-
-API_KEYS: dict[str, int] = {name: key for key, name in API_NAMES.items()}
 
 _FRAME = Struct(">ihhih")
 _SIZE = Struct(">i")
@@ -143,7 +143,9 @@ class Client(asyncio.Protocol):
 
     @classmethod
     async def connect(cls, host: str, port: int, client_id: str | None = "ottla") -> Client:
-        """Connect. Raises `OSError` when nobody listens."""
+        """Connect. Raises `OSError` when nobody listens, `ConfigError` for no host or port."""
+        text("host", host)
+        whole("port", port, 0, 65_535)
         loop = asyncio.get_running_loop()
         _, client = await loop.create_connection(lambda: cls(client_id), host, port)
         return client
@@ -192,14 +194,19 @@ class Client(asyncio.Protocol):
     def send(self, api: str, version: int | None = None, **fields: Any) -> asyncio.Future[Any]:
         """Write a request now; the future brings the response entity.
 
-        `api` is a name of `codec.API_NAMES`; without `version` the highest served one is used.
-        With acks=0 the future is done at once and brings None. Fields are those of
-        `codec.build`. The future raises `ConnectionResetError` when the connection ends first,
-        `FrameError` when the broker sends what is no answer.
+        `api` is a name as Kafka has it (`CreateTopics`, or `create_topics`); without `version` the
+        highest served one is used. With acks=0 the future is done at once and brings None. Fields
+        are those of `codec.build`. Raises `ConfigError` for what no request can be made of. The
+        future raises `ConnectionResetError` when the connection ends first, `FrameError` when the
+        broker sends what is no answer.
         """
-        key = API_KEYS[api]
-        chosen = BY_KEY[key].served[1] if version is None else version
-        correlation_id, frame = self._exchange.request(key, chosen, fields)
+        key = api_key(api)
+        chosen = chosen_version(key, version)
+        check_fields(key, chosen, fields)
+        try:
+            correlation_id, frame = self._exchange.request(key, chosen, fields)
+        except Exception as error:  # whatever kio and its writers make of a value
+            raise unfit(key, chosen, error) from error
         self.write(frame)
         future: asyncio.Future[Any] = self._loop.create_future()
         if self._exchange.expects(correlation_id):
@@ -246,12 +253,20 @@ class Client(asyncio.Protocol):
         timeout_ms: int = 30_000,
     ) -> Produced | None:
         """Produce `values` as one batch and wait for the answer; None with acks=0."""
-        batch = build_batch(
-            values,
-            producer_id=producer.id,
-            producer_epoch=producer.epoch,
-            base_sequence=producer.sequence,
-        )
+        records = items("values", values, "bytes or NewRecord")
+        if not isinstance(producer, Producer):
+            raise ConfigError(f"producer is {shown(producer)}; a Producer is wanted")
+        try:
+            batch = build_batch(
+                records,
+                producer_id=producer.id,
+                producer_epoch=producer.epoch,
+                base_sequence=producer.sequence,
+            )
+        except Exception as error:  # a value is no bytes, an id no number, ...
+            raise ConfigError(
+                f"values is {shown(values)}; no batch can be made: {error}"
+            ) from error
         return produced(
             await self.send_batch(topic, partition, batch, acks=acks, timeout_ms=timeout_ms)
         )

@@ -19,12 +19,14 @@ strings) come out as fresh objects.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from importlib import import_module
 from io import BytesIO
+from pkgutil import iter_modules
 from struct import Struct
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -205,6 +207,11 @@ class Schema:
         """Make the entity; see `build`."""
         return build(self.cls, **values)
 
+    @property
+    def shape(self) -> tuple[str, ...]:
+        """The names of its fields."""
+        return tuple(item.name for item in fields(self.cls))
+
 
 _schemas: dict[tuple[int, int, EntityType], Schema] = {}
 
@@ -223,6 +230,27 @@ def _schema(key: int, version: int, direction: EntityType) -> Schema:
     found = _schemas.get((key, version, direction))
     if found is None:
         found = _schemas[key, version, direction] = Schema(key, version, direction)
+    return found
+
+
+@cache
+def known_versions(key: int) -> Sequence[int]:
+    """The versions of an API that kio has schemas of."""
+    package = import_module(f"kio.schema.{API_NAMES[key]}")
+    found = [each.name for each in iter_modules(package.__path__)]
+    return sorted(int(each[1:]) for each in found if each[:1] == "v" and each[1:].isdigit())
+
+
+_names: dict[type[Any], frozenset[str]] = {}
+
+
+def field_names(cls: type[Any]) -> frozenset[str]:
+    """The names of an entity's fields, and of those of the entities in it."""
+    found = _names.get(cls)
+    if found is None:
+        nested = [nested_entity(item.type)[0] for item in fields(cls)]
+        inner = [field_names(each) for each in nested if each is not None]
+        found = _names[cls] = frozenset(item.name for item in fields(cls)).union(*inner)
     return found
 
 

@@ -45,11 +45,11 @@ def shown(value: object) -> str:
     """A value of any type in a sentence: its `repr`, on one line and not longer than it bears.
 
     >>> shown("3"), shown(2.5), shown("x" * 99)[-6:]
-    ("'3'", '2.5', "xxx...")
+    ("'3'", '2.5', 'xxx...')
     """
     try:
         text = repr(value)
     except Exception:  # noqa: BLE001 - a stranger's `__repr__`, or a number of too many digits
         text = f"a value of type {type(value).__name__}"
-    text = " ".join(text.encode("ascii", "backslashreplace").decode().split())
+    text = " ".join(text.encode("utf-8", "backslashreplace").decode().split())
     return text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ottla.broker.config import FlushPolicy
 from ottla.broker.errors import ConfigError
+from ottla.broker.spelling import shown
 from ottla.sim.link_times import MAX_WAIT_US
 from ottla.sim.told import MAX_NODES
 
@@ -78,7 +79,7 @@ def check_range(name: str, value: int | str | bool) -> None:
             raise ConfigError(f"{name} is {value!r}; one of {', '.join(WORDS[name])}")
         return
     if value < 0 and name != "acks":
-        raise ConfigError(f"{name} is {value}; it must not be negative")
+        raise ConfigError(f"{name} is {shown(value)}; it must not be negative")
     low, high = RANGES.get(name, (0, MAX_SPAN))
     if not low <= value <= high:
-        raise ConfigError(f"{name} is {value}; {low} to {high} are possible")
+        raise ConfigError(f"{name} is {shown(value)}; {low} to {high} are possible")

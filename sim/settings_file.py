@@ -24,7 +24,7 @@ def from_toml(text: str, more: Mapping[str, int | str | bool] | None = None) -> 
     have to make sense. Raises `ConfigError`."""
     try:
         told = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also numbers of some thousand digits
         raise ConfigError(f"not TOML: {error}") from None
     for name, value in told.items():
         if not isinstance(value, int | str | bool):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ottla.broker.spelling import shown
+
 _LONG = 60
 
 
@@ -22,5 +24,5 @@ def as_written(value: Any) -> str:
             return "a list of blocks"
         told = f"[{', '.join(map(as_written, value))}]"
     else:
-        told = repr(value) if isinstance(value, str) else str(value)
+        told = shown(value) if isinstance(value, int | str) else str(value)
     return told if len(told) <= _LONG else f"{told[: _LONG - 3]}..."

@@ -184,7 +184,7 @@ def parse(text: str) -> Study:
     """A study from its text. Raises `StudyError`."""
     try:
         told = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also numbers of some thousand digits
         raise StudyError(f"study: not TOML: {error}") from None
     _refuse(wrong_top(told))
     return Study(

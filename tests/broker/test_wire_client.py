@@ -11,7 +11,6 @@ import pytest
 
 from broker_wire import default_host, run
 from ottla.broker.client import (
-    API_KEYS,
     MAX_ANSWER_BYTES,
     Client,
     Exchange,
@@ -20,6 +19,7 @@ from ottla.broker.client import (
     Producer,
     split_batches,
 )
+from ottla.broker.client_requests import API_KEYS
 from ottla.broker.codec import response_schema
 from ottla.broker.errors import ErrorCode, FrameError
 from ottla.log.build import NewRecord, build_batch

@@ -11,7 +11,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from broker_fake_host import FakeHost
-from ottla.broker.client import API_KEYS, Client, Exchange, Produced, produced
+from ottla.broker.client import Client, Exchange, Produced, produced
+from ottla.broker.client_requests import API_KEYS
 from ottla.broker.server import Server
 from ottla.log.build import build_batch
 

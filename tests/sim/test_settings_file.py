@@ -3,11 +3,15 @@
 Each of the refusals was a run that failed, and told of a broker what was the settings'.
 """
 
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ottla.broker.errors import ConfigError
 from ottla.sim.choices import Drawn
-from ottla.sim.settings import RunConfig
+from ottla.sim.settings import SETTINGS, RunConfig
 from ottla.sim.settings_file import from_toml
 from ottla.sim.swarm import draw
 
@@ -34,6 +38,33 @@ def test_no_beat_has_to_come_every_millisecond_for_a_follower_that_nobody_asks_f
 def test_what_nothing_could_go_well_with_is_refused(told, why):
     with pytest.raises(ConfigError, match=why):
         from_toml(told)
+
+
+@pytest.mark.parametrize(
+    "text", ["records = " + "9" * 5000, "records = 0x" + "f" * 6000, "a = " + "[" * 5000]
+)
+def test_what_python_refuses_to_read_is_refused_too(text):
+    with pytest.raises(ConfigError):
+        from_toml(text)
+
+
+ODD: st.SearchStrategy[Any] = st.one_of(
+    st.integers(-2, 5) | st.integers() | st.booleans() | st.text(max_size=4) | st.floats(),
+    st.sampled_from(
+        [None, 10**5000, "x" * 500, "\ud800", [], {}, b"", "1-2:9", "all", "kill kill"]
+    ),
+)
+
+
+@given(st.dictionaries(st.sampled_from([*SETTINGS, "nods", ""]), ODD, max_size=3))
+def test_whatever_a_setting_is_given_it_is_taken_or_refused_in_one_line(settings):
+    try:
+        from_toml("", settings)
+    except ConfigError as error:
+        said = str(error)
+    else:
+        said = ""
+    assert "\n" not in said
 
 
 def test_acks_are_named_as_clients_name_them():

@@ -12,7 +12,8 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
-from ottla.broker.client import API_KEYS, Exchange
+from ottla.broker.client import Exchange
+from ottla.broker.client_requests import API_KEYS
 from ottla.broker.errors import FrameError
 
 SPOKEN = {"fetch": (4, 11), "list_offsets": (1, 5), "metadata": (4, 10)}

@@ -42,6 +42,7 @@ Jobs = Annotated[int, typer.Option(min=1, max=1024, help="Processes.")]
 _KINDS = {bool: "true or false", int: "a whole number", str: "a word"}
 _SCENARIO = re.compile(r"(sim-)?s\d+(_\w+)?", re.IGNORECASE)
 """What is meant for one: ids as commands and pages write them, and names of files."""
+MOST_SEED = 2**128 - 1
 _NOTHING_DRAWN = "with --whole nothing is drawn"
 
 
@@ -57,6 +58,8 @@ def seed_of(text: str) -> int:
         raise SimUsageError(f"{text!r} is no seed; write a number, or 0x and digits") from None
     if seed < 0:
         raise SimUsageError(f"{text!r} is no seed; seeds are not negative")
+    if seed > MOST_SEED:
+        raise SimUsageError(f"{text[:40]}... is no seed; seeds have at most 128 bits")
     return seed
 
 

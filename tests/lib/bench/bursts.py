@@ -21,7 +21,8 @@ from typing import Any, Self
 
 from bench.measure import Outcome, Report
 from ottla.broker.async_cluster import AsyncCluster
-from ottla.broker.client import API_KEYS, Exchange
+from ottla.broker.client import Exchange
+from ottla.broker.client_requests import API_KEYS
 from ottla.broker.clockwork import AsyncioClockwork, Cancel
 from ottla.broker.connection import Connection
 from ottla.broker.server import Server
