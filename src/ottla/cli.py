@@ -12,20 +12,28 @@ from __future__ import annotations
 
 import errno
 import gc
-import math
 import os
 import signal
 import sys
 from contextlib import suppress
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from ottla import __version__
+from ottla.demo.command import demo
 from ottla.sim_cli.app import app as sim_app
 from ottla.study_cli.app import app as study_app
+from ottla.up_options import (
+    Chosen,
+    DefaultPartitions,
+    ElectionTimeoutMs,
+    Flush,
+    MinInsyncReplicas,
+    meant,
+)
+from ottla.usage import UsageError, check_profile, folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +46,6 @@ SERVICE_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 # Plain help and errors: rich would draw boxes, and costs 100 ms before the first byte is served.
 app = typer.Typer(
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
@@ -47,23 +54,11 @@ app.add_typer(sim_app, name="sim")
 app.add_typer(study_app, name="study")
 
 
-class Acks(StrEnum):
-    """What a producer waits for."""
-
-    ALL = "all"
-    LEADER = "1"
-    NONE = "0"
-
-
-class UsageError(typer.TyperException):
-    """The user can do something about it; the text is one line that says what."""
-
-
 def main() -> NoReturn:
     """Run the command line; the process ends with its status."""
     try:
         status = app(standalone_mode=False)
-    except typer.Abort:
+    except (typer.Abort, KeyboardInterrupt):
         status = 130
     except typer.TyperException as error:
         told = getattr(error, "format_message", error.__str__)()
@@ -73,13 +68,6 @@ def main() -> NoReturn:
             sys.stderr.write(f"ottla: {told}\n")
         status = 2
     sys.exit(status or 0)
-
-
-def _folder(text: str | Path) -> Path:
-    """An empty name is a variable that was never set, not this folder."""
-    if not str(text):
-        raise typer.BadParameter("is empty; name a folder")
-    return Path(text)
 
 
 def _show_version(wanted: bool) -> None:
@@ -113,7 +101,7 @@ def up(
     data_dir: Annotated[
         Path | None,
         typer.Option(
-            parser=_folder,
+            parser=folder,
             metavar="PATH",
             help="Keep the logs in this folder; without it they live in memory.",
         ),
@@ -128,6 +116,10 @@ def up(
     auto_create: Annotated[
         bool, typer.Option("--auto-create/--no-auto-create", help="Create topics on first use.")
     ] = True,
+    flush: Flush = "each-turn",
+    min_insync_replicas: MinInsyncReplicas = 1,
+    election_timeout_ms: ElectionTimeoutMs = 500,
+    default_partitions: DefaultPartitions = 1,
 ) -> None:
     """Run a cluster in the foreground until SIGINT or SIGTERM.
 
@@ -144,6 +136,7 @@ def up(
 
     topics = _topics(topic or (), nodes)
     _check_settings(port, nodes, profile, data_dir)
+    chosen = Chosen(flush, min_insync_replicas, election_timeout_ms, default_partitions)
     cluster = AsyncCluster(
         nodes,
         port=port,
@@ -151,6 +144,7 @@ def up(
         topics=topics,
         profile=profile,
         auto_create_topics=auto_create,
+        **meant(chosen, nodes)._asdict(),
     )
     if not _run(cluster, nodes, as_json=as_json):
         sys.stderr.write("ottla: every node has stopped, nothing is served any more\n")
@@ -204,18 +198,8 @@ def _topic(text: str, nodes: int) -> Topic:
     return topic
 
 
-def _check_profile(profile: str) -> None:
-    from ottla.idempotency.errors import UnknownProfileError
-    from ottla.idempotency.profiles import profile_named
-
-    try:
-        profile_named(profile)
-    except UnknownProfileError as error:
-        raise UsageError(f"--profile: {error.args[0]}") from None
-
-
 def _check_settings(port: int, nodes: int, profile: str, data_dir: Path | None) -> None:
-    _check_profile(profile)
+    check_profile(profile)
     if port and port + nodes - 1 > MAX_PORT:
         raise UsageError(f"--port {port}: node {nodes} would need port {port + nodes - 1}")
     if data_dir is not None and data_dir.exists() and not data_dir.is_dir():
@@ -339,57 +323,4 @@ def _say(line: str) -> None:
     sys.stdout.flush()
 
 
-# --- ottla demo -----------------------------------------------------------------------------------
-
-
-@app.command()
-def demo(
-    *,
-    acks: Annotated[Acks, typer.Option(help="What producers wait for.")] = Acks.ALL,
-    records: Annotated[int, typer.Option(min=300, help="Records to write, at least.")] = 120_000,
-    seconds: Annotated[
-        float, typer.Option(min=0.5, max=600, help="Time over which writing is spread.")
-    ] = 15.0,
-    seed: Annotated[int, typer.Option(min=0, help="Of elections and of the order of faults.")] = 1,
-    profile: Annotated[str, typer.Option(help="Whose rules producers meet.")] = "reference-strict",
-    out: Annotated[
-        Path, typer.Option(parser=_folder, metavar="PATH", help="Folder for the report.")
-    ] = Path("out"),
-    show: Annotated[bool, typer.Option("--open", help="Open the report in a browser.")] = False,
-) -> None:
-    """Write through failing leaders with real clients, then prove what became of every record.
-
-    Ends with status 1 when a check fails.
-    """
-    try:
-        from ottla.demo.run import run_demo
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"the demo drives real clients, and {error.name} is not installed: "
-            f"pip install 'ottla[test]'"
-        ) from None
-    from ottla.demo.settings import DemoSettings
-
-    _check_profile(profile)
-    _check_report(seconds, out)
-    settings = DemoSettings(
-        acks=acks.value, records=records, seconds=seconds, seed=seed, profile=profile, out=out
-    )
-    outcome = run_demo(settings)
-    if show:
-        typer.launch(str(outcome.report))
-    raise typer.Exit(0 if outcome.passed else 1)
-
-
-def _check_report(seconds: float, out: Path) -> None:
-    """What would be noticed only when half a minute has passed."""
-    import tempfile
-
-    if math.isnan(seconds):
-        raise UsageError("--seconds: nan is no time")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=out):
-            pass
-    except OSError as error:
-        raise UsageError(f"--out {out}: {error.strerror}; name another folder") from None
+app.command()(demo)

@@ -121,7 +121,7 @@ def test_the_wheel_is_pure_and_has_its_entry_points(built):
     with zipfile.ZipFile(wheel) as archive:
         (entry_points,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
         said = archive.read(entry_points).decode()
-    assert "ottla = ottla.cli:main" in said
+    assert "ottla = ottla.__main__:main" in said
     assert "ottla = ottla.pytest_plugin" in said
 
 

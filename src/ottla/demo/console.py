@@ -58,6 +58,10 @@ class Console:
     def finished(self, stage: Stage, work: Work, steps: int) -> None:
         """Writing is over."""
         self.progress(stage, work, steps)
+        self.close()
+
+    def close(self) -> None:
+        """Take the moving part away, if it is still there: the terminal gets its cursor back."""
         if self._live is not None:
             self._live.stop()
             self._live = None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.metadata
 import time
 from concurrent.futures import Future
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,7 +44,7 @@ class Outcome(NamedTuple):
 def run_demo(settings: DemoSettings) -> Outcome:
     """Do everything, show it, write the report. Raises nothing for a check that fails."""
     console = Console(settings)
-    with Stage(settings) as stage:
+    with Stage(settings) as stage, closing(console):
         of_confluent = round(settings.records * CONFLUENT_SHARE)
         work = Work(
             [

@@ -75,6 +75,7 @@ class Stage:
 
     def __exit__(self, *_: object) -> None:
         try:
+            self.run(_all_cancelled())
             self.run(self.cluster.stop())
         finally:
             self._end()
@@ -96,3 +97,12 @@ class Stage:
     def bootstrap(self) -> str:
         """Bootstrap servers for clients."""
         return self.cluster.bootstrap_servers
+
+
+async def _all_cancelled() -> None:
+    """Nothing is left that somebody had started here: whoever interrupts a run lets go of faults
+    and samples in their middle."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for each in tasks:
+        each.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

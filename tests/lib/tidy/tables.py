@@ -208,7 +208,14 @@ CONFINED = {
     "pyspark": ("sim/studies/",),
     "pytest": ("src/ottla/pytest_plugin.py",),
     "rich": ("src/ottla/cli.py", "src/ottla/sim_cli/", "src/ottla/study_cli/", "src/ottla/demo/"),
-    "typer": ("src/ottla/cli.py", "src/ottla/sim_cli/", "src/ottla/study_cli/", "src/ottla/demo/"),
+    "typer": (
+        "src/ottla/cli.py",
+        "src/ottla/demo/",
+        "src/ottla/sim_cli/",
+        "src/ottla/study_cli/",
+        "src/ottla/up_options.py",
+        "src/ottla/usage.py",
+    ),
 }
 
 

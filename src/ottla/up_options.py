@@ -1,0 +1,75 @@
+"""Options of `ottla up` that are settings of the cluster (`ottla.broker.config`), and their checks.
+
+What a value may be is the setting's own business; here stands what one line of help says of it, and
+what makes no sense only together with the number of nodes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from ottla.usage import UsageError
+
+if TYPE_CHECKING:
+    from ottla.broker.config import FlushPolicy
+
+SHORTEST_TIMEOUT_MS, LONGEST_TIMEOUT_MS = 100, 600_000
+"""Two heartbeats of 50 ms; ten minutes."""
+
+Flush = Annotated[
+    str, typer.Option(metavar="POLICY", help="When logs are synced: each-turn, interval or off.")
+]
+MinInsyncReplicas = Annotated[
+    int, typer.Option(min=1, help="With acks=all: replicas in sync, or writes are refused.")
+]
+ElectionTimeoutMs = Annotated[
+    int,
+    typer.Option(
+        min=SHORTEST_TIMEOUT_MS,
+        max=LONGEST_TIMEOUT_MS,
+        help="Silence of a leader, in ms, after which another is elected.",
+    ),
+]
+DefaultPartitions = Annotated[
+    int, typer.Option(min=1, help="Of topics whose creator names no number.")
+]
+
+
+class Chosen(NamedTuple):
+    """The values as typed."""
+
+    flush: str
+    min_insync_replicas: int
+    election_timeout_ms: int
+    default_partitions: int
+
+
+class Meant(NamedTuple):
+    """The values as the cluster takes them, by the names of its settings."""
+
+    flush: FlushPolicy
+    min_insync_replicas: int
+    election_timeout_ms: int
+    default_partitions: int
+
+
+def meant(chosen: Chosen, nodes: int) -> Meant:
+    """Check what was typed for a cluster of so many nodes. Raises `UsageError`."""
+    from ottla.broker.config import ClusterConfig, FlushPolicy
+
+    policies = [each.value for each in FlushPolicy]
+    if chosen.flush not in policies:
+        raise UsageError(f"--flush {chosen.flush!r}: there are {', '.join(policies)}")
+    if chosen.min_insync_replicas > nodes:
+        raise UsageError(
+            f"--min-insync-replicas {chosen.min_insync_replicas}: there are {nodes} nodes, so that "
+            f"no write with acks=all could succeed; lower it, or raise --nodes"
+        )
+    most = ClusterConfig().max_partitions_per_topic
+    if chosen.default_partitions > most:
+        raise UsageError(
+            f"--default-partitions {chosen.default_partitions}: a topic has at most {most}"
+        )
+    return Meant(FlushPolicy(chosen.flush), *chosen[1:])
