@@ -43,7 +43,7 @@ def test_every_flush_policy_serves(tmp_path, policy):
         assert up.stop(signal.SIGTERM) == (0, "", "")
 
 
-class Asked(Exception):
+class AskedError(Exception):
     """Stands in for the cluster that would be started."""
 
 
@@ -52,13 +52,15 @@ def test_all_of_them_reach_the_cluster(monkeypatch):
 
     def cluster(nodes, **settings):
         asked.update(settings, nodes=nodes)
-        raise Asked
+        raise AskedError
 
     monkeypatch.setattr("ottla.broker.async_cluster.AsyncCluster", cluster)
+    monkeypatch.setattr("signal.signal", lambda *_: None)  # these are the process's own, and stay
+    monkeypatch.setattr("gc.disable", lambda: None)
     given = {"min-insync-replicas": 2, "election-timeout-ms": 2000, "default-partitions": 3}
     words = [word for name, value in given.items() for word in (f"--{name}", str(value))]
     done = CliRunner().invoke(app, ["up", "--flush", "interval", *words])
-    assert isinstance(done.exception, Asked)
+    assert isinstance(done.exception, AskedError)
     config = ClusterConfig(
         flush=FlushPolicy.INTERVAL,
         min_insync_replicas=2,
