@@ -48,7 +48,7 @@ class AskedError(Exception):
 
 
 def test_all_of_them_reach_the_cluster(monkeypatch):
-    asked = {}
+    asked: dict[str, object] = {}
 
     def cluster(nodes, **settings):
         asked.update(settings, nodes=nodes)
