@@ -48,13 +48,22 @@ class Reads:
         if isinstance(ticket, ListOffsetsTicket) and ticket.asker == DEBUGGER:
             self._serve(ticket)
         elif not self.state.leading:
-            self.state.not_leader(ticket)
+            self._turn_away(ticket)
         elif not self.state.synced:
             self._awaiting_sync.append(ticket)
         elif isinstance(ticket, WatchTicket):
             self._watch(ticket)
         else:
             self._serve(ticket)
+
+    def _turn_away(self, ticket: ReadTicket) -> None:
+        """Somebody else leads; but Kafka compares epochs first."""
+        claimed = ANY_EPOCH if isinstance(ticket, WatchTicket) else ticket.current_leader_epoch
+        error = self._epoch_error(claimed)
+        if error is ErrorCode.NONE:
+            self.state.not_leader(ticket)
+        else:
+            self.state.answer(ticket, error)
 
     def _serve(self, ticket: FetchTicket | ListOffsetsTicket | EpochEndTicket) -> None:
         error = self._epoch_error(ticket.current_leader_epoch)

@@ -13,9 +13,11 @@ from broker_core_partition import (
     NONE,
     TIMED_OUT,
     PartitionDriver,
+    ignore,
     make_partition,
     outcome,
 )
+from ottla.broker.commands import EpochEndTicket, ListOffsetsTicket
 from ottla.broker.errors import ErrorCode
 from ottla.raft.types import Entry, EntryKind
 
@@ -156,6 +158,29 @@ def test_an_offset_between_high_watermark_and_log_end_is_in_range_and_empty(driv
 )
 def test_a_reader_that_names_a_leader_epoch_must_name_this_one(driver, claimed, error):
     assert driver.fetch(0, epoch=claimed).error is error
+
+
+@pytest.mark.parametrize("leader", [0, 2])
+@pytest.mark.parametrize(
+    ("claimed", "error"),
+    [
+        (-1, ELSEWHERE),
+        (4, ELSEWHERE),
+        (1, ErrorCode.FENCED_LEADER_EPOCH),
+        (-2, ErrorCode.FENCED_LEADER_EPOCH),
+        (5, ErrorCode.UNKNOWN_LEADER_EPOCH),
+    ],
+)
+def test_a_follower_compares_epochs_before_it_sends_readers_on(driver, leader, claimed, error):
+    """Measured on a follower of Apache Kafka 4.3.1; here it used to say first that others lead."""
+    driver.follow(4, leader=leader)
+    fetch = driver.fetch(0, epoch=claimed)
+    latest = ListOffsetsTicket(-1, claimed, ignore, driver.now + SOON)
+    end = EpochEndTicket(1, claimed, ignore, driver.now + SOON)
+    driver.submit(latest)
+    driver.submit(end)
+    assert [ticket.error for ticket in (fetch, latest, end)] == [error] * 3
+    assert fetch.leader == (leader if error is ELSEWHERE else 0)
 
 
 def test_epochs_end_where_the_next_one_began_to_write(driver):
