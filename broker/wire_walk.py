@@ -83,7 +83,7 @@ def varint_bytes(value: int) -> bytes:
 
 def _read_compact(frame: ReadOnlyBuffer, at: int) -> tuple[int, int]:
     value, at = read_varint(frame, at)
-    return value - 1, at
+    return value - 1 if value > -(2**31) else 2**31 - 1, at  # as Java's int wraps
 
 
 SHORT = Length(lambda frame, at: (read_short(frame, at)[0], at + 2), _SHORT.pack, 2)

@@ -135,6 +135,8 @@ class Shortcut:
                 if byte < 0x80:
                     break
                 shift += 7
+            else:
+                return None
         last = stop + size - 1
         if size == 0 or last + 3 > end or _tail(view, last)[0] != _NO_TAGS:
             return None

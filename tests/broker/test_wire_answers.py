@@ -4,15 +4,20 @@ Whatever values an answer may have, our bytes are those of kio's writer; whateve
 may have, the short cut reads what kio reads, or declines.
 """
 
+from random import Random
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from broker_wire import frame
+from fuzz_frames import request
+from fuzz_hostile import changed_request, encodings, replaced
 from ottla.broker import codec
 from ottla.broker.api import fetch_answer, produce_answer
 from ottla.broker.api.produce_request import LONGEST_PREFIX, Shortcut, patience
 from ottla.broker.client import split_batches
-from ottla.broker.errors import ErrorCode
+from ottla.broker.errors import ErrorCode, FrameError
 from ottla.broker.host import BrokerImage
 from ottla.log.build import build_batch
 from ottla.log.inspection import Fault
@@ -200,16 +205,55 @@ def test_the_short_cut_reads_what_the_codec_reads(version, fields, records, extr
         at = data.draw(st.integers(14, len(other) - 1))
         other[at] = data.draw(st.integers(0, 255))
     del other[data.draw(st.integers(len(other) // 2, len(other))) :]
-    found = take(shortcut, bytes(other))
-    if found is not None:
-        target, got = found
-        request = general(version, bytes(other))
-        (topic,) = request.topic_data
-        (part,) = topic.partition_data
-        assert (target.topic, target.partition) == (topic.name, part.index)
-        assert (target.acks, got) == (request.acks, part.records)
-        assert target.timeout == patience(request)
-        assert request.transactional_id is None
+    agrees(shortcut, bytes(other))
+
+
+def test_the_short_cut_believes_no_length_that_the_codec_does_not():
+    rng = Random(1)
+    taken = 0
+    for version in sorted([*range(3, 13)] * 15):
+        good = request(rng, 0, version)
+        for first in (good.data, changed_request(good, rng)):
+            shortcut = Shortcut(version)
+            try:
+                learn(shortcut, first)
+            except FrameError:
+                continue
+            seconds = [changed_request(good, rng)]
+            for spot in good.spots:
+                others = encodings(spot)
+                seconds += (replaced(first, spot, other) for other in rng.sample(others, 12))
+            taken += sum(agrees(shortcut, second) for second in seconds)
+    assert taken > 50
+
+
+@pytest.mark.parametrize("version", range(9, 13))
+def test_a_size_of_more_than_five_bytes_is_none_for_the_short_cut_either(version):
+    """It was taken for a number, though the fifth byte says that a sixth follows."""
+    shortcut = Shortcut(version)
+    good = one(version)
+    learn(shortcut, good)
+    at = good.index(b"r" * 70) - 1
+    assert good[at] == 71
+    for size, fits in ((b"\xc7\0", True), (b"\xc7\x80\x80\x80\x80", False)):
+        found = take(shortcut, good[:at] + size + good[at + 1 :])
+        assert (found is not None) is fits
+
+
+def agrees(shortcut, data):
+    """Whether the short cut is taken; if so, the codec reads the same."""
+    found = take(shortcut, data)
+    if found is None:
+        return False
+    target, got = found
+    asked = general(shortcut.version, data)
+    (topic,) = asked.topic_data
+    (part,) = topic.partition_data
+    assert (target.topic, target.partition) == (topic.name, part.index)
+    assert (target.acks, got) == (asked.acks, part.records)
+    assert target.timeout == patience(asked)
+    assert asked.transactional_id is None
+    return True
 
 
 def take(shortcut, data):
@@ -227,8 +271,8 @@ def general(version, data):
 
 def learn(shortcut, data):
     header = codec.read_header(data[4:])
-    request = general(shortcut.version, data)
-    shortcut.learn(memoryview(data), 12, len(data), header.client_id, request)
+    asked = general(shortcut.version, data)
+    shortcut.learn(memoryview(data), 12, len(data), header.client_id, asked)
 
 
 def one(version, name="t", records=b"r" * 70):

@@ -76,7 +76,7 @@ class Java:
     def length(self, compact: bool, width: int) -> int:
         """The next length or count; any negative one is null."""
         if compact:
-            return self.varint() - 1
+            return (self.varint() - 1 + 2**31) % 2**32 - 2**31
         self.spots.append(Spot(self.at, width, "short" if width == 2 else "int"))
         return self.number(width)
 
