@@ -80,18 +80,17 @@ def under_fire(frames: Iterator[bytes]) -> Report:
             stderr=log,
             text=True,
         )
-        failed: Exception | None = None
         try:
             report = _watch(child, frames)
         except (OSError, AssertionError) as error:
-            failed = error
-        ended = child.poll()
-        child.kill()
-        child.wait()
+            log.seek(0)
+            said = log.read()[-5000:]
+            raise AssertionError(f"{error!r}, status {child.poll()}, said:\n{said}") from error
+        finally:
+            child.kill()
+            child.wait()
         log.seek(0)
         said = log.read()
-        if failed is not None:
-            raise AssertionError(f"status {ended}, said:\n{said[-5000:]}") from failed
         assert "Traceback" not in said, said[:5000]
     return report
 

@@ -84,7 +84,9 @@ class Fire:
         frame = next(self._frames, None)
         if frame is None:
             return
-        sock = socket.create_connection(self._address, 30)
+        sock = socket.socket()  # create_connection looks names up
+        sock.settimeout(30)
+        sock.connect(self._address)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         line = _Line(sock)
         self._selector.register(sock, selectors.EVENT_READ, line)

@@ -30,6 +30,8 @@ RAW = (
     b"\x80\x80\x80\x80\0",
     b"\x7f" * 5,
 )
+ATTRIBUTES = 21
+"""Where they stand in a batch."""
 WIDTHS = {"short": 2, "int": 4}
 
 
@@ -43,6 +45,9 @@ def varint(number: int) -> bytes:
     return out + bytes([number])
 
 
+_VARINTS = tuple(map(varint, NUMBERS)) + RAW
+
+
 def fixed(number: int, width: int) -> bytes:
     """The low bytes of it."""
     return (number % (1 << 8 * width)).to_bytes(width, "big")
@@ -51,7 +56,7 @@ def fixed(number: int, width: int) -> bytes:
 def encodings(spot: Spot) -> list[bytes]:
     """All that can stand where a number stood."""
     if spot.kind == "varint":
-        return [varint(number) for number in NUMBERS] + list(RAW)
+        return list(_VARINTS)
     return sorted({fixed(number, WIDTHS[spot.kind]) for number in NUMBERS})
 
 
@@ -69,7 +74,7 @@ def change(data: bytes, spots: tuple[Spot, ...], rng: Random, first: int = 0) ->
         kind = rng.choice(["varint", "short", "int", "varint"])
         spot = Spot(at, min(WIDTHS.get(kind, 1), len(data) - at), kind)
     if spot.kind == "varint":
-        return replaced(data, spot, rng.choice(RAW + tuple(map(varint, NUMBERS))))
+        return replaced(data, spot, rng.choice(_VARINTS))
     return replaced(data, spot, fixed(rng.choice(NUMBERS), WIDTHS[spot.kind]))
 
 
@@ -84,7 +89,7 @@ def changed_batch(frame: Frame, rng: Random) -> bytes:
     assert frame.batch is not None
     start, stop = frame.batch
     batch = frame.data[start:stop]
-    at = rng.randrange(8, len(batch))
+    at = rng.choice([*range(8, ATTRIBUTES - 1), *range(ATTRIBUTES + 2, len(batch))])
     width = min(rng.choice([1, 1, 2, 4, 8]), len(batch) - at)
     number = rng.choice(NUMBERS)
     other = (
