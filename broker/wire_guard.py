@@ -25,6 +25,7 @@ bodies refused (`Limits.mended`).
 * varints are 32 bits that wrap, and need not be of the shortest form,
 * tagged fields may come in any order, twice (the last one counts), with any size if they are known
   (Kafka believes the schema), and are skipped if they are not,
+* a time of more milliseconds than kio has becomes the longest,
 * text that is not UTF-8: each malformed piece becomes U+FFFD, as Java has it. The guard looks into
   texts only when the codec has stumbled over one (`texts`).
 
@@ -50,7 +51,9 @@ from ottla.broker.wire_walk import (
     Limits,
     ReadOnlyBuffer,
     Walk,
+    long_bytes,
     read_int,
+    read_long,
     read_short,
     read_varint,
     varint_bytes,
@@ -65,6 +68,9 @@ ANSWER_LIMITS = Limits(1_000_000, 1_000_000)
 """An answer is read by a client, which has no turns: a large cluster's Metadata must come through.
 """
 
+LONGEST_MILLIS = (2**63 - 1) // 1000
+"""kio counts microseconds in 64 bits."""
+
 _FIXED = {
     "int8": 1,
     "uint8": 1,
@@ -77,7 +83,6 @@ _FIXED = {
     "int64": 8,
     "uint64": 8,
     "float64": 8,
-    "timedelta_i64": 8,
     "datetime_i64": 8,
     "uuid": 16,
 }
@@ -215,6 +220,8 @@ def _plan_of_value(name: str, kind: str, nullable: bool, flexible: bool) -> _Pla
         return _one(_bytes(Field(name, nullable, length)), length.least)
     if kind == "bool":
         return _one(_boolean, 1)
+    if kind == "timedelta_i64":
+        return _one(_duration, 8)
     return _Plan((), _FIXED[kind], _FIXED[kind])
 
 
@@ -226,6 +233,14 @@ def _boolean(walk: Walk, at: int) -> int:
     if walk.frame[at] > 1:
         walk.mend(at, at + 1, b"\1")
     return at + 1
+
+
+def _duration(walk: Walk, at: int) -> int:
+    """Milliseconds, at most 292,000 years of them."""
+    value: int = read_long(walk.frame, at)[0]
+    if not -LONGEST_MILLIS <= value <= LONGEST_MILLIS:
+        walk.mend(at, at + 8, long_bytes(LONGEST_MILLIS if value > 0 else -LONGEST_MILLIS))
+    return at + 8
 
 
 def _string(field: Field) -> _Step:

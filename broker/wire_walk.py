@@ -23,7 +23,10 @@ _REPLACEMENT = "\ufffd".encode()
 _SHORT = Struct(">h")
 _INT = Struct(">i")
 read_short = _SHORT.unpack_from
+_LONG = Struct(">q")
 read_int = _INT.unpack_from
+read_long = _LONG.unpack_from
+long_bytes = _LONG.pack
 
 
 def read_varint(frame: ReadOnlyBuffer, at: int) -> tuple[int, int]:

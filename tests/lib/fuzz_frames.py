@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
+from datetime import timedelta
 from random import Random
 from struct import Struct
 from types import NoneType
@@ -174,7 +175,9 @@ ANYTHING: dict[str, Callable[[Random], Any]] = {
     "records": batch,
     "uuid": lambda rng: rng.randbytes(16),
     "timedelta_i32": lambda rng: rng.choice([0, 17, 100_000]),
+    "timedelta_i64": lambda rng: timedelta(milliseconds=rng.choice([-1, 0, 100_000])),
+    "bytes": lambda rng: rng.randbytes(rng.randrange(5)),
     "datetime_i64": lambda rng: rng.choice([-1, 0, 1_700_000_000_000]),
     "error_code": lambda rng: rng.choice([ErrorCode.NONE, ErrorCode.NOT_CONTROLLER]),
 }
-"""By its type, in answers."""
+"""By its type, where nothing else is asked for."""

@@ -21,10 +21,15 @@ FIXED = {
     "error_code": 2,
     "int32": 4,
     "timedelta_i32": 4,
+    "timedelta_i64": 8,
     "int64": 8,
     "datetime_i64": 8,
     "uuid": 16,
 }
+
+
+LONGEST_MILLIS = (2**63 - 1) // 1000
+"""Kafka takes longer times, and the codec has none."""
 
 
 class RefusedError(Exception):
@@ -114,7 +119,8 @@ class Java:
                 raise RefusedError(f"{count} elements")
             item = get_args(kind)[0]
             return [self.value(item, name, False, compact) for _ in range(count)]
-        assert not (nullable and hasattr(kind, "__flexible__")), "no schema so far"
+        if nullable and hasattr(kind, "__flexible__") and self.number(1) < 0:
+            return None
         return self.value(kind, name, nullable, compact)
 
     def value(self, kind: Any, name: str | None, nullable: bool, compact: bool) -> Any:
@@ -134,7 +140,10 @@ class Java:
         assert name is not None
         if name == "uuid":
             return none_if(self.take(16), bytes(16))
-        return none_if(self.number(FIXED[name]), -1 if name == "datetime_i64" else None)
+        number = self.number(FIXED[name])
+        if name == "timedelta_i64":
+            return max(-LONGEST_MILLIS, min(number, LONGEST_MILLIS))
+        return none_if(number, -1 if name == "datetime_i64" else None)
 
 
 def none_if(value: Any, absent: Any) -> Any:
