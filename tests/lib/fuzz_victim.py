@@ -17,7 +17,8 @@ from random import Random
 from fuzz_broker import memory
 from fuzz_bystander import say
 from fuzz_frames import SERVED, entity
-from ottla.broker.client import API_KEYS, Client
+from ottla.broker.client import Client
+from ottla.broker.client_requests import API_KEYS
 from ottla.broker.codec import request_schema
 from ottla.broker.errors import FrameError
 
