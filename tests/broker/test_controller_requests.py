@@ -6,6 +6,8 @@ the leader leaves the log as it was; what only the log can know is tested in tes
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from broker_control import controller, create, delete, ids_for, leader
@@ -81,6 +83,43 @@ def test_a_name_that_exists_is_found_out_before_its_configs():
     driver.decided(create("t"))
     code, _ = driver.refusal(create("t", configs={"no.such": "1"}, partitions=0))
     assert code is ErrorCode.TOPIC_ALREADY_EXISTS
+
+
+ORDER = list(
+    product(
+        ("new", "a.b", "a_b", "a b"),
+        ({}, {"no.such": "1"}, {"max.message.bytes": "x"}, {"max.message.bytes": None}),
+        (-1, -2, 0, 1),
+        (-1, -2, 0, 1, 5),
+        (None, [[0, [1]]], [[0, [9]]], [[0, []]], [[1, [1]]], [[0, [1]], [0, [1]]], [[-1, [1]]]),
+    )
+)
+
+
+def first_fault(name, configs, partitions, factor, assignments):
+    """Measured on Apache Kafka 4.3.1, whose answers to all of `ORDER` these are."""
+    by_name = {"a.b": 36, "a_b": 17, "a b": 17}
+    if name in by_name or configs:
+        return by_name.get(name, 40)
+    if assignments is not None:
+        if (partitions, factor) != (-1, -1):
+            return 42
+        return 0 if assignments == [[0, [1]]] else 39
+    if factor in {-2, 0}:
+        return 38
+    if partitions in {-2, 0}:
+        return 37
+    return 38 if factor == 5 else 0
+
+
+def test_of_several_faults_the_first_in_kafkas_order_is_told():
+    driver = leader(nodes=(1,))
+    driver.decided(create("a.b"))
+    for asked in ORDER:
+        name, configs, partitions, factor, assignments = asked
+        fields = {"configs": configs, "assignments": assignments, "validate_only": True}
+        command = create(name, partitions=partitions, replication_factor=factor, **fields)
+        assert int(driver.ask(command).error) == first_fault(*asked), asked
 
 
 def test_minus_one_means_the_cluster_s_defaults():
