@@ -213,6 +213,19 @@ def read_value(txn: Transaction, key: bytes) -> bytes | None:
     return None if value is None else bytes(value)
 
 
+def read_values(txn: Transaction) -> dict[str, bytes]:
+    """The node's own values, as given to `put_meta`."""
+    found: dict[str, bytes] = {}
+    cursor = txn.cursor()
+    more = cursor.set_range(keys.META)
+    while more and bytes(cursor.key())[:1] == keys.META:
+        key = bytes(cursor.key())
+        if key not in (keys.FORMAT_KEY, keys.NODE_KEY):
+            found[key[len(keys.META) :].decode(errors="replace")] = bytes(cursor.value())
+        more = cursor.next()
+    return found
+
+
 def read_state(txn: Transaction, group: GroupId) -> DiskGroup | None:
     """A group's state record. Raises `CorruptLogError` when it is damaged."""
     value = txn.get(keys.state_key(group))
@@ -225,23 +238,36 @@ def read_state(txn: Transaction, group: GroupId) -> DiskGroup | None:
 
 
 def read_groups(txn: Transaction) -> list[DiskGroup]:
-    """Every group by id. Raises `CorruptLogError` also for entries of a group without a state."""
+    """Every group by id. Raises `CorruptLogError` also for entries or a snapshot of a group without
+    a state, and for a key of another length than such keys have."""
     groups: dict[GroupId, DiskGroup] = {}
-    cursor = txn.cursor()
-    more = cursor.set_range(keys.STATE)
-    while more and bytes(cursor.key())[:1] == keys.STATE:
-        group = keys.group_of(cursor.key())
+    for group in _groups_under(txn, keys.STATE, keys.GROUP_KEY_BYTES):
         found = read_state(txn, group)
         assert found is not None, f"group {group} has a key and no value"
         groups[group] = found
-        more = cursor.next()
-    more = cursor.set_range(keys.CHUNK)
-    while more and bytes(cursor.key())[:1] == keys.CHUNK:
-        group = keys.group_of(bytes(cursor.key())[: keys.GROUP_KEY_BYTES])
+    for group in _groups_under(txn, keys.CHUNK, keys.CHUNK_KEY_BYTES):
         if group not in groups:
             raise CorruptLogError(group, 0, "entries without a state")
-        more = cursor.set_range(keys.chunk_key(group, keys.LAST_INDEX))
+    for group in _groups_under(txn, keys.SNAPSHOT, keys.GROUP_KEY_BYTES):
+        if group not in groups:
+            raise CorruptLogError(group, 0, "a snapshot without a state")
     return list(groups.values())
+
+
+def _groups_under(txn: Transaction, kind: bytes, length: int) -> Iterator[GroupId]:
+    """The groups that have keys of a kind, each once. The keys are `length` bytes long."""
+    cursor = txn.cursor()
+    more = cursor.set_range(kind)
+    while more and bytes(cursor.key())[:1] == kind:
+        key = bytes(cursor.key())
+        if len(key) != length:
+            raise CorruptLogError(0, 0, f"key {key!r} is none of a log")
+        group = keys.group_of(key[: keys.GROUP_KEY_BYTES])
+        yield group
+        if kind == keys.CHUNK:
+            more = cursor.set_range(keys.chunk_key(group, keys.LAST_INDEX))
+        else:
+            more = cursor.next()
 
 
 def read_snapshot(txn: Transaction, group: GroupId) -> Snapshot | None:

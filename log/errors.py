@@ -27,6 +27,17 @@ class FormatError(StoreError):
     definite = True
 
 
+class FolderInUseError(FormatError):
+    """Another process, or another store in this one, has the folder."""
+
+
+class DamagedFolderError(StoreError):
+    """A file of the folder is not what its last use left: cut, emptied, gone, overwritten, or put
+    back as it was earlier. Nothing was changed."""
+
+    definite = True
+
+
 class CorruptLogError(StoreError):
     """Something that was durable is damaged or missing; only another replica can repair it."""
 
@@ -35,7 +46,7 @@ class CorruptLogError(StoreError):
     def __init__(self, group: GroupId, index: LogIndex, reason: str):
         super().__init__(
             f"group {group}, index {index}: {reason}; this node has lost what was durable and must "
-            "not go on: start the cluster with a new folder"
+            "not go on"
         )
         self.group = group
         self.index = index

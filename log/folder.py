@@ -7,7 +7,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from ottla.log.errors import DiskFullError, FormatError
+from ottla.log.errors import DiskFullError, FolderInUseError, FormatError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FIRST_STEP = 256 * 1024
@@ -16,8 +16,8 @@ _FIRST_STEP = 256 * 1024
 def lock_folder(folder: Path) -> int:
     """Make `folder` and take its lock; returns the descriptor to close when done with it.
 
-    Raises `FormatError` when another process, or another store in this one, has it: two writers
-    would each believe that what they wrote is all there is.
+    Raises `FolderInUseError` when another process, or another store in this one, has it: two
+    writers would each believe that what they wrote is all there is.
     """
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder / "LOCK", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -25,8 +25,25 @@ def lock_folder(folder: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(descriptor)
-        raise FormatError(f"{folder}: in use by another process or store") from error
+        raise FolderInUseError(f"{folder}: in use by another process or store") from error
     return descriptor
+
+
+def in_use(folder: Path) -> bool:
+    """Whether a store has the folder's lock now. Raises `FormatError` when that cannot be told."""
+    try:
+        descriptor = os.open(folder / "LOCK", os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise FormatError(f"{folder}: cannot be read ({error})") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 class ZerosAhead:

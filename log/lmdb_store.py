@@ -12,8 +12,11 @@ it ends the store.
 **Compaction** only moves the first index; chunks below it are deleted a few hundred at a time with
 the commits that follow, so that no commit stalls behind a large one.
 
-**Opening** runs recovery over every group and deletes what it cut. A folder of another format or
-node, or one that is in use, is refused with `FormatError`.
+**Opening** looks at the folder before LMDB maps a byte of it, since LMDB ends the process where it
+meets damage (`ottla.log.note`, `ottla.log.pages`); then it runs recovery over every group and
+deletes what it cut. A folder of another format or node, or one that is in use, is refused with
+`FormatError`. While a store is open nobody looks again: a disk that changes pages under it can
+still end the process (docs/decisions/0029-damaged-folders.md).
 
 **A view** (`LmdbView`) reads a folder and changes nothing, also while another process writes: LMDB
 gives every transaction one state of the whole store. Pages that an open transaction sees are not
@@ -26,6 +29,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar
@@ -35,9 +39,24 @@ import lmdb
 from ottla.log import disk_groups, keys
 from ottla.log.disk_groups import DiskGroup, Transaction
 from ottla.log.disk_store import DiskStore
-from ottla.log.errors import CompactedError, FormatError, StoreError
-from ottla.log.folder import ZerosAhead, disk_full, has_no_room, is_full, lock_folder
+from ottla.log.errors import (
+    CompactedError,
+    CorruptLogError,
+    DamagedFolderError,
+    FormatError,
+    StoreError,
+)
+from ottla.log.folder import ZerosAhead, disk_full, has_no_room, in_use, is_full, lock_folder
 from ottla.log.group_tail import GroupChange
+from ottla.log.note import (
+    DATA,
+    Note,
+    check_data,
+    check_values,
+    examine,
+    sync_folder,
+    write_node_note,
+)
 from ottla.log.recovery import LogExtent, recover
 from ottla.log.store import StoredGroup
 from ottla.raft.types import Entry, GroupId, LogIndex, NodeId, Snapshot
@@ -73,12 +92,13 @@ class LmdbStore(DiskStore):
         largest the store may become; `zero_step_bytes` is how far the file is filled ahead (0: not
         at all); `cache_bytes` bounds the entries kept in memory beside those not durable yet.
 
-        Raises `FormatError` (not ours to open, in use), `CorruptLogError` (something durable is
-        damaged), `DiskFullError`, `StoreError`.
+        Raises `FormatError` (not ours to open, in use), `DamagedFolderError` and `CorruptLogError`
+        (something durable is damaged), `DiskFullError`, `StoreError`, `OSError`.
         """
         folder = Path(path)
         lock = lock_folder(folder)
         try:
+            note = examine(folder)
             environment = LmdbEnvironment(
                 folder, lock, sync=sync, map_bytes=(first_map_bytes, max_map_bytes)
             )
@@ -87,11 +107,14 @@ class LmdbStore(DiskStore):
             raise
         try:
             environment.check_format(node)
+            environment.check_note(note)
             environment.fill_ahead(zero_step_bytes)
-            return cls(environment, cache_bytes)
+            store = cls(environment, cache_bytes)
+            environment.write_note()
         except BaseException:
-            environment.close()
+            environment.close(clean=False)
             raise
+        return store
 
 
 class LmdbEnvironment:
@@ -105,6 +128,7 @@ class LmdbEnvironment:
         self._map_lock = Lock()
         self._compacting: dict[GroupId, tuple[LogIndex, LogIndex]] = {}
         self._zeros: ZerosAhead | None = None
+        self._note = Note(0, {})
         try:
             self._lmdb = lmdb.open(
                 str(folder), map_size=first, sync=sync, metasync=sync, readahead=False, max_dbs=0
@@ -123,7 +147,7 @@ class LmdbEnvironment:
             if self._lmdb.stat()["entries"]:
                 raise FormatError(f"{self._folder}: holds something that is not an Ottla log")
             self._in_transaction(lambda txn: txn.put(keys.FORMAT_KEY, keys.FORMAT_VERSION))
-            _sync_folder(self._folder)
+            sync_folder(self._folder)
         elif found != keys.FORMAT_VERSION:
             raise FormatError(
                 f"{self._folder}: format {_text(found)}, this program reads "
@@ -137,10 +161,36 @@ class LmdbEnvironment:
         elif owner != name:
             raise FormatError(f"{self._folder}: belongs to node {_text(owner)}, not {node}")
 
+    def check_note(self, note: Note) -> None:
+        """What the folder's note says holds for its data. Raises `DamagedFolderError`."""
+        self._note = note
+        check_values(note, self.read(disk_groups.read_values))
+
+    def write_note(self) -> None:
+        """Note down up to where the data is durable, and the node's own values.
+
+        Without syncs nothing new is known to be durable. An older note only knows of less, so that
+        no room for a newer one is no error; the first one must stand. Raises `StoreError`,
+        `OSError`.
+        """
+        durable = self._lmdb.info()["last_txnid"] if self._sync else 1
+        note = Note(max(durable, self._note.transaction), self.read(disk_groups.read_values))
+        if note == self._note:
+            return
+        try:
+            write_node_note(self._folder, note)
+        except OSError as error:
+            if not is_full(error.errno or 0):
+                raise
+            if self._note.transaction == 0:
+                raise disk_full(self._folder, error) from error
+        else:
+            self._note = note
+
     def fill_ahead(self, step_bytes: int) -> None:
         """Begin to keep the data file filled with zeros ahead of its use."""
         if self._sync and step_bytes:
-            self._zeros = ZerosAhead(self._folder / "data.mdb", step_bytes)
+            self._zeros = ZerosAhead(self._folder / DATA, step_bytes)
             self._zeros.reserve(self._used_bytes())
 
     def recovered(self) -> list[StoredGroup]:
@@ -177,6 +227,8 @@ class LmdbEnvironment:
 
         for group in self._in_transaction(work):
             del self._compacting[group]
+        if meta:
+            self.write_note()
         if self._zeros is not None:
             self._zeros.reserve(self._used_bytes())
 
@@ -189,8 +241,11 @@ class LmdbEnvironment:
             except lmdb.Error as error:
                 raise self._error(error) from error
 
-    def close(self) -> None:
-        """Release everything, the folder's lock last."""
+    def close(self, *, clean: bool = True) -> None:
+        """Release everything, the folder's lock last. Unless `clean`, the note stays as it is."""
+        if clean:
+            with suppress(StoreError, OSError):
+                self.write_note()
         if self._zeros is not None:
             self._zeros.close()
         self._lmdb.close()
@@ -200,11 +255,16 @@ class LmdbEnvironment:
         group, first = found.group, found.first_index
         extent = LogExtent(group, first, found.synced_to, found.hard_state.term)
         last = self.read(lambda txn: recover(extent, disk_groups.stored_records(txn, group, first)))
+        if found.synced_to == found.last_index < last:
+            # Both went in one transaction, and all of it was durable.
+            raise CorruptLogError(group, last, f"should not be there, behind {found.last_index}")
         if last != found.last_index or (self._sync and found.synced_to < last):
             self._in_transaction(lambda txn: disk_groups.settle(txn, found, last, self._sync))
             found.last_index = last
         snapshot = self.read(lambda txn: disk_groups.read_snapshot(txn, group))
         if first > 1:
+            if snapshot is None or snapshot.meta.index < first - 1:
+                raise CorruptLogError(group, first, "the log begins here, without its snapshot")
             self._compacting[group] = (first, last)
         return found.stored(snapshot.meta if snapshot else None)
 
@@ -246,8 +306,9 @@ class LmdbView:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Open the folder. Raises `FormatError` when it is none of ours, or may not be read."""
         self._folder = Path(path)
-        if not (self._folder / "data.mdb").exists():
+        if not (self._folder / DATA).exists():
             raise FormatError(f"{self._folder}: holds no log")
+        self._examine()
         try:
             # Without a right to write there is no lock file to sign, and so nobody who writes.
             locked = os.access(self._folder / "lock.mdb", os.W_OK)
@@ -264,6 +325,16 @@ class LmdbView:
                 f"{self._folder}: format {_text(found or b'none')}, this program reads "
                 f"{_text(keys.FORMAT_VERSION)}"
             )
+
+    def _examine(self) -> None:
+        """Look at the data before LMDB maps it, unless somebody has it open, who looked himself."""
+        if in_use(self._folder):
+            return
+        try:
+            check_data(self._folder)
+        except DamagedFolderError as error:
+            if not in_use(self._folder):  # Nobody began to write meanwhile.
+                raise FormatError(f"{self._folder}: cannot be read ({error})") from error
 
     def groups(self) -> list[DiskGroup]:
         """Every group by id. Raises `CorruptLogError`."""
@@ -306,15 +377,6 @@ class LmdbView:
                 self._lmdb.set_mapsize(0)  # who writes has made the map larger
             except lmdb.Error as error:
                 raise StoreError(f"{self._folder}: {error}") from error
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the names of new files durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _text(value: bytes) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 import log_kit as kit
 from ottla.log import keys
-from ottla.log.errors import DiskFullError, FormatError, StoreError
+from ottla.log.errors import DamagedFolderError, DiskFullError, FormatError, StoreError
 from ottla.log.store import Write
 from ottla.raft.types import HardState
 
@@ -51,7 +51,7 @@ def test_a_second_process_is_refused(folder):
     ended = kit.in_child(script)
     assert (ended.returncode, ended.stderr.splitlines()[-1]) == (
         1,
-        f"ottla.log.errors.FormatError: {folder}: in use by another process or store",
+        f"ottla.log.errors.FolderInUseError: {folder}: in use by another process or store",
     )
     store.close()
 
@@ -75,7 +75,7 @@ def test_a_folder_of_something_else_is_refused(folder):
 def test_a_data_file_that_is_no_lmdb_file_is_refused(folder):
     folder.mkdir()
     (folder / "data.mdb").write_bytes(b"no database" * 1000)
-    with pytest.raises(FormatError, match=r"^[^\n]*no LMDB folder of this version"):
+    with pytest.raises(DamagedFolderError, match=r"^meta page 0 of data.mdb is damaged"):
         kit.open_lmdb(folder)
 
 
