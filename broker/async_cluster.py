@@ -8,6 +8,7 @@ the same disk and port.
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,32 +17,26 @@ from typing import Any, Unpack
 from ottla.broker.arguments import as_whole, seconds, text, whole
 from ottla.broker.clockwork import MakeClockwork, election_jitter, monotonic_micros, real_time
 from ottla.broker.cluster_faults import ClusterFaults
+from ottla.broker.cluster_views import ClusterViews
 from ottla.broker.config import ClusterConfig, Settings, with_settings
 from ottla.broker.counters import Counters
-from ottla.broker.description import (
-    ClusterDescription,
-    describe_configs,
-    describe_node,
-    describe_topics,
-    leading_seat,
-    seats_of,
-)
 from ottla.broker.errors import (
     ClusterTimeoutError,
     ConfigError,
+    DataFolderError,
     ErrorCode,
     NodeStateError,
     RequestFailedError,
     UnknownTopicError,
 )
 from ottla.broker.events import EventLog
+from ottla.broker.folders import check_left_out, left_out
 from ottla.broker.host import PartitionImage
 from ottla.broker.node import Node
 from ottla.broker.places import folder_of, host_of, port_of
 from ottla.broker.remarks import Remarks
 from ottla.broker.replica_factory import ReplicaFactory
 from ottla.broker.scheduler import Scheduler
-from ottla.broker.seat import Seat
 from ottla.broker.server import Server
 from ottla.broker.spelling import shown
 from ottla.broker.stages import Stages, replicate_in_stages
@@ -55,7 +50,7 @@ POLL_SECONDS = 0.001
 START_SECONDS = 30.0
 
 
-class AsyncCluster(ClusterFaults):
+class AsyncCluster(ClusterFaults, ClusterViews):
     """See `ottla.Cluster` for what each method does; here what takes time is awaited."""
 
     def __init__(
@@ -66,6 +61,7 @@ class AsyncCluster(ClusterFaults):
         port: int = 0,
         data_dir: Path | str | None = None,
         topics: Sequence[Topic | str] = (),
+        without_nodes: Sequence[int] = (),
         config: ClusterConfig | None = None,
         clockwork: MakeClockwork = real_time,
         **settings: Unpack[Settings],
@@ -84,8 +80,11 @@ class AsyncCluster(ClusterFaults):
         self._host = host_of(host)
         self._port = port_of(port, nodes)
         self._addresses: dict[int, tuple[str, int]] = {}
-        self._disks = Disks(self._ids, folder_of(data_dir), self.config)
+        folder = folder_of(data_dir)
+        self._without = check_left_out(without_nodes, self._ids, folder)
+        self._disks = Disks(self._ids, folder, self.config, self._without)
         self._lives: dict[int, Node] = {}
+        self._why_dead = {node: left_out(node) for node in self._without}
         self.network = Network(round(self.config.link_delay_ms * 1000))
         self._scheduler: Scheduler | None = None
         self.on_failed: Callable[[int], None] = lambda _: None
@@ -108,11 +107,15 @@ class AsyncCluster(ClusterFaults):
         self._now = self.events.now = shared.now
         self._scheduler = Scheduler(shared)
         self.cluster_id = self._disks.cluster_id(lambda: uuid.uuid4().hex[:22])
-        for node in self._ids:
+        present = [node for node in self._ids if node not in self._without]
+        for node in present:
             port = self._port + node - 1 if self._port else 0
             await self._listen(node, port)
-        for node in self._ids:
+        for node in present:
             self._lives[node].join()
+        for node in self._without:
+            self.events.note("left out", node)
+            logging.getLogger("ottla").warning("%s", left_out(node))
         await self._until(self._controller_known, START_SECONDS, "a controller")
         for topic in self._topics:
             await self._ensure(topic)
@@ -134,7 +137,15 @@ class AsyncCluster(ClusterFaults):
         return leading is not None and all(each.applied >= leading.applied for each in machines)
 
     def _all_served(self) -> bool:
-        return all(self._serves(name) for name in self._running()[0].topics())
+        """Every partition has a leader, but for those that have none without who was left out."""
+        topics = self._running()[0].topics().values()
+        return all(
+            self._leading_seat(image)
+            for topic in topics
+            for image in topic.partitions
+            if 2 * len([each for each in image.replicas if each in self._lives])
+            > len(image.replicas)
+        )
 
     async def _listen(self, node: int, port: int) -> None:
         assert self._scheduler is not None, "started"
@@ -181,75 +192,6 @@ class AsyncCluster(ClusterFaults):
         life.stop()
         self._disks.mend(life.node)
         await life.runner.syncer.drained()
-
-    # --- views --------------------------------------------------------------------------------
-
-    @property
-    def bootstrap_servers(self) -> str:
-        """`host:port` of every node, comma-separated. Raises `NodeStateError` before the start."""
-        self._check_started()
-        return ",".join(f"{host}:{port}" for host, port in self._addresses.values())
-
-    @property
-    def addresses(self) -> Mapping[int, tuple[str, int]]:
-        """Host and port of each node. Raises `NodeStateError` before the start."""
-        self._check_started()
-        return dict(self._addresses)
-
-    def _check_started(self) -> None:
-        """Addresses are known from the first start on, also when the cluster has stopped."""
-        if not self._addresses:
-            raise NodeStateError(
-                "the cluster has not been started, so it has no addresses: "
-                "use `with Cluster() as cluster`, or start()"
-            )
-
-    def _check_running(self) -> None:
-        if self._scheduler is None:
-            raise NodeStateError("the cluster is not running: start it first")
-
-    def _state(self, node: int) -> str:
-        """In one word: running, paused (it may be isolated too), isolated, failed or dead."""
-        life = self._lives.get(node)
-        if life is None or not life.joined:
-            return "dead"
-        if life.failed is not None:
-            return "failed"
-        if life.runner.paused:
-            return "paused"
-        return "isolated" if self.network.isolated(node) else "running"
-
-    def _running(self) -> list[Node]:
-        """Nodes that can take part now; at least one. Raises `NodeStateError`."""
-        running = [life for node, life in self._lives.items() if self._state(node) == "running"]
-        if not running:
-            raise NodeStateError("no node is running; restart, resume or heal one first")
-        return running
-
-    def describe(self) -> ClusterDescription:
-        """Everything there is to see."""
-        self._check_started()
-        nodes = {
-            node: describe_node(node, self._lives.get(node), self._state(node))
-            for node in self._ids
-        }
-        controller, topics = describe_topics(self._lives, self._leading_seat, self._now())
-        return ClusterDescription(
-            self.cluster_id,
-            controller,
-            nodes,
-            topics,
-            self.counters.as_dict(),
-            self.network.delivered,
-            self.network.dropped,
-            describe_configs(self._lives),
-        )
-
-    def _leading_seat(self, image: PartitionImage) -> tuple[int, Seat] | None:
-        """The replica that serves a partition; a paused node serves nobody."""
-        seats = seats_of(image, self._lives)
-        awake = [each for each in seats if not self._lives[each[0]].runner.paused]
-        return leading_seat(awake)
 
     # --- topics -------------------------------------------------------------------------------
 
@@ -361,7 +303,12 @@ class AsyncCluster(ClusterFaults):
             else:
                 await self._disks.crash(node)
         self.network.heal(node)
-        await self._listen(node, self._addresses[node][1])
+        try:
+            await self._listen(node, self._addresses[node][1])
+        except DataFolderError as error:
+            self._why_dead[node] = str(error)
+            raise
+        self._why_dead.pop(node, None)
         self._lives[node].join()
         self.events.note("restart", node)
 

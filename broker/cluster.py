@@ -42,7 +42,11 @@ class Cluster:
     *i* listens on `port + i - 1`; 0 takes free ones. Every field of `ClusterConfig` may be given as
     a keyword.
 
-    Raises `ConfigError` for settings that make no sense, `OSError` when a port is in use.
+    `without_nodes` starts it without nodes whose folders of `data_dir` are damaged or lost, as long
+    as a majority is left.
+
+    Raises `ConfigError` for settings that make no sense, `DataFolderError` (one of them) for a
+    node's folder that is damaged or lost, `OSError` when a port is in use.
 
     >>> from ottla import Cluster
     >>> with Cluster(nodes=3) as cluster:
@@ -59,6 +63,7 @@ class Cluster:
         port: int = 0,
         data_dir: Path | str | None = None,
         topics: Sequence[Topic | str] = (),
+        without_nodes: Sequence[int] = (),
         config: ClusterConfig | None = None,
         **settings: Unpack[Settings],
     ):
@@ -68,6 +73,7 @@ class Cluster:
             port=port,
             data_dir=data_dir,
             topics=topics,
+            without_nodes=without_nodes,
             config=config,
             **settings,
         )

@@ -13,6 +13,7 @@ from typing import Literal
 from ottla.broker.arguments import as_whole, choice
 from ottla.broker.errors import NodeStateError
 from ottla.broker.events import EventLog
+from ottla.broker.folders import left_out
 from ottla.broker.node import Node
 from ottla.broker.spelling import shown
 from ottla.broker.stores import Disks
@@ -49,6 +50,7 @@ class ClusterFaults:
     events: EventLog
     network: Network
     _ids: Sequence[int]
+    _without: Sequence[int]
     _lives: dict[int, Node]
     _disks: Disks
 
@@ -63,6 +65,8 @@ class ClusterFaults:
     def _check(self, node: int) -> None:
         if as_whole(node) not in self._ids:
             raise NodeStateError(f"there is no node {shown(node)}; nodes are 1 to {len(self._ids)}")
+        if node in self._without:
+            raise NodeStateError(left_out(node))
 
     def _alive(self, node: int) -> Node:
         """One node's present life, unless it has stopped by itself."""

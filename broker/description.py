@@ -21,7 +21,9 @@ NO_EFFECT = Effect.NONE.value
 
 
 class NodeDescription(NamedTuple):
-    """One node: `state` is running, paused, isolated, dead or failed (then `error` says why)."""
+    """One node: `state` is running, paused, isolated, dead, failed or left out (without_nodes).
+
+    `error` says why it has failed, was left out, or could not be restarted."""
 
     node: int
     address: str
@@ -153,10 +155,12 @@ def leading_seat(seats: Sequence[tuple[int, Seat]]) -> tuple[int, Seat] | None:
     return node, seat
 
 
-def describe_node(number: int, node: Node | None, state: str) -> NodeDescription:
-    """A node in its present life, None when it is dead."""
+def describe_node(
+    number: int, node: Node | None, state: str, why_dead: str = ""
+) -> NodeDescription:
+    """A node in its present life, None when it has none, because of `why_dead`."""
     if node is None:
-        return NodeDescription(number, "", "dead")
+        return NodeDescription(number, "", state, error=why_dead)
     seats = node.runner.seats.values()
     address, port = node.server.address
     return NodeDescription(

@@ -25,7 +25,7 @@ class ClusterEvent(NamedTuple):
     """Monotonic clock."""
     kind: str
     """leader, follower, candidate..., truncated, failed, or kill, restart, pause, resume, isolate,
-    heal, disk stalled, disk failed, disk full, disk mended."""
+    heal, disk stalled, disk failed, disk full, disk mended, left out."""
     node: int
     topic: str = ""
     partition: int = -1

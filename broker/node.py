@@ -154,8 +154,11 @@ class Node:
         )
 
     def _make_controller(self) -> Controller:
-        silent, now = self._directory.silent, self.now
-        return Controller(self.cluster_id, self._nodes, self.config, unheard=lambda: silent(now()))
+        def unheard() -> Sequence[NodeId]:
+            silent, addresses = self._directory.silent(self.now()), self._addresses
+            return [each for each in self._nodes if each in silent or each not in addresses]
+
+        return Controller(self.cluster_id, self._nodes, self.config, unheard=unheard)
 
     def _make_control_client(self) -> ControlClient:
         return ControlClient(
@@ -348,7 +351,8 @@ class Node:
         """The nodes a client may turn to that asked about these groups (`Directory`)."""
         informed = self.knows_all_topics()
         named = self._directory.named(asked, self.now(), informed=informed)
-        return [BrokerImage(each, *self._addresses[each]) for each in named]
+        at = self._addresses  # A node that was left out at the start has none.
+        return [BrokerImage(each, *at[each]) for each in named if each in at]
 
     def controller(self) -> NodeId:
         """Leader of the controller group; the last known one, 0 before there was any."""

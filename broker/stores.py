@@ -6,11 +6,13 @@ Without a data folder a disk is a `MemoryDisk`; with one it is an LMDB environme
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+from ottla.broker import folders
 from ottla.broker.config import ClusterConfig, FlushPolicy
 from ottla.broker.errors import ConfigError
 from ottla.log.errors import StoreError
@@ -33,10 +35,18 @@ def knows(cluster: str, told: bytes | None) -> bool:
 
 
 class Disks:
-    """See the module's text."""
+    """See the module's text. `without`: nodes whose folders are not looked at."""
 
-    def __init__(self, nodes: Sequence[NodeId], folder: Path | None, config: ClusterConfig):
-        self._nodes = nodes
+    def __init__(
+        self,
+        nodes: Sequence[NodeId],
+        folder: Path | None,
+        config: ClusterConfig,
+        without: Sequence[NodeId] = (),
+    ):
+        self._size = len(nodes)
+        self._nodes = [node for node in nodes if node not in without]
+        self._without = without
         self._folder = folder
         self._config = config
         self._memory = {node: MemoryDisk() for node in nodes}
@@ -49,84 +59,125 @@ class Disks:
         """The cluster's id: what the first disk remembers, or a new one, told to every disk.
 
         Every disk knows it durably before any node makes a group, so one that does not know it
-        beside one that holds groups is no fresh one. Raises `ConfigError`, with every disk closed
-        and none written, when disks are lost, of a cluster of another size (before any is made),
-        or of different clusters: logs with the same terms and other entries.
+        beside one that holds groups is no fresh one. When every disk does, the folder of the whole
+        cluster gets a note of it: from then on a node's folder that is gone is a lost one, also
+        that of the only node.
+
+        Raises `ConfigError`, with every disk closed and none written, when disks are damaged or
+        lost, of a cluster of another size (before any is made), or of different clusters: logs with
+        the same terms and other entries.
         """
         self._cluster = ""
-        for node in self._nodes:
-            if self._folder is None or self._path(node).exists():
-                self.open(node)
-        size = str(len(self._nodes))
-        refusal = (
-            self._of_another_size(size) or self._of_different_clusters() or self._of_a_lost_disk()
-        )
-        if refusal:
+        try:
+            known = self._known_id()
+        except BaseException:
             for node in self._nodes:
                 self.close(node)
-            raise ConfigError(refusal)
-        stores = [self.open(node) for node in self._nodes]
-        known = next(iter(self._remembered(CLUSTER_ID_KEY).values()), None)
+            raise
+        size = str(self._size)
         chosen = known or invent()
-        for store in stores:
+        for node in self._nodes:
+            store = self.open(node)
             if store.get_meta(CLUSTER_ID_KEY) is None or store.get_meta(NODES_KEY) is None:
                 store.put_meta(CLUSTER_ID_KEY, chosen.encode())
                 store.put_meta(NODES_KEY, size.encode())
                 _sync(store)
+        self._note_down(chosen)
         self._cluster = chosen
         return chosen
+
+    def _known_id(self) -> str:
+        """The id that the disks know, empty if they are new. Raises `ConfigError`."""
+        if self._folder is None:
+            for node in self._nodes:
+                self.open(node)
+            return next(iter(self._remembered(CLUSTER_ID_KEY).values()), "")
+        self._open_all(self._folder)
+        refusal = folders.of_another_size(
+            self._folder, self._remembered(NODES_KEY), str(self._size)
+        )
+        if refusal:
+            raise ConfigError(refusal)
+        noted, ids = self._noted(), self._remembered(CLUSTER_ID_KEY)
+        error = folders.of_another_cluster(self._folder, ids, noted, self._size)
+        if error is not None:
+            raise error
+        self._check_none_lost(self._folder, used=bool(noted))
+        return next(iter(ids.values()), "")
+
+    def _open_all(self, folder: Path) -> None:
+        """Open every folder that is there; one that cannot be does not hide the next one."""
+        errors: dict[NodeId, Exception] = {}
+        for node in self._nodes:
+            try:
+                if os.path.lexists(self._path(node)):
+                    self._open[node] = self._make(node)
+            except (StoreError, OSError) as error:
+                errors[node] = error
+        if errors:
+            good = self._remembered(CLUSTER_ID_KEY)
+            raise folders.refused(folder, errors, list(good), self._size)
+
+    def _check_none_lost(self, folder: Path, *, used: bool) -> None:
+        """A node that has forgotten its votes and its log must not take part as a fresh one: it
+        would elect a leader without what it had acknowledged. Raises `ConfigError`."""
+        ids = self._remembered(CLUSTER_ID_KEY)
+        holding = [node for node, store in self._open.items() if store.groups()]
+        lost = [node for node in self._nodes if node not in ids]
+        if lost and (holding or used):
+            good = [node for node in ids if node in holding] or list(ids)
+            raise folders.of_a_lost_folder(folder, lost, good, self._size)
+        if lost and self._without:
+            raise ConfigError(
+                f"{folder} is new; a cluster begins with all its nodes: leave out without_nodes"
+            )
 
     def _remembered(self, key: str) -> dict[NodeId, str]:
         """What each open disk that knows it has under this key."""
         found = {node: store.get_meta(key) for node, store in self._open.items()}
         return {node: value.decode() for node, value in found.items() if value is not None}
 
-    def _of_another_size(self, asked: str) -> str:
-        for known in self._remembered(NODES_KEY).values():
-            if known != asked:
-                return (
-                    f"{self._folder} is of a cluster of {known} nodes, not of {asked}; "
-                    f"a cluster keeps its nodes for life"
-                )
-        return ""
+    def _noted(self) -> str:
+        """The cluster's id as the folder of the whole cluster names it; empty when it does not."""
+        from ottla.log.note import read_fields
 
-    def _of_different_clusters(self) -> str:
-        known = list(self._remembered(CLUSTER_ID_KEY).items())
-        for node, cluster in known[1:]:
-            first, expected = known[0]
-            if cluster != expected:
-                return (
-                    f"{self._folder}/node-{node} is of another cluster ({cluster}) than "
-                    f"node-{first} ({expected}); bring back the folder that belongs there"
-                )
-        return ""
+        try:
+            return str((read_fields(self._base()) or {}).get("cluster", ""))
+        except (StoreError, OSError) as error:
+            raise ConfigError(f"{self._folder}: its note cannot be read: {error}") from error
 
-    def _of_a_lost_disk(self) -> str:
-        """A node that has forgotten its votes and its log must not take part as a fresh one: it
-        would elect a leader without what it had acknowledged."""
-        holding = [node for node in self._nodes if self.open(node).groups()]
-        for node in self._nodes:
-            if holding and self.open(node).get_meta(CLUSTER_ID_KEY) is None:
-                return (
-                    f"{self._folder}/node-{node} holds nothing, though node-{holding[0]} does; "
-                    f"bring the lost folder back, or start the cluster with a new one"
-                )
-        return ""
+    def _note_down(self, cluster: str) -> None:
+        from ottla.log.note import write_fields
+
+        if self._folder is not None and self._noted() != cluster:
+            try:
+                write_fields(self._folder, {"cluster": cluster})
+            except OSError as error:
+                raise ConfigError(f"{self._folder}: {error}") from error
 
     def open(self, node: NodeId) -> LogStore:
-        """The node's store, opened if it is not. Raises `ConfigError`, with the store closed, when
-        it does not know the cluster that runs: its folder was lost while the node was down."""
+        """The node's store, opened if it is not. Raises `DataFolderError`, with the store closed,
+        when its folder is damaged, or does not know the cluster that runs: it was lost while the
+        node was down."""
         store = self._open.get(node)
-        if store is None:
+        if store is not None:
+            return store
+        good = [each for each in self._open if each != node]
+        if self._cluster and self._folder is not None and not self._path(node).exists():
+            raise folders.of_a_lost_folder(self._folder, [node], good, self._size)
+        try:
             store = self._make(node)
-            if self._cluster and not knows(self._cluster, store.get_meta(CLUSTER_ID_KEY)):
-                store.close()
-                raise ConfigError(
-                    f"{self._folder}/node-{node} holds nothing of this cluster, and was made for "
-                    f"it; bring the lost folder back, or start the cluster with a new one"
-                )
-            self._open[node] = store
+        except (StoreError, OSError) as error:
+            raise folders.refused(self._base(), {node: error}, good, self._size) from error
+        if self._cluster and not knows(self._cluster, store.get_meta(CLUSTER_ID_KEY)):
+            store.close()
+            raise folders.of_a_lost_folder(self._base(), [node], good, self._size)
+        self._open[node] = store
         return store
+
+    def _base(self) -> Path:
+        assert self._folder is not None, "disks in memory are always to be opened"
+        return self._folder
 
     def _make(self, node: NodeId) -> LogStore:
         if self._folder is None:
@@ -137,8 +188,7 @@ class Disks:
         return LmdbStore.open(self._path(node), node=node, sync=durable)
 
     def _path(self, node: NodeId) -> Path:
-        assert self._folder is not None, "only asked of disks in a folder"
-        return self._folder / f"node-{node}"
+        return self._base() / f"node-{node}"
 
     def writer(self, node: NodeId) -> Executor | None:
         """The thread in which the node's syncs run; None where they need none."""

@@ -10,7 +10,6 @@ about 300 ms after the process was started.
 
 from __future__ import annotations
 
-import errno
 import gc
 import os
 import signal
@@ -25,6 +24,7 @@ from ottla import __version__
 from ottla.demo.command import demo
 from ottla.sim_cli.app import app as sim_app
 from ottla.study_cli.app import app as study_app
+from ottla.unusable import unusable
 from ottla.up_options import (
     Chosen,
     DefaultPartitions,
@@ -106,6 +106,10 @@ def up(
             help="Keep the logs in this folder; without it they live in memory.",
         ),
     ] = None,
+    without_node: Annotated[
+        list[int] | None,
+        typer.Option(metavar="N", help="Start without this node's bad folder. May be repeated."),
+    ] = None,
     topic: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME:PARTITIONS:RF", help="Create this topic. May be repeated."),
@@ -133,19 +137,24 @@ def up(
     gc.disable()
     # Everything at once: what is imported later is imported while somebody waits.
     from ottla.broker.async_cluster import AsyncCluster
+    from ottla.broker.errors import ConfigError
 
     topics = _topics(topic or (), nodes)
     _check_settings(port, nodes, profile, data_dir)
     chosen = Chosen(flush, min_insync_replicas, election_timeout_ms, default_partitions)
-    cluster = AsyncCluster(
-        nodes,
-        port=port,
-        data_dir=data_dir,
-        topics=topics,
-        profile=profile,
-        auto_create_topics=auto_create,
-        **meant(chosen, nodes)._asdict(),
-    )
+    try:
+        cluster = AsyncCluster(
+            nodes,
+            port=port,
+            data_dir=data_dir,
+            topics=topics,
+            without_nodes=without_node or (),
+            profile=profile,
+            auto_create_topics=auto_create,
+            **meant(chosen, nodes)._asdict(),
+        )
+    except ConfigError as error:
+        raise UsageError(str(error)) from None
     if not _run(cluster, nodes, as_json=as_json):
         sys.stderr.write("ottla: every node has stopped, nothing is served any more\n")
         raise typer.Exit(1)
@@ -256,36 +265,16 @@ def _show_log() -> None:
 
 async def _start(cluster: AsyncCluster) -> None:
     from ottla.broker.errors import ClusterTimeoutError, ConfigError, RequestFailedError
-    from ottla.log.errors import FormatError, StoreError
+    from ottla.log.errors import StoreError
 
     try:
         await cluster.start()
     except OSError as error:
-        raise UsageError(_unusable(error)) from None
-    except FormatError as error:
-        raise UsageError(f"--data-dir: {error}; choose another folder") from None
+        raise UsageError(unusable(error)) from None
     except (ConfigError, RequestFailedError, StoreError) as error:
         raise UsageError(str(error)) from None
     except ClusterTimeoutError as error:
         raise UsageError(f"does not get ready: {str(error).splitlines()[0]}") from None
-
-
-def _unusable(error: OSError) -> str:
-    """What an address or a folder that cannot be had means to the user."""
-    text = error.strerror or str(error)
-    if error.errno == errno.EADDRINUSE:
-        port = _port_in(text)
-        return f"port {port} is in use; stop what listens there, or choose another with --port"
-    if error.filename is not None:
-        return f"--data-dir {error.filename}: {os.strerror(error.errno or 0)}"
-    if error.errno in {errno.EACCES, errno.EPERM}:
-        return f"not allowed to listen ({text}); choose a port above 1023 with --port"
-    return text
-
-
-def _port_in(text: str) -> str:
-    """The port in `address ('127.0.0.1', 9092): address already in use`, as asyncio says it."""
-    return text.partition("',")[2].partition(")")[0].strip() or "asked for"
 
 
 def _bootstrap(cluster: AsyncCluster) -> str:

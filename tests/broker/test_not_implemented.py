@@ -160,7 +160,12 @@ def test_a_folder_keeps_its_number_of_nodes(tmp_path, nodes):
     told = f"is of a cluster of 3 nodes, not of {nodes}; a cluster keeps its nodes for life"
     with pytest.raises(ConfigError, match=told):
         Cluster(nodes=nodes, data_dir=tmp_path).start()
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["node-1", "node-2", "node-3"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == [
+        "node-1",
+        "node-2",
+        "node-3",
+        "ottla.json",
+    ]
     with Cluster(nodes=3, data_dir=tmp_path) as cluster:
         assert list(cluster.describe().topics) == ["t"]
 

@@ -6,6 +6,7 @@ with the raw client.
 
 import asyncio
 import json
+import os
 import resource
 import shutil
 import signal
@@ -121,6 +122,25 @@ def test_a_folder_of_another_version_is_refused(tmp_path):
     (line,) = done.stderr.splitlines()
     assert "format 99, this program reads" in line
     assert "choose another folder" in line
+
+
+def test_it_starts_without_a_node_whose_folder_is_damaged_if_told_to(tmp_path):
+    arguments = ["--nodes", 3, "--port", 0, "--data-dir", tmp_path, "--topic", "t:1:3"]
+    with running(*arguments) as up:
+        assert up.stop(signal.SIGTERM)[0] == 0
+    os.truncate(tmp_path / "node-2" / "data.mdb", 0)
+    done = ottla("up", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert f"node 2, {tmp_path}/node-2: was used, and its data.mdb is empty" in line
+    assert "ottla up --without-node 2" in line
+    with running(*arguments, "--without-node", 2) as up:
+        place = address(up.ready.partition("=")[2])
+        assert asyncio.run(metadata_error(place, "t")) == (ErrorCode.NONE, 1)
+        _, _, err = up.stop(signal.SIGTERM)
+    assert err.startswith("ottla: node 2 was left out at the start, and the cluster runs on")
+    done = ottla("up", *arguments, "--without-node", 2, "--without-node", 1)
+    assert done.stderr.endswith("1 of 3 nodes are no majority; nothing could be decided\n")
 
 
 async def produce_until_refused(place):
