@@ -225,8 +225,11 @@ class _Fetch:
 
         To wait on would be in vain, and a circle: who leads no longer answers a watch at once.
         """
+        host = self.call.host
         if part.batches:
             self.interrupted = True
+        elif error is ErrorCode.NOT_LEADER_OR_FOLLOWER and not _exists(part, host):
+            part.fail(absent_partition(host))  # deleted meanwhile
         else:
             part.fail(error)
 
@@ -328,11 +331,15 @@ class _Fetch:
         self.call.answer_parts(pack(self.call.version, topics))
 
 
+def _exists(part: _Part, host: Host) -> bool:
+    topic = host.topics().get(part.topic)
+    return topic is not None and 0 <= part.partition < len(topic.partitions)
+
+
 def _locate(part: _Part, host: Host, request: Any) -> bool:
     """Find the partition's replica, or say why there is none; False: it does not exist."""
-    topic = host.topics().get(part.topic)
     part.aborted_is_null = request.isolation_level == READ_UNCOMMITTED
-    if topic is None or not 0 <= part.partition < len(topic.partitions):
+    if not _exists(part, host):
         part.fail(absent_partition(host))
         part.aborted_is_null = part.error is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return part.aborted_is_null

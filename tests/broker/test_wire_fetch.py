@@ -248,6 +248,30 @@ def test_lost_leadership_ends_the_wait():
     run(test)
 
 
+def test_a_topic_that_is_deleted_meanwhile_is_unknown_and_ends_the_wait():
+    """As Apache Kafka 4.3.1, without the empty list that tells it from one that never was; the
+    answer was that somebody else leads."""
+
+    async def test(wire):
+        client = await wire.client()
+        future = fetch(client, ("t", 0, 0), ("u", 0, 0), wait=9000)
+        while not wire.host.replicas["u", 0].watches:
+            await wire.tick()
+        (watch,) = wire.host.replicas["u", 0].watches
+        del wire.host.images["u"]
+        wire.host.fail_with = watch.error = E.NOT_LEADER_OR_FOLLOWER
+        watch.on_done(watch)
+        first, second = (await asyncio.wait_for(future, 2)).responses
+        assert first.partitions[0].error_code == E.NOT_LEADER_OR_FOLLOWER
+        (part,) = second.partitions
+        assert (part.error_code, part.high_watermark) == (E.UNKNOWN_TOPIC_OR_PARTITION, -1)
+        assert part.aborted_transactions is None
+
+    host = default_host()
+    host.add_topic("u")
+    run(test, host)
+
+
 def test_a_client_that_leaves_while_it_waits_leaves_no_watch():
     async def test(wire):
         client = await wire.client()
