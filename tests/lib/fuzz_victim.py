@@ -8,6 +8,7 @@ how many of each, and by how many bytes it has grown.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import os
 import sys
@@ -39,7 +40,7 @@ async def main(host: str, port: int, connections: int) -> None:
         asked = []
         for key, version in rng.sample(SERVED, 8):
             body = entity(request_schema(key, version).cls, rng)
-            fields = {name: getattr(body, name) for name in body.__dataclass_fields__}
+            fields = {each.name: getattr(body, each.name) for each in dataclasses.fields(body)}
             if key == 0:
                 fields["acks"] = 1
             try:
