@@ -22,9 +22,9 @@ from fuzz_frames import FRAME
 MARK = 0x7A7A7A7A
 MARKER = FRAME.pack(10, 18, 0, MARK, -1)
 _HEAD = Struct(">ii")
-CONNECTIONS = 48
-SILENT_AFTER = 0.15
-"""Seconds."""
+CONNECTIONS = 64
+SILENT_AFTER = 1.0
+"""Seconds: two frames in a hundred are of this kind."""
 
 
 @dataclass
