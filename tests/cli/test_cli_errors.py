@@ -18,7 +18,7 @@ from ottla.sim.scenarios.page import files
 TIMEOUT = ("--set", "election_timeout_ms=500")
 TOO_LONG = "x" * 300
 NUMBERS = [each.stem.split("_")[0] for each in files()]
-LISTED = f"docs/reference/scenarios.md lists them, {NUMBERS[0]} to {NUMBERS[-1]}"
+LISTED = f"there are {' '.join(NUMBERS)}"
 FAR = "c-1:2000000 c-2:1600000 c-3:2000000"
 
 

@@ -37,6 +37,7 @@ Whole = Annotated[
 Failure = Annotated[
     str, typer.Option(help="A plan of what goes wrong, twice within 7 s of load; as with --whole.")
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="For programs: JSON, one object a line.")]
 Jobs = Annotated[int, typer.Option(min=1, max=1024, help="Processes.")]
 
 _KINDS = {bool: "true or false", int: "a whole number", str: "a word"}
@@ -185,10 +186,8 @@ def check_scenario(what: str) -> None:
 
     if scenario_named(what) is not None:
         raise SimUsageError(f"{what} is a scenario: ottla sim explain {what} tells of it")
-    first, *_, last = (each.stem.split("_")[0] for each in files())
-    raise SimUsageError(
-        f"no such scenario: {what}; docs/reference/scenarios.md lists them, {first} to {last}"
-    )
+    known = " ".join(each.stem.split("_")[0] for each in files())
+    raise SimUsageError(f"no such scenario: {what}; there are {known}")
 
 
 def outcome_of(what: str, config: Path | None = None, settings: list[str] | None = None) -> Outcome:

@@ -3,7 +3,7 @@
 A run is named by its seed and the settings it was swept with, or by a file with its tape, which
 has its own. What a command needs of the simulator it imports itself: `ottla up` must not pay for
 it. Status 1 means that there is something to see, such as an anomaly or a difference; what a user
-did wrong is a `SimUsageError`, status 2.
+did wrong is a `SimUsageError`, status 2. `shrink` was told that there is an anomaly: 0, it did it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ottla.sim_cli.asking import (
+    AsJson,
     ConfigFile,
     Failure,
     Settings,
@@ -31,7 +32,8 @@ from ottla.sim_cli.asking import (
     whole_of,
 )
 from ottla.sim_cli.interrupting import interruptible
-from ottla.sim_cli.telling import Line, passed, say, tell
+from ottla.sim_cli.telling import Line, passed, say, say_object, tell
+from ottla.sim_cli.telling import show as show_outcome
 
 if TYPE_CHECKING:
     from ottla.sim.run import Outcome
@@ -46,6 +48,7 @@ def run(
     tape: Annotated[Path | None, typer.Option(help="Keep what replays the run here.")] = None,
     whole: Whole = False,
     failure: Failure = "",
+    as_json: AsJson = False,
 ) -> None:
     """One run: what it was, its digest, the verdict and one line of reason.
 
@@ -57,12 +60,12 @@ def run(
     if whole or failure:
         if tape is not None:
             raise SimUsageError("--tape: a tape is replayed as a sweep runs it, not with --whole")
-        tell(whole_of(seed, config, settings, failure)[0])
+        tell(whole_of(seed, config, settings, failure)[0], as_json=as_json)
     check_out(tape)
     outcome = run_seed(seed_of(seed), config_of(config, settings))
     if tape is not None:
         keep(tape, Case(outcome.config, outcome.tape))
-    tell(outcome)
+    tell(outcome, as_json=as_json)
 
 
 def replay(what: What, *, config: ConfigFile = None, settings: Settings = None) -> None:
@@ -80,6 +83,7 @@ def show(
     settings: Settings = None,
     kind: Annotated[list[str] | None, typer.Option(help="Only this kind; repeatable.")] = None,
     last: Annotated[int, typer.Option(min=1, help="Only so many, the last ones.")] = 1_000_000,
+    as_json: AsJson = False,
 ) -> None:
     """The history of a run, one event a line (`sim/history.py` says what the columns mean)."""
     from ottla.sim.compare import told
@@ -91,7 +95,10 @@ def show(
     outcome = outcome_of(what, config, settings)
     rows = [row for row in outcome.rows if not kind or row.kind in kind]
     for row in rows[-last:]:
-        say(f"{row.eid:6} {told(row)}")
+        if as_json:
+            say_object(row.told())
+        else:
+            say(f"{row.eid:6} {told(row)}")
 
 
 def diff(
@@ -127,7 +134,7 @@ def shrink(
 ) -> None:
     """The same anomaly with as few choices as possible.
 
-    Ends with status 1: what is left still fails. Interrupted, it keeps the smallest so far.
+    Interrupted, it keeps the smallest so far.
     """
     from ottla.sim.choices import Replayed
     from ottla.sim.run import replay as replay_tape
@@ -160,4 +167,4 @@ def shrink(
             best = shrinker.best.case
             keep(out, best)
             say(f"{len(outcome.tape)} choices before, {len(best.tape)} now: ottla sim replay {out}")
-    tell(replay_tape(best.tape, best.config, Replayed))
+    show_outcome(replay_tape(best.tape, best.config, Replayed))

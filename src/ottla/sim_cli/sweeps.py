@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ottla.sim_cli.asking import (
+    AsJson,
     ConfigFile,
     Jobs,
     Settings,
@@ -27,11 +28,12 @@ from ottla.sim_cli.asking import (
 )
 from ottla.sim_cli.explaining import given, there, write
 from ottla.sim_cli.interrupting import NOTHING, interruptible
-from ottla.sim_cli.telling import Line, say
+from ottla.sim_cli.telling import Line, say, say_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from ottla.sim.canary import Canary
     from ottla.sim.mutants.matrix import Kills
     from ottla.sim.sweep_folder import SeedResult
 
@@ -46,6 +48,7 @@ def sweep(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the results; a sweep there is resumed.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Many seeds; those that fail are listed as they come. Ends with status 1 if any does.
 
@@ -58,12 +61,10 @@ def sweep(
     from ottla.sim.sweep_folder import Plan, SweepError
 
     plan = Plan(seed_of(first), seeds, config_of(config, settings).told())
-    seen = _Seen(seeds, given(config, settings))
+    seen = (_SeenByPrograms if as_json else _Seen)(seeds, given(config, settings))
     try:
         with interruptible(seen.line, lambda: seen.interrupted(kept=out is not None)):
-            for result in run_sweep(
-                plan, jobs, out, lambda canary: seen.line.over(str(canary)), begins=seen.begins
-            ):
+            for result in run_sweep(plan, jobs, out, seen.canary, begins=seen.begins):
                 seen.add(result)
     except VoidSweepError:
         raise typer.Exit(1) from None
@@ -83,6 +84,10 @@ class _Seen:
         self._seeds, self._done, self._there = seeds, 0, 0
         self._begun: float | None = None
 
+    def canary(self, found: Canary) -> None:
+        """Whether the mutants that are run first were noticed."""
+        self.line.over(str(found))
+
     def begins(self, there: int) -> None:
         """The first seed is about to be run; of so many the results were there."""
         self._there, self._begun = there, monotonic()
@@ -93,16 +98,19 @@ class _Seen:
         """One more result."""
         self._done += 1
         self.found[result.verdict] += 1
-        if result.verdict != "ok":
-            self.line.over(f"seed {result.seed} {result.verdict}: {result.reason}")
-            self.line.over(f"  {self._again(result.seed)}")
+        self._tell(result)
         if result.verdict == "failed":
             self._broken[result.invariant or "the run itself"] += 1
         self._show()
 
+    def _tell(self, result: SeedResult) -> None:
+        if result.verdict != "ok":
+            self.line.over(f"seed {result.seed} {result.verdict}: {result.reason}")
+            self.line.over(f"  {self._again(result.seed)}")
+
     def end(self) -> None:
         """The last word: by which invariant seeds failed first, and how many."""
-        self.line.end()
+        self._last_line()
         if self._broken:
             most = sorted(self._broken.items(), key=lambda each: (-each[1], each[0]))
             often = (f"{times} of {name}" for name, times in most)
@@ -111,9 +119,12 @@ class _Seen:
     def interrupted(self, *, kept: bool) -> str:
         """The last word of one that was ended early."""
         with suppress(OSError, SimUsageError):  # who read it may have been interrupted as well
-            self.line.end()
+            self._last_line()
         on = "the same command goes on" if kept else "with --out DIR the same command would go on"
         return f"{self._done} of {self._seeds} seeds are done, {on}"
+
+    def _last_line(self) -> None:
+        self.line.end()
 
     def _again(self, seed: int) -> str:
         """`run`, not `replay`: that would take a file of this name for the run."""
@@ -127,6 +138,26 @@ class _Seen:
         if self._there:
             told += f", {self._there} were there already"
         self.line.show(told)
+
+
+class _SeenByPrograms(_Seen):
+    """The same as JSON, one object a line: the canary, each seed, and what they come to."""
+
+    def canary(self, found: Canary) -> None:
+        """See `_Seen`."""
+        say_object({"canary": found._asdict()})
+
+    def _tell(self, result: SeedResult) -> None:
+        say_object({**result._asdict(), "again": self._again(result.seed)})
+
+    def end(self) -> None:
+        """See `_Seen`."""
+        self._last_line()
+        counts = {each: self.found[each] for each in ("ok", "failed", "weakened")}
+        say_object({"seeds": self._done, **counts, "invariants": dict(self._broken)})
+
+    def _last_line(self) -> None:
+        self.line.clear()
 
 
 def _in_short(found: Counter[str]) -> str:

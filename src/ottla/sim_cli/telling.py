@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import sys
+import tomllib
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
@@ -22,8 +24,17 @@ _ECHO = "^C"
 """What a terminal puts behind the line when it is interrupted."""
 
 
-def tell(outcome: Outcome) -> None:
+def tell(outcome: Outcome, *, as_json: bool = False) -> NoReturn:
     """What a run was and came to; ends the command with status 1 unless the verdict is ok."""
+    if as_json:
+        say_object(in_json(outcome))
+    else:
+        show(outcome)
+    raise typer.Exit(0 if outcome.verdict.value == "ok" else 1)
+
+
+def show(outcome: Outcome) -> None:
+    """What a run was and came to, for people."""
     config = outcome.config.told() or "all settings at their defaults"
     say(f"config {outcome.config.name}")
     for line in config.splitlines():
@@ -33,7 +44,30 @@ def tell(outcome: Outcome) -> None:
         f"{len(outcome.rows)} events, {len(outcome.tape)} choices"
     )
     say(f"{outcome.verdict.value}: {outcome.reason}")
-    raise typer.Exit(0 if outcome.verdict.value == "ok" else 1)
+
+
+def in_json(outcome: Outcome) -> dict[str, Any]:
+    """What a run was and came to, for programs; times in microseconds of the run."""
+    return {
+        "config": outcome.config.name,
+        "settings": tomllib.loads(outcome.config.told()),
+        "digest": outcome.digest,
+        "simulated_us": outcome.simulated,
+        "steps": outcome.steps,
+        "events": len(outcome.rows),
+        "choices": len(outcome.tape),
+        "verdict": outcome.verdict.value,
+        "reason": outcome.reason,
+        "anomalies": [each._asdict() for each in outcome.anomalies],
+        "weakened": outcome.weakened,
+        "unavoidable": outcome.unavoidable,
+        "noted": outcome.noted,
+    }
+
+
+def say_object(told: dict[str, Any]) -> None:
+    """One JSON object, in one line."""
+    say(json.dumps(told))
 
 
 def passed(outcome: Outcome) -> str:
