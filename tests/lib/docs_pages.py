@@ -30,6 +30,8 @@ _SETTINGS_HEAD = """\
 Written from `broker/config.py` by `tests/tidy/test_generated_pages.py`; do not edit. Every field is
 a keyword of `ottla.Cluster`: `Cluster(nodes=3, election_timeout_ms=100, heartbeat_ms=20)`. Names in
 `_ms` are milliseconds, in `_bytes` bytes. What makes no sense raises `ConfigError`.
+`ottla up` has options for some: `--profile`, `--flush`, `--min-insync-replicas`,
+`--election-timeout-ms`, `--default-partitions`, `--auto-create`.
 
 | setting | default | meaning |
 |---|---|---|
