@@ -64,8 +64,15 @@ with _hypothesis_hidden():
     # The one place where kio looks for hypothesis; everything else in kio builds on this module.
     import kio.static.primitive  # noqa: F401
 
-from kio.serial import entity_reader, entity_writer  # noqa: E402
+from kio.serial import _serialize, entity_reader, entity_writer, writers  # noqa: E402
 from kio.static.constants import EntityType  # noqa: E402
+
+# How entities and single fields are written, for `ottla.broker.api.encoding`.
+whole_writer = entity_writer
+field_writer = _serialize.get_field_writer
+write_count = writers.write_legacy_array_length
+write_compact_count = writers.write_compact_array_length
+write_no_tags = writers.write_empty_tagged_fields
 
 API_NAMES: dict[int, str] = {
     0: "produce",
@@ -273,11 +280,12 @@ _shapes: dict[type[Any], dict[str, Callable[[Any], Any]]] = {}
 def _shape(cls: type[Any]) -> dict[str, Callable[[Any], Any]]:
     """For each field of an entity: how a plain value becomes what kio's writer wants."""
     return {
-        item.name: _converter(item.metadata.get("kafka_type"), item.type) for item in fields(cls)
+        item.name: converter(item.metadata.get("kafka_type"), item.type) for item in fields(cls)
     }
 
 
-def _converter(kafka_type: str | None, annotation: Any) -> Callable[[Any], Any]:
+def converter(kafka_type: str | None, annotation: Any) -> Callable[[Any], Any]:
+    """How a plain value becomes what kio's writer of a field wants."""
     nested, is_array = nested_entity(annotation)
     one: Callable[[Any], Any]
     if nested is not None:

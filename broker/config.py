@@ -83,8 +83,8 @@ class ClusterConfig:
     larger ones only if their header gives a reason, compressed ones always."""
     max_request_bytes: int = 104_857_600
     """Largest frame; a client that announces more is cut off."""
-    max_partitions_per_topic: int = 10_000
-    """More are refused with INVALID_PARTITIONS."""
+    max_partitions_per_topic: int = 1_000
+    """More are refused with INVALID_PARTITIONS: they would make turns of the loop long."""
     max_inflight_requests: int = 64
     """Per connection; at the limit it is read no further until an answer has left."""
     max_inflight_bytes: int = 64 << 20

@@ -27,19 +27,13 @@ import asyncio
 from struct import Struct
 from typing import TYPE_CHECKING, cast
 
-from ottla.broker.api import table
-from ottla.broker.api.call import Call, Route
-from ottla.broker.api.produce import PRODUCE_KEY, begin_produce
-from ottla.broker.api.produce_request import Shortcut
-from ottla.broker.codec import (
-    API_VERSIONS_KEY,
-    read_header,
-    request_schema,
-    skip_tags,
-)
+from ottla.broker.api.call import Call
+from ottla.broker.api.produce import begin_produce
+from ottla.broker.codec import read_header, skip_tags
 from ottla.broker.errors import FrameError
 from ottla.broker.framing import frames, write
 from ottla.broker.pipeline import Pipeline, Slot, limits_of
+from ottla.broker.routes import ROUTES, find_route
 
 if TYPE_CHECKING:
     from ottla.broker.server import Server
@@ -54,6 +48,8 @@ LAST_WORDS_SECONDS = 1.0
 
 TURN_REQUESTS = 32
 """Requests decoded the general way after which the connection lets the others have their turn."""
+BYTES_A_UNIT = 128
+"""Bytes of a request that cost a unit of the turn to decode (`ottla.broker.slices`)."""
 SEND_AFTER = 256
 """Answers that may gather before some are sent."""
 
@@ -63,30 +59,6 @@ _FRAME_HEAD_BYTES = 14
 _SMALLEST_FRAME = 10
 """API key, version, correlation id and the length of the client id."""
 _read_frame = _FRAME.unpack_from
-
-_routes: dict[int, Route] = {}
-"""By key * 65536 + version."""
-
-
-def _find_route(key: int, version: int) -> Route:
-    """Make the route of a pair that is met for the first time. Raises `FrameError`."""
-    if not table.serves(key, version):
-        if key != API_VERSIONS_KEY:
-            raise FrameError(f"API {key} version {version} is not served")
-        # The one request that is answered in a version nobody knows: its body stays unread.
-        return Route(key, version, table.handler(key), lambda *_: None, False, False, None)
-    schema = request_schema(key, version)
-    route = _routes[key * 65536 + version] = Route(
-        key,
-        version,
-        table.handler(key),
-        schema.read,
-        schema.header_tags,
-        # As the answer's schema says too, but Produce packs its answers without importing one.
-        version >= table.BY_KEY[key].flexible_from and key != API_VERSIONS_KEY,
-        Shortcut(version) if key == PRODUCE_KEY else None,
-    )
-    return route
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -183,7 +155,7 @@ class Connection(asyncio.BufferedProtocol):
             if not room or self.server.paused:
                 self._blocked = not pipeline.doomed
                 return start if self._blocked else end
-            route = _routes.get(key * 65536 + version)
+            route = ROUTES.get(key * 65536 + version)
             found = None
             if route is not None and route.shortcut is not None:
                 found = route.shortcut.read(view, start + 12, length, after)
@@ -193,10 +165,10 @@ class Connection(asyncio.BufferedProtocol):
                     pipeline.begin(call)
                     try:
                         begin_produce(target, records, call)
-                    except Exception as error:  # noqa: BLE001 - see _failed
-                        self._failed(call, error)
-            if found is None:
-                self._begin(view, start + 4, after)
+                    except Exception as error:  # noqa: BLE001 - see failed
+                        self.failed(call, error)
+            if found is None and not self._begin(view, start + 4, after):
+                return start
             start = after
             if len(pipeline.ready) > SEND_AFTER:
                 self._send()
@@ -210,32 +182,39 @@ class Connection(asyncio.BufferedProtocol):
         if size < _SMALLEST_FRAME or size > self._max_frame:
             self._refuse(f"a frame of {size} bytes, limit {self._max_frame}")
 
-    def _begin(self, view: memoryview, start: int, end: int) -> None:
-        """Decode one request the general way, and hand it to its handler."""
+    def _begin(self, view: memoryview, start: int, end: int) -> bool:
+        """Decode one request the general way, and hand it to its handler. False: not in this turn,
+        in which all connections together have begun what it has room for."""
+        units = 1 + (end - start) // BYTES_A_UNIT
+        if not self.server.slices.take(units, self._next_turn):
+            self._blocked = True
+            self._turn_left = 0
+            return False
         self._turn_left -= 1
         if not self._turn_left:
             self.server.loop.call_soon(self._next_turn)
         frame = view[start:end]
         try:
             header = read_header(frame)
-            route = _routes.get(header.key * 65536 + header.version) or _find_route(
+            route = ROUTES.get(header.key * 65536 + header.version) or find_route(
                 header.key, header.version
             )
             at = skip_tags(frame, header.end) if route.header_tags else header.end
             request = route.read(frame, at)
         except FrameError as error:
             self._refuse(str(error))
-            return
+            return True
         call = Call(self, route, header.correlation_id, header.client_id, end - start)
         self.pipeline.begin(call)
         try:
             route.handle(request, call)
-        except Exception as error:  # noqa: BLE001 - see _failed
-            self._failed(call, error)
+        except Exception as error:  # noqa: BLE001 - see failed
+            self.failed(call, error)
         if route.shortcut is not None:
             route.shortcut.learn(view, start + 8, end, header.client_id, request)
+        return True
 
-    def _failed(self, call: Call, error: Exception) -> None:
+    def failed(self, call: Call, error: Exception) -> None:
         """A handler has a bug: the loop's owner hears of it, and only this client is cut off."""
         what = f"API {call.route.key} version {call.version} failed"
         self._tell(what, error)
@@ -306,6 +285,17 @@ class Connection(asyncio.BufferedProtocol):
     def charge(self, call: Call, size: int) -> None:
         """A call may come to hold that many bytes: see `Link`."""
         self.pipeline.charge(call, size)
+
+    def hold(self) -> None:
+        """A call is at work over several turns: see `Link`."""
+        self.pipeline.hold()
+
+    def release(self) -> None:
+        """It no longer is."""
+        self.pipeline.release()
+        if not self._flush_planned:
+            self._flush_planned = True
+            self.server.flush_soon(self)
 
     def flush(self) -> None:
         """Send what may leave, begin what now has room, until neither is left to do.

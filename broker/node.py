@@ -9,12 +9,11 @@ is the disk's affair; a new `Node` on the same disk is the restart. `pause` and 
 everything in between.
 
 What the controller's log says is carried out here: after each of its commits the node creates the
-replicas it was given and drops those of deleted topics (`_reconcile`).
+replicas it was given and drops those of deleted topics (`Hosting`).
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
@@ -37,19 +36,18 @@ from ottla.broker.host import (
     Listener,
     TopicImage,
 )
+from ottla.broker.hosting import Hosting
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.remarks import Remarks
-from ottla.broker.replica_factory import ReplicaFactory, nothing_collected
+from ottla.broker.replica_factory import ReplicaFactory
 from ottla.broker.runner import Runner
 from ottla.broker.scheduler import Scheduler
 from ottla.broker.seat import Seat
 from ottla.log.errors import StoreError
-from ottla.log.store import LogStore, Write
+from ottla.log.store import LogStore
 from ottla.log.types import ProducerEpoch, ProducerId
 from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId
 
-EARLY_MESSAGES = 10_000
-"""Messages kept for groups this node has not heard of yet (the controller's log may lag)."""
 PATIENCE_BEATS = 5
 """Beats in an election timeout from which on one of them more or less does not matter."""
 HEARD_TIMEOUTS = 2
@@ -85,6 +83,7 @@ class Node:
         self.store = store
         self.clockwork = clockwork
         self.now, self.wall_ms, self.call_at = clockwork.now, clockwork.wall_ms, clockwork.call_at
+        self.slices = scheduler.slices
         self.server = self._make_listener(listen)
         self.failed: Exception | None = None
         self._stop_stopping: Cancel = _unheard
@@ -93,10 +92,6 @@ class Node:
         self._network = network
         self._started: Micros = clockwork.now()
         self._controller_leader: NodeId = 0
-        self._catalog_version = -1
-        self._hosted: dict[str, list[GroupId]] = {}
-        """Groups hosted here, by the topic they are of."""
-        self._early: dict[GroupId, deque[Any]] = {}
         self._held: list[Callable[[], None]] = []  # what waits for `resume`, in order
         self.beats = self._make_beats()
         self.runner = self._make_runner(scheduler)
@@ -107,6 +102,7 @@ class Node:
         self.on_failed: Callable[[Node, Exception], None] = _unheard
         self.factory = factory
         self.controller_machine = self._make_controller()
+        self._hosting = self._make_hosting()
         self.control_client = self._make_control_client()
         self._catching_up = self._make_catching_up()
         self._between_nodes = self._make_takers()
@@ -159,6 +155,18 @@ class Node:
             return [each for each in self._nodes if each in silent or each not in addresses]
 
         return Controller(self.cluster_id, self._nodes, self.config, unheard=unheard)
+
+    def _make_hosting(self) -> Hosting:
+        return Hosting(
+            self.node,
+            self.controller_machine,
+            owner=self,
+            runner=self.runner,
+            factory=self.factory,
+            store=self.store,
+            slices=self.slices,
+            now=self.now,
+        )
 
     def _make_control_client(self) -> ControlClient:
         return ControlClient(
@@ -216,6 +224,7 @@ class Node:
 
     def _leave(self) -> None:
         self._network.detach(self.node)
+        self.slices.drop(self)
         self._catching_up.leave()
         self._stop_stopping()
         self.runner.close()
@@ -224,11 +233,13 @@ class Node:
     def pause(self) -> None:
         """Freeze, as a process that is stopped: nothing is read, done or said."""
         self.runner.pause()
+        self.slices.hold(self)
         self.server.pause()
 
     def resume(self) -> None:
         """Thaw: everything that arrived meanwhile is dealt with now, in order."""
         self.runner.resume()
+        self.slices.release(self)
         if self._catching_up.serving:
             self.server.resume()
         held, self._held = self._held, []
@@ -270,59 +281,15 @@ class Node:
     def _take(self, message: Any) -> None:
         """A message of a Raft group."""
         if not self.runner.receive(message):
-            self._keep_early(message)
-
-    def _keep_early(self, message: Any) -> None:
-        """A group that the controller's log has not told this node of yet."""
-        if not self.controller_machine.deleted(message.group):
-            self._early.setdefault(message.group, deque(maxlen=EARLY_MESSAGES)).append(message)
+            self._hosting.keep_early(message)
 
     # --- what the controller decided ----------------------------------------------------------
 
     def _applied(self, seat: Seat) -> None:
         if seat.group != CONTROLLER_GROUP:
             return
-        if self.controller_machine.version != self._catalog_version:
-            self._catalog_version = self.controller_machine.version
-            self._reconcile()
+        self._hosting.applied()
         self.control_client.applied(self.controller_machine.applied)
-
-    def _reconcile(self) -> None:
-        """Host exactly the replicas that the controller placed here."""
-        machine = self.controller_machine
-        touched = machine.take_touched()
-        if touched is None:
-            touched = tuple(dict.fromkeys([*self._hosted, *machine.topics]))
-        for name in touched:
-            self._drop_deleted(name)
-            topic = machine.topics.get(name)
-            if topic is not None:
-                self._host(topic)
-        if leftovers := self.factory.leftovers(machine.deleted):
-            self.store.append(leftovers)
-
-    def _drop_deleted(self, name: str) -> None:
-        """Let go of what this node hosts of a topic of that name, if it is deleted."""
-        hosted = self._hosted.get(name, ())
-        gone = [each for each in hosted if self.controller_machine.deleted(each)]
-        if gone:  # all of them: a topic goes with all its partitions
-            del self._hosted[name]
-            for group in gone:
-                self.runner.remove(group)
-            self.store.append([Write(group, delete=True) for group in gone])
-
-    def _host(self, topic: TopicImage) -> None:
-        """Open the replicas of a topic that belong here and are not open yet."""
-        with nothing_collected():
-            for image in topic.partitions:
-                group = image.group
-                if self.node not in image.replicas or group in self.runner.seats:
-                    continue
-                replica = self.factory.partition(topic, group, image.replicas, self.now())
-                seat = self.runner.add(replica)
-                self._hosted.setdefault(topic.name, []).append(group)
-                for message in self._early.pop(group, ()):
-                    self.runner.submit(seat, message)
 
     def _role_changed(self, seat: Seat) -> None:
         if seat.group == CONTROLLER_GROUP:

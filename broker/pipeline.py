@@ -80,6 +80,7 @@ class Pipeline:
     """See the module's text."""
 
     __slots__ = (
+        "_held",
         "_in_flight",
         "_producing",
         "bytes",
@@ -95,6 +96,8 @@ class Pipeline:
         self._in_flight: deque[Slot] = deque()
         self._producing: Slot | None = None
         """The produce request that others wait behind."""
+        self._held = 0
+        """Works of requests in flight that others wait behind."""
         self.bytes = 0
         """What is charged for the requests in flight."""
         self.ready: list[Slot] = []
@@ -128,6 +131,17 @@ class Pipeline:
         self.bytes += size
         self._decide()
 
+    def hold(self) -> None:
+        """Nothing begins before `release`: a request in flight is at work, over several turns of
+        the loop. What it begins must come before what those behind it begin."""
+        self._held += 1
+        self._decide()
+
+    def release(self) -> None:
+        """The end of a `hold`."""
+        self._held -= 1
+        self._decide()
+
     def done(self, slot: Slot) -> None:
         """`slot` has been finished: everything that thereby may leave goes to `ready`."""
         if slot is self._producing:
@@ -153,7 +167,7 @@ class Pipeline:
         """The one place that says whether a request may be begun."""
         in_flight = len(self._in_flight)
         room = in_flight < self.limits.requests and self.bytes < self.limits.bytes
-        free = self._producing is None and not self.doomed
+        free = self._producing is None and not self._held and not self.doomed
         self.may_begin = free and (in_flight == 0 or room)
 
     def lost(self) -> list[Slot]:

@@ -36,16 +36,28 @@ SCAN_ENTRIES = 1000
 
 
 @contextmanager
-def nothing_collected() -> Iterator[None]:
+def nothing_collected(*, aged: bool = False) -> Iterator[None]:
     """For the making of thousands of objects that all stay: looking for garbage among them again
-    and again would take as long as making them."""
+    and again would take as long as making them, and 100 ms at a time.
+
+    `aged`: what is young when it ends counts as old, without having been looked at; `freeze` and
+    `unfreeze` move it there. Only where `may_age` says so.
+    """
     collecting = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if collecting:
+            if aged:
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
+
+
+def may_age() -> bool:
+    """Whether this process has frozen nothing that should stay so; takes its time if it has."""
+    return not gc.get_freeze_count()
 
 
 class ReplicaFactory:

@@ -11,6 +11,7 @@ import logging
 from typing import Protocol
 
 from ottla.broker.clockwork import Clockwork
+from ottla.broker.slices import Slices
 
 log = logging.getLogger("ottla")
 
@@ -33,6 +34,8 @@ class Scheduler:
 
     def __init__(self, clockwork: Clockwork):
         self._call_soon = clockwork.call_soon
+        self.slices = Slices(clockwork.call_soon)
+        """For what one callback of the loop has no room for."""
         self._ready: list[Pumped] = []
         self._scheduled = False
 

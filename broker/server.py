@@ -29,6 +29,7 @@ class Server:
 
     def __init__(self, host: Host):
         self.host = host
+        self.slices = host.slices
         self.loop = asyncio.get_running_loop()
         self.paused = False
         self.address: tuple[str, int] = ("", 0)

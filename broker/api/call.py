@@ -11,9 +11,10 @@ object; the fields marked so belong to `pipeline` and `connection`, not to handl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol
 
+from ottla.broker.api.encoding import Steps, encode
 from ottla.broker.codec import response_schema
 from ottla.broker.pipeline import Slot
 
@@ -57,6 +58,15 @@ class Link(Protocol):
     def charge(self, call: Call, size: int) -> None:
         """`call` may come to hold an answer of `size` bytes."""
 
+    def hold(self) -> None:
+        """Begin nothing before `release`."""
+
+    def release(self) -> None:
+        """The end of a `hold`."""
+
+    def failed(self, call: Call, error: Exception) -> None:
+        """The handler of `call` has a bug."""
+
 
 class Call(Slot):
     """See the module's text."""
@@ -89,9 +99,24 @@ class Call(Slot):
         return self.link.local_address
 
     def reply(self, **fields: Any) -> None:
-        """Answer with the API's response in the request's version, made by `codec.build`."""
-        schema = response_schema(self.route.key, self.version)
-        self.answer_bytes(schema.write(schema.build(**fields)))
+        """Answer with the API's response in the request's version, of plain values (`encoding`)."""
+        self.run(self._encoded(fields))
+
+    def _encoded(self, fields: dict[str, Any]) -> Steps:
+        pieces: list[bytes] = []
+        yield from encode(response_schema(self.route.key, self.version).cls, fields, pieces)
+        self.answer_parts(pieces)
+
+    def run(self, steps: Iterator[int]) -> None:
+        """Take `steps`, over as many turns of the loop as they need (`ottla.broker.slices`).
+
+        Whoever has something to do for each topic or partition of a request does it in steps. No
+        request behind this one is begun meanwhile. A step that fails ends this call.
+        """
+        work = _Work(self, steps)
+        if not self.host.slices.run(work):
+            work.holds = True
+            self.link.hold()
 
     def answer(self, response: Any) -> None:
         """Answer with a response entity of the request's API and version."""
@@ -137,3 +162,27 @@ class Call(Slot):
     def charge(self, size: int) -> None:
         """Say that the answer may hold up to `size` bytes: counts as in flight until it leaves."""
         self.link.charge(self, size)
+
+
+class _Work:
+    """Steps of a call: a `Job`."""
+
+    __slots__ = ("_call", "holds", "owner", "steps")
+
+    def __init__(self, call: Call, steps: Iterator[int]):
+        self._call = call
+        self.owner: object = call.host
+        self.steps = steps
+        self.holds = False
+        """The connection begins nothing else until this has ended."""
+
+    def wanted(self) -> bool:
+        """Not when the client is gone."""
+        return self._call.parts is None
+
+    def ended(self, error: Exception | None) -> None:
+        """The connection may go on."""
+        if error is not None:
+            self._call.link.failed(self._call, error)
+        if self.holds:
+            self._call.link.release()

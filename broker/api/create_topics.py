@@ -2,7 +2,8 @@
 
 Any node serves it: the controller decides, wherever it leads, and every topic by itself. Which
 topics are refused, and with which code and message, stands in `ottla.broker.topic_requests`; a
-name that occurs twice in a request is INVALID_REQUEST, once, and none of the two is created. The
+name that occurs twice in a request is INVALID_REQUEST, once, and none of the two is created; of a
+request for more than 10,000 partitions altogether every topic is POLICY_VIOLATION, as in Kafka. The
 answer waits until this node knows the new topics too, at most the request's timeout, then
 REQUEST_TIMED_OUT: the topic may be created or not. `validate_only` asks the same and creates none.
 
@@ -16,8 +17,10 @@ from collections import Counter
 from typing import Any
 
 from ottla.broker.api.call import Call
+from ottla.broker.api.encoding import Lazily, Steps
 from ottla.broker.api.rounds import Fields, Round, deadline_after, refuse
 from ottla.broker.codec import ZERO_ID
+from ottla.broker.config import ClusterConfig
 from ottla.broker.errors import ErrorCode
 from ottla.broker.topic_configs import describe
 
@@ -26,19 +29,39 @@ UNDECIDED = {
 }
 """What is said about codes that come from the way to the controller, not from its decision."""
 
+TOO_MANY = "Excessively large number of partitions per request."
+COMMAND_UNITS = 100
+"""What it costs to have the controller decide one command, and its nodes open or drop a first few
+replicas (`ottla.broker.slices`). Each partition that is created by it costs one more."""
+MOST_PARTITIONS = 10_000
+"""Created by one request: Kafka's MAX_PARTITIONS_PER_BATCH."""
+
 
 def handle(request: Any, call: Call) -> None:
     """Have the controller decide about every topic, answer once."""
+    call.run(_ask(request, call))
+
+
+def _ask(request: Any, call: Call) -> Steps:
     host = call.host
     deadline = deadline_after(host, request.timeout)
     counts = Counter(topic.name for topic in request.topics)
     topics: list[Fields] = []
     asked = Round(lambda: call.reply(throttle_time=0, topics=topics))
-    for topic in {each.name: each for each in request.topics}.values():
+    named = {each.name: each for each in request.topics}
+    sizes = {name: _size(topic, host.config) for name, topic in named.items()}
+    too_many = sum(sizes[name] for name in named if counts[name] == 1) > MOST_PARTITIONS
+    yield 1 + len(named) // 5
+    for topic in named.values():
         fields = _nothing_created(topic.name)
         topics.append(fields)
+        if too_many:
+            refuse(fields, ErrorCode.POLICY_VIOLATION, TOO_MANY)
+            yield 1
+            continue
         if counts[topic.name] > 1:
             refuse(fields, ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+            yield 1
             continue
         configs = {each.name: each.value for each in topic.configs}
 
@@ -49,7 +72,7 @@ def handle(request: Any, call: Call) -> None:
             configs: dict[str, Any] = configs,
         ) -> None:
             if error is ErrorCode.NONE:
-                _accept(fields, result, [_config(each) for each in describe(configs, host.config)])
+                _accept(fields, result, Lazily(describe(configs, host.config), _config))
             else:
                 refuse(fields, error, result.get("message") or UNDECIDED.get(error, error.name))
             asked.end()
@@ -57,7 +80,15 @@ def handle(request: Any, call: Call) -> None:
         asked.begin()
         command = _command(topic, configs, request.validate_only)
         host.control(command, call.guarded(done), deadline)
+        yield COMMAND_UNITS + len(configs) + sizes[topic.name]
     asked.end()
+
+
+def _size(topic: Any, config: ClusterConfig) -> int:
+    """Partitions that a topic of the request asks for, whether it can have them or not."""
+    if topic.assignments:
+        return len(topic.assignments)
+    return config.default_partitions if topic.num_partitions == -1 else max(0, topic.num_partitions)
 
 
 def _command(topic: Any, configs: dict[str, Any], validate_only: bool) -> Fields:
@@ -85,7 +116,7 @@ def _nothing_created(name: str) -> Fields:
     }
 
 
-def _accept(fields: Fields, result: Fields, configs: list[Fields]) -> None:
+def _accept(fields: Fields, result: Fields, configs: Lazily[Fields]) -> None:
     fields["topic_id"] = result["topic_id"]
     fields["num_partitions"] = result["partitions"]
     fields["replication_factor"] = result["replication_factor"]

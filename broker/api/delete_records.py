@@ -12,13 +12,21 @@ from __future__ import annotations
 from typing import Any
 
 from ottla.broker.api.call import Call
+from ottla.broker.api.encoding import Steps
 from ottla.broker.api.rounds import Fields, Round, by_topic, deadline_after, hosted
 from ottla.broker.commands import DeleteRecordsTicket
 from ottla.broker.errors import ErrorCode
 
+TICKET_UNITS = 10
+"""What it costs to ask one partition, and all its replicas to agree (`ottla.broker.slices`)."""
+
 
 def handle(request: Any, call: Call) -> None:
     """Ask every partition's leader, answer once."""
+    call.run(_ask(request, call))
+
+
+def _ask(request: Any, call: Call) -> Steps:
     host = call.host
     deadline = deadline_after(host, request.timeout)
     topics: dict[str, list[Fields]] = {}
@@ -43,7 +51,9 @@ def handle(request: Any, call: Call) -> None:
         replica = hosted(host, topic, partition)
         if isinstance(replica, ErrorCode):
             fields["error_code"] = replica
+            yield 1
             continue
         asked.begin()
         host.submit(replica, DeleteRecordsTicket(offset, answered, deadline, fields))
+        yield TICKET_UNITS
     asked.end()

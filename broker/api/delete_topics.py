@@ -21,7 +21,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ottla.broker.api.call import Call
-from ottla.broker.api.create_topics import UNDECIDED
+from ottla.broker.api.create_topics import COMMAND_UNITS, UNDECIDED
+from ottla.broker.api.encoding import Steps
 from ottla.broker.api.rounds import Fields, Round, deadline_after, refuse
 from ottla.broker.codec import ZERO_ID, id_bytes
 from ottla.broker.errors import ErrorCode
@@ -44,6 +45,10 @@ class _Named(NamedTuple):
 
 def handle(request: Any, call: Call) -> None:
     """Have the controller decide about every topic, answer once."""
+    call.run(_ask(request, call))
+
+
+def _ask(request: Any, call: Call) -> Steps:
     host = call.host
     deadline = deadline_after(host, request.timeout)
     responses: list[Fields] = []
@@ -53,6 +58,7 @@ def handle(request: Any, call: Call) -> None:
         responses.append(fields)
         if why:
             refuse(fields, ErrorCode.INVALID_REQUEST, why)
+            yield 1
             continue
 
         def done(error: ErrorCode, result: Fields, fields: Fields = fields) -> None:
@@ -65,6 +71,7 @@ def handle(request: Any, call: Call) -> None:
         asked.begin()
         which: Fields = {"name": name} if name is not None else {"topic_id": topic_id}
         host.control({"type": "delete_topic", **which}, call.guarded(done), deadline)
+        yield COMMAND_UNITS
     asked.end()
 
 

@@ -6,7 +6,8 @@
   behind it the bytes are cut at `partition_max_bytes` and `max_bytes`, in the middle of a batch.
   The first batch of a further partition comes whole or not at all. With a negative limit whoever
   has something to read gets UNKNOWN_SERVER_ERROR; a negative `max_bytes` is 0 but for the first.
-  Whatever is asked for, an answer holds at most `MOST_BYTES`, as with Kafka's `fetch.max.bytes`.
+  Whatever is asked for, an answer holds at most `MOST_BYTES`, as with Kafka's `fetch.max.bytes`,
+  and `MOST_BATCHES`.
 * *Which partitions*: of one that is named twice the last entry counts, and one is answered. Those
   that do not exist are answered 3, behind the others, and do not count for anything else: while
   others are waited for, they wait too.
@@ -39,7 +40,14 @@ from operator import attrgetter
 from typing import Any
 
 from ottla.broker.api.call import Call
-from ottla.broker.api.fetch_answer import PartitionRead, pack
+from ottla.broker.api.encoding import Lazily, Steps
+from ottla.broker.api.fetch_answer import (
+    BATCHES_A_UNIT,
+    PartitionRead,
+    Piece,
+    pack,
+    pack_in_steps,
+)
 from ottla.broker.api.rounds import leadership_deadline
 from ottla.broker.codec import millis
 from ottla.broker.commands import ANY_EPOCH, FetchTicket, WatchTicket
@@ -47,10 +55,16 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.host import Host, HostedReplica, absent_partition
 from ottla.log.errors import CompactedError, StoreError
 from ottla.log.types import NO_OFFSET, EpochStart, RecordBatch
-from ottla.raft.types import EntryKind
+from ottla.raft.types import EntryKind, LogIndex
 
 MOST_BYTES = 55 << 20
 """Kafka's default of `fetch.max.bytes`: so an answer's size fits its int32, and the memory."""
+MOST_BATCHES = 20_000
+"""So many of the smallest there are hold 1.4 MB, and more would cost their milliseconds each."""
+READ_BYTES = 1 << 18
+"""Read in one step."""
+BYTES_A_UNIT = 1 << 15
+"""Bytes that cost a unit of the turn to read (`ottla.broker.slices`)."""
 READ_UNCOMMITTED = 0
 ISOLATION_LEVELS = (READ_UNCOMMITTED, 1)
 """And read_committed."""
@@ -63,26 +77,28 @@ def handle(request: Any, call: Call) -> None:
     if call.version >= 7 and request.session_epoch not in FULL_FETCH_EPOCHS:
         call.answer_parts(pack(call.version, [], ErrorCode.FETCH_SESSION_ID_NOT_FOUND))
         return
+    call.run(_begin(request, call))
+
+
+def _begin(request: Any, call: Call) -> Steps:
     fetch = _Fetch(request, call)
+    yield from fetch.locate(request)
     if fetch.parts and request.isolation_level not in ISOLATION_LEVELS:
-        _refuse(request, call)
+        yield from _refuse(request, call)
     else:
-        fetch.round()
+        yield from fetch.round()
 
 
-def _refuse(request: Any, call: Call) -> None:
+def _refuse(request: Any, call: Call) -> Steps:
     error = ErrorCode.UNKNOWN_SERVER_ERROR
-    topics = [
-        (
-            topic.topic,
-            [
-                PartitionRead(each.partition, error, aborted_is_null=False)
-                for each in topic.partitions
-            ],
-        )
-        for topic in request.topics
-    ]
-    call.answer_parts(pack(call.version, topics, error))
+
+    def refused(wanted: Any) -> PartitionRead:
+        return PartitionRead(wanted.partition, error, aborted_is_null=False)
+
+    topics = [(topic.topic, Lazily(topic.partitions, refused)) for topic in request.topics]
+    pieces: list[Piece] = []
+    yield from pack_in_steps(call.version, topics, pieces, error)
+    call.answer_parts(pieces)
 
 
 class _Part:
@@ -158,18 +174,12 @@ class _Fetch:
         self.min_bytes = min(request.min_bytes, self.max_bytes)
         self.deadline = host.now() + max(millis(request.max_wait), 0) * 1000
         self.proof_deadline = leadership_deadline(host)
-        named = {
-            (topic.topic, wanted.partition): _Part(topic.topic, wanted)
-            for topic in request.topics
-            for wanted in topic.partitions
-        }
         self.parts: list[_Part] = []
         self.absent: list[_Part] = []
         """Those that do not exist."""
-        for part in named.values():
-            exists = _locate(part, host, request)
-            (self.parts if exists else self.absent).append(part)
-        self.bytes = 0
+        self.readable: list[tuple[_Part, LogIndex, LogIndex]] = []
+        """What this round may read: of a partition, first and last entry."""
+        self.bytes = self.batches = 0
         self.crowded = False
         """A batch found no room in `max_bytes`: more than that could have been given."""
         self.interrupted = False
@@ -177,14 +187,28 @@ class _Fetch:
         self.undecided = 0
         self.watches: list[WatchTicket] = []
         self.cancel_timer: Callable[[], None] | None = None
-        call.charge(max(0, min(self.max_bytes, sum(part.limit for part in self.parts))))
         call.on_cancel(self.stop_waiting)
 
-    def round(self) -> None:
+    def locate(self, request: Any) -> Steps:
+        """Find the replicas of all partitions; of one named twice, the last entry counts."""
+        named: dict[tuple[str, int], _Part] = {}
+        for topic in request.topics:
+            for wanted in topic.partitions:
+                named[topic.topic, wanted.partition] = _Part(topic.topic, wanted)
+                yield 1
+        host = self.call.host
+        for part in named.values():
+            exists = _locate(part, host, request)
+            (self.parts if exists else self.absent).append(part)
+            yield 1
+        most = sum(part.limit for part in self.parts)
+        self.call.charge(max(0, min(self.max_bytes, most)))
+
+    def round(self) -> Steps:
         """Ask every partition that can still give something."""
         host = self.call.host
         asked = [part for part in self.parts if part.replica and not part.error and not part.full]
-        self.undecided = len(asked)
+        self.undecided = len(asked) + 1  # and the asking itself
         decided = self.call.guarded(self.decided)
         for part in asked:
             ticket = FetchTicket(
@@ -199,7 +223,10 @@ class _Fetch:
             )
             assert part.replica is not None
             host.submit(part.replica, ticket)
-        if not asked:
+            yield 1
+        if asked:
+            self.end()
+        else:
             self.finish()
 
     def decided(self, ticket: FetchTicket) -> None:
@@ -213,12 +240,16 @@ class _Fetch:
             if ticket.diverging is not None:
                 self.diverge(part, ticket.diverging)
             elif ticket.first_index:
-                self.read(part, ticket)
+                self.readable.append((part, ticket.first_index, ticket.last_index))
         else:
             self.fail(part, ticket.error)
+        self.end()
+
+    def end(self) -> None:
+        """One partition has decided, or all have been asked."""
         self.undecided -= 1
-        if self.undecided == 0:
-            self.end_of_round()
+        if self.undecided == 0 and not self.call.finished:
+            self.call.run(self.end_of_round())
 
     def fail(self, part: _Part, error: ErrorCode) -> None:
         """This partition's error ends the request; what was read of it before is still given.
@@ -239,17 +270,16 @@ class _Fetch:
         part.aborted_is_null = True
         self.interrupted = True
 
-    def read(self, part: _Part, ticket: FetchTicket) -> None:
-        """Take what the limits allow."""
+    def read(self, part: _Part, index: LogIndex, last: LogIndex) -> Steps:
+        """Take what the limits allow of these entries."""
         assert part.replica is not None
         limit = min(part.limit, self.max_bytes) if part is self.parts[0] else part.limit
         if limit < 0:
             part.fail(ErrorCode.UNKNOWN_SERVER_ERROR)
             return
-        index, last = ticket.first_index, ticket.last_index
         while index <= last and not part.full:
             try:
-                room = max(self.room(part), 0)
+                room = min(max(self.room(part), 0), READ_BYTES)
                 entries = self.call.host.read(part.replica.group, index, last, room)
             except CompactedError:
                 self.fail(part, ErrorCode.OFFSET_OUT_OF_RANGE)
@@ -257,11 +287,13 @@ class _Fetch:
             except StoreError:
                 self.fail(part, ErrorCode.KAFKA_STORAGE_ERROR)
                 return
+            before = self.bytes
             for entry in entries:
                 if entry.kind is EntryKind.BATCH and not part.full:
                     assert isinstance(entry.payload, RecordBatch)
                     self.take(part, entry.payload)
             index = entries[-1].index + 1
+            yield 1 + len(entries) // BATCHES_A_UNIT + (self.bytes - before) // BYTES_A_UNIT
 
     def room(self, part: _Part) -> int:
         """Bytes that may still be given."""
@@ -270,6 +302,9 @@ class _Fetch:
     def take(self, part: _Part, batch: RecordBatch) -> None:
         """Give this batch, or as much of it as there is room for."""
         size, room = len(batch), self.room(part)
+        if self.batches == MOST_BATCHES:
+            part.full = self.crowded = True
+            return
         if size > room and self.bytes:
             part.full = True
             self.crowded = self.crowded or size > self.max_bytes - self.bytes
@@ -278,39 +313,46 @@ class _Fetch:
                 part.cut = batch, size
         else:
             part.batches.append(batch)
+            self.batches += 1
             part.next_offset = batch.last_offset + 1
         part.bytes += size
         self.bytes += size
 
-    def end_of_round(self) -> None:
-        """Answer, or wait for more, unless the client is gone."""
-        if self.call.finished:
-            return
+    def end_of_round(self) -> Steps:
+        """Read; answer, or wait for more, unless the client is gone."""
+        readable, self.readable = self.readable, []
+        for part, first, last in readable:
+            yield from self.read(part, first, last)
         enough = self.bytes >= self.min_bytes or self.crowded
         failed = self.interrupted or any(part.error for part in self.parts)
         if enough or failed or self.call.host.now() >= self.deadline:
             self.finish()
-            return
-        self.cancel_timer = self.call.host.call_at(self.deadline, self.call.guarded(self.finish))
+        else:
+            yield from self.wait()
+
+    def wait(self) -> Steps:
+        """Watch the high watermarks until one moves, or time is up."""
+        host = self.call.host
+        self.cancel_timer = host.call_at(self.deadline, self.call.guarded(self.finish))
         moved = self.call.guarded(self.moved)
-        # A watch that is answered at once would start the next round while this loop still runs.
-        self.watches = [
-            WatchTicket(part.high_watermark, moved, self.deadline, part)
-            for part in self.parts
-            if part.replica is not None and not part.full
-        ]
-        for watch in list(self.watches):
-            part = watch.owner
-            assert isinstance(part, _Part)
-            assert part.replica is not None
-            if not watch.cancelled:
-                self.call.host.submit(part.replica, watch)
+        watches = self.watches = []
+        for part in self.parts:
+            if part.replica is None or part.full:
+                continue
+            watch = WatchTicket(part.high_watermark, moved, self.deadline, part)
+            watches.append(watch)
+            host.submit(part.replica, watch)
+            if self.watches is not watches:
+                return  # One was answered at once: the next round has begun.
+            yield 1
+            if self.watches is not watches:
+                return
 
     def moved(self, watch: WatchTicket) -> None:
         """A high watermark passed what was seen, or leadership is lost, or time is up."""
         if not watch.cancelled:
             self.stop_waiting()
-            self.round()
+            self.call.run(self.round())
 
     def stop_waiting(self) -> None:
         """Forget the watches and the timer."""
@@ -324,11 +366,17 @@ class _Fetch:
     def finish(self) -> None:
         """Answer with what there is."""
         self.stop_waiting()
+        self.call.run(self.answer())
+
+    def answer(self) -> Steps:
+        """The answer, in steps."""
         topics = [
-            (topic, [part.answer() for part in parts])
+            (topic, Lazily(list(parts), _Part.answer))
             for topic, parts in groupby([*self.parts, *self.absent], key=attrgetter("topic"))
         ]
-        self.call.answer_parts(pack(self.call.version, topics))
+        pieces: list[Piece] = []
+        yield from pack_in_steps(self.call.version, topics, pieces)
+        self.call.answer_parts(pieces)
 
 
 def _exists(part: _Part, host: Host) -> bool:

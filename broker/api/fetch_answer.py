@@ -12,16 +12,19 @@ records are views of the batches as the log keeps them, with their stamps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from struct import Struct
 from typing import NamedTuple
 
+from ottla.broker.api.encoding import Steps
 from ottla.broker.api.packing import INT, count, string, varint
 from ottla.broker.errors import ErrorCode
 from ottla.log.types import NO_OFFSET, EpochStart, Offset, RecordBatch
 
 FLEXIBLE_FROM = 12
 NO_SESSION = 0
+BATCHES_A_UNIT = 10
+"""Batches that cost a unit of the turn to give (`ottla.broker.slices`)."""
 
 _TOP_V4 = Struct(">i")
 _TOP_V7 = Struct(">ihi")
@@ -52,23 +55,37 @@ class PartitionRead(NamedTuple):
 
 def pack(
     version: int,
-    topics: Sequence[tuple[str, Sequence[PartitionRead]]],
+    topics: Sequence[tuple[str, Collection[PartitionRead]]],
     error: ErrorCode = ErrorCode.NONE,
 ) -> list[Piece]:
     """The answer in pieces. The last stable offset is the high watermark: no transactions."""
+    pieces: list[Piece] = []
+    for _ in pack_in_steps(version, topics, pieces, error):
+        pass
+    return pieces
+
+
+def pack_in_steps(
+    version: int,
+    topics: Sequence[tuple[str, Collection[PartitionRead]]],
+    pieces: list[Piece],
+    error: ErrorCode = ErrorCode.NONE,
+) -> Steps:
+    """The same appended to `pieces`, in steps."""
     flexible = version >= FLEXIBLE_FROM
     tags = b"\0" if flexible else b""
     head = _TOP_V7.pack(0, error, NO_SESSION) if version >= 7 else _TOP_V4.pack(0)
-    pieces: list[Piece] = [head + count(len(topics), flexible)]
+    pieces.append(head + count(len(topics), flexible))
     for name, partitions in topics:
         pieces.append(string(name, flexible) + count(len(partitions), flexible))
         for read in partitions:
             _partition(version, read, pieces)
             end = read.diverging if flexible else None
             pieces.append(tags if end is None else _DIVERGING.pack(1, 0, 13, *end, 0))
+            yield 1 + len(read.batches) // BATCHES_A_UNIT
         pieces.append(tags)
+        yield 1
     pieces.append(tags)
-    return pieces
 
 
 def _partition(version: int, read: PartitionRead, pieces: list[Piece]) -> None:

@@ -25,9 +25,11 @@ for all partitions as often as they are named; between these two there is no dif
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any, cast
 
 from ottla.broker.api.call import Call
+from ottla.broker.api.encoding import Lazily, Steps
 from ottla.broker.api.rounds import Fields, Round, by_topic, hosted, leadership_deadline
 from ottla.broker.commands import ANY_EPOCH, CONSUMER, ListOffsetsTicket
 from ottla.broker.errors import ErrorCode
@@ -46,13 +48,22 @@ ONE_BATCH = 1
 """Bytes to read: the store gives at least one entry."""
 
 
+TICKET_UNITS = 2
+"""What it costs to ask one partition (`ottla.broker.slices`)."""
+LOOK_UNITS = 30
+"""The same where a batch must be looked into."""
+
+
 def handle(request: Any, call: Call) -> None:
     """Ask every partition's leader, answer once."""
-    host = call.host
-    deadline = leadership_deadline(host)
     if getattr(request, "isolation_level", 0) not in ISOLATION_LEVELS:
         _refuse(request, call)
-        return
+    else:
+        call.run(_ask(request, call))
+
+
+def _ask(request: Any, call: Call) -> Steps:
+    host = call.host
     named = [
         ((topic.name, part.partition_index), part)
         for topic in request.topics
@@ -75,14 +86,17 @@ def handle(request: Any, call: Call) -> None:
             asked.begin()
             question = _Question(call, replica, part, asked=asked, fields=fields)
             question.asker = request.replica_id
-            question.ask(deadline)
+            question.ask(leadership_deadline(host))
+            yield TICKET_UNITS if part.timestamp in {LATEST, EARLIEST, LOCAL_START} else LOOK_UNITS
+            continue
+        yield 1
     asked.end()
 
 
 def _refuse(request: Any, call: Call) -> None:
     error = ErrorCode.UNKNOWN_SERVER_ERROR
     topics = [
-        {"name": topic.name, "partitions": [_nothing(part, error) for part in topic.partitions]}
+        {"name": topic.name, "partitions": Lazily(topic.partitions, partial(_nothing, error=error))}
         for topic in request.topics
     ]
     call.reply(throttle_time=0, topics=topics)

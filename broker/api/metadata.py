@@ -26,12 +26,14 @@ has its leaders, at most `CREATION_WAIT`, so that a client succeeds at its first
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from ottla.broker.api.authorized import NOT_ASKED, cluster_operations, topic_operations
 from ottla.broker.api.call import Call
+from ottla.broker.api.create_topics import COMMAND_UNITS
+from ottla.broker.api.encoding import Lazily, Steps
 from ottla.broker.codec import ZERO_ID, id_bytes
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import Host, PartitionImage, TopicImage, absent_topic, named_controller
@@ -41,6 +43,10 @@ from ottla.raft.types import Micros, NodeId
 CREATION_WAIT: Micros = 1_000_000
 """How long a client waits for the topics its request created."""
 LOOK_EVERY: Micros = 2_000
+LOOKS = 100
+"""Topics that are looked at each time."""
+NAMES_A_UNIT = 20
+"""Names that cost a unit of the turn to go through once (`ottla.broker.slices`)."""
 BY_ID_FROM = 12
 
 Fields = dict[str, Any]
@@ -48,49 +54,61 @@ Fields = dict[str, Any]
 
 def handle(request: Any, call: Call) -> None:
     """Answer, or create what is missing first."""
+    call.run(_look_up(request, call))
+
+
+def _look_up(request: Any, call: Call) -> Steps:
     host = call.host
     wanted = request.topics
     if wanted is None or (call.version == 0 and not wanted):
-        _answer(request, call, list(host.topics().values()))
+        _answer(request, call, list(host.topics().values()), _impossible)
         return
     ids = dict.fromkeys(id_bytes(topic.topic_id) for topic in wanted if _has_id(topic))
     if ids and call.version >= BY_ID_FROM:
-        _answer(request, call, _identified(ids, host))
+        _identified(ids, request, call)
     elif ids or any(topic.name is None for topic in wanted):
         by_id = call.version >= BY_ID_FROM
         error = ErrorCode.UNKNOWN_SERVER_ERROR if by_id else ErrorCode.INVALID_REQUEST
         _refuse(wanted, call, error)
     else:
         names = list(dict.fromkeys(topic.name for topic in wanted))
-        missing = _creatable(names, request, call)
+        yield 1 + len(names) // NAMES_A_UNIT
+        missing: list[str] = []
+        if _may_create(request, call):
+            known = host.topics()
+            for name in names:
+                if name not in known and not name_refusal(name):
+                    missing.append(name)
+                yield 1
         if missing:
-            _Creation(request, call, names, missing).begin()
+            yield from _Creation(request, call, names, missing).begin()
         else:
-            _answer(request, call, _named(names, request, host, {}))
+            _named(names, request, call, {})
 
 
 def _has_id(topic: Any) -> bool:
     return getattr(topic, "topic_id", None) is not None
 
 
-def _refuse(wanted: Iterable[Any], call: Call, error: ErrorCode) -> None:
+def _misnamed(topic: Any, error: ErrorCode) -> Fields:
+    """What is answered for an entry that may not be as it is: itself."""
+    return _unknown(topic.name or "", id_bytes(topic.topic_id), error)
+
+
+def _refuse(wanted: Sequence[Any], call: Call, error: ErrorCode) -> None:
     """Answer every entry with itself, and say nothing else."""
     call.reply(
         throttle_time=0,
         brokers=(),
         cluster_id=None,
         controller_id=-1,
-        topics=[_unknown(each.name or "", id_bytes(each.topic_id), error) for each in wanted],
+        topics=Lazily(wanted, partial(_misnamed, error=error)),
     )
 
 
-def _creatable(names: Sequence[str], request: Any, call: Call) -> list[str]:
-    host = call.host
+def _may_create(request: Any, call: Call) -> bool:
     allowed = call.version < 4 or request.allow_auto_topic_creation
-    if not (allowed and host.config.auto_create_topics):
-        return []
-    known = host.topics()
-    return [name for name in names if name not in known and not name_refusal(name)]
+    return bool(allowed and call.host.config.auto_create_topics)
 
 
 class _Creation:
@@ -101,24 +119,35 @@ class _Creation:
         self.request = request
         self.call = call
         self.asked = asked
-        self.undecided = len(names)
+        self.undecided = 1
+        """Commands that are out, and the asking itself."""
         self.names = names
+        self.leaderless: list[str] = []
+        """Those among them that have been seen without a leader last."""
         self.failed: dict[str, ErrorCode] = {}
         self.deadline = call.host.now() + CREATION_WAIT
 
-    def begin(self) -> None:
-        """Ask the controller for every topic."""
+    def begin(self) -> Steps:
+        """Ask the controller for every topic, as far as time goes."""
+        host = self.call.host
         for name in self.names:
-            self.call.host.control(
-                {"type": "create_topic", "name": name},
-                self.call.guarded(partial(self.decided, name)),
-                self.deadline,
-            )
+            if host.now() >= self.deadline:
+                break
+            self.undecided += 1
+            decided = self.call.guarded(partial(self.decided, name))
+            host.control({"type": "create_topic", "name": name}, decided, self.deadline)
+            self.leaderless.append(name)
+            yield COMMAND_UNITS
+        self.end()
 
     def decided(self, name: str, error: ErrorCode, _result: Fields) -> None:
         """The controller has decided about one topic."""
         if error not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
             self.failed[name] = _creation_error(error)
+        self.end()
+
+    def end(self) -> None:
+        """One topic is decided about, or all have been asked for."""
         self.undecided -= 1
         if self.undecided == 0:
             self.look()
@@ -127,13 +156,18 @@ class _Creation:
         """Answer when every topic has its leaders, or time is up; else look again soon."""
         host = self.call.host
         now = host.now()
-        names = [name for name in self.names if name not in self.failed]
-        if now >= self.deadline or all(_is_led(host, name) for name in names):
-            absent = dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)
-            absent |= self.failed
-            _answer(self.request, self.call, _named(self.asked, self.request, host, absent))
+        for _ in range(LOOKS):
+            if not self.leaderless or not self._is_through(self.leaderless[-1]):
+                break
+            self.leaderless.pop()
+        if now >= self.deadline or not self.leaderless:
+            absent = dict.fromkeys(self.names, ErrorCode.LEADER_NOT_AVAILABLE)
+            _named(self.asked, self.request, self.call, absent | self.failed)
         elif not self.call.finished:
             host.call_at(now + LOOK_EVERY, self.call.guarded(self.look))
+
+    def _is_through(self, name: str) -> bool:
+        return name in self.failed or _is_led(self.call.host, name)
 
 
 def _creation_error(error: ErrorCode) -> ErrorCode:
@@ -150,30 +184,31 @@ def _is_led(host: Host, name: str) -> bool:
     return all(host.leader(group).leader in alive for group in groups)
 
 
-def _identified(ids: Iterable[bytes], host: Host) -> list[TopicImage | Fields]:
-    """The topics of these ids."""
+def _identified(ids: Iterable[bytes], request: Any, call: Call) -> None:
+    """Answer with the topics of these ids."""
+    host = call.host
     by_id = {image.topic_id: image for image in host.topics().values()}
     known = host.knows_all_topics()
     error = ErrorCode.UNKNOWN_TOPIC_ID if known else ErrorCode.LEADER_NOT_AVAILABLE
-    return [by_id.get(each) or _unknown(None, each, error) for each in ids]
+    found = [by_id.get(each) or each for each in ids]
+    _answer(request, call, found, lambda topic_id: _unknown(None, topic_id, error))
 
 
-def _named(
-    names: Sequence[str], request: Any, host: Host, absent: dict[str, ErrorCode]
-) -> list[TopicImage | Fields]:
-    """The topics of these names; `absent` says what to answer for some that do not exist."""
-    topics, unknown = host.topics(), absent_topic(host)
+def _named(names: Sequence[str], request: Any, call: Call, absent: Mapping[str, ErrorCode]) -> None:
+    """Answer with the topics of these names; `absent` says what to tell of some that are none."""
+    topics, error = call.host.topics(), absent_topic(call.host)
     operations = topic_operations(request)
-    found: list[TopicImage | Fields] = []
-    for name in names:
-        image = topics.get(name)
-        if image is not None:
-            found.append(image)
-            continue
+
+    def unknown(name: str) -> Fields:
         impossible = name_refusal(name)
-        error = ErrorCode.INVALID_TOPIC_EXCEPTION if impossible else absent.get(name, unknown)
-        found.append(_unknown(name, ZERO_ID, error, operations))
-    return found
+        told = ErrorCode.INVALID_TOPIC_EXCEPTION if impossible else absent.get(name, error)
+        return _unknown(name, ZERO_ID, told, operations)
+
+    _answer(request, call, [topics.get(name) or name for name in names], unknown)
+
+
+def _impossible(found: Any) -> Fields:
+    raise AssertionError(f"{found!r} is no topic, and all were asked for")
 
 
 def _unknown(
@@ -195,12 +230,12 @@ def _known(host: Host, topic: TopicImage, alive: Sequence[NodeId], operations: i
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": False,
-        "partitions": [_partition(host, partition, alive) for partition in topic.partitions],
+        "partitions": Lazily(topic.partitions, partial(_partition, host, alive)),
         "topic_authorized_operations": operations,
     }
 
 
-def _partition(host: Host, partition: PartitionImage, alive: Sequence[NodeId]) -> Fields:
+def _partition(host: Host, alive: Sequence[NodeId], partition: PartitionImage) -> Fields:
     image = host.leader(partition.group)
     led = image.leader in alive
     return {
@@ -214,8 +249,11 @@ def _partition(host: Host, partition: PartitionImage, alive: Sequence[NodeId]) -
     }
 
 
-def _answer(request: Any, call: Call, found: Sequence[TopicImage | Fields]) -> None:
-    """Answer with topics as they are for those who are alive, and with what is known not to be.
+def _answer(
+    request: Any, call: Call, found: Sequence[Any], unknown: Callable[[Any], Fields]
+) -> None:
+    """Answer with topics as they are for those who are alive, and with what `unknown` says of all
+    else that is found. Each is described when it is encoded (`encoding`).
 
     Who is alive is asked once: a client that is told of a leader must find it among the brokers.
     """
@@ -224,6 +262,11 @@ def _answer(request: Any, call: Call, found: Sequence[TopicImage | Fields]) -> N
     brokers = host.brokers(each.group for topic in topics for each in topic.partitions)
     alive = [broker.node for broker in brokers]
     operations = topic_operations(request)
+
+    def describe(each: Any) -> Fields:
+        known = isinstance(each, TopicImage)
+        return _known(host, each, alive, operations) if known else unknown(each)
+
     call.reply(
         throttle_time=0,
         brokers=[
@@ -232,9 +275,6 @@ def _answer(request: Any, call: Call, found: Sequence[TopicImage | Fields]) -> N
         ],
         cluster_id=host.cluster_id,
         controller_id=named_controller(host, brokers),
-        topics=[
-            _known(host, each, alive, operations) if isinstance(each, TopicImage) else each
-            for each in found
-        ],
+        topics=Lazily(found, describe),
         cluster_authorized_operations=cluster_operations(request),
     )

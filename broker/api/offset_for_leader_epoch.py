@@ -14,15 +14,22 @@ from __future__ import annotations
 from typing import Any
 
 from ottla.broker.api.call import Call
+from ottla.broker.api.encoding import Steps
 from ottla.broker.api.rounds import Fields, Round, hosted, leadership_deadline
 from ottla.broker.commands import EpochEndTicket
 from ottla.broker.errors import ErrorCode
 
+TICKET_UNITS = 2
+"""What it costs to ask one partition (`ottla.broker.slices`)."""
+
 
 def handle(request: Any, call: Call) -> None:
     """Ask every partition's leader, answer once."""
+    call.run(_ask(request, call))
+
+
+def _ask(request: Any, call: Call) -> Steps:
     host = call.host
-    deadline = leadership_deadline(host)
     topics: list[Fields] = []
     asked = Round(lambda: call.reply(throttle_time=0, topics=topics))
 
@@ -43,9 +50,12 @@ def handle(request: Any, call: Call) -> None:
             replica = hosted(host, topic.topic, part.partition)
             if isinstance(replica, ErrorCode):
                 fields["error_code"] = replica
+                yield 1
                 continue
             asked.begin()
             claimed = part.current_leader_epoch
+            deadline = leadership_deadline(host)
             ticket = EpochEndTicket(part.leader_epoch, claimed, answered, deadline, fields)
             host.submit(replica, ticket)
+            yield TICKET_UNITS
     asked.end()

@@ -27,22 +27,24 @@ no answer, and an error closes the connection (mission-P2).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from struct import Struct
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from ottla.broker.api.call import Call
+from ottla.broker.api.encoding import Steps
 from ottla.broker.api.produce_answer import (
     FLEXIBLE_FROM,
     PACK_ONE_V9,
     PartitionAnswer,
     pack,
+    pack_in_steps,
     pack_one,
 )
 from ottla.broker.api.produce_request import Target, patience
 from ottla.broker.commands import ProduceTicket
 from ottla.broker.errors import DEFECT_CODES, FAULTY_RECORDS, REQUEST_WIDE_DEFECTS, ErrorCode
-from ottla.broker.host import BrokerImage, Host, HostedReplica, absent_partition
+from ottla.broker.host import BrokerImage, Host, absent_partition
 from ottla.log.record_batch import (
     MAX_CODEC,
     BatchDefect,
@@ -51,13 +53,18 @@ from ottla.log.record_batch import (
     read_batch,
     read_beginning,
 )
-from ottla.log.types import TRANSACTIONAL_BIT, Millis, RecordBatch
+from ottla.log.types import TRANSACTIONAL_BIT, RecordBatch
 from ottla.raft.types import Micros
 
 PRODUCE_KEY = 0
 ACKS = (-1, 0, 1)
 ZSTD = 4
 NO_TRANSACTIONS = "Transactions are not served by this broker"
+
+BYTES_A_UNIT = 1 << 14
+"""Bytes of a batch whose checksum and copies cost a unit of the turn (`ottla.broker.slices`)."""
+TICKET_UNITS = 6
+"""What it costs to have a partition decide about a batch, and all its replicas store it."""
 
 _LENGTH_AND_MAGIC = Struct(">iib")
 
@@ -69,14 +76,23 @@ class Refusal(NamedTuple):
     message: str | None = None
 
 
+Judging: TypeAlias = Generator[int, None, Refusal | None]
+"""Steps that find out whether the whole request is refused."""
+
+
 def handle(request: Any, call: Call) -> None:
     """Hop 2 for a request that the codec has read."""
-    items = [
-        _Item(topic.name, partition.index, partition.records)
-        for topic in request.topic_data
-        for partition in topic.partition_data
-    ]
-    _Several(items, request.acks, call).begin(patience(request))
+    call.run(_begin(request, call))
+
+
+def _begin(request: Any, call: Call) -> Steps:
+    items: list[_Item] = []
+    for topic in request.topic_data:
+        for partition in topic.partition_data:
+            records = partition.records
+            items.append(_Item(topic.name, partition.index, records))
+            yield 1 + (len(records) // BYTES_A_UNIT if records else 0)
+    yield from _Several(items, request.acks, call).begin(patience(request))
 
 
 def begin_produce(target: Target, records: bytes, call: Call) -> None:
@@ -91,7 +107,7 @@ def begin_produce(target: Target, records: bytes, call: Call) -> None:
         or target.acks not in ACKS
     ):
         item = _Item(target.topic, target.partition, records)
-        _Several([item], target.acks, call).begin(target.timeout)
+        call.run(_Several([item], target.acks, call).begin(target.timeout))
         return
     call.memo = target
     deadline = host.now() + target.timeout
@@ -191,23 +207,38 @@ class _Several:
         self.call = call
         self.waiting = 0
 
-    def begin(self, timeout: Micros) -> None:
+    def begin(self, timeout: Micros) -> Steps:
         """Refuse all, or refuse some and submit the others."""
-        refusal = _request_refusal(self.items, self.call) or self._judge()
+        host = self.call.host
+        deadline, wall_ms = host.now() + timeout, host.wall_ms()
+        refusal = yield from _request_refusal(self.items, self.call)
+        refusal = refusal or (yield from self._judge())
         if refusal is not None:
             for item in self.items:
                 item.answer = PartitionAnswer(item.index, refusal.error, message=refusal.message)
             self.finish()
             return
-        host = self.call.host
-        tickets = list(self._tickets(host.now() + timeout, host.wall_ms()))
-        self.waiting = len(tickets)
-        for replica, ticket in tickets:
-            self.call.host.submit(replica, ticket)
-        if not tickets:
-            self.finish()
+        done = self.call.guarded(self.done)
+        self.waiting = 1
+        for item in self.items:
+            item.answer = item.answer or _refuse(item, self.acks, host)
+            if item.answer is None:
+                self._submit(
+                    item,
+                    ProduceTicket(
+                        cast(RecordBatch, item.batch),
+                        self.acks,
+                        done,
+                        deadline,
+                        item,
+                        wall_ms=wall_ms,
+                    ),
+                )
+                yield TICKET_UNITS
+            yield 1
+        self._end()
 
-    def _judge(self) -> Refusal | None:
+    def _judge(self) -> Judging:
         """Steps 4 and 5 for each partition, and what Kafka stumbles over behind them."""
         times: dict[tuple[str, int], int] = {}
         for item in self.items:
@@ -219,34 +250,33 @@ class _Several:
                 item.answer = _unreadable(item, self.call)
             if item.answer is None and not names_producer(cast(RecordBatch, item.batch)):
                 return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+            yield 1
         return None
 
-    def _tickets(
-        self, deadline: Micros, wall_ms: Millis
-    ) -> Iterator[tuple[HostedReplica, ProduceTicket]]:
-        host, acks, done = self.call.host, self.acks, self.call.guarded(self.done)
-        for item in self.items:
-            item.answer = item.answer or _refuse(item, acks, host)
-            if item.answer is None:
-                batch, replica = item.batch, host.replica(item.topic, item.index)
-                assert isinstance(batch, RecordBatch)
-                assert replica is not None
-                yield (
-                    replica,
-                    ProduceTicket(batch, acks, done, deadline, item, wall_ms=wall_ms),
-                )
+    def _submit(self, item: _Item, ticket: ProduceTicket) -> None:
+        replica = self.call.host.replica(item.topic, item.index)
+        assert replica is not None, "_refuse found it"
+        self.waiting += 1
+        self.call.host.submit(replica, ticket)
 
     def done(self, ticket: ProduceTicket) -> None:
         """One partition has its outcome."""
         item = ticket.owner
         assert isinstance(item, _Item)
         item.answer = _outcome(item.index, ticket)
+        self._end()
+
+    def _end(self) -> None:
+        """One partition, or the submitting itself, has come to its end."""
         self.waiting -= 1
         if self.waiting == 0:
             self.finish()
 
     def finish(self) -> None:
         """Hop 7: all partitions have their outcome."""
+        self.call.run(self._answers())
+
+    def _answers(self) -> Steps:
         topics: dict[str, dict[int, PartitionAnswer]] = {}
         failed = ErrorCode.NONE
         for item in self.items:
@@ -254,15 +284,17 @@ class _Several:
             assert answer is not None
             topics.setdefault(item.topic, {})[item.index] = answer
             failed = failed or answer.error
+            yield 1
         if self.acks == 0:
             _end_unanswered(self.call, failed)
             return
         answers = [(topic, list(found.values())) for topic, found in topics.items()]
-        call = self.call
-        call.answer_bytes(pack(call.version, answers, _named(call.host, answers)))
+        call, parts = self.call, list[bytes]()
+        yield from pack_in_steps(call.version, answers, _named(call.host, answers), parts)
+        call.answer_bytes(b"".join(parts))
 
 
-def _request_refusal(items: list[_Item], call: Call) -> Refusal | None:
+def _request_refusal(items: list[_Item], call: Call) -> Judging:
     """Steps 1 and 2, and what Kafka finds only for all partitions together below version 7: of
     those that exist."""
     for item in items:
@@ -270,10 +302,12 @@ def _request_refusal(items: list[_Item], call: Call) -> Refusal | None:
             return Refusal(DEFECT_CODES[item.batch], _corruption(item))
         if item.records is not None and _is_transactional(item.records):
             return Refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, NO_TRANSACTIONS)
+        yield 1
     if call.version < 7:
         for item in items:
             if (_first_codec(item) or 0) > MAX_CODEC and _exists(item, call.host):
                 return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+            yield 1
     return None
 
 
@@ -317,6 +351,8 @@ def _refuse(item: _Item, acks: int, host: Host) -> PartitionAnswer | None:
     if acks not in ACKS:
         return PartitionAnswer(index, ErrorCode.INVALID_REQUIRED_ACKS)
     if host.replica(item.topic, index) is None:
+        if not _exists(item, host):
+            return PartitionAnswer(index, absent_partition(host))  # Not any more.
         image = host.leader(host.topics()[item.topic].partitions[index].group)
         error = ErrorCode.NOT_LEADER_OR_FOLLOWER
         return PartitionAnswer(index, error, leader=image.leader or -1, leader_epoch=image.epoch)

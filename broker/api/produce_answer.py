@@ -19,6 +19,7 @@ from collections.abc import Iterable, Sequence
 from struct import Struct
 from typing import NamedTuple
 
+from ottla.broker.api.encoding import Steps
 from ottla.broker.api.packing import INT, count, string, varint
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import BrokerImage
@@ -82,23 +83,37 @@ def pack_one(head: bytes, version: int, answer: PartitionAnswer | Sequence[int])
 
 def pack(version: int, topics: Sequence[TopicAnswer], brokers: Iterable[BrokerImage] = ()) -> bytes:
     """The whole answer; `brokers` are the endpoints to name when somebody asked the wrong node."""
+    parts: list[bytes] = []
+    for _ in pack_in_steps(version, topics, brokers, parts):
+        pass
+    return b"".join(parts)
+
+
+def pack_in_steps(
+    version: int,
+    topics: Sequence[TopicAnswer],
+    brokers: Iterable[BrokerImage],
+    parts: list[bytes],
+) -> Steps:
+    """The same appended to `parts`, in steps."""
     flexible = version >= FLEXIBLE_FROM
-    parts = [count(len(topics), flexible)]
-    leaders: list[NodeId] = []
+    parts.append(count(len(topics), flexible))
+    leaders: dict[NodeId, None] = {}
     for topic, answers in topics:
         parts += (string(topic, flexible), count(len(answers), flexible))
         for answer in answers:
             parts.append(_partition(version, answer))
             if answer.error == ErrorCode.NOT_LEADER_OR_FOLLOWER:
-                leaders.append(answer.leader)
+                leaders[answer.leader] = None
+            yield 1
         if flexible:
             parts.append(b"\0")
+        yield 1
     parts.append(_OLD_TAIL)
     if version >= 10:
         parts.append(_endpoints([broker for broker in brokers if broker.node in leaders]))
     elif flexible:
         parts.append(b"\0")
-    return b"".join(parts)
 
 
 def _partition(version: int, answer: PartitionAnswer) -> bytes:

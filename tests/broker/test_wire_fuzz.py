@@ -49,6 +49,10 @@ GOOD = [
 ]
 
 
+TURNS = 20
+"""Of the loop, in which everything is done: a large body, or many topics created, use up some."""
+
+
 class Pipe(asyncio.Transport):
     """A transport without a socket: keeps what is written."""
 
@@ -90,9 +94,14 @@ def connect(server) -> tuple[Connection, Pipe]:
     return connection, pipe
 
 
-def feed(connection: Connection, pipe: Pipe, data: bytes, pieces: Callable[[], int]):
-    """Deliver bytes as a loop would: at most what the buffer takes, and only while it reads."""
-    while data and pipe.reading and not pipe.closed:
+async def feed(connection: Connection, pipe: Pipe, data: bytes, pieces: Callable[[], int]):
+    """Let `data` arrive in pieces, while it is read; a turn that is used up is waited for."""
+    turns = 0
+    while data and not pipe.closed and turns < TURNS:
+        if not pipe.reading:
+            turns += 1
+            await asyncio.sleep(0)
+            continue
         buffer = connection.get_buffer(-1)
         size = min(len(buffer), len(data), pieces())
         assert size > 0
@@ -111,9 +120,11 @@ def deliver(data: bytes, pieces: Callable[[], int], **settings_) -> tuple[Pipe, 
         server.loop.set_exception_handler(lambda _, context: failures.append(context))
         other, other_pipe = connect(server)
         connection, pipe = connect(server)
-        feed(connection, pipe, data, pieces)
+        await feed(connection, pipe, data, pieces)
         await asyncio.sleep(0)
-        feed(other, other_pipe, api_versions(), lambda: 1 << 20)
+        await feed(other, other_pipe, api_versions(), lambda: 1 << 20)
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
         assert len(other_pipe.written) > 20
         assert not other_pipe.closed
         connection.connection_lost(None)

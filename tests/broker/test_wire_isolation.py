@@ -5,16 +5,15 @@ one. What fails there for one of them used to leave the loop, and those behind i
 """
 
 import asyncio
-from typing import Any
 
 import pytest
 
 from broker_wire import frame, run
 from broker_wire_fetch import fetch, offsets, only
 from ottla import Cluster
-from ottla.broker.api import table
 from ottla.broker.api.fetch import MOST_BYTES
 from ottla.broker.client import Client
+from ottla.broker.routes import ROUTES, find_route
 from ottla.log.build import build_batch
 from ottla.log.record_batch import read_batch
 
@@ -24,13 +23,13 @@ ASKS = frame("describe_cluster", 0, include_cluster_authorized_operations=False)
 
 @pytest.fixture
 def answers(monkeypatch):
-    """What DescribeCluster is answered with here: set by a test."""
-    handlers: dict[int, Any] = {}
-    monkeypatch.setattr("ottla.broker.connection._routes", {})
-    monkeypatch.setattr(
-        table, "handler", lambda key: handlers.get(key) or (lambda _, call: call.answer_bytes(b""))
-    )
-    return handlers
+    """`answers(handle)`: who answers DescribeCluster here."""
+    route = find_route(DESCRIBE_CLUSTER, 0)
+
+    def put(handle):
+        monkeypatch.setitem(ROUTES, DESCRIBE_CLUSTER * 65536, route._replace(handle=handle))
+
+    return put
 
 
 async def told(wire, what):
@@ -46,7 +45,7 @@ async def told(wire, what):
 def test_an_answer_that_no_frame_can_hold_ends_its_own_connection_only(answers):
     """A Fetch of 2 GiB raised out of the loop that flushes all: an innocent reader hung."""
     held = []
-    answers[DESCRIBE_CLUSTER] = lambda _, call: held.append(call)
+    answers(lambda _, call: held.append(call))
 
     async def test(wire):
         guilty, innocent = await wire.raw(), await wire.raw()
@@ -86,7 +85,7 @@ class Broken:
 @pytest.mark.parametrize("step", ["pause", "resume", "stop"])
 def test_what_a_server_does_to_all_clients_it_does_to_all_though_one_fails(answers, step):
     held = []
-    answers[DESCRIBE_CLUSTER] = lambda _, call: held.append(call)
+    answers(lambda _, call: held.append(call))
 
     async def test(wire):
         raws = [await wire.raw() for _ in range(3)]
@@ -126,7 +125,7 @@ def test_requests_of_a_lost_client_are_all_given_up_though_one_fails(answers):
             lambda: gone.append(call) if len(held) > 1 and call is not held[0] else 1 / 0
         )
 
-    answers[DESCRIBE_CLUSTER] = keep
+    answers(keep)
 
     async def test(wire):
         raw = await wire.raw()

@@ -1,0 +1,38 @@
+"""Routes: how requests of each API and version are read, and by whom they are answered.
+
+A route is made when the first request of its kind arrives: schema modules cost milliseconds to
+import, and a broker uses a dozen of them.
+"""
+
+from __future__ import annotations
+
+from ottla.broker.api import table
+from ottla.broker.api.call import Route
+from ottla.broker.api.produce import PRODUCE_KEY
+from ottla.broker.api.produce_request import Shortcut
+from ottla.broker.codec import API_VERSIONS_KEY, request_schema
+from ottla.broker.errors import FrameError
+
+ROUTES: dict[int, Route] = {}
+"""Those made so far, by key * 65536 + version."""
+
+
+def find_route(key: int, version: int) -> Route:
+    """Make the route of a pair that is met for the first time. Raises `FrameError`."""
+    if not table.serves(key, version):
+        if key != API_VERSIONS_KEY:
+            raise FrameError(f"API {key} version {version} is not served")
+        # The one request that is answered in a version nobody knows: its body stays unread.
+        return Route(key, version, table.handler(key), lambda *_: None, False, False, None)
+    schema = request_schema(key, version)
+    route = ROUTES[key * 65536 + version] = Route(
+        key,
+        version,
+        table.handler(key),
+        schema.read,
+        schema.header_tags,
+        # As the answer's schema says too, but Produce packs its answers without importing one.
+        version >= table.BY_KEY[key].flexible_from and key != API_VERSIONS_KEY,
+        Shortcut(version) if key == PRODUCE_KEY else None,
+    )
+    return route

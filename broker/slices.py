@@ -1,0 +1,155 @@
+"""`Slices`: what one turn of the loop has no room for, done over several.
+
+All nodes of a process share one event loop, and so do elections and all clients: whoever works for
+seconds keeps everybody waiting. One request may name thousands of topics and partitions, and each
+costs its microseconds. So what is done for each of them is written as *steps*: a generator that
+does a little, yields how much that was in *units* of about 10 us, and goes on when it is asked to.
+
+**At once, or in turns.** `run` takes the first steps at once. A small job is through with that, and
+has cost nothing more than before. What is left queues. Once per turn of the loop, jobs in the queue
+take slices of `SLICE_UNITS`, one after the other and round again, until `TURN_UNITS` are used up:
+however many large jobs there are, a turn gets no longer, and each of them gets on.
+
+**One budget for all.** What is begun at once spends `left`, of which there are `TURN_UNITS` a turn
+too, whichever connection it came by. When nothing is left, jobs queue from their first step on, and
+who wants to begin something waits for the next turn (`take`). Nothing is planned before that is so:
+while requests are few and small, the budget of one turn is that of many.
+
+Units are counted, not measured: the same requests are cut in the same places on every machine, and
+in the simulator's loop.
+
+**Owners.** A job is its node's. What a paused node has under way waits until it goes on, and what a
+stopped one had is dropped.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+TURN_UNITS = 300
+"""What a turn of the loop has room for, twice: for what begins, and for what queues."""
+SLICE_UNITS = 60
+"""What a job does before the next one's turn has come."""
+
+
+class Job(Protocol):
+    """Something that is done in steps."""
+
+    owner: object
+    """The node whose work it is."""
+    steps: Iterator[int]
+    """Does a little for each item, and says what that was in units."""
+
+    def wanted(self) -> bool:
+        """Whether anybody still waits for it; asked before each slice."""
+
+    def ended(self, error: Exception | None) -> None:
+        """It is done, or nobody wanted it any more, or `error` came out of a step."""
+
+
+class Slices:
+    """See the module's text. One per event loop; `call_soon` is the loop's."""
+
+    def __init__(self, call_soon: Callable[[Callable[[], None]], object]):
+        self._call_soon = call_soon
+        self._queue: deque[Job] = deque()
+        self._held: dict[object, list[Job]] = {}
+        """What paused owners have under way."""
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._planned = False
+        self.left = TURN_UNITS
+        """Units that may still begin in this turn; below 0 where one step was more than was left.
+        """
+
+    def run(self, job: Job) -> bool:
+        """Take the first steps of `job` now, the others in turns to come. True: it has ended."""
+        if self.left > 0 and job.owner not in self._held:
+            spent, over = _advance(job, min(SLICE_UNITS, self.left))
+            self.left -= spent
+            if over:
+                return True
+        self._enqueue(job)
+        return False
+
+    def take(self, units: int, call: Callable[[], None]) -> bool:
+        """Take `units` for something that begins now. False: not in this turn; then `call()` once
+        it may be tried again, which must not raise.
+
+        What costs more than is left of a turn gets one that nothing else has begun in, and before
+        the others.
+        """
+        if self.left <= 0:
+            self._waiting.append(call)
+        elif self.left < units and self.left < TURN_UNITS:
+            self._waiting.appendleft(call)
+        else:
+            self.left -= units
+            return True
+        self._plan()
+        return False
+
+    def hold(self, owner: object) -> None:
+        """The owner is paused: its jobs wait for `release`."""
+        self._held.setdefault(owner, [])
+
+    def release(self, owner: object) -> None:
+        """The owner goes on."""
+        for job in self._held.pop(owner, ()):
+            self._enqueue(job)
+
+    def drop(self, owner: object) -> None:
+        """The owner has ended, and with it whatever it had under way."""
+        self._held.pop(owner, None)
+        self._queue = deque(job for job in self._queue if job.owner is not owner)
+
+    def _enqueue(self, job: Job) -> None:
+        held = self._held.get(job.owner)
+        if held is not None:
+            held.append(job)
+            return
+        self._queue.append(job)
+        self._plan()
+
+    def _plan(self) -> None:
+        if not self._planned:
+            self._planned = True
+            self._call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._planned = False
+        self.left = TURN_UNITS
+        waiting, self._waiting = self._waiting, deque()
+        room = TURN_UNITS
+        while room > 0 and self._queue:
+            job = self._queue.popleft()
+            if job.owner in self._held:
+                self._enqueue(job)
+                continue
+            spent, over = _advance(job, min(SLICE_UNITS, room))
+            room -= max(spent, 1)  # one that is over at once has cost its ending
+            if not over:
+                self._enqueue(job)
+        for call in waiting:
+            call()
+        if self._queue:
+            self._plan()
+
+
+def _advance(job: Job, units: int) -> tuple[int, bool]:
+    """Take steps worth `units`, or a little more; returns what they were, and whether it is over.
+
+    What fails in a step is the job's own affair.
+    """
+    spent, error = 0, None
+    if job.wanted():
+        try:
+            for cost in job.steps:
+                spent += cost
+                if spent >= units:
+                    return spent, False
+        except Exception as raised:  # noqa: BLE001 - other jobs are no less well for it
+            error = raised
+    job.ended(error)
+    return spent, True
