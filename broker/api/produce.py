@@ -17,9 +17,9 @@ before a partition is asked, in Kafka's order (facts/kafka.md 1.2):
 
 The rest is decided by the partition (`ottla.broker.admission`), to which each batch goes as a
 `ProduceTicket`; from version 8 on the answer tells which records were at fault. That a batch ends
-inside its header, behind that, is the partition's to say, too. Where Kafka
-answers nothing at all (null records) the answer is INVALID_RECORD; where it silently drops the
-earlier of two batches (one partition twice in a request) it is INVALID_REQUEST, nothing stored.
+inside its header, behind that, is the partition's to say, too. Where Kafka answers nothing at all
+(null records) the answer is INVALID_RECORD; where it silently drops the earlier of two batches (a
+partition that exists, twice in a request) it is INVALID_REQUEST, nothing stored.
 
 `finish_produce` answers when every partition of the request has its outcome. With acks=0 there is
 no answer, and an error closes the connection (mission-P2).
@@ -244,7 +244,7 @@ class _Several:
         for item in self.items:
             times[item.topic, item.index] = times.get((item.topic, item.index), 0) + 1
         for item in self.items:
-            if times[item.topic, item.index] > 1:
+            if times[item.topic, item.index] > 1 and _exists(item, self.call.host):
                 item.answer = PartitionAnswer(item.index, ErrorCode.INVALID_REQUEST)
             else:
                 item.answer = _unreadable(item, self.call)

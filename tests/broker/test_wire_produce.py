@@ -197,6 +197,19 @@ def test_the_same_partition_twice_is_refused_and_nothing_of_it_stored():
     run(test)
 
 
+@pytest.mark.parametrize("where", [("gone", 0), ("t", 3)])
+def test_a_partition_that_does_not_exist_is_unknown_however_often_it_is_named(where):
+    """Nothing is dropped there without a word, and so it is as Apache Kafka 4.3.1 says."""
+
+    async def test(wire):
+        client = await wire.client()
+        response = await request(client, (*where, GOOD), ("t", 1, GOOD), (*where, b""))
+        assert errors(response) == {where: E.UNKNOWN_TOPIC_OR_PARTITION, ("t", 1): E.NONE}
+        assert sum(len(topic.partition_responses) for topic in response.responses) == 2
+
+    run(test)
+
+
 def test_the_same_topic_twice_with_different_partitions_is_stored():
     async def test(wire):
         client = await wire.client()
