@@ -9,6 +9,7 @@ well: they must name a group, and it asks for the coordinator of whoever does.
 """
 
 import asyncio
+import logging
 import sys
 import time
 from contextlib import closing, contextmanager
@@ -90,6 +91,16 @@ def test_aiokafka_hears_that_it_cannot_subscribe(bootstrap):
 
     with at_once("subscribe and close, aiokafka"):
         asyncio.run(main())
+
+
+def test_the_log_says_so_once_for_each_client(bootstrap, caplog):
+    """A consumer asks again every second, and whichever node it thinks of."""
+    with caplog.at_level(logging.WARNING, "ottla"):
+        for name in ("first", "second", "first"):
+            with closing(confluent(bootstrap, **{"client.id": name})) as consumer:
+                consumer.subscribe(["t"])
+                assert consumer.poll(WAIT).error().code() == ck.KafkaError.UNSUPPORTED_VERSION
+    assert caplog.messages == [f"client {name!r}: {TEXT}" for name in ("first", "second")]
 
 
 # --- consumers that assign ------------------------------------------------------------------------
