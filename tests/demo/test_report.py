@@ -13,6 +13,7 @@ import pytest
 from ottla.demo.audit import verdict
 from ottla.demo.ledger import Ack
 from ottla.demo.losses import Dropped, explain, groups
+from ottla.demo.picture import Picture
 from ottla.demo.report import page, write_report
 from ottla.demo.result import Figure, Result
 from ottla.demo.settings import DemoSettings
@@ -126,6 +127,24 @@ def test_lost_records_are_marked_and_listed():
     assert "p/0/5" in text
     assert "not explained" in text
     assert "2 of them are lost" in text
+
+
+def test_a_page_with_lost_records_has_no_green_headline():
+    """It said "all checks passed", in green, over 8,111 lost records."""
+    head = page(result(acks="1")).split("</header>")[0]
+    assert '<span class="badge bad">2 acknowledged records lost</span>' in head
+    assert '<span class="badge good">all checks passed</span>' in page(result())
+
+
+def test_a_last_burst_does_not_flatten_what_came_before():
+    """Acknowledgements of the last flush made all others a line at the bottom."""
+    made = result()
+    last = made.samples[-1]
+    made.samples[-1] = last._replace(acked=(80_000, 400, 0))
+    shown = Picture(made)
+    assert shown.top_rate == Picture(result()).top_rate
+    assert "\u2191 317.2k" in shown.draw()
+    assert "\u2191" not in Picture(result()).draw()
 
 
 def test_the_report_lies_where_it_was_asked_for(tmp_path):

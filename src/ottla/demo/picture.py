@@ -5,7 +5,8 @@ the picture follows dark mode and print; what a mark means is also in its hover 
 
     badges      one numbered circle per fault, with a line through all panels
     band        leaders, coloured by node, with their term; hatched: nobody led
-    area        records acknowledged per second
+    area        records acknowledged per second; a burst that would flatten all others is cut at
+                the top of the scale, and its figure stands there
     line        high watermark
     crosses     acknowledged records that are lost
 """
@@ -30,6 +31,8 @@ PANEL = BAND + PLOT + 34
 AXIS = 34
 BUCKET: Micros = 250_000
 MIN_LABEL_WIDTH = 30
+BURST = 2
+"""From so many times the usual rate on, what is acknowledged is a burst."""
 
 
 class Picture:
@@ -41,7 +44,7 @@ class Picture:
         self.span = max(result.ended - result.started, 1)
         self.height = TOP + PARTITIONS * PANEL + AXIS
         self.rates = [_rates(result, each) for each in range(PARTITIONS)]
-        self.top_rate = _round_up(max((max(each, default=0) for each in self.rates), default=1))
+        self.top_rate = _round_up(_usual_most([rate for each in self.rates for rate in each]))
         marks = result.samples[-1].high_watermarks if result.samples else (1,)
         self.top_mark = _round_up(max(marks))
 
@@ -105,6 +108,7 @@ class Picture:
         plot = top + BAND + 8
         yield from self._scale(plot)
         yield self._area(partition, plot)
+        yield from self._bursts(partition, plot)
         yield self._line(partition, plot)
         yield from self._lost(partition, plot)
 
@@ -150,6 +154,13 @@ class Picture:
         title = f"demo-{partition}: records acknowledged per second"
         return f'<polygon class="acks" points="{" ".join(points)}"><title>{title}</title></polygon>'
 
+    def _bursts(self, partition: int, plot: float) -> Iterable[str]:
+        """The figure of each bucket that is higher than the scale."""
+        for number, rate in enumerate(self.rates[partition]):
+            if rate > self.top_rate:
+                x = min(self.x(self.start + number * BUCKET), WIDTH - RIGHT - 4)
+                yield text("tick burst", x, plot + 10, f"\u2191 {_short(round(rate, -2))}", "end")
+
     def _line(self, partition: int, plot: float) -> str:
         points = []
         before = None
@@ -189,6 +200,16 @@ def _rates(result: Result, partition: int) -> Sequence[float]:
         counts[min(bucket, len(counts) - 1)] += acked - before
         before = acked
     return [count * 1e6 / BUCKET for count in counts]
+
+
+def _usual_most(rates: Sequence[float]) -> float:
+    """The highest of these rates, but for bursts: what lies above `BURST` times the rate that nine
+    of ten stay below. A last flush acknowledges in a moment what was sent in seconds."""
+    some = sorted(rate for rate in rates if rate)
+    if not some:
+        return 1.0
+    usual = some[(len(some) - 1) * 9 // 10]
+    return max(rate for rate in some if rate <= BURST * usual)
 
 
 def _round_up(value: float) -> float:

@@ -54,18 +54,25 @@ def page(result: Result) -> str:
 
 def _header(result: Result) -> str:
     settings = result.settings
-    word = "all checks passed" if result.passed else "checks failed"
-    kind = "good" if result.passed else "bad"
     command = (
         f"ottla demo --acks {settings.acks} --records {settings.records} "
         f"--seconds {settings.seconds:g} --seed {settings.seed} --profile {settings.profile}"
     )
     return header(
         f"Producers with acks={settings.acks}, through failing leaders",
-        (kind, word),
+        _badge(result),
         result.sentence,
         f"<code>{escape(command)}</code> &middot; {escape(result.clients)}",
     )
+
+
+def _badge(result: Result) -> tuple[str, str]:
+    """Good or bad, in a few words. Lost records are bad, also where the checks expect them."""
+    if not result.passed:
+        return "bad", "checks failed"
+    if result.losses:
+        return "bad", f"{len(result.losses):,} acknowledged records lost"
+    return "good", "all checks passed"
 
 
 def _figures(figures: Iterable[Figure]) -> str:

@@ -20,7 +20,7 @@ def page(experiment: Experiment, report: Report, command: str) -> str:
     sections = [
         header(
             experiment.title,
-            ("good", f"{len(report.lines)} lines"),
+            ("plain", f"{len(report.lines)} lines"),
             experiment.question,
             f"<code>{escape(command)}</code>",
         ),

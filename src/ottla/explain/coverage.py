@@ -29,7 +29,7 @@ def cover_page(cover: Cover, command: str) -> str:
     sections = [
         header(
             "What a sweep reached",
-            ("good", f"{seeds:,} seeds"),
+            ("plain", f"{seeds:,} seeds"),
             lead,
             f"<code>{escape(command)}</code>",
         ),

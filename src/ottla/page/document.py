@@ -40,7 +40,10 @@ def is_page(text: str) -> bool:
 
 
 def header(title: str, badge: tuple[str, str], lead: str, fine: str) -> str:
-    """The head of a page: text, but `fine`, which is HTML. `badge`: good or bad, and a word."""
+    """The head of a page: text, but `fine`, which is HTML.
+
+    `badge`: *good*, *bad* or, where nothing is judged, *plain*; and a few words.
+    """
     kind, word = badge
     return (
         f"<header>{_BRAND}{__version__}</p><h1>{escape(title)}"

@@ -85,7 +85,7 @@ def _shown(findings: Findings) -> list[str]:
 
 
 def _header(findings: Findings) -> str:
-    badge = ("good", counted(findings.runs, "run"))
+    badge = ("plain", counted(findings.runs, "run"))
     if findings.broke:
         badge = ("bad", f"{findings.broke:,} of {counted(findings.runs, 'run')} broke")
     fine = f"<code>{escape(findings.command)}</code>"
