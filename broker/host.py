@@ -115,6 +115,9 @@ class Host(Protocol):
     def brokers(self, asked: Iterable[GroupId] = ()) -> Sequence[BrokerImage]:
         """The nodes a client may turn to that asked about these groups: never none."""
 
+    def registered(self) -> Sequence[BrokerImage]:
+        """Every node of the cluster that was ever started, up or not."""
+
     def controller(self) -> NodeId:
         """Leader of the controller group; the last known one, 0 before there was any."""
 

@@ -321,6 +321,10 @@ class Node:
         at = self._addresses  # A node that was left out at the start has none.
         return [BrokerImage(each, *at[each]) for each in named if each in at]
 
+    def registered(self) -> Sequence[BrokerImage]:
+        """See `Host`."""
+        return [BrokerImage(each, *at) for each, at in sorted(self._addresses.items())]
+
     def controller(self) -> NodeId:
         """Leader of the controller group; the last known one, 0 before there was any."""
         return self._controller_leader

@@ -2,8 +2,8 @@
 
 From version 1 on the request says which kind of endpoint it means: a broker asked for controllers
 (2) answers MISMATCHED_ENDPOINT_TYPE with an empty cluster id and controller -1, any other kind is
-UNSUPPORTED_ENDPOINT_TYPE (facts/kafka.md 8b). No broker is ever fenced: one that is not up is not
-listed.
+UNSUPPORTED_ENDPOINT_TYPE (facts/kafka.md 8b). A broker that is not up is what Kafka calls fenced:
+listed from version 2 on, if the request asks for those too (KIP-1073).
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ def handle(request: Any, call: Call) -> None:
         return
     host = call.host
     brokers = host.brokers()
+    up = {broker.node for broker in brokers}
+    listed = brokers
+    if getattr(request, "include_fenced_brokers", False):
+        listed = [*brokers, *(each for each in host.registered() if each.node not in up)]
     call.reply(
         throttle_time=0,
         error_code=ErrorCode.NONE,
@@ -39,9 +43,9 @@ def handle(request: Any, call: Call) -> None:
                 "host": broker.host,
                 "port": broker.port,
                 "rack": None,
-                "is_fenced": False,
+                "is_fenced": broker.node not in up,
             }
-            for broker in brokers
+            for broker in listed
         ],
         cluster_authorized_operations=cluster_operations(request),
     )

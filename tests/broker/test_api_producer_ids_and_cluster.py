@@ -6,9 +6,13 @@ The node behind the handlers is made of a real controller and real partitions, l
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from broker_api_world import ApiWorld
+from ottla import Cluster
+from ottla.broker.client import Client
 from ottla.broker.errors import ErrorCode
 
 NOT_ASKED = -(2**31)
@@ -59,8 +63,8 @@ def test_without_a_block_of_ids_the_client_is_asked_to_come_again():
 
 
 def describe(world, version=2, **fields):
-    fields = {"include_cluster_authorized_operations": False, **fields}
-    return world.ask("describe_cluster", version, include_fenced_brokers=False, **fields)
+    defaults = {"include_cluster_authorized_operations": False, "include_fenced_brokers": False}
+    return world.ask("describe_cluster", version, **defaults | fields)
 
 
 @pytest.mark.parametrize("version", range(3))
@@ -85,6 +89,37 @@ def test_who_asks_for_authorized_operations_is_told_all_of_a_cluster(version):
     """As Apache Kafka 4.3.1 without an authorizer; the answer used to be *not asked for*."""
     answer = describe(ApiWorld(), version, include_cluster_authorized_operations=True)
     assert answer.cluster_authorized_operations == 8096
+
+
+@pytest.mark.parametrize("version", range(3))
+@pytest.mark.parametrize("fenced", [True, False])
+def test_a_broker_that_is_not_up_is_listed_as_fenced_for_who_asks(version, fenced):
+    """As Apache Kafka 4.3.1 lists one that was stopped (version 2 on); it was left out."""
+    world = ApiWorld()
+    world.up = world.up[::2]
+    answer = describe(world, version, include_fenced_brokers=fenced)
+    listed = [(broker.broker_id, getattr(broker, "is_fenced", False)) for broker in answer.brokers]
+    assert listed == [(1, False), (3, False)] + [(2, True)] * (fenced and version == 2)
+
+
+def test_a_node_that_was_killed_is_fenced():
+    with Cluster(nodes=3) as cluster:
+        cluster.kill(2)
+
+        async def describe_it():
+            client = await Client.connect(*cluster.addresses[1])
+            fields = {"include_fenced_brokers": True, "endpoint_type": 1}
+            fields["include_cluster_authorized_operations"] = False
+            while True:
+                answer = await client.call("describe_cluster", **fields)
+                listed = {each.broker_id: each.is_fenced for each in answer.brokers}
+                if listed.get(2):
+                    client.close()
+                    return listed, {each.broker_id: each.port for each in answer.brokers}
+
+        listed, ports = asyncio.run(asyncio.wait_for(describe_it(), 20))
+        assert listed == {1: False, 2: True, 3: False}
+        assert ports == {node: port for node, (_, port) in cluster.addresses.items()}
 
 
 @pytest.mark.parametrize("gone", [0, 3])

@@ -141,7 +141,8 @@ class ApiWorld:
         """With anything else no command reaches the controller."""
         self.hold = False
         """Whether partitions get their tickets only at `release`."""
-        self.up = [BrokerImage(each, f"host{each}", 9000 + each) for each in nodes]
+        self.known = [BrokerImage(each, f"host{each}", 9000 + each) for each in nodes]
+        self.up = self.known
         self.controller_node = NODE
         self.knows_all = True
         """Has caught up with the controller's log."""
@@ -220,6 +221,10 @@ class ApiWorld:
     def brokers(self, _asked: Iterable[int] = ()) -> Sequence[BrokerImage]:
         """Those that are up."""
         return self.up
+
+    def registered(self) -> list[BrokerImage]:
+        """See `Host`."""
+        return self.known
 
     def controller(self) -> NodeId:
         """Whom the test named."""

@@ -138,6 +138,10 @@ class FakeHost:
         """See `Host`."""
         return self.nodes
 
+    def registered(self) -> list[BrokerImage]:
+        """See `Host`."""
+        return self.nodes
+
     def controller(self) -> int:
         """See `Host`."""
         return self.controller_node
