@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from bench import bursts, idempotent, loops, shrinking, simulator, studies, throughput
+from bench import bursts, guard, idempotent, loops, shrinking, simulator, studies, throughput
 from bench.host import TOPIC
 from bench.null_server import answer_tail
 from studies_spark import need_spark
@@ -58,6 +58,16 @@ def test_a_simulated_run_is_measured_with_and_without_its_checks():
     }
     assert rounds["checked"]["steps"] == rounds["unchecked"]["steps"]
     assert rounds["checked"]["rows"] > rounds["unchecked"]["rows"]
+
+
+def test_the_guard_is_measured_beside_the_codec():
+    report = guard.run(guard.QUICK)
+    assert [each.name for each in report.outcomes if each.target] == [
+        "Metadata 12, 20,000 names",
+        "Fetch 12, 19,999 partitions",
+        "CreateTopics 7, 20,000 topics",
+    ]
+    assert all(each.details["codec"] > 0 for each in report.outcomes)
 
 
 def test_a_failing_seed_is_made_smaller():
