@@ -85,7 +85,7 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         self._disks = Disks(self._ids, folder, self.config, self._without)
         self._lives: dict[int, Node] = {}
         self._why_dead = {node: left_out(node) for node in self._without}
-        self.network = Network(round(self.config.link_delay_ms * 1000))
+        self.network = Network(round(self.config.link_delay_ms * 1000), self._ids)
         self._scheduler: Scheduler | None = None
         self.on_failed: Callable[[int], None] = lambda _: None
         """Called with the number of a node that has just stopped by itself."""

@@ -15,6 +15,7 @@ from ottla.broker.errors import NodeStateError
 from ottla.broker.events import EventLog
 from ottla.broker.folders import left_out
 from ottla.broker.node import Node
+from ottla.broker.scheduler import Scheduler
 from ottla.broker.spelling import shown
 from ottla.broker.stores import Disks
 from ottla.broker.transport.in_process import Network
@@ -53,14 +54,21 @@ class ClusterFaults:
     _without: Sequence[int]
     _lives: dict[int, Node]
     _disks: Disks
+    _scheduler: Scheduler | None
 
     def node(self, node: int) -> Node:
         """One node's present life, for whoever must look inside. Raises when it is dead."""
         self._check(node)
         life = self._lives.get(node)
         if life is None:
+            self._check_running()
             raise NodeStateError(f"node {node} is dead; restart({node}) brings it back")
         return life
+
+    def _check_running(self) -> None:
+        """Raises `NodeStateError` when the cluster has not been started, or was stopped."""
+        if self._scheduler is None:
+            raise NodeStateError("the cluster is not running: start it first")
 
     def _check(self, node: int) -> None:
         if as_whole(node) not in self._ids:

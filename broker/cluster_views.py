@@ -60,10 +60,6 @@ class ClusterViews:
                 "use `with Cluster() as cluster`, or start()"
             )
 
-    def _check_running(self) -> None:
-        if self._scheduler is None:
-            raise NodeStateError("the cluster is not running: start it first")
-
     def _state(self, node: int) -> str:
         """Running, paused (it may be isolated too), isolated, failed, dead or left out."""
         life = self._lives.get(node)

@@ -13,11 +13,11 @@ committed. Only a change of membership makes a new voter of it, and that is not 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ottla.broker.arguments import as_whole
+from ottla.broker.arguments import as_whole, items
 from ottla.broker.errors import ConfigError, DataFolderError
 from ottla.broker.spelling import shown
 from ottla.log.errors import FolderInUseError, FormatError
@@ -29,16 +29,15 @@ def check_left_out(
 ) -> tuple[NodeId, ...]:
     """The nodes that a cluster of `nodes` on `folder` starts without, if it can. Raises
     `ConfigError`."""
-    if isinstance(without, str) or not isinstance(without, Iterable):
-        raise ConfigError(f"without_nodes is {shown(without)}; name the nodes, as in (2,)")
-    found = tuple(dict.fromkeys(without))
-    if found and folder is None:
+    named = items("without_nodes", without, "nodes")
+    if named and folder is None:
         raise ConfigError("without_nodes leaves out folders of a data_dir; name one")
-    for node in found:
+    for node in named:
         if as_whole(node) not in nodes:
             raise ConfigError(
                 f"without_nodes: there is no node {shown(node)}; nodes are {_few(nodes)}"
             )
+    found = tuple(dict.fromkeys(named))
     left = len(nodes) - len(found)
     if 2 * left <= len(nodes):
         raise ConfigError(

@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+from ottla.broker.arguments import whole
 from ottla.raft.types import Micros, NodeId
 
 Receive: TypeAlias = Callable[[NodeId, Any], None]
@@ -50,10 +51,12 @@ class Network:
     """Connects the nodes of one process, in order per pair of nodes.
 
     `link_delay` is one way, in microseconds; a delay needs a running event loop when messages are
-    sent. Messages are handed on as they are: treat them as immutable.
+    sent. Messages are handed on as they are: treat them as immutable. Rules about a node that is
+    none of `nodes`, where these are told, raise `ConfigError`.
     """
 
-    def __init__(self, link_delay: Micros = 0):
+    def __init__(self, link_delay: Micros = 0, nodes: Sequence[NodeId] = ()):
+        self._nodes = nodes
         self._delay = link_delay / _MICROS
         self._receivers: dict[NodeId, Receive] = {}
         self._cut: dict[Link, None] = {}
@@ -95,11 +98,14 @@ class Network:
 
     def isolate(self, node: NodeId) -> None:
         """Nothing passes between `node` and any other node until `heal`."""
+        self._check("node", node)
         self._isolated[node] = None
         self._rules_changed()
 
     def cut(self, a: NodeId, b: NodeId) -> None:
         """Nothing passes from `a` to `b` until `heal`; the other direction is untouched."""
+        self._check("a", a)
+        self._check("b", b)
         self._cut[a, b] = None
         self._rules_changed()
 
@@ -109,6 +115,7 @@ class Network:
             self._isolated.clear()
             self._cut.clear()
         else:
+            self._check("node", node)
             self._isolated.pop(node, None)
             for link in [link for link in self._cut if node in link]:
                 del self._cut[link]
@@ -116,11 +123,15 @@ class Network:
 
     def hold(self, a: NodeId, b: NodeId) -> None:
         """Messages from `a` to `b` wait until `release`."""
+        self._check("a", a)
+        self._check("b", b)
         self._held.setdefault((a, b), [])
         self._rules_changed()
 
     def release(self, a: NodeId, b: NodeId) -> None:
         """End `hold`: what waited is sent on in order, before anything newer."""
+        self._check("a", a)
+        self._check("b", b)
         held = self._held.pop((a, b), [])
         self._rules_changed()
         for message in held:
@@ -140,6 +151,11 @@ class Network:
     def held(self) -> int:
         """Messages that wait for `release`."""
         return sum(map(len, self._held.values()))
+
+    def _check(self, name: str, node: NodeId) -> None:
+        """A rule about a node that is not there would never be met, and nobody would know."""
+        if self._nodes:
+            whole(name, node, self._nodes[0], self._nodes[-1])
 
     def _rules_changed(self) -> None:
         rules = self._cut or self._isolated or self._held

@@ -13,6 +13,7 @@ import math
 import subprocess
 import sys
 from fractions import Fraction
+from inspect import signature
 from pathlib import Path
 from typing import Literal, get_type_hints
 
@@ -21,6 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ottla import Cluster, DiskFault, OttlaError, Topic
+from ottla.broker.async_cluster import AsyncCluster
 from ottla.broker.config import ClusterConfig, FlushPolicy, Settings, with_settings
 from ottla.broker.errors import ConfigError, NodeStateError, RequestFailedError
 from ottla.log.build import build_batch
@@ -121,6 +123,8 @@ CALLS = {
     "break_disk": ("node", "fault"),
     "mend_disk": ("node",),
 }
+MADE_OF = [*signature(Cluster).parameters][:-1]
+"""What a cluster is made of beside its settings."""
 GOOD = {
     "name": st.sampled_from(["t", "odd"]),
     "topic": st.sampled_from(["t", "odd"]),
@@ -194,7 +198,7 @@ def test_and_a_topic_can_still_be_created(cluster):
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.sampled_from(["nodes", "host", "port", "data_dir", "topics", "config", "clusters"]), ODD)
+@given(st.sampled_from(MADE_OF), ODD)
 def test_a_cluster_of_odd_arguments_is_made_or_refused_in_one_line(name, value):
     words = refused(Cluster, **{name: value})
     assert not words or name in words
@@ -359,10 +363,20 @@ def test_nor_can_its_nodes_be_restarted():
     async def main():
         async with Cluster(nodes=1) as cluster:
             pass
-        with pytest.raises(NodeStateError, match="not running: start it first"):
-            await cluster.restart(1)
+        for call in (cluster.restart, cluster.kill):
+            with pytest.raises(NodeStateError, match="not running: start it first"):
+                await call(1)
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("rule", ["cut", "hold", "release", "isolate", "heal"])
+@pytest.mark.parametrize("node", [0, 4, "1", 1.0, True, [1]], ids=repr)
+def test_a_rule_about_a_node_that_is_not_there_is_no_rule(rule, node):
+    network = AsyncCluster(3).network
+    nodes = (1, node) if rule in {"cut", "hold", "release"} else (node,)
+    with pytest.raises(ConfigError):
+        getattr(network, rule)(*nodes)
 
 
 @settings(max_examples=60, deadline=None)
