@@ -2,7 +2,7 @@
 
 The algorithm is that of Redpanda's issue 5054 (mission-R1 to R5), as one pass without I/O:
 
-    admit      leader? in sync enough? batch well-formed?           else refuse
+    admit      leader? in sync enough? batch well-formed?           else refuse (`inspector.py`)
                synced in this term?                                 else wait for sync()
                producer id: take its mutex                          else wait, first come first
     evaluate   look the batch up in the rules (idempotency/rules.py)
@@ -34,7 +34,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from ottla.broker.commands import ProduceTicket, Ticket
-from ottla.broker.errors import DEFECT_CODES, REASON_CODES, ErrorCode, omits_log_start
+from ottla.broker.errors import REASON_CODES, ErrorCode, omits_log_start
+from ottla.broker.inspector import UNFINISHED, Inspector, Unfinished
 from ottla.broker.machine import Proposals
 from ottla.broker.partition_commands import encode_command
 from ottla.broker.partition_state import PartitionState
@@ -42,9 +43,9 @@ from ottla.idempotency.decisions import Accept, Duplicate, Park, Reject
 from ottla.idempotency.mutex import ProducerMutex
 from ottla.idempotency.rules import RejectReason
 from ottla.idempotency.table import ProducerTable
-from ottla.log.inspection import appended_at, inspect
-from ottla.log.record_batch import BatchDefect, check_batch, identity
-from ottla.log.types import NO_TIMESTAMP, Millis, ProducerId, RecordBatch
+from ottla.log.inspection import appended_at
+from ottla.log.record_batch import identity
+from ottla.log.types import NO_TIMESTAMP, Millis, ProducerId
 from ottla.raft.types import (
     ENTRY_OVERHEAD_BYTES,
     EntryKind,
@@ -77,11 +78,11 @@ class Admission:
         self.state = state
         self.table = table
         self.counters = state.settings.counters
-        self._max_batch_bytes = min(state.settings.max_message_bytes, state.settings.segment_bytes)
         self.mutex: ProducerMutex[ProduceTicket] = ProducerMutex()
         self._awaiting_sync: deque[ProduceTicket] = deque()
         self._queue: deque[Item] = deque()
         self._taken: list[Item] = []
+        self.inspector = Inspector(state)
         self._barriers = state.barriers
         self._append_time: Millis = NO_TIMESTAMP
         """With LogAppendTime: that of the newest batch on its way into the log."""
@@ -94,32 +95,41 @@ class Admission:
         if not state.leading:
             state.not_leader(ticket)
             return
-        error = self._refusal(ticket, now)
+        inspector = self.inspector
+        if inspector.waiting:
+            inspector.waiting.append(ticket)
+            return
+        error = inspector.refusal(ticket, now)
         if error is not None:
-            if omits_log_start(error):
-                state.answer(ticket, error)
-            else:
-                state.refuse(ticket, error)
+            self._stop(ticket, error)
         elif state.synced:
             self._enter(ticket)
         else:
             self._awaiting_sync.append(ticket)
 
-    def _refusal(self, ticket: ProduceTicket, now: Micros) -> ErrorCode | None:
-        """Kafka's checks from 12 on, in Kafka's order (facts/kafka.md 1.2)."""
-        if ticket.acks == -1 and self.state.below_minimum(now):
-            return ErrorCode.NOT_ENOUGH_REPLICAS
-        settings, batch = self.state.settings, ticket.batch
-        defect = check_batch(batch, self._max_batch_bytes)
-        if defect is None:
-            found = inspect(batch, settings.records, ticket.wall_ms)
-            if isinstance(found, RecordBatch):
-                ticket.batch = found
-                return None
-            defect, ticket.faults = found
-        if defect is BatchDefect.TOO_LARGE and len(batch.data) <= settings.max_message_bytes:
-            return ErrorCode.RECORD_LIST_TOO_LARGE
-        return DEFECT_CODES[defect]
+    def _stop(self, ticket: ProduceTicket, error: ErrorCode | Unfinished) -> None:
+        """It is refused, or not yet judged."""
+        if isinstance(error, Unfinished):
+            self.inspector.waiting.append(ticket)
+        elif omits_log_start(error):
+            self.state.answer(ticket, error)
+        else:
+            self.state.refuse(ticket, error)
+
+    def look_on(self, now: Micros) -> None:
+        """There is another slice for who waits to be looked into: go on, in order."""
+        waiting = self.inspector.waiting
+        while waiting:
+            error = self.inspector.look_on(waiting[0], now)
+            if error is UNFINISHED:
+                return
+            ticket = waiting.popleft()
+            if error is not None:
+                self._stop(ticket, error)
+            elif self.state.synced:
+                self._enter(ticket)
+            else:
+                self._awaiting_sync.append(ticket)
 
     def synced(self) -> None:
         """Everything earlier terms replicated is applied: let the waiting ones in, in order."""
@@ -297,7 +307,8 @@ class Admission:
                 if item.ticket is not None:
                     state.not_leader(item.ticket)
         self._queue.clear()
-        for ticket in (*self._awaiting_sync, *self.mutex.drop_all()):
+        judged = (*self._awaiting_sync, *self.mutex.drop_all())
+        for ticket in (*judged, *self.inspector.drop_all()):
             state.not_leader(ticket)
         self._awaiting_sync.clear()
 
@@ -311,7 +322,7 @@ class Admission:
         for ticket in [each for each in waiting if each.deadline <= now]:
             waiting.remove(ticket)
             state.not_leader(ticket)
-        for item in (*self.mutex.waiters(), *self._queue):
+        for item in (*self.mutex.waiters(), *self._queue, *self.inspector.waiting):
             if isinstance(item, ProduceTicket):
                 if item.deadline <= now:
                     state.refuse(item, ErrorCode.REQUEST_TIMED_OUT)
@@ -335,6 +346,7 @@ class Admission:
 
     def open_tickets(self) -> Iterable[Ticket]:
         """Every ticket in here that waits for its answer."""
+        yield from self.inspector.waiting
         yield from self._awaiting_sync
         yield from self.mutex.waiters()
         for item in self._queue:

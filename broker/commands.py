@@ -29,6 +29,8 @@ from ottla.raft.types import LogIndex, Micros, NodeId
 Origin: TypeAlias = tuple[NodeId, int, int]
 """What makes a controller command the same when it is sent again: the node that asks, its life
 (`incarnation`), and the number it has there."""
+NEVER: Micros = 2**63 - 1
+"""The deadline of what waits for ever."""
 ANY_EPOCH: Term = -1
 """The client did not say which leader epoch it believes in."""
 CONSUMER = -1
@@ -103,6 +105,15 @@ def not_stored(tickets: Sequence[Ticket]) -> Sequence[Ticket]:
         if isinstance(ticket, ProduceTicket):
             ticket.error = ErrorCode.KAFKA_STORAGE_ERROR
     return tickets
+
+
+class LookOnTicket(Ticket):
+    """The driver's: there is another slice to look into batches (`looking.py`). Never answered."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(lambda _: None, NEVER)
 
 
 class FetchTicket(Ticket):

@@ -78,9 +78,6 @@ class ClusterConfig:
     """A replica that has not caught up for this long is no longer in sync (mission-A2)."""
     max_message_bytes: int = 1_048_588
     """Largest record batch accepted. A topic's `max.message.bytes` overrides it."""
-    records_looked_into: int = 8
-    """Most records an uncompressed batch may hold to be looked into, one by one, as Kafka does;
-    larger ones only if their header gives a reason, compressed ones always."""
     max_request_bytes: int = 104_857_600
     """Largest frame; a client that announces more is cut off."""
     max_partitions_per_topic: int = 1_000

@@ -80,6 +80,7 @@ DEFECT_CODES: dict[BatchDefect, ErrorCode] = {
     BatchDefect.NO_SEQUENCE: ErrorCode.INVALID_RECORD,
     BatchDefect.NOT_INFLATABLE: ErrorCode.UNKNOWN_SERVER_ERROR,
     BatchDefect.BROKEN_RECORDS: ErrorCode.INVALID_RECORD,
+    BatchDefect.ENDLESS_LENGTH: ErrorCode.UNKNOWN_SERVER_ERROR,
     BatchDefect.BAD_TIMES: ErrorCode.INVALID_TIMESTAMP,
     BatchDefect.WRONG_PLACES: ErrorCode.UNKNOWN_SERVER_ERROR,
 }

@@ -14,6 +14,7 @@ from ottla.broker.commands import Ticket
 from ottla.broker.config import ClusterConfig
 from ottla.broker.errors import ErrorCode
 from ottla.broker.remarks import Remarks
+from ottla.broker.searches import Searches
 from ottla.broker.slices import Slices
 from ottla.log.types import Millis, ProducerEpoch, ProducerId, Term
 from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId
@@ -95,6 +96,8 @@ class Host(Protocol):
     remarks: Remarks
     slices: Slices
     """For what one turn of the loop has no room for; handlers use `Call.run`."""
+    searches: Searches
+    """Looks into stored batches, in slices."""
 
     def now(self) -> Micros:
         """Monotonic clock."""

@@ -42,6 +42,7 @@ from ottla.broker.remarks import Remarks
 from ottla.broker.replica_factory import ReplicaFactory
 from ottla.broker.runner import Runner
 from ottla.broker.scheduler import Scheduler
+from ottla.broker.searches import Searches
 from ottla.broker.seat import Seat
 from ottla.log.errors import StoreError
 from ottla.log.store import LogStore
@@ -84,6 +85,7 @@ class Node:
         self.clockwork = clockwork
         self.now, self.wall_ms, self.call_at = clockwork.now, clockwork.wall_ms, clockwork.call_at
         self.slices = scheduler.slices
+        self.searches = Searches(clockwork.call_soon)
         self.server = self._make_listener(listen)
         self.failed: Exception | None = None
         self._stop_stopping: Cancel = _unheard
@@ -94,13 +96,13 @@ class Node:
         self._controller_leader: NodeId = 0
         self._held: list[Callable[[], None]] = []  # what waits for `resume`, in order
         self.beats = self._make_beats()
+        self.factory = factory
         self.runner = self._make_runner(scheduler)
         self._directory = self._make_directory()
         # A replica has another role, term or leader; a newer log took entries; the node stopped.
         self.on_event: Callable[[Node, Seat], None] = _unheard
         self.on_dropped: Callable[[Node, Seat, Sequence[Entry]], None] = _unheard
         self.on_failed: Callable[[Node, Exception], None] = _unheard
-        self.factory = factory
         self.controller_machine = self._make_controller()
         self._hosting = self._make_hosting()
         self.control_client = self._make_control_client()
@@ -133,6 +135,7 @@ class Node:
             beats=self.beats,
             scheduler=scheduler,
             clockwork=self.clockwork,
+            looks=self.factory.looks,
         )
         runner.on_applied = self._applied
         runner.on_role = self._role_changed

@@ -25,12 +25,9 @@ import msgpack
 from ottla.broker.admission import Admission, CommandItem
 from ottla.broker.commands import (
     DeleteRecordsTicket,
-    EpochEndTicket,
-    FetchTicket,
-    ListOffsetsTicket,
+    LookOnTicket,
     ProduceTicket,
     Ticket,
-    WatchTicket,
 )
 from ottla.broker.errors import ErrorCode
 from ottla.broker.isr import InSync
@@ -38,7 +35,7 @@ from ottla.broker.machine import Compaction, Proposals
 from ottla.broker.partition_commands import encode_command, sound_command
 from ottla.broker.partition_state import PartitionSettings, PartitionState
 from ottla.broker.purgatory import Purgatory
-from ottla.broker.reads import Reads
+from ottla.broker.reads import Reads, ReadTicket
 from ottla.idempotency.sessions import make_table
 from ottla.log.offset_index import IndexState, OffsetIndex
 from ottla.log.record_batch import identity
@@ -92,9 +89,10 @@ class Partition:
             self.admission.admit(ticket, now)
         elif isinstance(ticket, DeleteRecordsTicket):
             self._delete_records(ticket)
+        elif isinstance(ticket, LookOnTicket):
+            self.admission.look_on(now)
         else:
-            reading = cast(FetchTicket | ListOffsetsTicket | EpochEndTicket | WatchTicket, ticket)
-            self.reads.submit(reading)
+            self.reads.submit(cast(ReadTicket, ticket))
 
     def _delete_records(self, ticket: DeleteRecordsTicket) -> None:
         state = self.state

@@ -7,13 +7,14 @@ look at this one record; each field names the part that writes it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ottla.broker.barriers import Barriers
 from ottla.broker.commands import FetchTicket, ProduceTicket, Ticket
 from ottla.broker.counters import Counters
 from ottla.broker.errors import ErrorCode
 from ottla.broker.isr import InSync
+from ottla.broker.looking import Looks
 from ottla.broker.machine import Outbox
 from ottla.idempotency.profiles import Profile
 from ottla.log.inspection import DEFAULT_RULES, RecordRules
@@ -40,6 +41,8 @@ class PartitionSettings:
     """What is asked of the records in a batch."""
     segment_bytes: int = 1 << 30
     """No batch may be larger, though there are no segments: Kafka could not store it in one."""
+    looks: Looks = field(default_factory=Looks)
+    """How much of them may be looked into before others have their turn: the node's."""
 
 
 class PartitionState:

@@ -18,6 +18,7 @@ from ottla.broker.controller import CONTROLLER_GROUP
 from ottla.broker.counters import Counters
 from ottla.broker.host import TopicImage
 from ottla.broker.isr import InSync
+from ottla.broker.looking import Looks
 from ottla.broker.machine import Machine
 from ottla.broker.partition import Partition
 from ottla.broker.partition_state import PartitionSettings
@@ -84,6 +85,8 @@ class ReplicaFactory:
         self._mutants = mutants
         self._make_partition = make_partition
         self._profile = profile_named(config.profile)
+        self.looks = Looks()
+        """What all partitions of this node work off."""
         self._stored: dict[GroupId, StoredGroup] = {each.group: each for each in store.groups()}
 
     def controller(self, machine: Machine, nodes: Sequence[NodeId], now: Micros) -> Replica:
@@ -110,8 +113,8 @@ class ReplicaFactory:
                 text("message.timestamp.type", topic.configs, config) == LOG_APPEND_TIME,
                 integer("message.timestamp.before.max.ms", topic.configs, config),
                 integer("message.timestamp.after.max.ms", topic.configs, config),
-                config.records_looked_into,
             ),
+            looks=self.looks,
         )
         in_sync = InSync(config.replica_lag_ms * 1000, replicas, self._node)
         machine = self._make_partition(settings, in_sync)

@@ -22,10 +22,11 @@ from ottla.broker.commands import Ticket, not_stored
 from ottla.broker.config import ClusterConfig
 from ottla.broker.effects import EntriesRead
 from ottla.broker.lane import Lane
+from ottla.broker.looking import LookDriver, Looks
 from ottla.broker.lookout import GLANCE, Lookout
 from ottla.broker.replica import Replica
 from ottla.broker.scheduler import Scheduler
-from ottla.broker.seat import Seat, Turn
+from ottla.broker.seat import Seat, Turn, unheard
 from ottla.broker.syncing import Syncer
 from ottla.log.errors import StoreError
 from ottla.log.store import LogStore, Write
@@ -37,10 +38,6 @@ log = logging.getLogger("ottla")
 
 READ_BYTES = 4 << 20
 """Most bytes read at once to catch up a machine after a restart."""
-
-
-def _unheard(*_: object) -> None:
-    """Nobody wants to know."""
 
 
 class Runner:
@@ -56,6 +53,7 @@ class Runner:
         beats: BeatBook,
         scheduler: Scheduler,
         clockwork: Clockwork,
+        looks: Looks,
     ):
         self.node = node
         self.config = config
@@ -66,14 +64,16 @@ class Runner:
         self.failed: Exception | None = None
         """The store's error, once it failed: this node does nothing any more."""
         # Who wants to know; the node sets these before the first turn.
-        self.on_failed: Callable[[Exception], None] = _unheard
-        self.on_role: Callable[[Seat], None] = _unheard
-        self.on_applied: Callable[[Seat], None] = _unheard
-        self.on_dropped: Callable[[Seat, Sequence[Entry]], None] = _unheard
+        self.on_failed: Callable[[Exception], None] = unheard
+        self.on_role: Callable[[Seat], None] = unheard
+        self.on_applied: Callable[[Seat], None] = unheard
+        self.on_dropped: Callable[[Seat, Sequence[Entry]], None] = unheard
         self._turns = 0
         self._sender = sender
         self._carrier = Carrier(node, store, sender)
         self._scheduler = scheduler
+        self._looks = looks
+        LookDriver(looks, clockwork.call_soon, self.seats, self.submit)
         self._now = clockwork.now
         self.lookout = Lookout(node, config, beats=beats, seats=self.seats, wake=self.wake)
         self._alarm = Alarm(clockwork, self._ring)
@@ -160,6 +160,8 @@ class Runner:
             self._refuse(taken)
             raise
         self.syncer.poll()
+        if self._looks.waiting:
+            self._looks.plan()
         if not self._closed:
             self._look_around(taken, now)
 
@@ -218,8 +220,7 @@ class Runner:
                 log.exception("node %d: an answer could not be delivered", self.node)
 
     def _read(self, seat: Seat, first: LogIndex, last: LogIndex) -> None:
-        entries = self.store.read(seat.group, first, last, READ_BYTES)
-        self.submit(seat, EntriesRead(entries))
+        self.submit(seat, EntriesRead(self.store.read(seat.group, first, last, READ_BYTES)))
 
     def _notice(self, seat: Seat, now: Micros) -> bool:
         """What other parts of the node want to know after a turn. True: a look moved."""

@@ -9,6 +9,10 @@ from ottla.broker.replica import Replica
 from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term
 
 
+def unheard(*_: object) -> None:
+    """Nobody wants to know."""
+
+
 class Seat:
     """A replica's place in its runner, with what the runner remembers about it."""
 

@@ -70,6 +70,14 @@ class RecordsError(ValueError):
     definite = True
 
 
+class RecordLengthError(RecordsError):
+    """The length that a record begins with has more bytes than a number may have."""
+
+
+class InflateError(RecordsError):
+    """What is wrong is the compression: what is inside is not known."""
+
+
 class DecodeError(ValueError):
     """Bytes that should be a stored or sent entry are not, or their checksum does not match."""
 

@@ -16,20 +16,35 @@ A good batch whose header does not tell the truth (largest time, LogAppendTime f
 with a new CRC; records are never touched. On a LogAppendTime topic the time is set when the batch
 gets its place in the log (`appended_at`).
 
-**Cost.** A look at a record costs up to a microsecond in Python, so large uncompressed
-batches are not looked into as long as their header gives no reason (`RecordRules.trusts`).
+**In slices.** Every record of every batch is walked over (`ottla.log.record_walk`), which may take
+seconds. So `looked_into` is a generator that yields when its allowance is used up, with the verdict
+for its result (docs/decisions/0017). A first walk answers for structure and finds the smallest and
+the largest time; only where these two leave doubt a second one judges each record. The one plain
+record that most batches of a test are is recognised without a walk (`RecordRules.trusts`).
+
+**Bounds** that Kafka has not (docs/not-implemented.md), each of them a constant below: what a batch
+may inflate to, how many faults of a batch are named, and how far a batch is looked into that is
+refused for its places already.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from ottla.log.errors import RecordsError
-from ottla.log.inflate import inflate
+from ottla.log.errors import InflateError, RecordLengthError, RecordsError
 from ottla.log.record_batch import BatchDefect, resealed
+from ottla.log.record_walk import (
+    LEAST_RECORD_BYTES,
+    RUN,
+    Allowance,
+    Layout,
+    Times,
+    Window,
+    run,
+)
 from ottla.log.types import (
     BATCH_HEADER_BYTES,
     CODEC_MASK,
@@ -40,15 +55,21 @@ from ottla.log.types import (
 )
 
 UNLIMITED: Millis = 2**63 - 1
-MAX_INFLATED_BYTES = 64 * 1024 * 1024
-"""A batch that inflates to more is refused as if it did not inflate; Kafka has no such bound."""
+MOST_INFLATION = 64
+"""A batch may inflate to so many times the topic's max.message.bytes: 64 MiB by default, which no
+client comes near (their batches are bounded before they are compressed). Kafka has no such bound.
+One that inflates to more is refused as if it did not inflate."""
+MOST_FAULTS = 1000
+"""So many records of a batch are named as faulty; Kafka names all."""
+MOST_MISPLACED = 8192
+"""A compressed batch with a record that is not numbered by its place is refused anyway. So many
+records behind it are looked at, in case Kafka would name another fault."""
 NO_CLOCK: Millis = -1
 """Where a batch is judged without a broker's clock, no time is too early or too late."""
 
-INT_SHIFT, LONG_SHIFT = 28, 63
-"""Where the last byte of a number of 32 and of 64 bits may stand: five bytes, and ten."""
 _UNUSUAL = CODEC_MASK | LOG_APPEND_TIME_BIT
-_LEAST_RECORD_BYTES = 7
+_FAULT = 8
+"""What judging a record's time costs beyond walking over it, in plain records."""
 _ONLY_A_VALUE = b"\0\0\0\1"
 """Attributes, time delta, number and the length of a key that is null."""
 
@@ -67,9 +88,13 @@ class Flaw(NamedTuple):
     faults: tuple[Fault, ...] = ()
 
 
+Looking: TypeAlias = Generator[None, None, RecordBatch | Flaw]
+"""Yields when its allowance is used up; its result is the verdict."""
+
+
 @dataclass(frozen=True, slots=True)
 class RecordRules:
-    """What a topic asks of its records: three of its configs, and a setting of the cluster."""
+    """What a topic asks of its records: three of its configs."""
 
     append_time: bool = False
     """message.timestamp.type is LogAppendTime."""
@@ -77,69 +102,132 @@ class RecordRules:
     """message.timestamp.before.max.ms"""
     after_max_ms: Millis = 3_600_000
     """message.timestamp.after.max.ms"""
-    looked_into: int = 0
-    """Uncompressed batches of at most so many records are always looked into."""
 
     def trusts(self, batch: RecordBatch, now: Millis) -> bool:
-        """Whether the header is enough, or the one record is of the plainest kind."""
-        if batch.attributes & _UNUSUAL or self.append_time or self.before_max_ms != UNLIMITED:
-            return False
-        if batch.max_timestamp > now + self.after_max_ms:
-            return False
-        data, count = batch.data, batch.record_count
-        if count > self.looked_into:
-            return count * _LEAST_RECORD_BYTES <= len(data) - BATCH_HEADER_BYTES
+        """Whether it is one record of the plainest kind, whose time the header tells."""
+        data = batch.data
         return (
-            count == 1
+            batch.record_count == 1
+            and not batch.attributes & _UNUSUAL
             and data.startswith(_lone_record(len(data)), BATCH_HEADER_BYTES)
             and data[-1] == 0
-            and batch.max_timestamp == batch.base_timestamp
+            and NO_TIMESTAMP <= batch.max_timestamp == batch.base_timestamp
+            and batch.max_timestamp <= now + self.after_max_ms
+            and not self.append_time
+            and self.before_max_ms == UNLIMITED
         )
 
-    def takes(self, base: Millis, deltas: list[int], now: Millis) -> bool:
-        """Whether all of these times are surely good; if not, each has to be looked at."""
-        return self.append_time or (
-            now - self.before_max_ms <= base + min(deltas)
-            and base + max(deltas) <= now + self.after_max_ms
-        )
+    def takes(self, batch: RecordBatch, first: Millis, last: Millis, now: Millis) -> bool:
+        """Whether records of times between these two are surely good; if not, each has to be
+        looked at."""
+        flagged = batch.attributes & LOG_APPEND_TIME_BIT
+        if self.append_time:
+            return not flagged
+        if flagged and batch.max_timestamp == NO_TIMESTAMP:
+            return False
+        return now - self.before_max_ms <= first and last <= now + self.after_max_ms
 
 
 DEFAULT_RULES = RecordRules()
 """What a topic without configs asks."""
 
 
-def inspect(batch: RecordBatch, rules: RecordRules, now: Millis) -> RecordBatch | Flaw:
+def inspect(
+    batch: RecordBatch, rules: RecordRules, now: Millis, max_bytes: int = 1 << 20
+) -> RecordBatch | Flaw:
+    """`looked_into` in one go, however long it takes."""
+    looking = looked_into(batch, rules, now, max_bytes=max_bytes, allowance=Allowance())
+    found = verdict(looking)
+    assert found is not None, "an allowance without end is used up"
+    return found
+
+
+def verdict(looking: Looking) -> RecordBatch | Flaw | None:
+    """Go on looking until the allowance is used up; None while there is more to look at."""
+    try:
+        next(looking)
+    except StopIteration as end:
+        found: RecordBatch | Flaw = end.value
+        return found
+    return None
+
+
+def looked_at(batch: RecordBatch, rules: RecordRules, now: Millis) -> RecordBatch | None:
+    """What `looked_into` finds in a good batch of few plain records, without its apparatus; None
+    for any other batch."""
+    count, data = batch.record_count, batch.data
+    if count > RUN or batch.attributes & _UNUSUAL:
+        return None
+    raw: dict[int, None] = {}
+    place, end = run(data, BATCH_HEADER_BYTES, 0, count, raw)
+    if place != count or end != len(data):
+        return None
+    deltas = [(each >> 1) ^ -(each & 1) for each in raw]
+    largest = batch.base_timestamp + max(deltas)
+    if not rules.takes(batch, batch.base_timestamp + min(deltas), largest, now):
+        return None
+    largest = max(largest, NO_TIMESTAMP)
+    if rules.append_time or largest == batch.max_timestamp:
+        return batch
+    return resealed(batch, batch.attributes, largest)
+
+
+def looked_into(
+    batch: RecordBatch, rules: RecordRules, now: Millis, *, max_bytes: int, allowance: Allowance
+) -> Looking:
     """The batch as it is to be stored, or what is wrong with its records.
 
     `batch` is as its producer sent it and has passed `check_batch`; `now` is the broker's wall
-    clock, ms since 1970. The batch itself comes back where its header tells the truth.
+    clock, ms since 1970; `max_bytes` is the topic's max.message.bytes. The batch itself comes back
+    where its header tells the truth.
     """
-    if rules.trusts(batch, now):
-        return batch
-    data, at = batch.data, BATCH_HEADER_BYTES
     compressed = batch.attributes & CODEC_MASK
-    if compressed:
-        try:
-            data = bytes(inflate(compressed, memoryview(data)[at:], MAX_INFLATED_BYTES))
-        except RecordsError:
-            return Flaw(BatchDefect.NOT_INFLATABLE)
-        at = 0
+    limit = MOST_INFLATION * max_bytes
+    times = Times()
     try:
-        deltas, numbered = _time_deltas(data, at, batch.record_count, exact=not compressed)
+        whole = yield from _walked(batch, times, Window(batch, limit, allowance), limit)
+    except InflateError:
+        return Flaw(BatchDefect.NOT_INFLATABLE)
+    except RecordLengthError:
+        return Flaw(BatchDefect.BROKEN_RECORDS if compressed else BatchDefect.ENDLESS_LENGTH)
     except RecordsError:
         return Flaw(BatchDefect.BROKEN_RECORDS)
-    flagged = batch.attributes & LOG_APPEND_TIME_BIT != 0
-    if flagged or not rules.takes(batch.base_timestamp, deltas, now):
-        faults = tuple(_faults(batch, data[at:], rules, now))
-        if faults:
-            return Flaw(BatchDefect.BAD_TIMES, faults)
-    if compressed and not numbered:
+    if not whole:
         return Flaw(BatchDefect.WRONG_PLACES)
-    largest = batch.max_timestamp if flagged else _long(batch.base_timestamp + max(deltas))
+    flagged = batch.attributes & LOG_APPEND_TIME_BIT != 0
+    if flagged:
+        first = largest = batch.max_timestamp
+    else:
+        first = batch.base_timestamp + times.smallest
+        largest = batch.base_timestamp + times.largest
+    if not rules.takes(batch, first, largest, now):
+        judged = _Judged(batch, rules, now)
+        yield from judged.judge(Window(batch, limit, allowance))
+        if judged.faults:
+            return Flaw(BatchDefect.BAD_TIMES, tuple(judged.faults))
+        largest = judged.largest
+    if compressed and times.misplaced is not None:
+        return Flaw(BatchDefect.WRONG_PLACES)
     largest = max(largest, NO_TIMESTAMP)
     if rules.append_time or (largest == batch.max_timestamp and not flagged):
         return batch
     return resealed(batch, batch.attributes & ~LOG_APPEND_TIME_BIT, largest)
+
+
+def _walked(
+    batch: RecordBatch, times: Times, window: Window, limit: int
+) -> Generator[None, None, bool]:
+    """Walk over all records. Returns False when it stopped at wrong places. Raises
+    `RecordsError`."""
+    count = batch.record_count
+    room = len(batch.data) - BATCH_HEADER_BYTES if window.exact else limit
+    if count * LEAST_RECORD_BYTES > room:
+        # No walk: it cannot end well. Whether the bytes are records at all is still asked first.
+        while (yield from window.more()):
+            window.at = len(window.data)
+        raise RecordsError(f"{count} records in {room} bytes")
+    yield from times.walk(window, count, MOST_MISPLACED)
+    return times.whole
 
 
 def appended_at(batch: RecordBatch, now: Millis) -> RecordBatch:
@@ -147,62 +235,7 @@ def appended_at(batch: RecordBatch, now: Millis) -> RecordBatch:
     return resealed(batch, batch.attributes | LOG_APPEND_TIME_BIT, now)
 
 
-# ---- structure
-
-
-class _Record(NamedTuple):
-    """One record's numbers; -1 stands for the size of what is null."""
-
-    time_delta: int
-    number: int
-    key_size: int
-    value_size: int
-
-
-def _time_deltas(data: bytes, at: int, count: int, *, exact: bool) -> tuple[list[int], bool]:
-    """The time of each of the `count` records from `at` to the end, as the distance from the base
-    timestamp; and whether they are numbered from 0. `exact`: they are as long as they say.
-
-    Nearly every record has no headers, lengths of one or two bytes, and else numbers of one byte:
-    such a one is read here, without a call, and any other by `_record`.
-    """
-    deltas: list[int] = []
-    numbered = True
-    for place in range(count):
-        try:
-            length = data[at]
-            if length < 0x80:
-                head = at + 1
-            else:
-                length = data[at + 1] << 7 | length & 0x7F
-                head = at + 2
-            time, key = data[head + 1], data[head + 3]
-            value_at = head + 4 if key & 1 else head + 4 + (key >> 1)
-            size = data[value_at]
-            if size >= 0x80:
-                value_at += 1
-                size = data[value_at] << 7 | size & 0x7F
-            end = value_at + (size >> 1) + 2
-            if (
-                end == head + (length >> 1)
-                and data[end - 1] == 0
-                and data[head + 2] == place << 1 < 0x80
-                and (length | size) & 1 == 0
-                and (length | size) < 0x4000
-                and time < 0x80
-                and key < 0x80
-            ):
-                deltas.append(time >> 1 ^ -(time & 1))
-                at = end
-                continue
-        except IndexError:
-            pass  # it is none of these, if it is a record at all
-        record, at = _record(data, at, exact=exact)
-        deltas.append(record.time_delta)
-        numbered = numbered and record.number == place
-    if at != len(data):
-        raise RecordsError(f"{len(data) - at} bytes behind the last record")
-    return deltas, numbered
+# ---- the one plain record
 
 
 @lru_cache(4096)
@@ -227,53 +260,6 @@ def _length_of(size: int) -> bytes:
     return b""
 
 
-def _record(data: bytes, at: int, *, exact: bool) -> tuple[_Record, int]:
-    """One record, whatever it looks like, and what lies behind it."""
-    length, at = _varint(data, at)
-    end = at + length
-    time_delta, at = _varint(data, at + 1, LONG_SHIFT)
-    number, at = _varint(data, at)
-    key_size, at = _field(data, at)
-    value_size, at = _field(data, at)
-    headers, at = _varint(data, at)
-    if not 0 <= headers <= len(data):
-        raise RecordsError(f"{headers} headers")
-    for _ in range(headers):
-        name_size, at = _field(data, at)
-        if name_size < 0:
-            raise RecordsError("a header without a name")
-        _, at = _field(data, at)
-    if exact and at != end:
-        raise RecordsError(f"a record of {length} bytes ends {at - end} behind")
-    return _Record(time_delta, number, key_size, value_size), at
-
-
-def _varint(data: bytes, at: int, most: int = INT_SHIFT) -> tuple[int, int]:
-    """A zigzag number, and what lies behind it; its last byte is shifted by `most` at most."""
-    number = shift = 0
-    while True:
-        if at >= len(data):
-            raise RecordsError("records end inside a number")
-        byte = data[at]
-        at += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return (number >> 1) ^ -(number & 1), at
-        shift += 7
-        if shift > most:
-            raise RecordsError("a number of too many bytes")
-
-
-def _field(data: bytes, at: int) -> tuple[int, int]:
-    """Size of a field behind its length, and what lies behind it; any negative length is null."""
-    size, at = _varint(data, at)
-    if size < 0:
-        return -1, at
-    if at + size > len(data):
-        raise RecordsError(f"a field of {size} of {len(data) - at} bytes")
-    return size, at + size
-
-
 # ---- times
 
 
@@ -282,35 +268,57 @@ def _long(number: int) -> int:
     return (number + 2**63) % 2**64 - 2**63
 
 
-def _faults(batch: RecordBatch, data: bytes, rules: RecordRules, now: Millis) -> Iterator[Fault]:
-    """What is wrong with the times of the records in `data`, whose structure is sound."""
-    flagged = batch.attributes & LOG_APPEND_TIME_BIT
-    kind = "PartialDefaultRecord" if batch.codec else "DefaultRecord"
-    at = 0
-    for place in range(batch.record_count):
-        record, at = _record(data, at, exact=False)
-        time = _long(batch.base_timestamp + record.time_delta)
-        if flagged:
-            time = batch.max_timestamp
-        offset = batch.base_offset + record.number
+class _Judged:
+    """The times of all records, whose structure is sound, one by one."""
+
+    def __init__(self, batch: RecordBatch, rules: RecordRules, now: Millis):
+        self._batch = batch
+        self._rules = rules
+        self._now = now
+        self._flagged = batch.attributes & LOG_APPEND_TIME_BIT
+        self.faults: list[Fault] = []
+        self.largest: Millis = -(2**63)
+        """The largest time of all."""
+
+    def judge(self, window: Window) -> Generator[None, None, None]:
+        """Look at every record, until `MOST_FAULTS` are found."""
+        batch, allowance = self._batch, window.allowance
+        for place in range(batch.record_count):
+            allowance.left -= _FAULT
+            record = yield from window.record_in_turn()
+            time = _long(batch.base_timestamp + record.time_delta)
+            if self._flagged:
+                time = batch.max_timestamp
+            self.largest = max(self.largest, time)
+            text = self._fault(record, time)
+            if text is not None:
+                self.faults.append(Fault(place, text))
+                if len(self.faults) == MOST_FAULTS:
+                    return
+
+    def _fault(self, record: Layout, time: Millis) -> str | None:
+        """What is wrong with this time, in Kafka's words."""
+        rules, now, codec = self._rules, self._now, self._batch.codec
+        offset = self._batch.base_offset + record.number
         if not rules.append_time and time != NO_TIMESTAMP:
-            if now != NO_CLOCK and _out_of_range(time, rules, now):
-                earliest, latest = _long(now - rules.before_max_ms), _long(now + rules.after_max_ms)
-                yield Fault(
-                    place,
-                    f"Timestamp {time} of message with offset {offset} is out of range. "
-                    f"The timestamp should be within [{earliest}, {latest}]",
-                )
-        elif flagged:
-            key, value = (max(each, -1 if batch.codec else 0) for each in record[2:])
-            sizes = f"key={key} bytes, value={value} bytes"
-            yield Fault(
-                place,
-                f"Invalid timestamp type in message {kind}(offset={offset}, timestamp={time}, "
-                f"{sizes}). Producer should not set timestamp type to LogAppendTime.",
+            if now == NO_CLOCK or not self._out_of_range(time):
+                return None
+            earliest, latest = _long(now - rules.before_max_ms), _long(now + rules.after_max_ms)
+            return (
+                f"Timestamp {time} of message with offset {offset} is out of range. "
+                f"The timestamp should be within [{earliest}, {latest}]"
             )
+        if not self._flagged:
+            return None
+        kind = "PartialDefaultRecord" if codec else "DefaultRecord"
+        least = -1 if codec else 0
+        key, value = max(record.key_size, least), max(record.value_size, least)
+        return (
+            f"Invalid timestamp type in message {kind}(offset={offset}, timestamp={time}, "
+            f"key={key} bytes, value={value} bytes). "
+            "Producer should not set timestamp type to LogAppendTime."
+        )
 
-
-def _out_of_range(time: Millis, rules: RecordRules, now: Millis) -> bool:
-    age = _long(now - time)
-    return age > rules.before_max_ms or _long(-age) > rules.after_max_ms
+    def _out_of_range(self, time: Millis) -> bool:
+        age = _long(self._now - time)
+        return age > self._rules.before_max_ms or _long(-age) > self._rules.after_max_ms

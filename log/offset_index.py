@@ -86,6 +86,12 @@ class _Block:
         rest.max_timestamps = self.max_timestamps[gone:]
         return rest
 
+    def first_batch(self, start: int, stop: int) -> LogIndex | None:
+        """The first entry at these positions that holds records."""
+        before = self.ends[start - 1] if start else self.base_offset
+        position = bisect_right(self.ends, before, start, stop)
+        return self.first_index + position if position < stop else None
+
     def largest(self) -> Millis:
         """The largest timestamp of the block, computed again only after it changed."""
         if self._largest_of != len(self.max_timestamps):
@@ -286,15 +292,18 @@ class OffsetIndex:
         return None
 
     def with_max_timestamp(self, first: LogIndex, last: LogIndex) -> LogIndex | None:
-        """First batch of `first .. last` with the largest max timestamp; None without a batch."""
+        """First batch of `first .. last` with the largest max timestamp, which is that of the first
+        one where none has a time; None without a batch."""
         best, found = NO_TIMESTAMP, None
         for block, start, stop in self._slices(first, last):
-            if block.largest() <= best:
+            if block.largest() <= best and found is not None:
                 continue
             largest = max(block.max_timestamps[start:stop])
             if largest > best:
                 best = largest
                 found = block.first_index + block.max_timestamps.index(largest, start)
+            elif found is None:
+                found = block.first_batch(start, stop)
         return found
 
     # ---- leader epochs

@@ -59,6 +59,8 @@ _ATTRIBUTES = Struct(">h")
 _MAX_TIMESTAMP_AT = 35
 _TIMESTAMP = Struct(">q")
 _PRODUCER_ID_ENDS = 51
+_KNOWN_ATTRIBUTES = 0x7F
+"""Codec, LogAppendTime, transactional, control, and Kafka's mark that tombstones may be deleted."""
 
 _unpack_header = HEADER.unpack_from
 
@@ -85,6 +87,7 @@ class BatchDefect(Enum):
     NO_SEQUENCE = "producer id without a sequence"
     NOT_INFLATABLE = "compressed records that do not inflate"
     BROKEN_RECORDS = "records that do not make up the batch"
+    ENDLESS_LENGTH = "a record length of more than five bytes"
     BAD_TIMES = "times of records out of range"
     WRONG_PLACES = "compressed records that are not numbered from 0"
 
@@ -302,12 +305,17 @@ def check_batch(batch: RecordBatch, max_bytes: int) -> BatchDefect | None:
 
 
 def resealed(batch: RecordBatch, attributes: int, max_timestamp: Millis) -> RecordBatch:
-    """A copy of `batch` with these two header fields, the CRC made right again, and its stamp."""
-    data = bytearray(batch.data)
-    _ATTRIBUTES.pack_into(data, CRC_COVERS_FROM, attributes)
-    _TIMESTAMP.pack_into(data, _MAX_TIMESTAMP_AT, max_timestamp)
-    _CRC.pack_into(data, _CRC_AT, crc32c(memoryview(data)[CRC_COVERS_FROM:]))
-    copy = RecordBatch(bytes(data), *_unpack_header(data))
+    """A copy of `batch` with these two header fields, the CRC made right again, and its stamp.
+
+    Attribute bits that mean nothing are gone, as in Kafka where it writes a header anew (measured).
+    """
+    head = bytearray(batch.data[:BATCH_HEADER_BYTES])
+    rest = memoryview(batch.data)[BATCH_HEADER_BYTES:]
+    _ATTRIBUTES.pack_into(head, CRC_COVERS_FROM, attributes & _KNOWN_ATTRIBUTES)
+    _TIMESTAMP.pack_into(head, _MAX_TIMESTAMP_AT, max_timestamp)
+    _CRC.pack_into(head, _CRC_AT, crc32c(rest, crc32c(memoryview(head)[CRC_COVERS_FROM:])))
+    data = b"".join((head, rest))
+    copy = RecordBatch(data, *_unpack_header(data))
     copy.stamp(batch.base_offset, batch.leader_epoch)
     return copy
 

@@ -1,24 +1,27 @@
 """Looking inside a batch: the records, for the few rules that need them.
 
 **Theory.** A broker treats records as bytes; only ListOffsets by time, proofs and tests look inside
-(facts/kafka.md 8b). What they look at was sent by a client and checked by nothing but a CRC, so
-everything here is written against malice: whatever is wrong with the bytes, `RecordsError` comes
-out and nothing else. Decompression is in `ottla.log.inflate`, what a producer's records must be
-like in `ottla.log.inspection`.
+(facts/kafka.md 8b). What they look at was sent by a client, so everything here is written against
+malice: whatever is wrong with the bytes, `RecordsError` comes out and nothing else.
+
+Proofs and tests read a batch in one go (`records_of`). A broker searches it in slices, as it does
+when it takes the batch in (`ottla.log.record_walk`): a search is a generator that yields when its
+allowance is used up. What a producer's records must be like is in `ottla.log.inspection`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Generator, Iterator
+from typing import NamedTuple, TypeAlias
 
 from ottla.log.errors import RecordsError
 from ottla.log.inflate import inflate
-from ottla.log.inspection import INT_SHIFT, LONG_SHIFT
 from ottla.log.record_batch import read_batch
+from ottla.log.record_walk import Allowance, Layout, Window, layout, varint
 from ottla.log.types import (
     BATCH_HEADER_BYTES,
     LOG_APPEND_TIME_BIT,
+    NO_TIMESTAMP,
     Millis,
     Offset,
     RecordBatch,
@@ -26,6 +29,12 @@ from ottla.log.types import (
 
 MAX_RECORDS_BYTES = 64 * 1024 * 1024
 """Largest decompressed size that is looked at, unless the caller says otherwise."""
+_ANY_NUMBER = 2**31
+
+Found: TypeAlias = tuple[Offset, Millis] | None
+"""Offset and time of a record, if there is such a one."""
+Search: TypeAlias = Generator[None, None, Found]
+"""Yields when its allowance is used up; its result is what was found."""
 
 
 class Record(NamedTuple):
@@ -38,85 +47,28 @@ class Record(NamedTuple):
     headers: tuple[tuple[str, bytes | None], ...]
 
 
-def _number(data: bytes, at: int, most: int = INT_SHIFT) -> tuple[int, int]:
-    """A zigzag number, and what lies behind it; its last byte is shifted by `most` at most.
-
-    Raises `IndexError` where the data ends inside it. Small ones are read where they stand: a call
-    costs more than they do.
-    """
-    number = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return (number >> 1) ^ -(number & 1), at
-        shift += 7
-        if shift > most:
-            raise RecordsError("a number of too many bytes")
+def _part(data: bytes, at: int, size: int) -> bytes | None:
+    """Kafka takes any negative size for null."""
+    return data[at : at + size] if size >= 0 else None
 
 
-def _field(data: bytes, at: int) -> tuple[bytes | None, int]:
-    """A field behind its length, and what lies behind it; Kafka takes any negative length for
-    null."""
-    length = data[at]
-    if length < 0x80:
-        length = (length >> 1) ^ -(length & 1)
-        at += 1
-    else:
-        length, at = _number(data, at)
-    if length < 0:
-        return None, at
-    end = at + length
-    if end > len(data):
-        raise RecordsError(f"a field of {length} of {len(data) - at} bytes")
-    return data[at:end], end
-
-
-def _headers(data: bytes, at: int, count: int) -> tuple[tuple[tuple[str, bytes | None], ...], int]:
-    """So many record headers, and what lies behind them."""
+def _headers(data: bytes, at: int) -> tuple[tuple[str, bytes | None], ...]:
+    """Record headers, whose structure is sound, from their number on."""
     found = []
+    count, at = varint(data, at)
     for _ in range(count):
-        size, begin = _number(data, at)
-        at = begin + size
-        if size < 0 or at > len(data):
-            raise RecordsError(f"a field of {size} of {len(data) - begin} bytes")
-        name = data[begin:at].decode(errors="replace")
-        value, at = _field(data, at)
-        found.append((name, value))
-    return tuple(found), at
+        size, at = varint(data, at)
+        name = data[at : at + size].decode(errors="replace")
+        size, at = varint(data, at + size)
+        found.append((name, _part(data, at, size)))
+        at += max(size, 0)
+    return tuple(found)
 
 
-def _record(data: bytes, start: int, batch: RecordBatch) -> tuple[Record, int]:
-    """The record that starts there, and where the next one does. Raises `IndexError` too, where
-    the data ends inside a number."""
-    length, at = _number(data, start)
-    end = at + length
-    time = data[at + 1]
-    if time < 0x80:
-        time = (time >> 1) ^ -(time & 1)
-        at += 2
-    else:
-        time, at = _number(data, at + 1, LONG_SHIFT)
-    delta, at = _number(data, at)
-    key, at = _field(data, at)
-    value, at = _field(data, at)
-    count = data[at]
-    headers: tuple[tuple[str, bytes | None], ...] = ()
-    if count:
-        count, at = _number(data, at)
-        if not 0 <= count <= len(data):
-            raise RecordsError(f"{count} headers")
-        headers, at = _headers(data, at, count)
-    else:
-        at += 1
-    if at != end:
-        raise RecordsError(f"a record of {length} bytes ends {at - end} behind")
+def _time(batch: RecordBatch, record: Layout) -> Millis:
     if batch.attributes & LOG_APPEND_TIME_BIT:
-        timestamp = batch.max_timestamp
-    else:
-        timestamp = batch.base_timestamp + time
-    return Record(batch.base_offset + delta, timestamp, key, value, headers), at
+        return batch.max_timestamp
+    return batch.base_timestamp + record.time_delta
 
 
 def records_of(batch: RecordBatch, max_bytes: int = MAX_RECORDS_BYTES) -> Iterator[Record]:
@@ -126,13 +78,20 @@ def records_of(batch: RecordBatch, max_bytes: int = MAX_RECORDS_BYTES) -> Iterat
     Source: Kafka protocol guide, "Record".
     """
     payload = memoryview(batch.data)[BATCH_HEADER_BYTES:]
-    data, at = bytes(inflate(batch.codec, payload, max_bytes)), 0
+    data, at = inflate(batch.codec, payload, max_bytes), 0
     for _ in range(batch.record_count):
         try:
-            record, at = _record(data, at, batch)
+            found = layout(data, at, exact=True, most_headers=_ANY_NUMBER)
         except IndexError:
-            raise RecordsError("records end inside a number") from None
-        yield record
+            raise RecordsError("records end inside a record") from None
+        at = found.end
+        yield Record(
+            batch.base_offset + found.number,
+            _time(batch, found),
+            _part(data, found.key_at, found.key_size),
+            _part(data, found.value_at, found.value_size),
+            _headers(data, found.headers_at),
+        )
     if at != len(data):
         raise RecordsError(f"{len(data) - at} bytes behind the last record")
 
@@ -146,36 +105,37 @@ def iter_records(data: bytes, max_bytes: int = MAX_RECORDS_BYTES) -> Iterator[Re
 
 
 def first_record_at_or_after(
-    batch: RecordBatch,
-    timestamp: Millis,
-    max_bytes: int = MAX_RECORDS_BYTES,
-    *,
-    start: Offset = 0,
-) -> tuple[Offset, Millis] | None:
+    batch: RecordBatch, timestamp: Millis, *, start: Offset = 0, allowance: Allowance
+) -> Search:
     """Offset and time of the first record whose time is `timestamp` or later; None without one.
 
     Records below `start`, the log start offset, count as deleted. Answers ListOffsets by time
     (facts/kafka.md 8b). Raises `RecordsError`.
     """
-    for record in records_of(batch, max_bytes):
-        if record.timestamp >= timestamp and record.offset >= start:
-            return record.offset, record.timestamp
+    window = Window.to_read(batch, allowance)
+    for _ in range(batch.record_count):
+        record = yield from window.record_in_turn()
+        time, offset = _time(batch, record), batch.base_offset + record.number
+        if time >= timestamp and offset >= start:
+            return offset, time
     return None
 
 
 def record_of_max_timestamp(
-    batch: RecordBatch, max_bytes: int = MAX_RECORDS_BYTES, *, start: Offset = 0
-) -> tuple[Offset, Millis]:
+    batch: RecordBatch, *, start: Offset = 0, allowance: Allowance
+) -> Search:
     """Offset and time of the first record with the largest time: ListOffsets -3 (8b).
 
-    By the records, not by the header's max_timestamp, which a client may have got wrong. Records
-    below `start`, the log start offset, count as deleted. Raises `RecordsError`, also for a batch
-    without any other.
+    Records below `start`, the log start offset, count as deleted, and times before -1 as none
+    (measured). Raises `RecordsError`.
     """
-    best: tuple[Offset, Millis] | None = None
-    for record in records_of(batch, max_bytes):
-        if record.offset >= start and (best is None or record.timestamp > best[1]):
-            best = record.offset, record.timestamp
-    if best is None:
-        raise RecordsError(f"a batch without records from {start} on")
+    best: Found = None
+    window = Window.to_read(batch, allowance)
+    for _ in range(batch.record_count):
+        record = yield from window.record_in_turn()
+        time, offset = _time(batch, record), batch.base_offset + record.number
+        if offset >= start and time >= NO_TIMESTAMP and (best is None or time > best[1]):
+            best = offset, time
+            if time == batch.max_timestamp:
+                return best
     return best

@@ -35,8 +35,8 @@ from ottla.broker.commands import ANY_EPOCH, CONSUMER, ListOffsetsTicket
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import HostedReplica
 from ottla.log.errors import CompactedError, RecordsError, StoreError
-from ottla.log.records import first_record_at_or_after, record_of_max_timestamp
-from ottla.log.types import Millis, Offset, RecordBatch
+from ottla.log.records import Found, first_record_at_or_after, record_of_max_timestamp
+from ottla.log.types import Millis, RecordBatch
 from ottla.raft.types import EntryKind, Micros
 
 LATEST, EARLIEST, LARGEST, LOCAL_START = -1, -2, -3, -4
@@ -167,29 +167,36 @@ class _Question:
         """Look inside the batch that the partition named."""
         try:
             entry = self._host.read(self._replica.group, ticket.index, ticket.index, ONE_BATCH)[0]
-            assert entry.kind is EntryKind.BATCH, f"entry {entry.index} is {entry.kind!r}, no batch"
-            batch = cast(RecordBatch, entry.payload)
-            found = _find(batch, ticket.timestamp, ticket.log_start_offset)
         except CompactedError:
             # The log start moved past it meanwhile; the next answer knows.
             self.ask(self._deadline)
-        except RecordsError:
-            self._end(error_code=ErrorCode.INVALID_RECORD)
+            return
         except StoreError:
             self._end(error_code=ErrorCode.KAFKA_STORAGE_ERROR)
+            return
+        assert entry.kind is EntryKind.BATCH, f"entry {entry.index} is {entry.kind!r}, no batch"
+        batch, start = cast(RecordBatch, entry.payload), ticket.log_start_offset
+        searches = self._host.searches
+        if ticket.timestamp == LARGEST:
+            search = record_of_max_timestamp(batch, start=start, allowance=searches.allowance)
         else:
-            if found is None:
-                self.ask(self._deadline, ticket.index)
-            else:
-                self._end(offset=found[0], timestamp=found[1], leader_epoch=batch.leader_epoch)
+            search = first_record_at_or_after(
+                batch, ticket.timestamp, start=start, allowance=searches.allowance
+            )
+        searches.begin(search, lambda found: self._looked(ticket, batch, found))
+
+    def _looked(
+        self, ticket: ListOffsetsTicket, batch: RecordBatch, found: Found | RecordsError
+    ) -> None:
+        if isinstance(found, RecordsError):
+            self._end(error_code=ErrorCode.INVALID_RECORD)
+        elif found is not None:
+            self._end(offset=found[0], timestamp=found[1], leader_epoch=batch.leader_epoch)
+        elif ticket.timestamp == LARGEST and batch.base_offset >= ticket.log_start_offset:
+            self._end()  # all its times lie before -1, and those of all others too (measured)
+        else:
+            self.ask(self._deadline, ticket.index)
 
     def _end(self, **fields: Any) -> None:
         self._fields.update(fields)
         self._asked.end()
-
-
-def _find(batch: RecordBatch, timestamp: Millis, start: Offset) -> tuple[Offset, Millis] | None:
-    """Offset and time of the record asked for; None when only the header had promised it."""
-    if timestamp == LARGEST:
-        return record_of_max_timestamp(batch, start=start)
-    return first_record_at_or_after(batch, timestamp, start=start)

@@ -6,6 +6,8 @@ times 10, 30, 20 in `EPOCH`, then offsets 3 and 4 with times 40 and 25 in `EPOCH
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
 from broker_api_world import EPOCH, ApiWorld
@@ -155,8 +157,11 @@ def claiming(max_timestamp, *records):
 def test_a_batch_that_cannot_be_read_is_an_error_of_this_partition_only():
     world = ApiWorld()
     world.topic("t")
-    data = build_batch([NewRecord(b"value" * 50, timestamp=5)])
-    world.log("t").produce_bytes(seal(data[:61] + bytes(len(data) - 61)))
+    data = build_batch([NewRecord(b"value", timestamp=5)])
+    # Of compressed records no length is believed when they are taken in, as in Kafka.
+    payload = gzip.compress(bytes([data[61] + 2]) + data[62:])
+    head = data[:8] + (49 + len(payload)).to_bytes(4, "big") + data[12:22] + bytes([Codec.GZIP])
+    world.log("t").produce_bytes(seal(head + data[23:61] + payload))
     assert one(world, 1) == (87, -1, -1, -1)
     assert one(world, LATEST) == (0, 1, -1, EPOCH)
 

@@ -5,8 +5,10 @@ and who asks all the same is cut off, as Apache Kafka 4.3.1 does with a key it d
 """
 
 import asyncio
+import gzip
 import struct
 
+import cramjam
 import pytest
 from typer.testing import CliRunner
 
@@ -17,11 +19,10 @@ from ottla.broker.client import Client
 from ottla.broker.errors import ConfigError, ErrorCode
 from ottla.broker.topic_configs import refusal
 from ottla.cli import app
-from ottla.log.build import Codec, build_batch, seal
-from ottla.log.errors import RecordsError
-from ottla.log.inspection import MAX_INFLATED_BYTES
+from ottla.log.build import Codec, NewRecord, build_batch, seal
+from ottla.log.inflate import MOST_AT_ONCE
+from ottla.log.inspection import MOST_FAULTS, MOST_INFLATION, MOST_MISPLACED
 from ottla.log.record_batch import BatchDefect, read_batch
-from ottla.log.records import iter_records
 
 UNSERVED = {
     "share and streams groups": (76, 77, 78, 79, 88, 89),
@@ -107,30 +108,62 @@ def test_a_topic_config_that_nothing_obeys_is_refused_by_name(name, value):
     assert refusal({name: value}).startswith(refused)
 
 
-def test_what_is_inside_a_large_batch_is_the_producers_affair():
-    """Header and CRC are checked, the records are not: they come back as they came."""
-    batch = bytearray(build_batch([b"first", b"second"] * 9))
-    batch[RECORDS_FROM:] = bytes(reversed(batch[RECORDS_FROM:]))
-    sealed = seal(bytes(batch))
-    with pytest.raises(RecordsError):
-        list(iter_records(sealed))
-
-    error, (found,) = asyncio.run(stored_and_found(sealed))
-    assert (error, found.record_count) == (ErrorCode.NONE, 18)
-    assert found.data[RECORDS_FROM:] == sealed[RECORDS_FROM:]
-
-
 @pytest.mark.parametrize("codec", list(Codec)[1:])
-def test_what_inflates_to_more_than_64_mib_is_refused(codec):
-    """Kafka has no such bound; a batch of a few kilobytes should not be able to fill the memory."""
-    bomb = build_batch([bytes(MAX_INFLATED_BYTES)], codec=codec)
-    if len(bomb) < 1_000_000:
-        assert asyncio.run(stored_and_found(bomb)) == (ErrorCode.UNKNOWN_SERVER_ERROR, [])
+def test_what_inflates_to_64_times_what_a_topic_takes_is_refused(codec):
+    """Kafka has no such bound; a batch of a few kilobytes should not keep a partition busy."""
+    most = 10_000
+    bomb = build_batch([bytes(MOST_INFLATION * most)], codec=codec)
+    if len(bomb) < most:  # snappy and lz4 do not make so little of it
+        assert asyncio.run(stored_and_found(bomb, most)) == (ErrorCode.UNKNOWN_SERVER_ERROR, [])
+    sound = build_batch([bytes(15 * most)], codec=codec)
+    assert asyncio.run(stored_and_found(sound, most))[0] == ErrorCode.NONE
 
 
-async def stored_and_found(batch):
-    """The error code a batch is answered with, and what a consumer then finds."""
-    async with Cluster(nodes=1, topics=[Topic("t")]) as cluster:
+@pytest.mark.parametrize("codec", [Codec.ZSTD, Codec.SNAPPY])
+def test_what_the_library_would_have_to_inflate_in_one_go_is_refused_beyond_16_mib(codec):
+    """The library cannot stop in the middle; a bare snappy block is one, too."""
+    value = bytes(MOST_AT_ONCE - 100)
+    for grown, error in ((0, ErrorCode.NONE), (100, ErrorCode.UNKNOWN_SERVER_ERROR)):
+        batch = bare(build_batch([value + bytes(grown)], codec=codec), value + bytes(grown))
+        assert asyncio.run(stored_and_found(batch, 2_000_000))[0] == error
+
+
+def bare(batch, value):
+    """Snappy without the framing of Java clients, as librdkafka writes it."""
+    if batch[22] != Codec.SNAPPY:
+        return batch
+    plain = build_batch([value])[RECORDS_FROM:]
+    payload = bytes(cramjam.snappy.compress_raw(plain))
+    head = batch[:8] + struct.pack(">i", RECORDS_FROM - 12 + len(payload)) + batch[12:RECORDS_FROM]
+    return seal(head + payload)
+
+
+def test_of_the_faulty_records_of_a_batch_the_first_thousand_are_named():
+    """Kafka names all; each takes 200 bytes of memory and of the answer."""
+    late = [NewRecord(b"v", timestamp=2**42)] * (MOST_FAULTS + 1)
+    answer, _ = asyncio.run(stored_and_found(build_batch(late), whole=True))
+    assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
+    assert len(answer.record_errors) == MOST_FAULTS
+
+
+def test_behind_a_wrong_number_no_more_than_8192_records_are_looked_at():
+    """Kafka looks at all; a batch that is refused anyway should not cost more than that."""
+    for count, error in (
+        (MOST_MISPLACED, ErrorCode.INVALID_TIMESTAMP),
+        (MOST_MISPLACED + 3, ErrorCode.UNKNOWN_SERVER_ERROR),
+    ):
+        records = b"\x0c\0\0\0\1\0\0" * count + build_batch([NewRecord(b"", timestamp=2**42)])[61:]
+        packed = build_batch([b"v"] * (count + 1), codec=Codec.GZIP)[:RECORDS_FROM]
+        payload = gzip.compress(records)
+        head = packed[:8] + struct.pack(">i", RECORDS_FROM - 12 + len(payload)) + packed[12:]
+        assert asyncio.run(stored_and_found(seal(head + payload)))[0] == error
+
+
+async def stored_and_found(batch, most=1_048_588, *, whole=False):
+    """The error code a batch is answered with (or the `whole` answer), and what a consumer then
+    finds on a topic that takes batches of that size."""
+    topic = Topic("t", configs={"max.message.bytes": str(most)})
+    async with Cluster(nodes=1, topics=[topic]) as cluster:
         client = await Client.connect(*cluster.addresses[1])
         data = [{"name": "t", "partition_data": [{"index": 0, "records": batch}]}]
         answer = await client.call(
@@ -138,7 +171,8 @@ async def stored_and_found(batch):
         )
         found = await client.fetch("t", 0, 0)
         client.close()
-        return answer.responses[0].partition_responses[0].error_code, found.batches
+        told = answer.responses[0].partition_responses[0]
+        return told if whole else told.error_code, found.batches
 
 
 @pytest.mark.parametrize("profile", ["kafka", "redpanda"])

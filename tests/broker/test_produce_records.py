@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+import log_kit as kit
 from ottla import Cluster, Topic
 from ottla.broker.client import Client
 from ottla.broker.errors import ErrorCode, RequestFailedError
@@ -251,11 +252,19 @@ def test_who_embeds_the_broker_is_told_in_words():
     run(story)
 
 
-@pytest.mark.parametrize(("looked_into", "error"), [(16, E.NONE), (17, E.INVALID_RECORD)])
-def test_how_large_a_batch_is_looked_into_is_a_setting(looked_into, error):
-    async def story(client, _):
-        sound = build_batch([b"v"] * 17)
-        broken = seal(sound[:61] + bytes(reversed(sound[61:])))
-        assert (await produce(client, "plain", broken)).error_code == error
+@pytest.mark.parametrize("count", [1, 8, 9, 17, 64, 65, 1000, 20_000])
+def test_however_many_records_a_batch_holds_they_are_looked_into(count):
+    """Batches of nine records and more were believed: Sarama's -1 hid them from ListOffsets."""
 
-    run(story, records_looked_into=looked_into)
+    async def story(client, _):
+        now = wall_ms() - HOUR
+        records = [NewRecord(b"v", b"k", timestamp=now + n) for n in range(count)]
+        sound = build_batch(records, base_timestamp=now)
+        broken = seal(sound[:61] + bytes(reversed(sound[61:])))
+        assert (await produce(client, "plain", broken)).error_code == E.INVALID_RECORD
+        told = await produce(client, "plain", kit.with_header(sound, max_timestamp=-1))
+        assert (told.error_code, told.base_offset) == (E.NONE, 0)
+        assert await client.list_offset("plain", 0, -3) == count - 1
+        assert await client.list_offset("plain", 0, now + count // 2) == count // 2
+
+    run(story)

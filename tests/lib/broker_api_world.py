@@ -25,6 +25,7 @@ from ottla.broker.isr import InSync
 from ottla.broker.partition import Partition
 from ottla.broker.partition_state import PartitionSettings
 from ottla.broker.remarks import Remarks
+from ottla.broker.searches import Searches
 from ottla.broker.slices import Job
 from ottla.idempotency.profiles import profile_named
 from ottla.log.build import NewRecord, build_batch
@@ -133,6 +134,7 @@ class ApiWorld:
     def __init__(self, nodes: tuple[NodeId, ...] = (1, 2, 3), **settings: Any):
         self.config = ClusterConfig(**settings)
         self.slices: Any = AtOnce()
+        self.searches = Searches(lambda call: call())
         self.controlling: ControllerDriver = controller(nodes, **settings)
         self.controlling.lead(term=1)
         self.controlling.commit()

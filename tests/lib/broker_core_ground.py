@@ -94,6 +94,9 @@ class Lone:
         config = ClusterConfig()
         peers = [each for each in voters if each != 1]
         self.beats = BeatBook(1, peers, 50_000, incarnation=1, now=NOW)
+        factory = ReplicaFactory(
+            1, config, store=self.store, counters=Counters(), jitter=FirstJitter()
+        )
         self.runner = Runner(
             1,
             config,
@@ -102,11 +105,9 @@ class Lone:
             beats=self.beats,
             scheduler=Scheduler(self.ground),
             clockwork=self.ground,
+            looks=factory.looks,
         )
         self.runner.on_failed = self._failed
-        factory = ReplicaFactory(
-            1, config, store=self.store, counters=Counters(), jitter=FirstJitter()
-        )
         topic = TopicImage("t", b"", ())
         self.seats: list[Seat] = [
             self.runner.add(factory.partition(topic, group, voters, NOW)) for group in groups

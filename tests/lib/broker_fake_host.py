@@ -20,6 +20,7 @@ from ottla.broker.config import ClusterConfig
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import BrokerImage, LeaderImage, PartitionImage, TopicImage
 from ottla.broker.remarks import Remarks
+from ottla.broker.searches import Searches
 from ottla.broker.slices import Slices
 from ottla.log.types import EpochStart
 from ottla.raft.types import Entry, EntryKind
@@ -66,6 +67,7 @@ class FakeHost:
         self.config = ClusterConfig(**settings)
         self.remarks = Remarks()
         self.slices = Slices(lambda call: asyncio.get_running_loop().call_soon(call))
+        self.searches = Searches(lambda call: call())
         self.hold = hold
         self.held: list[Any] = []
         self.fail_with = ErrorCode.NONE

@@ -1,7 +1,7 @@
 """What is inside a produced batch, row by row as measured on Apache Kafka 4.3.1.
 
 Sources: facts/kafka.md 1.2 step 18, 1.7 and 8, and the same broker asked for what they leave open.
-Times are relative to `NOW`, the broker's clock. `ALWAYS` looks into every batch.
+Times are relative to `NOW`, the broker's clock.
 """
 
 import cramjam
@@ -11,17 +11,27 @@ from hypothesis import strategies as st
 
 import log_kit as kit
 from ottla.log.build import Codec, NewRecord, build_batch, varint
-from ottla.log.errors import RecordsError
-from ottla.log.inspection import NO_CLOCK, RecordRules, inspect
+from ottla.log.errors import RecordLengthError, RecordsError
+from ottla.log.inspection import (
+    MOST_INFLATION,
+    NO_CLOCK,
+    Flaw,
+    RecordRules,
+    inspect,
+    looked_into,
+    verdict,
+)
 from ottla.log.record_batch import BatchDefect, check_batch
+from ottla.log.record_walk import Allowance
 from ottla.log.records import records_of
 from ottla.log.types import RecordBatch
 
 NOW = 1_700_000_000_000
 HOUR = 3_600_000
-ALWAYS = RecordRules(looked_into=2**31)
+RULES = RecordRules()
 OK = None
 BROKEN = BatchDefect.BROKEN_RECORDS
+ENDLESS = BatchDefect.ENDLESS_LENGTH
 STUCK = BatchDefect.NOT_INFLATABLE
 PLACES = BatchDefect.WRONG_PLACES
 LATE = BatchDefect.BAD_TIMES
@@ -56,7 +66,7 @@ def framed(payload, count, codec=Codec.NONE):
     )
 
 
-def defect(batch, rules=ALWAYS, now=NOW + 200):
+def defect(batch, rules=RULES, now=NOW + 200):
     assert check_batch(batch, 1 << 30) is None
     found = inspect(batch, rules, now)
     return None if isinstance(found, RecordBatch) else found.defect
@@ -124,7 +134,7 @@ STRUCTURE = {
     "length of 6 bytes": (
         [b"\xff\xff\xff\xff\xff\x01" + record()[1:]],
         1,
-        BROKEN,
+        ENDLESS,
         BROKEN,
     ),
     "time of 11 bytes": ([long_time(10)], 1, BROKEN, BROKEN),
@@ -160,13 +170,15 @@ def test_records_that_are_no_records(name, codec):
 )
 def test_whatever_a_client_builds_is_stored_as_it_came(codec, records):
     batch = kit.parsed(build_batch(records, codec=codec, base_timestamp=NOW))
-    assert inspect(batch, ALWAYS, NOW) is batch
+    assert inspect(batch, RULES, NOW) is batch
 
 
 def read_in_full(batch):
     """As `inspect`, by who reads everything of each record."""
     try:
         list(records_of(batch))
+    except RecordLengthError:
+        return ENDLESS
     except RecordsError:
         return BROKEN
     return OK
@@ -181,7 +193,7 @@ def read_in_full(batch):
 def test_the_short_way_finds_what_the_long_way_finds(payload, count, at, byte):
     payload = payload[:at] + bytes([byte]) + payload[at + 1 :]
     batch = framed(payload, count)
-    assert defect(batch, ALWAYS, NO_CLOCK) is read_in_full(batch)
+    assert defect(batch, RULES, NO_CLOCK) is read_in_full(batch)
 
 
 SIZES = [*range(70), *range(117, 130), *range(8180, 8196), 1_048_000, 1_048_576, 1_100_000]
@@ -189,7 +201,7 @@ SIZES = [*range(70), *range(117, 130), *range(8180, 8196), 1_048_000, 1_048_576,
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_lone_value_of_any_size_is_known_at_a_glance_and_a_wrong_one_is_not(size):
-    rules = RecordRules(looked_into=1)
+    rules = RecordRules()
     data = build_batch([b"v" * size], base_timestamp=NOW)
     batch = kit.parsed(data)
     assert rules.trusts(batch, NOW)
@@ -244,44 +256,34 @@ def test_what_build_makes_is_what_kafka_reads(codec):
 
 
 @pytest.mark.parametrize("codec", list(Codec)[1:])
-def test_what_inflates_beyond_the_bound_is_refused(codec, monkeypatch):
+def test_what_inflates_beyond_the_bound_is_refused(codec):
     batch = kit.parsed(build_batch([bytes(100_000)], codec=codec, base_timestamp=NOW))
-    monkeypatch.setattr("ottla.log.inspection.MAX_INFLATED_BYTES", 99_999)
-    assert defect(batch) is STUCK
+    inside = 100_000 + 20
+    for room, found in ((inside // MOST_INFLATION + 1, RecordBatch), (1_500, Flaw)):
+        assert isinstance(inspect(batch, RULES, NOW, room), found)
 
 
-# ---- when it is looked into
-
-
-LYING = [NewRecord(b"v", timestamp=NOW), NewRecord(b"v", timestamp=NOW + 2 * HOUR)]
+# ---- all of them, whatever the header says
 
 
 def hidden(count, codec=Codec.NONE):
     """A batch whose header hides that its last record is far ahead."""
-    records = [NewRecord(b"v", timestamp=NOW)] * (count - 1) + LYING[1:]
+    records = [NewRecord(b"v", timestamp=NOW)] * (count - 1) + [
+        NewRecord(b"v", timestamp=NOW + 2 * HOUR)
+    ]
     data = build_batch(records, codec=codec, base_timestamp=NOW)
     return kit.parsed(kit.with_header(data, max_timestamp=NOW))
 
 
-@pytest.mark.parametrize(("count", "found"), [(1, LATE), (16, LATE), (17, OK), (1000, OK)])
-def test_large_uncompressed_batches_are_taken_by_their_header(count, found):
-    assert defect(hidden(count), RecordRules(looked_into=16)) is found
+@pytest.mark.parametrize("count", [1, 2, 63, 64, 65, 129, 8191, 8192, 8193, 20_000])
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
+def test_no_record_hides_behind_others(count, codec):
+    """Behind the 64th, numbers take two bytes, behind the 8192nd three."""
+    assert defect(hidden(count, codec)) is LATE
 
 
-@pytest.mark.parametrize("codec", list(Codec)[1:])
-def test_compressed_ones_never(codec):
-    assert defect(hidden(17, codec), RecordRules(looked_into=0)) is LATE
-
-
-@pytest.mark.parametrize(
-    "rules", [RecordRules(before_max_ms=10**12), RecordRules(append_time=True)]
-)
-def test_nor_where_a_topic_asks_for_more(rules):
-    broken = framed(b"\0" * 100, 3)
-    assert defect(broken, RecordRules()) is OK
-    assert defect(broken, rules) is BROKEN
-
-
-def test_nor_where_there_is_not_even_room_for_so_many_records():
-    assert defect(framed(b"\0" * 20, 3), RecordRules()) is BROKEN
-    assert defect(framed(b"\0" * 21, 3), RecordRules()) is OK
+def test_where_there_is_no_room_for_so_many_records_none_is_looked_at():
+    allowance = Allowance(10)
+    looking = looked_into(framed(b"\0" * 20, 3), RULES, NOW, max_bytes=1000, allowance=allowance)
+    assert verdict(looking) == Flaw(BROKEN)
+    assert allowance.left == 10 - 16, "more than the question whether there is another piece"

@@ -16,9 +16,9 @@ NOW = 1_700_000_000_000
 SECOND, HOUR = 1000, 3_600_000
 FLAG = 8
 ALL = 2**31
-DEFAULT = RecordRules(looked_into=ALL)
-NARROW = RecordRules(before_max_ms=10 * SECOND, after_max_ms=5 * SECOND, looked_into=ALL)
-APPEND_TIME = RecordRules(append_time=True, looked_into=ALL)
+DEFAULT = RecordRules()
+NARROW = RecordRules(before_max_ms=10 * SECOND, after_max_ms=5 * SECOND)
+APPEND_TIME = RecordRules(append_time=True)
 
 
 def batch(*times, codec=Codec.NONE, base=NOW, key=b"k", **header):

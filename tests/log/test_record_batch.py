@@ -126,6 +126,7 @@ def test_a_good_batch_passes(fields):
 INSIDE = {
     BatchDefect.NOT_INFLATABLE,
     BatchDefect.BROKEN_RECORDS,
+    BatchDefect.ENDLESS_LENGTH,
     BatchDefect.BAD_TIMES,
     BatchDefect.WRONG_PLACES,
 }

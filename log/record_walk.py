@@ -1,0 +1,400 @@
+"""Walking over the records of a batch, a piece at a time, without making anything of them.
+
+**Theory.** A batch may hold a record for every seven bytes, and may inflate to far more bytes than
+it is, so a walk over it can take seconds. Whoever walks shares one event loop with all others.
+Therefore a walk is a generator: it works off an `Allowance`, which is counted in records and bytes
+and never in time (a simulation has to repeat it), and yields when that is used up. Its user
+refills the allowance, lets others go on, and comes back.
+
+Three ways over a record, each taken where the one before it does not do:
+
+* *plain* (`run`): no headers, a key of at most 63 bytes, lengths of at most two bytes, its place
+  for a number. Nearly every record is of this kind; up to 64 of them are stepped over without a
+  call in between, because within such a run only one byte of the number changes;
+* *whole* (`layout`): any record that lies in the window, the part of the batch that is inflated;
+* *in parts* (`Window.record`): the rest. A record may be larger than the window, which then moves
+  on over it, or may have a million headers.
+
+**Numbers** are Kafka's: zigzag in groups of seven bits, 32 bits in at most five bytes and 64 bits
+in at most ten; bits beyond are lost, as in Java. A record of an uncompressed batch is held to the
+length it states; in a compressed one Kafka believes no length and reads field behind field. That
+and all else here is as measured on Apache Kafka 4.3.1 (docs/reference/kafka-measured.md).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Generator, Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
+
+from ottla.log.errors import RecordLengthError, RecordsError
+from ottla.log.inflate import Piece, inflated
+from ottla.log.types import BATCH_HEADER_BYTES, CODEC_MASK, RecordBatch
+
+INT_BITS, LONG_BITS = 32, 64
+LEAST_RECORD_BYTES = 7
+"""No record is shorter: seven numbers of one byte."""
+
+SLICE = 8192
+"""Plain records that may be walked over before others have their turn: some 5 ms."""
+BYTES_PER_RECORD = 128
+"""Inflating so many bytes takes about as long as walking over one plain record."""
+_RECORD, _PIECE, _HEADER = 12, 16, 4
+"""What a record that is not plain, a piece and a header cost, in plain records."""
+RUN = 64
+"""Records whose numbers differ in one byte only."""
+_ANY_SIZE = 2**63
+_MOST_HEADERS = 64
+"""A record with more of them is read in parts."""
+
+
+class Allowance:
+    """How much may still be looked into before others have their turn, in plain records."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int = 2**63):
+        self.left = left
+
+
+Walk: TypeAlias = Generator[None, None, None]
+"""Yields when its allowance is used up."""
+
+
+# ---- numbers
+
+
+def varint(data: bytes, at: int, bits: int = INT_BITS) -> tuple[int, int]:
+    """A zigzag number, and what lies behind it. Raises `IndexError` where the data ends inside it,
+    `RecordsError` where it has more bytes than a number of so many bits may have."""
+    number = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            number &= (1 << bits) - 1
+            return (number >> 1) ^ -(number & 1), at
+        shift += 7
+        if shift >= bits:
+            raise RecordsError("a number of too many bytes")
+
+
+def _length(data: bytes, at: int) -> tuple[int, int]:
+    """What a record begins with; Kafka has an error of its own for one of too many bytes."""
+    try:
+        return varint(data, at)
+    except RecordsError as error:
+        raise RecordLengthError(str(error)) from error
+
+
+class Layout(NamedTuple):
+    """Where the parts of a record lie. Sizes of what is null are negative."""
+
+    time_delta: int
+    number: int
+    key_at: int
+    key_size: int
+    value_at: int
+    value_size: int
+    headers_at: int
+    end: int
+
+
+class _ManyHeadersError(Exception):
+    """The record is to be read in parts."""
+
+
+def layout(data: bytes, at: int, *, exact: bool, most_headers: int = _MOST_HEADERS) -> Layout:
+    """The record that begins there. Raises `IndexError` where the data ends inside it.
+
+    `exact`: it has to be as long as it says. Raises `RecordsError`.
+    """
+    length, at = _length(data, at)
+    end = at + length
+    time = data[at + 1]
+    if time < 0x80:
+        time, at = (time >> 1) ^ -(time & 1), at + 2
+    else:
+        time, at = varint(data, at + 1, LONG_BITS)
+    number, at = varint(data, at)
+    key_size, key_at = varint(data, at)
+    at = key_at + key_size if key_size > 0 else key_at
+    value_size, value_at = varint(data, at)
+    at = headers_at = value_at + value_size if value_size > 0 else value_at
+    headers = data[at]
+    at += 1
+    if headers:
+        headers, at = varint(data, headers_at)
+        at = _behind_headers(data, at, headers, most_headers)
+    if at > len(data):
+        raise IndexError
+    if exact and at != end:
+        raise RecordsError(f"a record of {length} bytes ends {at - end} behind")
+    return Layout(time, number, key_at, key_size, value_at, value_size, headers_at, at)
+
+
+def _behind_headers(data: bytes, at: int, count: int, most: int) -> int:
+    if count < 0:
+        raise RecordsError(f"{count} headers")
+    if count > most:
+        raise _ManyHeadersError
+    for _ in range(count):
+        size, at = varint(data, at)
+        if size < 0:
+            raise RecordsError("a header without a name")
+        size, at = varint(data, at + size)
+        if size > 0:
+            at += size
+    return at
+
+
+# ---- plain records
+
+
+@lru_cache(1024)
+def _shape(group: int) -> tuple[bytes, Any, Any]:
+    """How the records of a run are read: what follows the first byte of their numbers, and from
+    their attributes on time, number and the key's length, for times of one byte and of two."""
+    rest, high = b"", group
+    while high:
+        rest += bytes([high & 0x7F | (0x80 if high > 0x7F else 0)])
+        high >>= 7
+    form = f"B{len(rest)}sB"
+    return rest, struct.Struct("<xB" + form).unpack_from, struct.Struct("<xBB" + form).unpack_from
+
+
+def run(data: bytes, at: int, place: int, count: int, times: dict[int, None]) -> tuple[int, int]:
+    """Step over plain records from the one at `place` on, to the end of its run at most.
+
+    Returns the place of the first record that is not stepped over, and where it begins. Adds their
+    times, as they stand there, to `times`.
+    """
+    group = place // RUN
+    rest, narrow, wide = _shape(group)
+    first = 0x80 if rest else 0
+    begin = first + (place % RUN << 1)
+    stop = first + (min(RUN, count - group * RUN) << 1)
+    behind = 3 + len(rest)
+    seen = -1
+    number = begin
+    try:
+        for number in range(begin, stop, 2):
+            length = data[at]
+            if length < 0x80:
+                head = at + 1
+            else:
+                high = data[at + 1]
+                length = high << 7 | length & 0x7F
+                head = at + 2
+                if high >= 0x80:
+                    break
+            time, low, tail, key = narrow(data, head)
+            value_at = head + behind
+            if time >= 0x80:
+                time, high, low, tail, key = wide(data, head)
+                value_at += 1
+                time = time & 0x7F | high << 7
+                if high >= 0x80:
+                    break
+            value_at += 1 if key & 1 else 1 + (key >> 1)
+            size = data[value_at]
+            if size >= 0x80:
+                value_at += 1
+                size = data[value_at] << 7 | size & 0x7F
+            end = value_at + (size >> 1) + 2
+            if (
+                end != head + (length >> 1)
+                or low != number
+                or tail != rest
+                or key >= 0x80
+                or (length | size) & 1
+                or size >= 0x4000
+                or data[end - 1]
+            ):
+                break
+            if time != seen:
+                seen = time
+                times[time] = None
+            at = end
+        else:
+            number = stop
+    except (IndexError, struct.error):
+        pass  # it goes on in the next piece, if at all
+    return group * RUN + (number - first >> 1), at
+
+
+# ---- the window
+
+
+class Window:
+    """The part of a batch's records that is at hand; it moves over them, and never back."""
+
+    __slots__ = ("_begin", "_pieces", "allowance", "at", "data", "exact")
+
+    def __init__(self, batch: RecordBatch, limit: int, allowance: Allowance):
+        codec = batch.attributes & CODEC_MASK
+        self.allowance = allowance
+        self.exact = not codec
+        """Records are as long as they say."""
+        self.data = batch.data
+        self.at = BATCH_HEADER_BYTES
+        self._begin = 0
+        """Bytes that the window has moved over."""
+        self._pieces: Iterator[Piece] = iter(())
+        if codec:
+            records = memoryview(batch.data)[BATCH_HEADER_BYTES:]
+            self._pieces = inflated(codec, records, limit)
+            self.data, self.at = b"", 0
+
+    @classmethod
+    def to_read(cls, batch: RecordBatch, allowance: Allowance) -> Window:
+        """For a stored batch, which a reader holds to its lengths, compressed or not."""
+        window = cls(batch, _ANY_SIZE, allowance)
+        window.exact = True
+        return window
+
+    def more(self) -> Generator[None, None, bool]:
+        """Inflate a piece more, behind what is left of this one. Returns False where there is
+        none. Raises `InflateError`."""
+        allowance = self.allowance
+        while True:
+            while allowance.left <= 0:
+                yield
+            piece, worked = next(self._pieces, (None, 0))
+            allowance.left -= _PIECE + worked // BYTES_PER_RECORD
+            if piece is None:
+                return False
+            if piece:
+                self.data = self.data[self.at :] + piece if self.at < len(self.data) else piece
+                self._begin, self.at = self._begin + self.at, 0
+                return True
+
+    def record(self) -> Generator[None, None, Layout]:
+        """Step over one record, whatever it looks like. The positions in what is returned hold
+        where the record lay in the window whole. Raises `RecordsError`."""
+        self.allowance.left -= _RECORD
+        try:
+            found = layout(self.data, self.at, exact=self.exact)
+        except (IndexError, _ManyHeadersError):
+            return (yield from self._in_parts())
+        self.at = found.end
+        return found
+
+    def record_in_turn(self) -> Generator[None, None, Layout]:
+        """The same, once there is allowance for it."""
+        while self.allowance.left <= 0:
+            yield
+        return (yield from self.record())
+
+    def _in_parts(self) -> Generator[None, None, Layout]:
+        self.allowance.left -= _PIECE
+        length = yield from self._number(first=True)
+        end = self._begin + self.at + length
+        yield from self._skip(1)
+        time = yield from self._number(LONG_BITS)
+        number = yield from self._number()
+        key_size = yield from self._number()
+        yield from self._skip(key_size)
+        value_size = yield from self._number()
+        yield from self._skip(value_size)
+        headers = yield from self._number()
+        if headers < 0:
+            raise RecordsError(f"{headers} headers")
+        for _ in range(headers):
+            yield from self._header()
+        behind = self._begin + self.at - end
+        if self.exact and behind:
+            raise RecordsError(f"a record of {length} bytes ends {behind} behind")
+        return Layout(time, number, -1, key_size, -1, value_size, -1, self.at)
+
+    def _header(self) -> Walk:
+        self.allowance.left -= _HEADER
+        while self.allowance.left <= 0:
+            yield
+        size = yield from self._number()
+        if size < 0:
+            raise RecordsError("a header without a name")
+        yield from self._skip(size)
+        size = yield from self._number()
+        yield from self._skip(size)
+
+    def _number(self, bits: int = INT_BITS, *, first: bool = False) -> Generator[None, None, int]:
+        while True:
+            try:
+                if first:
+                    number, self.at = _length(self.data, self.at)
+                else:
+                    number, self.at = varint(self.data, self.at, bits)
+            except IndexError:
+                if not (yield from self.more()):
+                    raise RecordsError("records end inside a number") from None
+            else:
+                return number
+
+    def _skip(self, size: int) -> Walk:
+        while size > (there := len(self.data) - self.at):
+            size -= there
+            self.at = len(self.data)
+            if not (yield from self.more()):
+                raise RecordsError(f"records end {size} bytes inside a field")
+        self.at += max(size, 0)
+
+
+# ---- the walk
+
+
+class Times:
+    """What a walk has found."""
+
+    __slots__ = ("_raw", "largest", "misplaced", "smallest", "whole")
+
+    def __init__(self) -> None:
+        self._raw: dict[int, None] = {}
+        """Time deltas of plain records, as they stand there; a set that has an order."""
+        self.smallest, self.largest = 2**63, -(2**63)
+        """Of the time deltas, once the walk is over."""
+        self.misplaced: int | None = None
+        """Place of the first record whose number is another."""
+        self.whole = False
+        """All records were walked over."""
+
+    def walk(self, window: Window, count: int, most_misplaced: int) -> Walk:
+        """Over `count` records, which have to be all. Raises `RecordsError`.
+
+        Compressed records have to be numbered by their places. Behind one that is not, only
+        `most_misplaced` are looked at: the batch is refused, whatever comes.
+        """
+        allowance, place, raw = window.allowance, 0, self._raw
+        while place < count:
+            while allowance.left <= 0:
+                yield
+            before = place
+            place, window.at = run(window.data, window.at, place, count, raw)
+            allowance.left -= place - before
+            if place == count or (place % RUN == 0 and place > before):
+                continue
+            record = yield from window.record()
+            self._note(record, place)
+            place += 1
+            wrong = self.misplaced
+            if wrong is not None and place - wrong > most_misplaced and not window.exact:
+                return
+        if window.at < len(window.data) or (yield from window.more()):
+            raise RecordsError("there is more behind the last record")
+        self.whole = True
+        self._finish()
+
+    def _note(self, record: Layout, place: int) -> None:
+        time = record.time_delta
+        self.smallest = min(self.smallest, time)
+        self.largest = max(self.largest, time)
+        if record.number != place and self.misplaced is None:
+            self.misplaced = place
+
+    def _finish(self) -> None:
+        for raw in self._raw:
+            time = (raw >> 1) ^ -(raw & 1)
+            self.smallest = min(self.smallest, time)
+            self.largest = max(self.largest, time)
