@@ -63,8 +63,7 @@ class Runner:
         self.paused = False
         self.failed: Exception | None = None
         """The store's error, once it failed: this node does nothing any more."""
-        # Who wants to know; the node sets these before the first turn.
-        self.on_failed: Callable[[Exception], None] = unheard
+        self.on_failed: Callable[[Exception], None] = unheard  # set before the first turn, as are:
         self.on_role: Callable[[Seat], None] = unheard
         self.on_applied: Callable[[Seat], None] = unheard
         self.on_dropped: Callable[[Seat, Sequence[Entry]], None] = unheard

@@ -36,15 +36,8 @@ from typing import NamedTuple, TypeAlias
 
 from ottla.log.errors import InflateError, RecordLengthError, RecordsError
 from ottla.log.record_batch import BatchDefect, resealed
-from ottla.log.record_walk import (
-    LEAST_RECORD_BYTES,
-    RUN,
-    Allowance,
-    Layout,
-    Times,
-    Window,
-    run,
-)
+from ottla.log.record_layout import Layout
+from ottla.log.record_walk import LEAST_RECORD_BYTES, RUN, Allowance, Times, Window, run
 from ottla.log.types import (
     BATCH_HEADER_BYTES,
     CODEC_MASK,
@@ -181,19 +174,11 @@ def looked_into(
     clock, ms since 1970; `max_bytes` is the topic's max.message.bytes. The batch itself comes back
     where its header tells the truth.
     """
-    compressed = batch.attributes & CODEC_MASK
-    limit = MOST_INFLATION * max_bytes
     times = Times()
-    try:
-        whole = yield from _walked(batch, times, Window(batch, limit, allowance), limit)
-    except InflateError:
-        return Flaw(BatchDefect.NOT_INFLATABLE)
-    except RecordLengthError:
-        return Flaw(BatchDefect.BROKEN_RECORDS if compressed else BatchDefect.ENDLESS_LENGTH)
-    except RecordsError:
-        return Flaw(BatchDefect.BROKEN_RECORDS)
-    if not whole:
-        return Flaw(BatchDefect.WRONG_PLACES)
+    limit = MOST_INFLATION * max_bytes
+    defect = yield from _structure(batch, times, Window(batch, limit, allowance), limit)
+    if defect is not None:
+        return Flaw(defect)
     flagged = batch.attributes & LOG_APPEND_TIME_BIT != 0
     if flagged:
         first = largest = batch.max_timestamp
@@ -206,7 +191,7 @@ def looked_into(
         if judged.faults:
             return Flaw(BatchDefect.BAD_TIMES, tuple(judged.faults))
         largest = judged.largest
-    if compressed and times.misplaced is not None:
+    if batch.codec and times.misplaced is not None:
         return Flaw(BatchDefect.WRONG_PLACES)
     largest = max(largest, NO_TIMESTAMP)
     if rules.append_time or (largest == batch.max_timestamp and not flagged):
@@ -214,20 +199,27 @@ def looked_into(
     return resealed(batch, batch.attributes & ~LOG_APPEND_TIME_BIT, largest)
 
 
-def _walked(
+def _structure(
     batch: RecordBatch, times: Times, window: Window, limit: int
-) -> Generator[None, None, bool]:
-    """Walk over all records. Returns False when it stopped at wrong places. Raises
-    `RecordsError`."""
+) -> Generator[None, None, BatchDefect | None]:
+    """Walk over all records; what is wrong with how they lie there."""
     count = batch.record_count
     room = len(batch.data) - BATCH_HEADER_BYTES if window.exact else limit
-    if count * LEAST_RECORD_BYTES > room:
-        # No walk: it cannot end well. Whether the bytes are records at all is still asked first.
-        while (yield from window.more()):
-            window.at = len(window.data)
-        raise RecordsError(f"{count} records in {room} bytes")
-    yield from times.walk(window, count, MOST_MISPLACED)
-    return times.whole
+    try:
+        if count * LEAST_RECORD_BYTES <= room:
+            yield from times.walk(window, count, MOST_MISPLACED)
+        else:
+            # No walk: it cannot end well. Whether the bytes inflate at all is still asked first.
+            yield from window.to_the_end()
+    except InflateError:
+        return BatchDefect.NOT_INFLATABLE
+    except RecordLengthError:
+        return BatchDefect.ENDLESS_LENGTH if window.exact else BatchDefect.BROKEN_RECORDS
+    except RecordsError:
+        return BatchDefect.BROKEN_RECORDS
+    if times.whole:
+        return None
+    return BatchDefect.BROKEN_RECORDS if times.misplaced is None else BatchDefect.WRONG_PLACES
 
 
 def appended_at(batch: RecordBatch, now: Millis) -> RecordBatch:

@@ -264,10 +264,12 @@ def read_batch(data: bytes) -> RecordBatch | BatchDefect:
 def read_beginning(data: bytes) -> RecordBatch:
     """The first batch in `data`, which is TOO_SHORT: fields that are not there are 0.
 
-    So it has no records, which `check_batch` finds out where it looks for that.
+    It has no records, whatever is there of their number: `check_batch` finds that out.
     """
     first = data[: _end_of_first(data)]
-    return RecordBatch(first, *_unpack_header(first.ljust(BATCH_HEADER_BYTES, b"\0")))
+    batch = RecordBatch(first, *_unpack_header(first.ljust(BATCH_HEADER_BYTES, b"\0")))
+    batch.record_count = 0
+    return batch
 
 
 def names_producer(batch: RecordBatch) -> bool:

@@ -11,14 +11,10 @@ Three ways over a record, each taken where the one before it does not do:
 * *plain* (`run`): no headers, a key of at most 63 bytes, lengths of at most two bytes, its place
   for a number. Nearly every record is of this kind; up to 64 of them are stepped over without a
   call in between, because within such a run only one byte of the number changes;
-* *whole* (`layout`): any record that lies in the window, the part of the batch that is inflated;
+* *whole* (`ottla.log.record_layout`): any record that lies in the window, the part of the batch
+  that is inflated;
 * *in parts* (`Window.record`): the rest. A record may be larger than the window, which then moves
   on over it, or may have a million headers.
-
-**Numbers** are Kafka's: zigzag in groups of seven bits, 32 bits in at most five bytes and 64 bits
-in at most ten; bits beyond are lost, as in Java. A record of an uncompressed batch is held to the
-length it states; in a compressed one Kafka believes no length and reads field behind field. That
-and all else here is as measured on Apache Kafka 4.3.1 (docs/reference/kafka-measured.md).
 """
 
 from __future__ import annotations
@@ -26,13 +22,21 @@ from __future__ import annotations
 import struct
 from collections.abc import Generator, Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
-from ottla.log.errors import RecordLengthError, RecordsError
+from ottla.log.errors import RecordsError
 from ottla.log.inflate import Piece, inflated
+from ottla.log.record_layout import (
+    INT_BITS,
+    LONG_BITS,
+    Layout,
+    ManyHeadersError,
+    layout,
+    record_length,
+    varint,
+)
 from ottla.log.types import BATCH_HEADER_BYTES, CODEC_MASK, RecordBatch
 
-INT_BITS, LONG_BITS = 32, 64
 LEAST_RECORD_BYTES = 7
 """No record is shorter: seven numbers of one byte."""
 
@@ -45,8 +49,6 @@ _RECORD, _PIECE, _HEADER = 12, 16, 4
 RUN = 64
 """Records whose numbers differ in one byte only."""
 _ANY_SIZE = 2**63
-_MOST_HEADERS = 64
-"""A record with more of them is read in parts."""
 
 
 class Allowance:
@@ -60,94 +62,6 @@ class Allowance:
 
 Walk: TypeAlias = Generator[None, None, None]
 """Yields when its allowance is used up."""
-
-
-# ---- numbers
-
-
-def varint(data: bytes, at: int, bits: int = INT_BITS) -> tuple[int, int]:
-    """A zigzag number, and what lies behind it. Raises `IndexError` where the data ends inside it,
-    `RecordsError` where it has more bytes than a number of so many bits may have."""
-    number = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            number &= (1 << bits) - 1
-            return (number >> 1) ^ -(number & 1), at
-        shift += 7
-        if shift >= bits:
-            raise RecordsError("a number of too many bytes")
-
-
-def _length(data: bytes, at: int) -> tuple[int, int]:
-    """What a record begins with; Kafka has an error of its own for one of too many bytes."""
-    try:
-        return varint(data, at)
-    except RecordsError as error:
-        raise RecordLengthError(str(error)) from error
-
-
-class Layout(NamedTuple):
-    """Where the parts of a record lie. Sizes of what is null are negative."""
-
-    time_delta: int
-    number: int
-    key_at: int
-    key_size: int
-    value_at: int
-    value_size: int
-    headers_at: int
-    end: int
-
-
-class _ManyHeadersError(Exception):
-    """The record is to be read in parts."""
-
-
-def layout(data: bytes, at: int, *, exact: bool, most_headers: int = _MOST_HEADERS) -> Layout:
-    """The record that begins there. Raises `IndexError` where the data ends inside it.
-
-    `exact`: it has to be as long as it says. Raises `RecordsError`.
-    """
-    length, at = _length(data, at)
-    end = at + length
-    time = data[at + 1]
-    if time < 0x80:
-        time, at = (time >> 1) ^ -(time & 1), at + 2
-    else:
-        time, at = varint(data, at + 1, LONG_BITS)
-    number, at = varint(data, at)
-    key_size, key_at = varint(data, at)
-    at = key_at + key_size if key_size > 0 else key_at
-    value_size, value_at = varint(data, at)
-    at = headers_at = value_at + value_size if value_size > 0 else value_at
-    headers = data[at]
-    at += 1
-    if headers:
-        headers, at = varint(data, headers_at)
-        at = _behind_headers(data, at, headers, most_headers)
-    if at > len(data):
-        raise IndexError
-    if exact and at != end:
-        raise RecordsError(f"a record of {length} bytes ends {at - end} behind")
-    return Layout(time, number, key_at, key_size, value_at, value_size, headers_at, at)
-
-
-def _behind_headers(data: bytes, at: int, count: int, most: int) -> int:
-    if count < 0:
-        raise RecordsError(f"{count} headers")
-    if count > most:
-        raise _ManyHeadersError
-    for _ in range(count):
-        size, at = varint(data, at)
-        if size < 0:
-            raise RecordsError("a header without a name")
-        size, at = varint(data, at + size)
-        if size > 0:
-            at += size
-    return at
 
 
 # ---- plain records
@@ -171,14 +85,12 @@ def run(data: bytes, at: int, place: int, count: int, times: dict[int, None]) ->
     Returns the place of the first record that is not stepped over, and where it begins. Adds their
     times, as they stand there, to `times`.
     """
-    group = place // RUN
-    rest, narrow, wide = _shape(group)
+    rest, narrow, wide = _shape(group := place // RUN)
     first = 0x80 if rest else 0
-    begin = first + (place % RUN << 1)
     stop = first + (min(RUN, count - group * RUN) << 1)
     behind = 3 + len(rest)
+    number = begin = first + (place % RUN << 1)
     seen = -1
-    number = begin
     try:
         for number in range(begin, stop, 2):
             length = data[at]
@@ -215,8 +127,7 @@ def run(data: bytes, at: int, place: int, count: int, times: dict[int, None]) ->
             ):
                 break
             if time != seen:
-                seen = time
-                times[time] = None
+                times[seen := time] = None
             at = end
         else:
             number = stop
@@ -271,13 +182,18 @@ class Window:
                 self._begin, self.at = self._begin + self.at, 0
                 return True
 
+    def to_the_end(self) -> Walk:
+        """Inflate all that is left, for nothing. Raises `InflateError`."""
+        while (yield from self.more()):
+            self.at = len(self.data)
+
     def record(self) -> Generator[None, None, Layout]:
         """Step over one record, whatever it looks like. The positions in what is returned hold
         where the record lay in the window whole. Raises `RecordsError`."""
         self.allowance.left -= _RECORD
         try:
             found = layout(self.data, self.at, exact=self.exact)
-        except (IndexError, _ManyHeadersError):
+        except (IndexError, ManyHeadersError):
             return (yield from self._in_parts())
         self.at = found.end
         return found
@@ -324,7 +240,7 @@ class Window:
         while True:
             try:
                 if first:
-                    number, self.at = _length(self.data, self.at)
+                    number, self.at = record_length(self.data, self.at)
                 else:
                     number, self.at = varint(self.data, self.at, bits)
             except IndexError:

@@ -17,7 +17,8 @@ from typing import NamedTuple, TypeAlias
 from ottla.log.errors import RecordsError
 from ottla.log.inflate import inflate
 from ottla.log.record_batch import read_batch
-from ottla.log.record_walk import Allowance, Layout, Window, layout, varint
+from ottla.log.record_layout import Layout, layout, varint
+from ottla.log.record_walk import Allowance, Window
 from ottla.log.types import (
     BATCH_HEADER_BYTES,
     LOG_APPEND_TIME_BIT,

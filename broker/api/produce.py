@@ -300,7 +300,7 @@ def _request_refusal(items: list[_Item], call: Call) -> Judging:
     for item in items:
         if isinstance(item.batch, BatchDefect) and item.batch in REQUEST_WIDE_DEFECTS:
             return Refusal(DEFECT_CODES[item.batch], _corruption(item))
-        if item.records is not None and _is_transactional(item.records):
+        if _is_transactional(item):
             return Refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, NO_TRANSACTIONS)
         yield 1
     if call.version < 7:
@@ -328,8 +328,11 @@ def _corruption(item: _Item) -> str:
     return f"Record size {length} is less than the minimum record overhead (14)"
 
 
-def _is_transactional(records: bytes) -> bool:
-    """The transactional bit of the first batch's header, as far as there is one of version 2."""
+def _is_transactional(item: _Item) -> bool:
+    """The transactional bit of the first batch's header; one that is cut off is no batch."""
+    records = item.records
+    if records is None or item.batch is BatchDefect.NO_BATCH:
+        return False
     return len(records) > 22 and records[16] == 2 and bool(records[22] & TRANSACTIONAL_BIT)
 
 

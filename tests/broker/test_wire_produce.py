@@ -34,6 +34,8 @@ CHECKS = {
     "cut off": (GOOD[:-3], E.INVALID_RECORD, False),
     "stray bytes": (GOOD + b"stray bytes", E.NONE, False),
     "transactional": (TRANSACTIONAL, E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, True),
+    "transactional, cut off": (TRANSACTIONAL[:-1], E.INVALID_RECORD, False),
+    "transactional, half": (TRANSACTIONAL[:40], E.INVALID_RECORD, False),
 }
 
 

@@ -191,6 +191,13 @@ def test_a_batch_that_ends_inside_its_header_is_judged_by_what_there_is(length, 
     assert check_batch(moved, 1) is BatchDefect.BASE_OFFSET_NOT_ZERO
 
 
+def test_a_batch_that_ends_inside_its_number_of_records_has_none():
+    """Three bytes of it were there and made 256, which agreed with all else."""
+    data = kit.with_header(GOOD, batch_length=48, last_offset_delta=255, record_count=256)
+    batch = read_beginning(seal(data[:60]))
+    assert check_batch(batch, LIMIT) is BatchDefect.TOO_SHORT
+
+
 @pytest.mark.parametrize("codec", range(8))
 @pytest.mark.parametrize("behind", [b"", b"stray", GOOD, with_length(13)])
 def test_the_codec_of_the_first_batch_is_known_whatever_lies_behind_it(codec, behind):

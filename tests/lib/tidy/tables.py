@@ -76,6 +76,7 @@ DECIDING = (
     "log/memory_store.py",
     "log/offset_index.py",
     "log/record_batch.py",
+    "log/record_layout.py",
     "log/record_walk.py",
     "log/records.py",
     "log/recovery.py",
