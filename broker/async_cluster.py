@@ -149,7 +149,7 @@ class AsyncCluster(ClusterFaults, ClusterViews):
 
     async def _listen(self, node: int, port: int) -> None:
         assert self._scheduler is not None, "started"
-        store = self._disks.open(node)
+        store = await self._disks.opened(node)
         jitter = election_jitter(self.config.seed, node)
         life = Node(
             node,

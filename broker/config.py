@@ -30,6 +30,7 @@ LEAST: dict[str, int] = {
     "replica_lag_ms": 0,
     "seed": 0,
     "sync_stall_ms": 0,
+    "entry_cache_bytes": 0,
 }
 """Settings that may be 0; of all others the least is 1: with 0 of them nothing would go on."""
 MOST_OF: dict[str, int] = {
@@ -100,6 +101,9 @@ class ClusterConfig:
     """With `FlushPolicy.INTERVAL`: between two syncs."""
     sync_stall_ms: int = 10_000
     """A sync that takes longer makes its leaders resign (mission-R5)."""
+    entry_cache_bytes: int = 32 << 20
+    """With a data folder, per node: entries kept in memory beside those that are not durable yet,
+    for followers and consumers that are near the end; after a start, the last ones of its logs."""
     link_delay_ms: float = 0.0
     """One-way delay between nodes of one process."""
     profile: str = "reference"
@@ -161,6 +165,7 @@ class Settings(TypedDict, total=False):
     flush: FlushPolicy | Flush
     flush_interval_ms: int
     sync_stall_ms: int
+    entry_cache_bytes: int
     link_delay_ms: float
     profile: str
     seed: int | None

@@ -6,6 +6,7 @@ Without a data folder a disk is a `MemoryDisk`; with one it is an LMDB environme
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -15,6 +16,7 @@ from pathlib import Path
 from ottla.broker import folders
 from ottla.broker.config import ClusterConfig, FlushPolicy
 from ottla.broker.errors import ConfigError
+from ottla.broker.replica_factory import nothing_collected
 from ottla.log.errors import StoreError
 from ottla.log.memory_store import MemoryDisk, MemoryStore
 from ottla.log.store import LogStore
@@ -175,6 +177,14 @@ class Disks:
         self._open[node] = store
         return store
 
+    async def opened(self, node: NodeId) -> LogStore:
+        """As `open`, in the node's writer thread: to read a long log takes seconds, in which the
+        other nodes go on."""
+        writer = None if node in self._open else self.writer(node)
+        if writer is None:
+            return self.open(node)
+        return await asyncio.get_running_loop().run_in_executor(writer, self.open, node)
+
     def _base(self) -> Path:
         assert self._folder is not None, "disks in memory are always to be opened"
         return self._folder
@@ -185,7 +195,13 @@ class Disks:
         from ottla.log.lmdb_store import LmdbStore  # Costs memory: only where it is used.
 
         durable = self._config.flush is not FlushPolicy.OFF
-        return LmdbStore.open(self._path(node), node=node, sync=durable)
+        with nothing_collected():  # of the entries that stay in memory
+            return LmdbStore.open(
+                self._path(node),
+                node=node,
+                sync=durable,
+                cache_bytes=self._config.entry_cache_bytes,
+            )
 
     def _path(self, node: NodeId) -> Path:
         return self._base() / f"node-{node}"
@@ -200,9 +216,9 @@ class Disks:
 
     def close(self, node: NodeId) -> None:
         """A clean end: what is appended is synced, unless the disk has failed; the store closes."""
+        self._join_writer(node)
         store = self._open.pop(node, None)
         if store is not None:
-            self._join_writer(node)
             with suppress(StoreError):  # The node has said so already.
                 _sync(store)
             store.close()
@@ -222,9 +238,9 @@ class Disks:
 
     async def crash(self, node: NodeId) -> None:
         """Signal 9: what is not synced is gone."""
+        self._join_writer(node)
         store = self._open.pop(node, None)
         if store is not None:
-            self._join_writer(node)
             store.close()
             self._memory[node].crash()
 

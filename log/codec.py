@@ -28,6 +28,7 @@ from ottla.raft.types import Entry, EntryKind
 _CHECKSUM = Struct(">I")
 _PREFIX = Struct(">IB")
 _pack_header = msgpack.Packer(autoreset=True).pack
+_unpackb = msgpack.unpackb
 _HEADER_FIELDS = 4
 _KINDS = {int(kind): kind for kind in EntryKind}
 _BEFORE_CRC = slice(STAMP_BYTES, CRC_COVERS_FROM)
@@ -82,14 +83,16 @@ def _decode_at(view: memoryview, start: int) -> tuple[Entry, int]:
 
 def _unpack_header(header: memoryview) -> tuple[int, int, EntryKind, int]:
     try:
-        fields = msgpack.unpackb(header)
+        fields = _unpackb(header)
     except ValueError as error:
         raise DecodeError(f"header of an entry: {error}") from error
-    if not isinstance(fields, list) or len(fields) != _HEADER_FIELDS:
+    if fields.__class__ is not list or len(fields) != _HEADER_FIELDS:
         raise DecodeError(f"header of an entry is {fields!r:.80}")
-    if any(type(field) is not int for field in fields) or fields[2] not in _KINDS:
+    index, term, kind, length = fields
+    whole = index.__class__ is int is term.__class__ and kind.__class__ is int is length.__class__
+    if not whole or kind not in _KINDS:
         raise DecodeError(f"header of an entry is {fields!r:.80}")
-    return fields[0], fields[1], _KINDS[fields[2]], fields[3]
+    return index, term, _KINDS[kind], length
 
 
 def _read_batch(data: bytes, index: int) -> RecordBatch:

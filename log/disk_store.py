@@ -32,6 +32,8 @@ from ottla.raft.types import (
     Snapshot,
 )
 
+RECOVERED_ENTRIES = 256
+"""How many entries that recovery read are dropped from memory at once."""
 SCAN_BYTES = 1024 * 1024
 """How much a scan reads in one transaction."""
 
@@ -41,8 +43,9 @@ _T = TypeVar("_T")
 class Environment(Protocol):
     """Transactions on one folder. Errors are `StoreError`s."""
 
-    def recovered(self) -> list[StoredGroup]:
-        """Run recovery over every group; the groups as they are then."""
+    def recovered(self, keep_bytes: int) -> list[tuple[StoredGroup, list[Entry]]]:
+        """Run recovery over every group; the groups as they are then, each with the last entries of
+        its log, of all together about `keep_bytes`: recovery has just read them."""
 
     def commit(self, changes: Collection[GroupChange], meta: Mapping[str, bytes]) -> None:
         """One transaction with all of it: all of it happens, or nothing."""
@@ -92,8 +95,14 @@ class DiskStore:
         self._environment = environment
         self._cache_bytes = cache_bytes
         self._cached: deque[tuple[GroupTail, LogIndex, int]] = deque()
-        self._cached_bytes = 0
-        self._groups = {found.group: GroupTail(found) for found in environment.recovered()}
+        self.cached_bytes = 0
+        """Bytes of entries in memory, as `Entry.size` counts them."""
+        self._groups: dict[GroupId, GroupTail] = {}
+        for found, entries in environment.recovered(cache_bytes):
+            tail = self._groups[found.group] = GroupTail(found, entries)
+            for start in range(0, len(entries), RECOVERED_ENTRIES):
+                run = entries[start : start + RECOVERED_ENTRIES]
+                self._remember(tail, run[-1].index, run)
         self._changes: dict[GroupId, GroupChange] = {}
         self._meta: dict[str, bytes] = {}
         self._job: DiskSyncJob | None = None
@@ -109,7 +118,10 @@ class DiskStore:
         tail = self._groups.get(group)
         index = tail.first_index if tail else 1
         while tail is not None and index <= tail.last_index:
-            for entry in self.read(group, index, tail.last_index, SCAN_BYTES):
+            if index >= tail.cached_from:
+                yield from tail.cached(index, tail.last_index)
+                return
+            for entry in self.read(group, index, tail.cached_from - 1, SCAN_BYTES):
                 yield entry
                 index = entry.index + 1
 
@@ -128,10 +140,14 @@ class DiskStore:
                 change = self._changes[group] = GroupChange(group)
             tail.apply(write, change)
             if write.entries:
-                size = sum(len(entry.payload) for entry in write.entries)
-                size += ENTRY_OVERHEAD_BYTES * len(write.entries)
-                self._cached.append((tail, tail.last_index, size))
-                self._cached_bytes += size
+                self._remember(tail, tail.last_index, write.entries)
+
+    def _remember(self, tail: GroupTail, last: LogIndex, entries: Sequence[Entry]) -> None:
+        """These entries, up to `last`, are in memory from now on."""
+        size = sum(len(entry.payload) for entry in entries)
+        size += ENTRY_OVERHEAD_BYTES * len(entries)
+        self._cached.append((tail, last, size))
+        self.cached_bytes += size
 
     def extend(self, group: GroupId, first: LogIndex, entries: Sequence[Entry]) -> bool:
         """Append; a sync has to follow."""
@@ -230,12 +246,12 @@ class DiskStore:
 
     def _evict(self) -> None:
         """Drop the oldest durable entries from memory until the cache fits its bound."""
-        while self._cached_bytes > self._cache_bytes:
+        while self.cached_bytes > self._cache_bytes:
             tail, through, size = self._cached[0]
             if not tail.evict(through):
                 return
             self._cached.popleft()
-            self._cached_bytes -= size
+            self.cached_bytes -= size
 
     def _fail(self, error: StoreError) -> None:
         if self.failure is None:

@@ -81,14 +81,15 @@ class GroupTail:
         "synced_to",
     )
 
-    def __init__(self, found: StoredGroup) -> None:
+    def __init__(self, found: StoredGroup, entries: list[Entry] | None = None) -> None:
+        """The group as it was found; `entries` are the last of its log, as far as they are kept."""
         self.group = found.group
         self.hard_state = found.hard_state
         self.snapshot = found.snapshot
         self.first_index = found.first_index
-        self.cached_from: LogIndex = found.last_index + 1
+        self.entries: list[Entry] = entries or []
+        self.cached_from: LogIndex = found.last_index + 1 - len(self.entries)
         """Index of the first of `entries`."""
-        self.entries: list[Entry] = []
         self.synced_to = found.last_index
         """Last index known to be durable."""
         self._covered = found.last_index

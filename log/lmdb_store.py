@@ -57,7 +57,7 @@ from ottla.log.note import (
     sync_folder,
     write_node_note,
 )
-from ottla.log.recovery import LogExtent, recover
+from ottla.log.recovery import Kept, LogExtent, recover
 from ottla.log.store import StoredGroup
 from ottla.raft.types import Entry, GroupId, LogIndex, NodeId, Snapshot
 
@@ -193,8 +193,9 @@ class LmdbEnvironment:
             self._zeros = ZerosAhead(self._folder / DATA, step_bytes)
             self._zeros.reserve(self._used_bytes())
 
-    def recovered(self) -> list[StoredGroup]:
-        """Run recovery over every group, delete what it cuts; the groups as they are now.
+    def recovered(self, keep_bytes: int) -> list[tuple[StoredGroup, list[Entry]]]:
+        """Run recovery over every group, delete what it cuts; the groups as they are now, and the
+        last entries of each, as many as fit `keep_bytes`.
 
         Flushes first: what an earlier process left in the page cache (flush policy *off*, then
         signal 9) is found here and would be confirmed to others without ever being durable.
@@ -204,7 +205,12 @@ class LmdbEnvironment:
                 self._lmdb.sync(True)
             except lmdb.Error as error:
                 raise self._error(error) from error
-        return [self._recover(found) for found in self.read(disk_groups.read_groups)]
+        groups = []
+        for found in self.read(disk_groups.read_groups):
+            kept = Kept(keep_bytes)
+            groups.append((self._recover(found, kept), kept.entries))
+            keep_bytes -= kept.bytes
+        return groups
 
     def commit(self, changes: Collection[GroupChange], meta: Mapping[str, bytes]) -> None:
         """One transaction with all of it. Raises `StoreError`; then none of it happened, or all."""
@@ -244,17 +250,19 @@ class LmdbEnvironment:
     def close(self, *, clean: bool = True) -> None:
         """Release everything, the folder's lock last. Unless `clean`, the note stays as it is."""
         if clean:
-            with suppress(StoreError, OSError):
+            with suppress(StoreError, OSError, lmdb.Error):
                 self.write_note()
         if self._zeros is not None:
             self._zeros.close()
         self._lmdb.close()
         os.close(self._lock)
 
-    def _recover(self, found: DiskGroup) -> StoredGroup:
+    def _recover(self, found: DiskGroup, kept: Kept) -> StoredGroup:
         group, first = found.group, found.first_index
         extent = LogExtent(group, first, found.synced_to, found.hard_state.term)
-        last = self.read(lambda txn: recover(extent, disk_groups.stored_records(txn, group, first)))
+        last = self.read(
+            lambda txn: recover(extent, kept.seen(disk_groups.stored_records(txn, group, first)))
+        )
         if found.synced_to == found.last_index < last:
             # Both went in one transaction, and all of it was durable.
             raise CorruptLogError(group, last, f"should not be there, behind {found.last_index}")
@@ -263,7 +271,7 @@ class LmdbEnvironment:
             found.last_index = last
         snapshot = self.read(lambda txn: disk_groups.read_snapshot(txn, group))
         if first > 1:
-            if snapshot is None or snapshot.meta.index < first - 1:
+            if snapshot is None:
                 raise CorruptLogError(group, first, "the log begins here, without its snapshot")
             self._compacting[group] = (first, last)
         return found.stored(snapshot.meta if snapshot else None)

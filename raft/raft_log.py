@@ -84,16 +84,23 @@ class RaftLog:
         Raises `CorruptStateError` when entries leave a gap or terms go back.
         """
         log = cls(snapshot)
+        last, term, total = log.last_index, log.last_term, log._totals[-1]
+        add, configuration = log._totals.append, EntryKind.CONFIGURATION
         for entry in entries:
-            if entry.index != log.last_index + 1 or entry.term < log.last_term:
+            if entry.index != last + 1 or entry.term < term:
                 raise CorruptStateError(
-                    f"entry {entry.index} of term {entry.term} follows entry {log.last_index} "
-                    f"of term {log.last_term}"
+                    f"entry {entry.index} of term {entry.term} follows entry {last} of term {term}"
                 )
-            log.append((entry,))
-            if entry.kind is EntryKind.CONFIGURATION:
+            last += 1
+            total += entry.size
+            add(total)
+            if entry.term != term:
+                term = entry.term
+                log._run_first.append(last)
+                log._run_term.append(term)
+            if entry.kind is configuration:
                 log.voters = decode_voters(entry)
-        log.persisted = log.last_index
+        log.last_index = log.persisted = last
         return log
 
     # -- reading

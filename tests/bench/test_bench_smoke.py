@@ -4,7 +4,17 @@ import re
 
 import pytest
 
-from bench import bursts, guard, idempotent, loops, shrinking, simulator, studies, throughput
+from bench import (
+    bursts,
+    guard,
+    idempotent,
+    loops,
+    restarting,
+    shrinking,
+    simulator,
+    studies,
+    throughput,
+)
 from bench.host import TOPIC
 from bench.null_server import answer_tail
 from studies_spark import need_spark
@@ -41,6 +51,12 @@ def test_every_request_of_a_round_is_answered_by_ottla_and_by_the_null_server():
 def test_the_null_server_gives_the_answer_a_broker_would_give():
     """Topic array of one, the name, partition array of one, index 0, error 0, offset 0."""
     assert answer_tail(TOPIC).startswith(b"\0\0\0\1\0\5bench\0\0\0\1\0\0\0\0\0\0" + bytes(8))
+
+
+def test_restarts_and_memory_are_measured():
+    report = restarting.run(restarting.QUICK)
+    assert len(report.outcomes) == 2 * len(restarting.QUICK.batches) + 1
+    assert all(each.measured > 0 for each in report.outcomes[:-1])
 
 
 def test_every_loop_is_measured_with_what_it_can_do():

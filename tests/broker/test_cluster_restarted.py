@@ -8,6 +8,8 @@ which exist do not, and a producer may give up its records for that.
 import asyncio
 import socket
 import struct
+import time
+from contextlib import suppress
 
 import pytest
 
@@ -16,6 +18,7 @@ from broker_wire_fetch import fetch, only
 from ottla import Cluster
 from ottla.broker.client import Client
 from ottla.broker.errors import ErrorCode
+from ottla.log.lmdb_store import LmdbStore
 
 ALL_TOPICS = struct.pack(">ihhihi", 14, 3, 0, 7, -1, 0)
 
@@ -103,3 +106,53 @@ def test_paused_before_it_has_caught_up_it_stays_silent():
             client.settimeout(10)
             cluster.resume(1)
             assert len(client.recv(4, socket.MSG_WAITALL)) == 4
+
+
+def test_the_others_go_on_while_a_long_log_is_read(tmp_path, monkeypatch):
+    """A restart read the node's whole log on the loop: nobody was served meanwhile."""
+    slow = LmdbStore.open
+
+    def slowly(*arguments, **settings):
+        time.sleep(0.5)
+        return slow(*arguments, **settings)
+
+    async def main():
+        async with Cluster(nodes=3, data_dir=tmp_path) as cluster:
+            await cluster.create_topic("t")
+            await cluster.kill(2)
+            monkeypatch.setattr(LmdbStore, "open", slowly)
+            restart = asyncio.create_task(cluster.restart(2))
+            turns = 0
+            while not restart.done():
+                await asyncio.sleep(0.01)
+                turns += 1
+            await restart
+            assert turns > 10
+            assert cluster.describe().nodes[2].state == "running"
+
+    asyncio.run(main())
+
+
+def test_a_restart_that_is_given_up_can_be_done_again(tmp_path, monkeypatch):
+    slow = LmdbStore.open
+
+    def slowly(*arguments, **settings):
+        time.sleep(0.2)
+        return slow(*arguments, **settings)
+
+    async def main():
+        async with Cluster(nodes=3, data_dir=tmp_path) as cluster:
+            await cluster.kill(2)
+            monkeypatch.setattr(LmdbStore, "open", slowly)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(cluster.restart(2), 0.05)
+            assert cluster.describe().nodes[2].state == "dead"
+            await cluster.restart(2)
+            assert cluster.describe().nodes[2].state == "running"
+            await cluster.kill(2)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(cluster.restart(2), 0.05)
+        async with Cluster(nodes=3, data_dir=tmp_path):
+            pass
+
+    asyncio.run(main())

@@ -101,7 +101,7 @@ def test_a_refused_folder_can_be_opened_again_when_it_is_repaired(folder):
 
 def test_damage_found_while_reading_is_an_error_not_an_answer(folder):
     stored_in_three_chunks(folder)
-    store = kit.open_lmdb(folder)
+    store = kit.open_lmdb(folder, cache_bytes=0)
     change_behind_its_back(folder, keys.chunk_key(1, 5), "value[:-1] + b'?'")
     assert len(store.read(1, 1, 7, 1 << 20)) == 7
     with pytest.raises(CorruptLogError, match="group 1, index 8"):
@@ -111,7 +111,7 @@ def test_damage_found_while_reading_is_an_error_not_an_answer(folder):
 
 def test_an_entry_in_the_place_of_another_is_an_error_not_an_answer(folder):
     stored_in_three_chunks(folder)
-    store = kit.open_lmdb(folder)
+    store = kit.open_lmdb(folder, cache_bytes=0)
     change_behind_its_back(folder, keys.chunk_key(1, 5), f"txn.get({keys.chunk_key(1, 9)!r})")
     assert len(store.read(1, 1, 4, 1 << 20)) == 4
     with pytest.raises(CorruptLogError, match="group 1, index 5: found"):
@@ -121,7 +121,7 @@ def test_an_entry_in_the_place_of_another_is_an_error_not_an_answer(folder):
 
 def test_a_closed_store_refuses_to_read(folder):
     stored_in_three_chunks(folder)
-    store = kit.open_lmdb(folder)
+    store = kit.open_lmdb(folder, cache_bytes=0)
     store.close()
     with pytest.raises(StoreError):
         store.read(1, 1, 4, 1 << 20)
