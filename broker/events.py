@@ -1,7 +1,7 @@
 """What changed a cluster, in order: roles of replicas, entries lost, faults asked for or met.
 
 For timelines, and for whoever asks at night what happened before it broke. Bounded: the newest
-`EVENTS_KEPT` stay.
+`EVENTS_KEPT` stay, fewer if the entries that they hold on to come to more than `DROPPED_BYTES`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from ottla.broker.seat import Seat
 from ottla.raft.types import Entry, Micros
 
 EVENTS_KEPT = 100_000
+"""At about 200 bytes each."""
+DROPPED_BYTES = 32 << 20
+"""Of entries that were truncated, in all events together."""
 
 
 class ClusterEvent(NamedTuple):
@@ -43,7 +46,10 @@ class EventLog:
     def __init__(self) -> None:
         self.now: Callable[[], Micros] = monotonic_micros
         """The clock of the cluster."""
-        self._events: deque[ClusterEvent] = deque(maxlen=EVENTS_KEPT)
+        self._events: deque[ClusterEvent] = deque()
+        self._dropped_bytes = 0
+        self.forgotten = 0
+        """Events that are no longer here, because newer ones came: the oldest of all."""
 
     def __iter__(self) -> Iterator[ClusterEvent]:
         return iter(tuple(self._events))
@@ -53,13 +59,11 @@ class EventLog:
 
     def note(self, kind: str, node: int) -> None:
         """Something was done to a node."""
-        self._events.append(ClusterEvent(self.now(), kind, node))
+        self._add(ClusterEvent(self.now(), kind, node))
 
     def failed(self, life: Node, error: Exception) -> None:
         """A node has stopped by itself."""
-        self._events.append(
-            ClusterEvent(monotonic_micros(), "failed", life.node, reason=str(error))
-        )
+        self._add(ClusterEvent(monotonic_micros(), "failed", life.node, reason=str(error)))
 
     def role_changed(self, life: Node, seat: Seat) -> None:
         """A replica of `life` has another role, term or known leader."""
@@ -73,6 +77,20 @@ class EventLog:
         placed = life.controller_machine.partition_of(seat.group)
         topic, partition = ("", -1) if placed is None else (placed[0].name, placed[1].partition)
         soft, at = seat.replica.soft, self.now()
-        self._events.append(
+        self._add(
             ClusterEvent(at, kind, life.node, topic, partition, soft.term, soft.leader, dropped)
         )
+
+    def _add(self, event: ClusterEvent) -> None:
+        events = self._events
+        events.append(event)
+        self._dropped_bytes += _bytes_of(event)
+        while len(events) > EVENTS_KEPT or self._dropped_bytes > DROPPED_BYTES:
+            if len(events) == 1:
+                return  # The newest stays, however large it is.
+            self._dropped_bytes -= _bytes_of(events.popleft())
+            self.forgotten += 1
+
+
+def _bytes_of(event: ClusterEvent) -> int:
+    return sum(entry.size for entry in event.dropped)
