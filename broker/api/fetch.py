@@ -308,6 +308,8 @@ class _Fetch:
         if size > room and self.bytes:
             part.full = True
             self.crowded = self.crowded or size > self.max_bytes - self.bytes
+            # Kafka replaces what is no whole batch, and loses the list on the way.
+            part.aborted_is_null = part.aborted_is_null or (room > 0 and not part.batches)
             size = max(room, 0) if part.batches else 0
             if size:
                 part.cut = batch, size
