@@ -122,7 +122,7 @@ def batch(rng: Random) -> bytes:
     return build_batch(values, codec=rng.choice(CODECS))
 
 
-CODECS = [Codec.NONE]
+CODECS = [Codec.NONE, Codec.NONE, Codec.NONE, *Codec]
 NAMES = (TOPIC, TOPIC, TOPIC, "not-there", "ümlaut", "")
 
 REQUESTED: dict[str, tuple[Any, ...]] = {
