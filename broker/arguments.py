@@ -88,15 +88,15 @@ def truth(name: str, value: Any) -> bool:
 
 
 def choice(name: str, value: Any, among: type[Choice]) -> Choice:
-    """A member of an enumeration, given as itself or by its value."""
+    """A member of an enumeration, given as itself or by its value, in letters of any size."""
     if isinstance(value, among):
         return value
     words = [str(each.value) for each in among]
     if not isinstance(value, str):
         raise ConfigError(f"{name} is {shown(value)}; one of {', '.join(words)} is wanted")
-    if value not in words:
+    if value.lower() not in words:
         raise ConfigError(f"{name}: there is no {no_such(value, words)}")
-    return among(str.__str__(value))
+    return among(value.lower())
 
 
 def items(name: str, value: Any, of: str) -> list[Any]:

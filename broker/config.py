@@ -26,7 +26,6 @@ MOST = 10**12
 LEAST: dict[str, int] = {
     "flush_interval_ms": 0,
     "link_delay_ms": 0,
-    "records_looked_into": 0,
     "replica_lag_ms": 0,
     "seed": 0,
     "sync_stall_ms": 0,
@@ -153,7 +152,6 @@ class Settings(TypedDict, total=False):
     min_insync_replicas: int
     replica_lag_ms: int
     max_message_bytes: int
-    records_looked_into: int
     max_request_bytes: int
     max_partitions_per_topic: int
     max_inflight_requests: int
@@ -179,6 +177,6 @@ def with_settings(config: ClusterConfig | None, settings: Settings) -> ClusterCo
     names = [item.name for item in fields(ClusterConfig)]
     for name in settings:
         if name not in names:
-            raise ConfigError(f"no such setting: {no_such(name, names)}")
+            raise ConfigError(f"no such setting: {no_such(name, names, all_of_them=True)}")
     changes = cast(dict[str, Any], settings)
     return replace(config, **changes) if config is not None else ClusterConfig(**changes)

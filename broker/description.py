@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
+from ottla.broker.config import ClusterConfig
 from ottla.broker.host import PartitionImage
 from ottla.broker.node import Node
 from ottla.broker.partition import Partition
 from ottla.broker.replica import Replica
 from ottla.broker.seat import Seat
-from ottla.broker.topic_configs import TOPIC_CONFIGS, Effect
+from ottla.broker.topic_configs import Effect, has_effect
 from ottla.raft.types import Micros
 
-NO_EFFECT = Effect.NONE.value
+SERVED: str = Effect.SERVED.value
+NO_EFFECT: str = Effect.NONE.value
 
 
 class NodeDescription(NamedTuple):
@@ -66,8 +68,7 @@ class PartitionDescription(NamedTuple):
 
 
 class ConfigDescription(NamedTuple):
-    """A config that a topic was created with, and what it does here (`Effect` in
-    `ottla.broker.topic_configs`): served, only as it is, or no effect here."""
+    """A config that a topic was created with; `effect` is *served* or *no effect here*."""
 
     value: str
     effect: str
@@ -197,15 +198,19 @@ def describe_topics(
 def describe_configs(lives: Mapping[int, Node]) -> dict[str, dict[str, ConfigDescription]]:
     """What topics were created with, as the node knows it that is ahead of the others."""
     freshest = _freshest(lives)
-    topics = {} if freshest is None else freshest.topics()
+    if freshest is None:
+        return {}
     return {
         name: {
-            config: ConfigDescription(value, TOPIC_CONFIGS[config].effect.value)
+            config: ConfigDescription(value, _effect(config, topic.configs, freshest.config))
             for config, value in topic.configs.items()
-            if config in TOPIC_CONFIGS
         }
-        for name, topic in topics.items()
+        for name, topic in freshest.topics().items()
     }
+
+
+def _effect(config: str, configs: Mapping[str, str], settings: ClusterConfig) -> str:
+    return SERVED if has_effect(config, configs, settings) else NO_EFFECT
 
 
 def _freshest(lives: Mapping[int, Node]) -> Node | None:

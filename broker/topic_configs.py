@@ -308,6 +308,15 @@ def describe(configs: Mapping[str, str], settings: ClusterConfig) -> list[Config
     return values
 
 
+def has_effect(name: str, configs: Mapping[str, str], settings: ClusterConfig) -> bool:
+    """Whether anything comes of a config that a topic was created with: not of one that describes
+    what happens anyway, nor of a segment that has room for every batch that is accepted."""
+    if name == "segment.bytes":
+        most = integer("max.message.bytes", configs, settings)
+        return integer(name, configs, settings) < most
+    return name in TOPIC_CONFIGS and TOPIC_CONFIGS[name].effect is Effect.SERVED
+
+
 def _in_force(name: str, configs: Mapping[str, str], settings: ClusterConfig) -> Any:
     """A config's value as it was read. A text that cannot be read came out of a log that another
     version wrote; the topic is served as if it had said nothing."""

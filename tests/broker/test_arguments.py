@@ -279,7 +279,7 @@ def test_a_plain_name_is_a_topic():
         ({"topics": ["a", Topic("a")]}, "topics: 'a' is asked for twice"),
         ({"topics": ["a:b"]}, "topic 'a:b' is not NAME:PARTITIONS:RF"),
         ({"min_insync_replica": 2}, "no such setting: min_insync_replica; did you mean min_insync"),
-        ({"node": 3}, "no such setting: node"),
+        ({"node": 3}, "no such setting: node; there are election_timeout_ms, heartbeat_ms, "),
         ({"config": {}}, "config is {}; a ClusterConfig is wanted"),
         ({"nodes": True}, "True nodes asked for; 1 to 7 are possible"),
         ({"nodes": 3.0}, "3.0 nodes asked for; 1 to 7 are possible"),
@@ -345,6 +345,8 @@ def test_a_flush_policy_may_be_a_word():
 def test_a_fault_of_a_disk_may_be_a_word(cluster):
     cluster.break_disk(1, "stalled")
     assert list(cluster.events)[-1].kind == "disk stalled"
+    cluster.mend_disk(1)
+    cluster.break_disk(1, "STALLED")
     cluster.mend_disk(1)
     with pytest.raises(ConfigError, match="fault: there is no stuck; there are stalled, failed"):
         cluster.break_disk(1, "stuck")

@@ -48,10 +48,23 @@ def test_what_tools_send_is_taken_kept_and_shown():
         cluster.create_topic("t", configs=EVERYBODYS)
         seen = cluster.describe()
     assert {name: each.value for name, each in seen.configs["t"].items()} == EVERYBODYS
-    assert seen.configs["t"]["segment.ms"].effect == "no effect here"
-    assert seen.configs["t"]["max.message.bytes"].effect == "served"
-    assert "segment.bytes=52428800, " in str(seen)
-    assert "segment.ms=604800000 (no effect here)" in str(seen)
+    effects = {name: each.effect for name, each in seen.configs["t"].items()}
+    served = {"max.message.bytes", "message.timestamp.type", "min.insync.replicas"}
+    assert effects == {n: "served" if n in served else "no effect here" for n in EVERYBODYS}
+    assert "max.message.bytes=1048588, " in str(seen)
+    assert "segment.bytes=52428800 (no effect here)" in str(seen)
+
+
+def test_a_segment_has_an_effect_where_a_batch_could_be_larger():
+    with Cluster(nodes=1) as cluster:
+        cluster.create_topic("t", configs={"segment.bytes": 1 << 20})
+        assert cluster.describe().configs["t"]["segment.bytes"].effect == "served"
+
+
+def test_configs_are_plain_values_too():
+    with Cluster(nodes=1) as cluster:
+        cluster.create_topic("t", configs=EVERYBODYS)
+        seen = cluster.describe()
     assert seen.as_dict()["configs"]["t"]["flush.ms"]["effect"] == "no effect here"
 
 

@@ -72,8 +72,9 @@ A value that Kafka refuses is refused with INVALID_CONFIG in Kafka's words.
 * *only as it is*: taken are values that describe what happens here anyway. Others would change what
   happens in Kafka, and are refused by name.
 
-What a topic was given stands in `Cluster.describe().configs`, with its effect; the answer to
-CreateTopics has all 33. In Python, numbers and truths may be written as such:
+What a topic was given stands in `Cluster.describe().configs`, as *served* or as having *no effect
+here* (what only describes what happens anyway has none); the answer to CreateTopics has all 33. In
+Python, numbers and truths may be written as such:
 `create_topic("orders", configs={"min.insync.replicas": 2, "preallocate": True})`.
 
 | config | type | default | effect | what it does, or why nothing |
