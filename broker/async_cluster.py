@@ -11,11 +11,12 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from contextlib import ExitStack
 from typing import Any, Unpack
 
+from ottla.broker.addresses import Advertised
 from ottla.broker.arguments import as_whole, seconds, text, whole
-from ottla.broker.clockwork import MakeClockwork, election_jitter, monotonic_micros, real_time
+from ottla.broker.clockwork import MakeClockwork, RunningClock
 from ottla.broker.cluster_faults import ClusterFaults
 from ottla.broker.cluster_views import ClusterViews
 from ottla.broker.config import ClusterConfig, Settings, with_settings
@@ -31,13 +32,17 @@ from ottla.broker.errors import (
 )
 from ottla.broker.events import EventLog
 from ottla.broker.folders import check_left_out, left_out
+from ottla.broker.handover import Handover
 from ottla.broker.host import PartitionImage
+from ottla.broker.lifecycle import Lifecycle
+from ottla.broker.native import monotonic_micros
 from ottla.broker.node import Node
-from ottla.broker.places import folder_of, host_of, port_of
+from ottla.broker.node_factory import NodeFactory
+from ottla.broker.places import Folder, folder_of, host_of, port_of
+from ottla.broker.ports import ReservedPort
+from ottla.broker.reach import OpenPort, Reach
 from ottla.broker.remarks import Remarks
-from ottla.broker.replica_factory import ReplicaFactory
 from ottla.broker.scheduler import Scheduler
-from ottla.broker.server import Server
 from ottla.broker.spelling import shown
 from ottla.broker.stages import Stages, replicate_in_stages
 from ottla.broker.stores import Disks
@@ -59,11 +64,13 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         *,
         host: str = "127.0.0.1",
         port: int = 0,
-        data_dir: Path | str | None = None,
+        advertised: Advertised | None = None,
+        data_dir: Folder | None = None,
         topics: Sequence[Topic | str] = (),
         without_nodes: Sequence[int] = (),
         config: ClusterConfig | None = None,
-        clockwork: MakeClockwork = real_time,
+        clockwork: MakeClockwork | None = None,
+        open_port: OpenPort = ReservedPort,
         **settings: Unpack[Settings],
     ):
         if as_whole(nodes) not in range(1, MAX_NODES + 1):
@@ -72,21 +79,22 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         inflate.load()
         self.counters = Counters()
         self._remarks = Remarks()
-        self._clockwork = clockwork
+        self._simulated = clockwork
         self._now = monotonic_micros
         self.events = EventLog()
         self._ids = tuple(range(1, nodes + 1))
         self._topics = topics_of(topics)
-        self._host = host_of(host)
-        self._port = port_of(port, nodes)
-        self._addresses: dict[int, tuple[str, int]] = {}
+        host, port = host_of(host), port_of(port, nodes)
+        self._reach = Reach(open_port, host, port, nodes=self._ids, advertised=advertised)
         folder = folder_of(data_dir)
         self._without = check_left_out(without_nodes, self._ids, folder)
         self._disks = Disks(self._ids, folder, self.config, self._without)
         self._lives: dict[int, Node] = {}
         self._why_dead = {node: left_out(node) for node in self._without}
+        self._factory: NodeFactory
+        self._lifecycle = Lifecycle(self._start, self._stop)
+        self._clock: RunningClock | None = None
         self.network = Network(round(self.config.link_delay_ms * 1000), self._ids)
-        self._scheduler: Scheduler | None = None
         self.on_failed: Callable[[int], None] = lambda _: None
         """Called with the number of a node that has just stopped by itself."""
 
@@ -94,23 +102,31 @@ class AsyncCluster(ClusterFaults, ClusterViews):
 
     async def start(self) -> None:
         """Open the disks, listen, elect a controller. Raises `OSError` when a port is in use."""
-        if self._scheduler is not None:
-            raise NodeStateError("the cluster runs already; stop it before it starts again")
-        try:
-            await self._start()
-        except BaseException:
-            await self.stop()
-            raise
+        await self._lifecycle.start()
 
-    async def _start(self) -> None:
-        shared = self._clockwork(None)
-        self._now = self.events.now = shared.now
-        self._scheduler = Scheduler(shared)
+    async def _start(self, loop: asyncio.AbstractEventLoop) -> None:
+        clockwork = self._simulated
+        if clockwork is None:
+            clockwork = self._clock = RunningClock.fit_for(loop, self.config.election_timeout_ms)
+        shared = clockwork(None)
+        self._now = shared.now
+        if self._simulated is not None:
+            self.events.now = shared.now
         self.cluster_id = self._disks.cluster_id(lambda: uuid.uuid4().hex[:22])
+        self._factory = NodeFactory(
+            config=self.config,
+            nodes=self._ids,
+            cluster_id=self.cluster_id,
+            addresses=self._reach.told,
+            disks=self._disks,
+            network=self.network,
+            counters=self.counters,
+            scheduler=Scheduler(shared),
+            clockwork=clockwork,
+        )
         present = [node for node in self._ids if node not in self._without]
         for node in present:
-            port = self._port + node - 1 if self._port else 0
-            await self._listen(node, port)
+            await self._listen(node)
         for node in present:
             self._lives[node].join()
         for node in self._without:
@@ -147,51 +163,46 @@ class AsyncCluster(ClusterFaults, ClusterViews):
             > len(image.replicas)
         )
 
-    async def _listen(self, node: int, port: int) -> None:
-        assert self._scheduler is not None, "started"
-        store = await self._disks.opened(node)
-        jitter = election_jitter(self.config.seed, node)
-        life = Node(
-            node,
-            self.config,
-            cluster_id=self.cluster_id,
-            nodes=self._ids,
-            addresses=self._addresses,
-            store=store,
-            network=self.network,
-            scheduler=self._scheduler,
-            listen=Server,
-            clockwork=self._clockwork(self._disks.writer(node)),
-            factory=ReplicaFactory(
-                node, self.config, store=store, counters=self.counters, jitter=jitter
-            ),
-        )
+    async def _listen(self, node: int) -> None:
+        life = self._factory.make(node, await self._disks.opened(node))
         self._lives[node] = life
         life.remarks = self._remarks
         life.on_event = self.events.role_changed
         life.on_dropped = self.events.truncated
         life.on_failed = self._failed
-        await life.server.start(self._host, port)
-        self._addresses[node] = life.server.address
+        await self._reach.listen(node, life.server)
 
     def _failed(self, life: Node, error: Exception) -> None:
         self.events.failed(life, error)
         self.on_failed(life.node)
 
     async def stop(self) -> None:
-        """Stop every node: what is appended is synced, disks are closed."""
-        for life in list(self._lives.values()):
-            await self._leave(life)
-        for node in self._ids:
-            self._disks.close(node)
-        self._lives.clear()
-        self._scheduler = None
+        """Stop every node: what is appended is synced, disks are closed. Harmless when done twice,
+        at once or one after the other, while the cluster starts, and in a forked child."""
+        await self._lifecycle.stop()
 
-    async def _leave(self, life: Node) -> None:
+    async def _stop(self) -> None:
+        # Each step is done, whatever happens in those before it.
+        with ExitStack() as steps:
+            steps.callback(self._lives.clear)
+            if self._clock is not None:
+                steps.callback(self._clock.stop)
+            for node in self._ids:
+                steps.callback(self._disks.close, node)
+            steps.callback(self._reach.close)
+            self._halt_all()
+            for life in self._lives.values():
+                await life.runner.syncer.drained()
+
+    def _halt_all(self) -> None:
+        with ExitStack() as steps:
+            for life in self._lives.values():
+                steps.callback(self._halt, life)
+
+    def _halt(self, life: Node) -> None:
         """End a life; a disk that was broken lets what it holds up go on."""
         life.stop()
         self._disks.mend(life.node)
-        await life.runner.syncer.drained()
 
     # --- topics -------------------------------------------------------------------------------
 
@@ -297,14 +308,15 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         self._check_running()
         if node in self._lives:
             life = self._lives.pop(node)
-            await self._leave(life)
+            self._halt(life)
+            await life.runner.syncer.drained()
             if life.failed is None:
                 self._disks.close(node)
             else:
                 await self._disks.crash(node)
         self.network.heal(node)
         try:
-            await self._listen(node, self._addresses[node][1])
+            await self._listen(node)
         except DataFolderError as error:
             self._why_dead[node] = str(error)
             raise
@@ -315,9 +327,12 @@ class AsyncCluster(ClusterFaults, ClusterViews):
     async def transfer_leadership(
         self, topic: str, partition: int, to: int, *, timeout: float = 10.0
     ) -> None:
-        """Hand a partition to another replica and wait until it leads."""
+        """Hand a partition to another replica and wait until it leads.
+
+        Each leader is asked once: it takes no writes meanwhile, for an election timeout at most.
+        """
         timeout = self._check_place(topic, partition, timeout)
-        self._alive(to)  # Others will not lead.
+        self._check_successor(to)
         await self.leader(topic, partition, timeout=timeout)
         image = self._image(topic, partition)
         assert image is not None, "its leader was found"
@@ -326,16 +341,9 @@ class AsyncCluster(ClusterFaults, ClusterViews):
                 f"node {to} has no replica of {topic}-{partition}; {list(image.replicas)} have"
             )
 
-        def moved() -> bool:
-            found = self._leading_seat(image)
-            if found is None or found[0] == to:
-                return found is not None
-            node, seat = found
-            if seat.replica.transfer(to, self._now()):
-                self._lives[node].runner.wake(seat)
-            return False
-
-        await self._until(moved, timeout, f"node {to} to lead {topic}-{partition}")
+        handover = Handover(to, lambda: self._leading_seat(image), self._lives)
+        await self._until(handover.ended, timeout, f"node {to} to lead {topic}-{partition}")
+        handover.check(f"{topic}-{partition}")
 
     async def _until(self, condition: Callable[[], bool], timeout: float, what: str) -> None:
         """Wait until `condition` holds; it is looked at about once a millisecond."""

@@ -14,14 +14,12 @@ gone), `pause` is SIGSTOP, `isolate` cuts a node from its peers while clients st
 
 from __future__ import annotations
 
-import asyncio
 import os
-import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
+from ottla.broker.addresses import Advertised
 from ottla.broker.async_cluster import AsyncCluster
 from ottla.broker.cluster_faults import DiskFault, FaultName
 from ottla.broker.config import ClusterConfig, Settings
@@ -29,6 +27,9 @@ from ottla.broker.counters import Counters
 from ottla.broker.description import ClusterDescription
 from ottla.broker.errors import ClusterTimeoutError, NodeStateError
 from ottla.broker.events import EventLog
+from ottla.broker.loop_thread import LoopThread
+from ottla.broker.native import make_lock
+from ottla.broker.places import Folder
 from ottla.broker.topic import Topic
 
 Result = TypeVar("Result")
@@ -61,7 +62,8 @@ class Cluster:
         *,
         host: str = "127.0.0.1",
         port: int = 0,
-        data_dir: Path | str | None = None,
+        advertised: Advertised | None = None,
+        data_dir: Folder | None = None,
         topics: Sequence[Topic | str] = (),
         without_nodes: Sequence[int] = (),
         config: ClusterConfig | None = None,
@@ -71,63 +73,62 @@ class Cluster:
             nodes,
             host=host,
             port=port,
+            advertised=advertised,
             data_dir=data_dir,
             topics=topics,
             without_nodes=without_nodes,
             config=config,
             **settings,
         )
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._lock = make_lock()
+        self._thread: LoopThread | None = None
         self._process = 0
         """Where the thread runs."""
 
     # --- life ---------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Start the cluster in its own thread; returns when it elects leaders and listens."""
-        if self._loop is not None:
-            raise NodeStateError("the cluster runs already; stop it before it starts again")
-        ready = threading.Event()
-        self._process = os.getpid()
-        self._thread = threading.Thread(target=self._run, args=(ready,), name="ottla", daemon=True)
-        self._thread.start()
-        ready.wait()
+        """Start the cluster in its own thread; returns when it elects leaders and listens.
+
+        An interrupt on the way (Ctrl-C, a test's timeout) stops what had started.
+        """
+        thread = LoopThread(self._cluster.start, self._cluster.stop)
         try:
-            self._call(self._cluster.start())
+            return self._run(thread)
         except BaseException:
-            self._end_loop()
+            self._end(thread)
             raise
+
+    def _run(self, thread: LoopThread) -> Self:
+        with self._lock:
+            if self._thread is not None:
+                raise NodeStateError("the cluster runs already; stop it before it starts again")
+            self._process, self._thread = os.getpid(), thread
+        thread.run()
         return self
 
     def stop(self) -> None:
-        """Stop every node and the thread. Harmless when done twice, or by a forked child."""
-        if self._loop is not None and self._process == os.getpid():
-            self._call(self._cluster.stop())
-            self._end_loop()
+        """Stop every node and the thread. Harmless when done twice or by several at once (each
+        returns when all has stopped), and in a forked child."""
+        thread = self._thread
+        if thread is not None and self._process == os.getpid():
+            self._end(thread)
 
-    def _run(self, ready: threading.Event) -> None:
-        loop = new_event_loop()
-        self._loop = loop
-        loop.call_soon(ready.set)
-        loop.run_forever()
-        loop.close()
-
-    def _end_loop(self) -> None:
-        assert self._loop is not None, "the loop was never started"
-        assert self._thread is not None, "the thread was never started"
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop = self._thread = None
+    def _end(self, thread: LoopThread) -> None:
+        thread.end()
+        with self._lock:
+            if self._thread is thread:
+                self._thread = None
 
     def _call(self, work: Coroutine[Any, Any, Result]) -> Result:
-        if self._loop is None:
+        thread = self._thread
+        if thread is None:
             work.close()
             raise ClusterTimeoutError("the cluster is not running: use `with Cluster() as cluster`")
         if self._process != os.getpid():  # A fork copies no threads: nobody would ever answer.
             work.close()
             raise NodeStateError("the cluster runs in another process, from which this one forked")
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        return thread.call(work)
 
     def _ask(self, question: Callable[[], Result]) -> Result:
         async def answer() -> Result:
@@ -136,7 +137,11 @@ class Cluster:
         return self._call(answer())
 
     def __enter__(self) -> Self:
-        return self.start()
+        try:
+            return self.start()
+        except BaseException:
+            self.stop()  # An interrupt may come when it has started.
+            raise
 
     def __exit__(
         self,
@@ -382,12 +387,3 @@ class Cluster:
         True
         """
         self._call(self._cluster.transfer_leadership(topic, partition, to, timeout=timeout))
-
-
-def new_event_loop() -> asyncio.AbstractEventLoop:
-    """The fastest event loop there is: uvloop's where it is installed, else asyncio's own."""
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.new_event_loop()
-    return uvloop.new_event_loop()

@@ -14,8 +14,8 @@ from ottla.broker.arguments import as_whole, choice
 from ottla.broker.errors import NodeStateError
 from ottla.broker.events import EventLog
 from ottla.broker.folders import left_out
+from ottla.broker.lifecycle import Lifecycle
 from ottla.broker.node import Node
-from ottla.broker.scheduler import Scheduler
 from ottla.broker.spelling import shown
 from ottla.broker.stores import Disks
 from ottla.broker.transport.in_process import Network
@@ -54,7 +54,7 @@ class ClusterFaults:
     _without: Sequence[int]
     _lives: dict[int, Node]
     _disks: Disks
-    _scheduler: Scheduler | None
+    _lifecycle: Lifecycle
 
     def node(self, node: int) -> Node:
         """One node's present life, for whoever must look inside. Raises when it is dead."""
@@ -67,7 +67,7 @@ class ClusterFaults:
 
     def _check_running(self) -> None:
         """Raises `NodeStateError` when the cluster has not been started, or was stopped."""
-        if self._scheduler is None:
+        if not self._lifecycle.begun:
             raise NodeStateError("the cluster is not running: start it first")
 
     def _check(self, node: int) -> None:
@@ -82,6 +82,19 @@ class ClusterFaults:
         if life.failed is not None:
             raise NodeStateError(f"node {node} has failed; restart({node}) brings it back")
         return life
+
+    def _check_successor(self, node: int) -> None:
+        """Whether a node could come to lead now, as far as its faults tell."""
+        life = self._alive(node)
+        hint = ""
+        if life.runner.paused:
+            hint = f"is paused; resume({node}) first"
+        elif self.network.isolated(node):
+            hint = f"is isolated; heal({node}) first"
+        elif self._disks.hangs(node):
+            hint = f"has a disk that hangs; mend_disk({node}) first"
+        if hint:
+            raise NodeStateError(f"node {node} cannot lead: it {hint}")
 
     async def kill(self, node: int) -> None:
         """Signal 9."""

@@ -18,8 +18,9 @@ from ottla.broker.description import (
 )
 from ottla.broker.errors import NodeStateError
 from ottla.broker.host import PartitionImage
+from ottla.broker.lifecycle import Lifecycle
 from ottla.broker.node import Node
-from ottla.broker.scheduler import Scheduler
+from ottla.broker.reach import Reach
 from ottla.broker.seat import Seat
 from ottla.broker.transport.in_process import Network
 from ottla.raft.types import Micros
@@ -31,34 +32,31 @@ class ClusterViews:
     cluster_id: str
     counters: Counters
     network: Network
-    _addresses: dict[int, tuple[str, int]]
     _ids: Sequence[int]
     _lives: dict[int, Node]
     _now: Callable[[], Micros]
-    _scheduler: Scheduler | None
+    _lifecycle: Lifecycle
+    _reach: Reach
     _without: Sequence[int]
     _why_dead: dict[int, str]
     """Why a node has no life, where that is not because it was killed."""
 
     @property
     def bootstrap_servers(self) -> str:
-        """`host:port` of every node, comma-separated. Raises `NodeStateError` before the start."""
-        self._check_started()
-        return ",".join(f"{host}:{port}" for host, port in self._addresses.values())
+        """`host:port` of every node as it is advertised, comma-separated. Raises `NodeStateError`
+        before the start."""
+        return self._reach.bootstrap_servers()
 
     @property
     def addresses(self) -> Mapping[int, tuple[str, int]]:
-        """Host and port of each node. Raises `NodeStateError` before the start."""
-        self._check_started()
-        return dict(self._addresses)
+        """Host and port at which each node listens, for clients on this machine. Raises
+        `NodeStateError` before the start."""
+        return self._reach.listening()
 
-    def _check_started(self) -> None:
-        """Addresses are known from the first start on, also when the cluster has stopped."""
-        if not self._addresses:
-            raise NodeStateError(
-                "the cluster has not been started, so it has no addresses: "
-                "use `with Cluster() as cluster`, or start()"
-            )
+    @property
+    def advertised(self) -> Mapping[int, tuple[str, int]]:
+        """Host and port of each node as clients are told."""
+        return dict(self._reach.told)
 
     def _state(self, node: int) -> str:
         """Running, paused (it may be isolated too), isolated, failed, dead or left out."""
@@ -80,7 +78,7 @@ class ClusterViews:
 
     def describe(self) -> ClusterDescription:
         """Everything there is to see."""
-        self._check_started()
+        self._reach.check()
         nodes = {
             node: describe_node(
                 node, self._lives.get(node), self._state(node), self._why_dead.get(node, "")

@@ -33,6 +33,7 @@ from ottla.broker.codec import read_header, skip_tags
 from ottla.broker.errors import FrameError
 from ottla.broker.framing import frames, write
 from ottla.broker.pipeline import Pipeline, Slot, limits_of
+from ottla.broker.ports import shut_down
 from ottla.broker.routes import ROUTES, find_route
 
 if TYPE_CHECKING:
@@ -348,9 +349,16 @@ class Connection(asyncio.BufferedProtocol):
         self.pipeline.ready.clear()
         self.abort()
 
+    @property
+    def descriptor(self) -> int:
+        """Of the client's socket; -1 when there is none."""
+        found = None if self.transport is None else self.transport.get_extra_info("socket")
+        return -1 if found is None else int(found.fileno())
+
     def abort(self) -> None:
         """Drop the client at once, without sending what is left."""
         if self.transport is not None:
+            shut_down(self.descriptor)
             self.transport.abort()
 
     def leave(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
+from ottla.broker.addresses import join, reachable
 from ottla.broker.config import ClusterConfig
 from ottla.broker.host import PartitionImage
 from ottla.broker.node import Node
@@ -163,10 +164,10 @@ def describe_node(
     if node is None:
         return NodeDescription(number, "", state, error=why_dead)
     seats = node.runner.seats.values()
-    address, port = node.server.address
+    host, port = node.server.address
     return NodeDescription(
         number,
-        f"{address}:{port}",
+        join((reachable(host), port)),
         state,
         connections=node.server.connections,
         leads=sum(seat.replica.leading for seat in seats if seat.group),

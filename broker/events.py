@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ottla.broker.clockwork import monotonic_micros
+from ottla.broker.native import monotonic_micros
 from ottla.broker.node import Node
 from ottla.broker.seat import Seat
 from ottla.raft.types import Entry, Micros
@@ -63,7 +63,7 @@ class EventLog:
 
     def failed(self, life: Node, error: Exception) -> None:
         """A node has stopped by itself."""
-        self._add(ClusterEvent(monotonic_micros(), "failed", life.node, reason=str(error)))
+        self._add(ClusterEvent(self.now(), "failed", life.node, reason=str(error)))
 
     def role_changed(self, life: Node, seat: Seat) -> None:
         """A replica of `life` has another role, term or known leader."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ottla.broker.commands import Ticket
 from ottla.broker.config import ClusterConfig
@@ -18,6 +18,9 @@ from ottla.broker.searches import Searches
 from ottla.broker.slices import Slices
 from ottla.log.types import Millis, ProducerEpoch, ProducerId, Term
 from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId
+
+if TYPE_CHECKING:
+    from ottla.broker.ports import Port
 
 
 class PartitionImage(NamedTuple):
@@ -65,8 +68,8 @@ class Listener(Protocol):
     def connections(self) -> int:
         """Clients connected now."""
 
-    async def start(self, address: str, port: int) -> None:
-        """Listen; port 0 takes a free one. Raises `OSError` when it is in use."""
+    async def start(self, port: Port) -> None:
+        """Listen. Raises `OSError`."""
 
     def stop(self, *, politely: bool = False) -> None:
         """Stop listening and drop every client: at once, or with what has been answered."""

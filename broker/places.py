@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from ottla.broker.addresses import MAX_PORT, bare_host
 from ottla.broker.arguments import text, whole
 from ottla.broker.errors import ConfigError
 from ottla.broker.spelling import shown
 
-MAX_PORT = 65_535
+Folder: TypeAlias = os.PathLike[str] | os.PathLike[bytes] | str | bytes
 
 
 def host_of(value: Any) -> str:
     """A host's name or address. Raises `ConfigError`."""
-    host = text("host", value)
+    host = bare_host(text("host", value))
     try:
         named = "\0" not in host and len(host.encode("idna")) >= 0
     except UnicodeError:
@@ -39,10 +40,14 @@ def port_of(value: Any, nodes: int) -> int:
 
 
 def folder_of(value: Any) -> Path | None:
-    """A folder for logs; None where they live in memory. Raises `ConfigError`."""
+    """A folder for logs, for good: a relative one lies in the working directory of now, `~` is the
+    user's home. None where they live in memory. Raises `ConfigError`."""
     if value is None:
         return None
-    named = os.fspath(value) if isinstance(value, str | os.PathLike) else None
-    if not isinstance(named, str) or not named or "\0" in named:
+    named = os.fsdecode(value) if isinstance(value, str | bytes | os.PathLike) else ""
+    if not named or "\0" in named:
         raise ConfigError(f"data_dir is {shown(value)}; the path of a folder is wanted")
-    return Path(named)
+    try:
+        return Path(named).expanduser().absolute()
+    except RuntimeError as error:
+        raise ConfigError(f"data_dir is {shown(value)}; {error}") from None

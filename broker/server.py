@@ -12,14 +12,17 @@ import logging
 
 from ottla.broker.connection import Connection
 from ottla.broker.host import Host
+from ottla.broker.ports import Listening, Port
+from ottla.log.forking import disown_in_children
 
 SCRATCH_BYTES = 1 << 18
 SPARE_BYTES = 1 << 22
 """The largest receive buffer that is kept for reuse."""
-BACKLOG = 1024
 REFUSALS_TOLD = 16
 """Refused clients that the log names one by one; then only each time their number has doubled. What
 a peer sends must not fill a disk, nor a pipe that nobody reads."""
+LATE_SECONDS = 1.0
+"""A sweep that comes so much later than it should sees a process that did not run."""
 
 log = logging.getLogger("ottla")
 
@@ -38,19 +41,23 @@ class Server:
         self._spare: bytearray | None = None
         self._connections: dict[Connection, None] = {}
         self._to_flush: list[Connection] = []
-        self._listener: asyncio.Server | None = None
+        self._listener: Listening | None = None
         self._stopped = False
         self._idle_timer: asyncio.TimerHandle | None = None
         self._refusals = 0
         self.scratch = memoryview(self._scratch)
         self.scratch_readonly = self.scratch.toreadonly()
+        disown_in_children(self)
 
-    async def start(self, address: str, port: int) -> None:
-        """Listen; port 0 takes a free one (see `address`). Raises `OSError` when it is in use."""
+    async def start(self, port: Port) -> None:
+        """Listen. Raises `OSError`."""
         self._stopped = False
-        self._listener = await self.loop.create_server(self._accept, address, port, backlog=BACKLOG)
-        name = self._listener.sockets[0].getsockname()
-        self.address = (name[0], name[1])
+        self._listener = await port.listen(self.loop, self._accept)
+        self.address = port.address
+
+    def descriptors(self) -> list[int]:
+        """Of the clients' connections: see `ottla.log.forking`."""
+        return [each.descriptor for each in list(self._connections)]
 
     def _accept(self) -> Connection:
         """Take a client in. Raises when the listener stopped between its arrival and this call."""
@@ -150,13 +157,17 @@ class Server:
             connection.flush()
 
     def _sweep_at(self, when: float) -> None:
-        self._idle_timer = self.loop.call_at(when, self._sweep)
+        self._idle_timer = self.loop.call_at(when, self._sweep, when)
 
-    def _sweep(self) -> None:
+    def _sweep(self, due: float) -> None:
         """Drop who has been idle for too long; look again when the next one may have been."""
         self._idle_timer = None
         limit = self.host.config.connections_max_idle_ms / 1000
         now = self.loop.time()
+        if now - due > LATE_SECONDS:
+            # What clients sent while the process did not run is yet to be read.
+            self._sweep_at(now + LATE_SECONDS)
+            return
         oldest = None
         for connection in list(self._connections):
             since = connection.idle_since()

@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from ottla.broker import folders
 from ottla.broker.config import ClusterConfig, FlushPolicy
 from ottla.broker.errors import ConfigError
+from ottla.broker.native import Writer
 from ottla.broker.replica_factory import nothing_collected
 from ottla.log.errors import StoreError
 from ottla.log.memory_store import MemoryDisk, MemoryStore
@@ -55,7 +56,7 @@ class Disks:
         self._cluster = ""
         """The cluster's id, once it is known."""
         self._open: dict[NodeId, LogStore] = {}
-        self._writers: dict[NodeId, ThreadPoolExecutor] = {}
+        self._writers: dict[NodeId, Writer] = {}
 
     def cluster_id(self, invent: Callable[[], str]) -> str:
         """The cluster's id: what the first disk remembers, or a new one, told to every disk.
@@ -180,10 +181,21 @@ class Disks:
     async def opened(self, node: NodeId) -> LogStore:
         """As `open`, in the node's writer thread: to read a long log takes seconds, in which the
         other nodes go on."""
-        writer = None if node in self._open else self.writer(node)
-        if writer is None:
+        if self._folder is None or node in self._open:
             return self.open(node)
-        return await asyncio.get_running_loop().run_in_executor(writer, self.open, node)
+        loop = asyncio.get_running_loop()
+        opened: asyncio.Future[LogStore] = loop.create_future()
+
+        def work() -> None:
+            try:
+                tell = partial(_settle, opened, self.open(node), None)
+            except Exception as error:  # noqa: BLE001 - raised where it is awaited
+                tell = partial(_settle, opened, None, error)
+            with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
+                loop.call_soon_threadsafe(tell)
+
+        self.writer(node).run_soon(work)
+        return await opened
 
     def _base(self) -> Path:
         assert self._folder is not None, "disks in memory are always to be opened"
@@ -206,12 +218,10 @@ class Disks:
     def _path(self, node: NodeId) -> Path:
         return self._base() / f"node-{node}"
 
-    def writer(self, node: NodeId) -> Executor | None:
-        """The thread in which the node's syncs run; None where they need none."""
-        if self._folder is None:
-            return None
+    def writer(self, node: NodeId) -> Writer:
+        """The thread in which the node's syncs run; in memory, only those that hang."""
         if node not in self._writers:
-            self._writers[node] = ThreadPoolExecutor(1, thread_name_prefix=f"ottla-disk-{node}")
+            self._writers[node] = Writer(f"ottla-disk-{node}")
         return self._writers[node]
 
     def close(self, node: NodeId) -> None:
@@ -232,23 +242,40 @@ class Disks:
         else:
             self._memory[node].fail_syncs(error)
 
+    def hangs(self, node: NodeId) -> bool:
+        """Whether a sync that begins now would not end."""
+        return not self._memory[node].released.is_set()
+
     def mend(self, node: NodeId) -> None:
         """What hangs goes on, what would have failed does not; a store that has failed stays so."""
         self._memory[node].heal()
 
     async def crash(self, node: NodeId) -> None:
         """Signal 9: what is not synced is gone."""
+        if self._folder is None and node in self._open:
+            self._memory[node].crash()  # Syncs that hang end, and fail.
         self._join_writer(node)
         store = self._open.pop(node, None)
-        if store is not None:
+        if store is not None and self._folder is not None:
             store.close()
-            self._memory[node].crash()
 
     def _join_writer(self, node: NodeId) -> None:
         """A transaction in the writer thread ends before its environment is closed."""
         writer = self._writers.pop(node, None)
         if writer is not None:
-            writer.shutdown(wait=True)
+            writer.close()
+
+
+def _settle(
+    waiting: asyncio.Future[LogStore], store: LogStore | None, error: Exception | None
+) -> None:
+    """Tell who waits, if anybody still does."""
+    if waiting.done():
+        return
+    if store is None:
+        waiting.set_exception(error or AssertionError("neither a store nor an error"))
+    else:
+        waiting.set_result(store)
 
 
 def _sync(store: LogStore) -> None:

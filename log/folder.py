@@ -1,32 +1,62 @@
-"""A node's data folder: who may use it, and room on the disk before it is needed."""
+"""A node's data folder: who may use it, and room on the disk before it is needed.
+
+`FolderLock` keeps other processes, and other stores of this one, out. `ZerosAhead` keeps the data
+file filled ahead of its use.
+"""
 
 from __future__ import annotations
 
 import errno
 import fcntl
+import io
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from ottla.log.errors import DiskFullError, FolderInUseError, FormatError
+from ottla.log.forking import disown_in_children
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FIRST_STEP = 256 * 1024
 
 
-def lock_folder(folder: Path) -> int:
-    """Make `folder` and take its lock; returns the descriptor to close when done with it.
+class FolderLock:
+    """The right to use a folder, until `close`, or until nobody has this object any more.
 
-    Raises `FolderInUseError` when another process, or another store in this one, has it: two
-    writers would each believe that what they wrote is all there is.
+    It is an open file that is locked, and so a forked child's as well: see `ottla.log.forking`.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder / "LOCK", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(descriptor)
-        raise FolderInUseError(f"{folder}: in use by another process or store") from error
-    return descriptor
+
+    def __init__(self, folder: Path) -> None:
+        """Make `folder` and take its lock.
+
+        Raises `FolderInUseError` when another process, or another store in this one, has it: two
+        writers would each believe that what they wrote is all there is.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        self._process = os.getpid()
+        # An object, which lets go of it if an interrupt comes before anybody has this one.
+        self._file = io.FileIO(folder / "LOCK", "a+")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._file.close()
+            raise FolderInUseError(f"{folder}: in use by another process or store") from error
+        disown_in_children(self)
+
+    @property
+    def inherited(self) -> bool:
+        """This process is a forked child, and the folder its parent's."""
+        return self._process != os.getpid()
+
+    def descriptors(self) -> Iterable[int]:
+        """See `ottla.log.forking`."""
+        return () if self._file.closed else (self._file.fileno(),)
+
+    def close(self) -> None:
+        """Let go of the folder: at once, even if a child that forked unseen has the file too."""
+        if not self.inherited and not self._file.closed:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+        self._file.close()
 
 
 def in_use(folder: Path) -> bool:

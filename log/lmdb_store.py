@@ -46,7 +46,7 @@ from ottla.log.errors import (
     FormatError,
     StoreError,
 )
-from ottla.log.folder import ZerosAhead, disk_full, has_no_room, in_use, is_full, lock_folder
+from ottla.log.folder import FolderLock, ZerosAhead, disk_full, has_no_room, in_use, is_full
 from ottla.log.group_tail import GroupChange
 from ottla.log.note import (
     DATA,
@@ -96,14 +96,14 @@ class LmdbStore(DiskStore):
         (something durable is damaged), `DiskFullError`, `StoreError`, `OSError`.
         """
         folder = Path(path)
-        lock = lock_folder(folder)
+        lock = FolderLock(folder)
         try:
             note = examine(folder)
             environment = LmdbEnvironment(
                 folder, lock, sync=sync, map_bytes=(first_map_bytes, max_map_bytes)
             )
         except BaseException:
-            os.close(lock)
+            lock.close()
             raise
         try:
             environment.check_format(node)
@@ -120,7 +120,9 @@ class LmdbStore(DiskStore):
 class LmdbEnvironment:
     """The LMDB environment of one folder: transactions, growth, format and recovery."""
 
-    def __init__(self, folder: Path, lock: int, *, sync: bool, map_bytes: tuple[int, int]) -> None:
+    def __init__(
+        self, folder: Path, lock: FolderLock, *, sync: bool, map_bytes: tuple[int, int]
+    ) -> None:
         self._folder = folder
         self._lock = lock
         self._sync = sync
@@ -248,14 +250,20 @@ class LmdbEnvironment:
                 raise self._error(error) from error
 
     def close(self, *, clean: bool = True) -> None:
-        """Release everything, the folder's lock last. Unless `clean`, the note stays as it is."""
+        """Release everything, the folder's lock last. Unless `clean`, the note stays as it is.
+
+        A forked child has nothing to release: LMDB would take its parent's readers for the child's,
+        and end them.
+        """
+        if self._lock.inherited:
+            return
         if clean:
             with suppress(StoreError, OSError, lmdb.Error):
                 self.write_note()
         if self._zeros is not None:
             self._zeros.close()
         self._lmdb.close()
-        os.close(self._lock)
+        self._lock.close()
 
     def _recover(self, found: DiskGroup, kept: Kept) -> StoredGroup:
         group, first = found.group, found.first_index

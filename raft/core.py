@@ -14,8 +14,8 @@ Rules for the driver:
 2. **Heartbeats** are not sent from here, but for barriers. Whoever knows that a *node* is alive
    vouches for its leaders when it matters: it steps `Heartbeat(context=0)`, at the time the node
    was heard, before it acts on a follower's deadline and before it steps any RequestVote; and
-   `HeartbeatReply(context=0)` before it acts on a leader's deadline. `commit_known_to` says what
-   commit index such a heartbeat may carry.
+   `HeartbeatReply(context=0)` before it acts on a leader's deadline, or has it hand over.
+   `commit_known_to` says what commit index such a heartbeat may carry.
 3. **Writes** finish in the order in which their `Ready` was taken, and `persisted` is called for
    each that had `append` or `snapshot`, or for the last of several that finished together.
 4. **Bytes** are the driver's: it fills `entries` and `chunk` before a message leaves, and drops the
@@ -179,8 +179,9 @@ class RaftCore:
 
     def transfer(self, to: NodeId, now: Micros) -> bool:
         """Hand leadership to another voter (thesis 3.10). False if that cannot begin: not leader,
-        `to` is no other voter, or another transfer is under way. Proposals are refused until it
-        succeeds or, after an election timeout, is given up."""
+        `to` is no other voter or was not heard of for an election timeout, or another transfer is
+        under way. Proposals are refused until it succeeds or, after an election timeout, is given
+        up."""
         self._state.clock = now
         return leadership.begin_transfer(self._state, to, now)
 

@@ -8,7 +8,8 @@
   committed, since only then is the commit index known to cover earlier terms. Barriers asked for in
   one turn share a round; a round answers every barrier asked for before it.
 * **Transfer** (thesis 3.10): refuse proposals, wait until the successor has the whole log, tell it
-  to start an election. Given up after an election timeout.
+  to start an election. Given up after an election timeout, and not begun when nothing was heard of
+  the successor for as long.
 * **Retransmission**: one timer for all followers, armed only while something is unanswered. Each
   scan counts the silence of those that owe an answer; see `progress` for why this needs no clock.
 
@@ -170,13 +171,15 @@ def finish_barriers(state: RaftState, leader: Leader) -> None:
 
 
 def begin_transfer(state: RaftState, to: NodeId, now: Micros) -> bool:
-    """Start to hand over; False if this is not a leader, or `to` not another voter, or another
-    transfer is under way."""
+    """Start to hand over; False if this is not a leader, or `to` not another voter, or silent, or
+    another transfer is under way."""
     leader = state.role
     if not isinstance(leader, Leader) or to not in leader.progress:
         return False
     if leader.transfer is not None:
         return leader.transfer.to == to
+    if now - leader.progress[to].contact >= state.config.election_timeout:
+        return False
     leader.transfer = Transfer(to, now + state.config.election_timeout)
     state.outbox.dirty = True
     return True

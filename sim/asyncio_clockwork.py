@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from ottla.broker.addresses import Address
 from ottla.broker.clockwork import Cancel, Work
+from ottla.broker.ports import Listening
 from ottla.log.types import Millis
 from ottla.raft.types import Micros
 from ottla.sim.asyncio_loop import DeterministicLoop
@@ -32,6 +35,25 @@ class LoopClockwork:
     def work(self, work: Callable[[], None], ended: Callable[[str | None], None]) -> Work:
         """Run `work` when its time is over."""
         return _Working(self._loop, self._work_micros, work, ended)
+
+
+class LoopPort:
+    """`ottla.broker.ports.Port`, where there is no other program that could take it."""
+
+    def __init__(self, host: str, port: int):
+        self.address: Address = (host, port)
+
+    async def listen(
+        self, loop: asyncio.AbstractEventLoop, accept: Callable[[], asyncio.BaseProtocol]
+    ) -> Listening:
+        """Take clients in; a free port is taken by the first who listens."""
+        host, port = self.address
+        server = await loop.create_server(accept, host, port)
+        self.address = (host, server.sockets[0].getsockname()[1])
+        return server
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
 
 
 class _Working:

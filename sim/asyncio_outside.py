@@ -45,7 +45,7 @@ def _rows(by: str, name: str, *modules: str) -> tuple[Patch, ...]:
 
 
 PATCHES: tuple[Patch, ...] = (
-    *_rows("the loop's time", "time", "logging", "ottla.broker.clockwork"),
+    *_rows("the loop's time", "time", "logging"),
     *_rows("drawn", "uuid", "ottla.broker.async_cluster"),
     *_rows("empty", "_routes", "ottla.broker.connection"),
     *_rows(

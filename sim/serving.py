@@ -17,6 +17,7 @@ from ottla.sim.handlers import HANDLERS, TOPIC
 from ottla.sim.requests import Produce, Request, size_of
 
 if TYPE_CHECKING:
+    from ottla.broker.ports import Port
     from ottla.sim.life import Life
     from ottla.sim.tcp import Connection
 
@@ -36,7 +37,7 @@ class SimListener:
         """Clients connected now."""
         return len(self._connections)
 
-    async def start(self, address: str, port: int) -> None:
+    async def start(self, port: Port) -> None:
         """It listens from the start; nobody in virtual time awaits this."""
 
     def stop(self, *, politely: bool = False) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from ottla.broker.beats import Beat, BeatAck
 from ottla.broker.control_client import ControlRequest, ControlResponse
+from ottla.broker.handover import hand_over
 from ottla.broker.seat import Seat
 from ottla.raft.messages import (
     AppendEntries,
@@ -307,8 +308,7 @@ def _transfer(hand: Hand) -> None:
 
 
 def _transfer_seat(life: Life, seat: Seat, to: NodeId) -> None:
-    if seat.replica.transfer(to, life.clockwork.now()):
-        life.node.runner.wake(seat)
+    hand_over(life.node.runner, seat, to, life.clockwork.now())
 
 
 PROGRAMS: tuple[Program, ...] = (

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ottla.broker.handover import hand_over
 from ottla.log.store import Write
 from ottla.raft.messages import VoteReply
 from ottla.raft.types import NO_NODE, EntryKind, Micros
@@ -156,9 +157,8 @@ class Faults(Wires):
         seat = self.world.seats(0)[int(node)]
 
         def transfer() -> None:
-            begun = seat.replica.transfer(int(successor), life.clockwork.now())
+            begun = hand_over(life.node.runner, seat, int(successor), life.clockwork.now())
             self.say("= begun" if begun else "= refused")
-            life.node.runner.wake(seat)
 
         life.enter(transfer)
 

@@ -22,16 +22,19 @@ import typer
 
 from ottla import __version__
 from ottla.demo.command import demo
+from ottla.saying import first_of, ready_object, unusable
 from ottla.sim_cli.app import app as sim_app
 from ottla.study_cli.app import app as study_app
-from ottla.unusable import unusable
 from ottla.up_options import (
+    Advertised,
     Chosen,
     DefaultPartitions,
     ElectionTimeoutMs,
     Flush,
+    Host,
     MinInsyncReplicas,
     meant,
+    one_or_each,
 )
 from ottla.usage import UsageError, check_profile, folder
 
@@ -97,6 +100,8 @@ def up(
         int,
         typer.Option(min=0, max=MAX_PORT, help="Port of node 1; node i has port + i - 1. 0: free."),
     ] = 9092,
+    host: Host = "127.0.0.1",
+    advertised: Advertised = None,
     profile: Annotated[str, typer.Option(help="Whose rules producers meet.")] = "reference",
     data_dir: Annotated[
         Path | None,
@@ -135,36 +140,42 @@ def up(
         signal.signal(each, _leave_early)
     # A start makes no garbage worth looking for: 15 ms of it would be that.
     gc.disable()
+    topics = _topics(topic or (), nodes)
+    _check_settings(port, nodes, profile, data_dir)
+    chosen = Chosen(flush, min_insync_replicas, election_timeout_ms, default_partitions)
+    cluster = _cluster(
+        nodes,
+        host=host,
+        port=port,
+        advertised=one_or_each(advertised),
+        data_dir=data_dir,
+        topics=topics,
+        without_nodes=without_node or (),
+        profile=profile,
+        auto_create_topics=auto_create,
+        **meant(chosen, nodes)._asdict(),
+    )
+    if not _run(cluster, nodes, as_json=as_json):
+        sys.stderr.write("ottla: every node has stopped, nothing is served any more\n")
+        raise typer.Exit(1)
+
+
+def _cluster(nodes: int, **settings: Any) -> AsyncCluster:
     # Everything at once: what is imported later is imported while somebody waits.
     from ottla.broker.async_cluster import AsyncCluster
     from ottla.broker.errors import ConfigError
 
-    topics = _topics(topic or (), nodes)
-    _check_settings(port, nodes, profile, data_dir)
-    chosen = Chosen(flush, min_insync_replicas, election_timeout_ms, default_partitions)
     try:
-        cluster = AsyncCluster(
-            nodes,
-            port=port,
-            data_dir=data_dir,
-            topics=topics,
-            without_nodes=without_node or (),
-            profile=profile,
-            auto_create_topics=auto_create,
-            **meant(chosen, nodes)._asdict(),
-        )
+        return AsyncCluster(nodes, **settings)
     except ConfigError as error:
         raise UsageError(str(error)) from None
-    if not _run(cluster, nodes, as_json=as_json):
-        sys.stderr.write("ottla: every node has stopped, nothing is served any more\n")
-        raise typer.Exit(1)
 
 
 def _run(cluster: AsyncCluster, nodes: int, *, as_json: bool) -> bool:
     """On a loop of its own: see `_serve`."""
     import asyncio
 
-    from ottla.broker.cluster import new_event_loop
+    from ottla.broker.loops import new_event_loop
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(_serve(cluster, nodes, as_json=as_json))
@@ -247,7 +258,7 @@ async def _serve(cluster: AsyncCluster, nodes: int, *, as_json: bool) -> bool:
         if not told.is_set():
             gc.freeze()  # what a start makes stays: nothing of it is ever looked through again
             gc.enable()
-            _say(_ready_object(cluster) if as_json else f"ready bootstrap={_bootstrap(cluster)}")
+            _say(ready_object(cluster) if as_json else f"ready bootstrap={first_of(cluster)}")
             await told.wait()
         return bool(left)
     finally:
@@ -275,36 +286,6 @@ async def _start(cluster: AsyncCluster) -> None:
         raise UsageError(str(error)) from None
     except ClusterTimeoutError as error:
         raise UsageError(f"does not get ready: {str(error).splitlines()[0]}") from None
-
-
-def _bootstrap(cluster: AsyncCluster) -> str:
-    return cluster.bootstrap_servers.partition(",")[0]
-
-
-def _ready_object(cluster: AsyncCluster) -> str:
-    import json
-
-    seen = cluster.describe()
-    ready: dict[str, Any] = {
-        "ready": True,
-        "bootstrap": _bootstrap(cluster),
-        "bootstrap_servers": cluster.bootstrap_servers,
-        "cluster_id": seen.cluster_id,
-        "profile": cluster.config.profile,
-        "nodes": [
-            {"node": node, "host": host, "port": port}
-            for node, (host, port) in cluster.addresses.items()
-        ],
-        "topics": [
-            {
-                "name": name,
-                "partitions": len(partitions),
-                "replication_factor": len(partitions[0].replicas),
-            }
-            for name, partitions in seen.topics.items()
-        ],
-    }
-    return json.dumps(ready)
 
 
 def _say(line: str) -> None:

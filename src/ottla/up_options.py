@@ -37,6 +37,24 @@ DefaultPartitions = Annotated[
 ]
 
 
+Host = Annotated[
+    str, typer.Option(help="Where to listen; 0.0.0.0 or :: is all of the machine's addresses.")
+]
+Advertised = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="HOST[:PORT]",
+        help="What clients are told to connect to, if it is not where the nodes listen; node i "
+        "has PORT + i - 1. Repeated: one for each node.",
+    ),
+]
+
+
+def one_or_each(advertised: list[str] | None) -> str | list[str] | None:
+    """What was typed, once or several times, as the cluster takes it."""
+    return advertised[0] if advertised and len(advertised) == 1 else advertised or None
+
+
 class Chosen(NamedTuple):
     """The values as typed."""
 

@@ -7,13 +7,12 @@ the writer thread are stand-ins whose syncs end when the test says so.
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import Executor, Future
 
 import pytest
 
 from ottla import Cluster
 from ottla.broker.client import Client, produced
-from ottla.broker.clockwork import AsyncioClockwork
+from ottla.broker.clockwork import AsyncioClockwork, RunningClock
 from ottla.broker.config import ClusterConfig, FlushPolicy
 from ottla.broker.errors import ErrorCode
 from ottla.broker.syncing import Syncer
@@ -23,22 +22,18 @@ from ottla.log.memory_store import MemoryStore
 from ottla.log.store import Write
 
 
-class Writer(Executor):
+class Writer:
     """A writer thread that works when told to."""
 
     def __init__(self):
         self.jobs = []
 
-    def submit(self, fn, /, *args, **kwargs):
-        future: Future[None] = Future()
-        self.jobs.append((fn, future))
-        return future
+    def run_soon(self, job):
+        self.jobs.append(job)
 
     async def work(self):
         """Do the oldest job and let the loop hear of it."""
-        run, future = self.jobs.pop(0)
-        run()
-        future.set_result(None)
+        self.jobs.pop(0)()
         await asyncio.sleep(0.001)
 
 
@@ -70,7 +65,7 @@ class RigClockwork(AsyncioClockwork):
     """The test's own time, and its own writer."""
 
     def __init__(self, rig):
-        super().__init__(asyncio.get_running_loop(), rig.writer)
+        super().__init__(RunningClock(asyncio.get_running_loop(), 10_000), rig.writer)
         self.now = lambda: rig.now
 
 
@@ -186,10 +181,14 @@ def test_a_sync_that_fails_makes_nothing_durable_and_is_told_once(at_once):
 @scenario
 async def test_a_sync_that_breaks_in_its_thread_makes_nothing_durable():
     rig = Rig(FlushPolicy.EACH_TURN)
-    rig.take("a")
-    _, future = rig.writer.jobs.pop()
-    future.set_exception(MemoryError("no room for the transaction"))
-    await asyncio.sleep(0.001)
+
+    def breaks(_):
+        raise MemoryError("no room for the transaction")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Job, "run", breaks)
+        rig.take("a")
+        await rig.writer.work()
     assert rig.durable == []
     assert "no room for the transaction" in str(rig.failed[0])
 

@@ -263,7 +263,7 @@ def test_a_stopped_listener_frees_its_port():
         await client.closed
         with pytest.raises(OSError, match="Connect call failed"):
             await asyncio.open_connection(host, port)
-        await wire.server.start(host, port)
+        await wire.server.start(wire.port)
         again = await wire.client()
         assert (await again.call("api_versions", 0)).error_code == E.NONE
 

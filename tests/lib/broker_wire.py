@@ -13,6 +13,7 @@ from typing import Any, Self
 from broker_fake_host import FakeHost
 from ottla.broker.client import Client, Exchange, Produced, produced
 from ottla.broker.client_requests import API_KEYS
+from ottla.broker.ports import ReservedPort
 from ottla.broker.server import Server
 from ottla.log.build import build_batch
 
@@ -49,7 +50,8 @@ class Wire:
         self.server = Server(self.host)
         self.failures: list[dict[str, Any]] = []
         self.server.loop.set_exception_handler(lambda _, context: self.failures.append(context))
-        await self.server.start("127.0.0.1", 0)
+        self.port = ReservedPort("127.0.0.1", 0)
+        await self.server.start(self.port)
         return self
 
     async def __aexit__(
@@ -63,6 +65,7 @@ class Wire:
         for raw in self._raw:
             raw.close()
         self.server.stop()
+        self.port.close()
         await asyncio.sleep(0)
         assert not self.failures, self.failures
 

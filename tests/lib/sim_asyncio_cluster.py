@@ -19,7 +19,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 from ottla.broker.async_cluster import AsyncCluster
 from ottla.broker.topic import Topic
-from ottla.sim.asyncio_clockwork import LoopClockwork
+from ottla.sim.asyncio_clockwork import LoopClockwork, LoopPort
 from ottla.sim.asyncio_loop import DeterministicLoop
 from ottla.sim.asyncio_network import StreamNetwork
 from ottla.sim.asyncio_outside import PATCHES, Patch
@@ -179,6 +179,7 @@ def program(
             3,
             topics=[Topic(TOPIC, PARTITIONS)],
             clockwork=lambda _: LoopClockwork(loop),
+            open_port=LoopPort,
             seed=loop.choices.stream("cluster").below(1 << 30),
             **{"link_delay_ms": 1, **settings},
         )

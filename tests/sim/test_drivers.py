@@ -9,7 +9,7 @@ from dataclasses import replace as changed
 
 import pytest
 
-import ottla.broker.async_cluster
+import ottla.broker.node_factory
 from ottla.broker.config import ClusterConfig
 from ottla.broker.controller import CONTROLLER_GROUP
 from ottla.sim.asyncio_policies import shuffled
@@ -70,7 +70,7 @@ def test_turns_of_the_real_cluster_come_to_the_same_in_the_kernel():
 
         def main(loop):
             made.append(Recorder(loop.now))
-            replace(stack, ottla.broker.async_cluster, "ReplicaFactory", taped(made[0]))
+            replace(stack, ottla.broker.node_factory, "ReplicaFactory", taped(made[0]))
             return program(kill_the_leader, 300)(loop)
 
         outcome = run_program(main, seed=7, policy=shuffled, jitter=200, chop_ppm=50_000)

@@ -22,8 +22,8 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from ottla.broker.async_cluster import AsyncCluster
-from ottla.broker.clockwork import monotonic_micros
 from ottla.broker.description import PartitionDescription
+from ottla.broker.native import monotonic_micros
 from ottla.demo.probe import skip_a_sequence
 from ottla.demo.settings import NODES, PARTITIONS, TOPIC, DemoSettings
 from ottla.demo.stage import Deed, Stage

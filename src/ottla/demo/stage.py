@@ -13,8 +13,8 @@ from concurrent.futures import Future
 from typing import Any, NamedTuple, Self, TypeVar
 
 from ottla.broker.async_cluster import AsyncCluster
-from ottla.broker.clockwork import monotonic_micros
-from ottla.broker.cluster import new_event_loop
+from ottla.broker.loops import new_event_loop
+from ottla.broker.native import monotonic_micros
 from ottla.broker.topic import Topic
 from ottla.demo.settings import NODES, PARTITIONS, TOPIC, DemoSettings
 from ottla.raft.types import Micros

@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from statistics import median
 from types import FrameType
@@ -23,8 +22,9 @@ from bench.measure import Outcome, Report
 from ottla.broker.async_cluster import AsyncCluster
 from ottla.broker.client import Exchange
 from ottla.broker.client_requests import API_KEYS
-from ottla.broker.clockwork import AsyncioClockwork, Cancel
+from ottla.broker.clockwork import AsyncioClockwork, Cancel, RunningClock
 from ottla.broker.connection import Connection
+from ottla.broker.native import Writer
 from ottla.broker.server import Server
 from ottla.log.build import build_batch
 from ottla.raft.types import Micros
@@ -54,8 +54,8 @@ QUICK = Plan(5)
 class _Standing(AsyncioClockwork):
     """A clock that stands: what is due now is done, and nothing later ever falls due."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, writer: Executor | None = None):
-        super().__init__(loop, writer)
+    def __init__(self, loop: asyncio.AbstractEventLoop, writer: Writer | None = None):
+        super().__init__(RunningClock(loop, TIME), writer)
         self.now = lambda: TIME
 
     def call_at(self, when: Micros, call: Callable[[], None]) -> Cancel:
@@ -63,7 +63,7 @@ class _Standing(AsyncioClockwork):
         return self._loop.call_soon(call).cancel if when <= TIME else _nothing
 
 
-def _standing(writer: Executor | None) -> _Standing:
+def _standing(writer: Writer | None) -> _Standing:
     return _Standing(asyncio.get_running_loop(), writer)
 
 

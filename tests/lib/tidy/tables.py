@@ -29,6 +29,7 @@ DECIDING = (
     "broker/effects.py",
     "broker/errors.py",
     "broker/fields.py",
+    "broker/handover.py",
     "broker/host.py",
     "broker/inspector.py",
     "broker/isr.py",
@@ -126,7 +127,9 @@ DECIDING = (
 # this says too much.
 APART = {
     "broker/clockwork.py": "the clock of asyncio; the simulator hands in its own",
+    "broker/native.py": "the machine's clock, for that of asyncio",
     "broker/stores.py": "where logs lie: one disk is the simulator's",
+    "log/forking.py": "what children of this process do not get",
     "log/folder.py": "files of real disks",
     "log/lmdb_store.py": "a real disk",
     "sim/outside.py": "the net itself",

@@ -1,0 +1,169 @@
+"""Clock, locks and threads of the interpreter itself, whatever a test program has put over them.
+
+Tests freeze `time.monotonic` (freezegun, monkeypatch), gevent and eventlet turn `threading` into
+green threads. A cluster elects by a clock that goes on, and its event loop blocks a whole thread.
+So it takes what it needs from fresh copies of the built-in modules, which nobody has changed;
+where those are taken does not matter, then: a cluster may be imported while the clock is frozen.
+
+Who waits in a green thread (`are_green`) must not block the thread that all of them share. It looks
+again every millisecond, and sleeps in between by the patched `time.sleep`, which lets others run.
+"""
+
+from __future__ import annotations
+
+import _queue
+import _thread as patched_thread
+import importlib
+import logging
+import sys
+import threading
+import time as patched_time
+from collections.abc import Callable
+from importlib.machinery import BuiltinImporter
+from importlib.util import module_from_spec
+from types import BuiltinFunctionType
+from typing import Any
+
+from ottla.raft.types import Micros
+
+log = logging.getLogger("ottla")
+
+GREEN_WAIT_SECONDS = 0.001
+
+
+def _fresh(name: str) -> Any:
+    """A copy of a built-in module, as the interpreter makes it; the module where it is none."""
+    spec = BuiltinImporter.find_spec(name)
+    if spec is None or spec.loader is None:
+        return importlib.import_module(name)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+_time = _fresh("time")
+_thread = _fresh("_thread")
+
+
+def _monotonic() -> Callable[[], Micros]:
+    if sys.platform == "win32":
+        read = _time.monotonic_ns
+        return lambda: int(read()) // 1000
+    # Where `monotonic_ns` is replaced below Python, too, this is not.
+    read_clock, which = _time.clock_gettime_ns, _time.CLOCK_MONOTONIC
+
+    def monotonic_micros() -> Micros:
+        at: int = read_clock(which)
+        return at // 1000
+
+    return monotonic_micros
+
+
+monotonic_micros = _monotonic()
+"""The clock of all deadlines of a process."""
+
+wall_ns: Callable[[], int] = _time.time_ns
+"""The wall clock, ns since 1970."""
+
+
+def monotonic_seconds() -> float:
+    """The same clock in seconds, as event loops want it."""
+    return monotonic_micros() / 1e6
+
+
+def are_green() -> bool:
+    """Whether `threading` makes green threads (gevent, eventlet): a blocked one blocks all."""
+    starters = ("start_new_thread", "start_joinable_thread")
+    found = [getattr(patched_thread, each, None) for each in starters]
+    return any(each is not None and not isinstance(each, BuiltinFunctionType) for each in found)
+
+
+class Latch:
+    """Something that happens once: who waits goes on when it has."""
+
+    __slots__ = ("_lock", "is_set")
+
+    def __init__(self) -> None:
+        self.is_set = False
+        """It has happened."""
+        self._lock = _thread.allocate_lock()
+        self._lock.acquire()
+
+    def set(self) -> None:
+        """It has happened."""
+        if not self.is_set:
+            self.is_set = True
+            self._lock.release()
+
+    def wait(self) -> None:
+        """Until it has. An interrupt (KeyboardInterrupt) ends the wait."""
+        if are_green():
+            while not self.is_set:
+                patched_time.sleep(GREEN_WAIT_SECONDS)
+            return
+        with self._lock:
+            pass
+
+
+def make_lock() -> Any:
+    """A lock to hold for a few steps only; a signal handler may take it in the middle of them."""
+    return _thread.RLock()
+
+
+class NativeThread:
+    """A thread of the operating system, which does not keep the process alive."""
+
+    def __init__(self, run: Callable[[], None], name: str):
+        self._run = run
+        self._ended = Latch()
+        self._thread = None if are_green() else threading.Thread(None, self._all, name, daemon=True)
+
+    def start(self) -> None:
+        """Run. If an interrupt comes meanwhile, it may run or not."""
+        if self._thread is None:
+            _thread.start_new_thread(self._all, ())
+        else:
+            self._thread.start()
+
+    def _all(self) -> None:
+        try:
+            self._run()
+        finally:
+            self._ended.set()
+
+    def join(self) -> None:
+        """Wait until a thread that runs has ended."""
+        self._ended.wait()
+        if self._thread is not None:
+            self._thread.join()  # It is about to end; then no list of threads has it any more.
+
+
+class Writer:
+    """Runs what blocks, one after the other, in a thread that begins with the first of it."""
+
+    def __init__(self, name: str):
+        self._name = name
+        self._jobs: _queue.SimpleQueue[Callable[[], None] | None] = _queue.SimpleQueue()
+        self._thread: NativeThread | None = None
+
+    def run_soon(self, job: Callable[[], None]) -> None:
+        """Run `job`, which keeps its errors to itself."""
+        self._jobs.put(job)
+        if self._thread is None:
+            self._thread = NativeThread(self._work, self._name)
+            self._thread.start()
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            try:
+                job()
+            except BaseException:
+                log.exception("%s: an error that nobody was told of", self._name)
+            del job  # It is not kept until the next one comes.
+
+    def close(self) -> None:
+        """Let what was handed over end, and the thread with it."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._jobs.put(None)
+            thread.join()

@@ -1,0 +1,54 @@
+"""`NodeFactory`: makes the lives of a running cluster's nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ottla.broker.addresses import Address
+from ottla.broker.clockwork import MakeClockwork, election_jitter
+from ottla.broker.config import ClusterConfig
+from ottla.broker.counters import Counters
+from ottla.broker.node import Node
+from ottla.broker.replica_factory import ReplicaFactory
+from ottla.broker.scheduler import Scheduler
+from ottla.broker.server import Server
+from ottla.broker.stores import Disks
+from ottla.broker.transport.in_process import Network
+from ottla.log.store import LogStore
+from ottla.raft.types import NodeId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFactory:
+    """What all nodes of a cluster share, from its start to its stop."""
+
+    config: ClusterConfig
+    nodes: Sequence[NodeId]
+    cluster_id: str
+    addresses: Mapping[NodeId, Address]
+    """What clients are told of each node."""
+    disks: Disks
+    network: Network
+    counters: Counters
+    scheduler: Scheduler
+    clockwork: MakeClockwork
+
+    def make(self, node: NodeId, store: LogStore) -> Node:
+        """A life of a node on its store; it takes no part yet."""
+        jitter = election_jitter(self.config.seed, node)
+        return Node(
+            node,
+            self.config,
+            cluster_id=self.cluster_id,
+            nodes=self.nodes,
+            addresses=self.addresses,
+            store=store,
+            network=self.network,
+            scheduler=self.scheduler,
+            listen=Server,
+            clockwork=self.clockwork(self.disks.writer(node)),
+            factory=ReplicaFactory(
+                node, self.config, store=store, counters=self.counters, jitter=jitter
+            ),
+        )
