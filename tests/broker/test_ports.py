@@ -8,7 +8,6 @@ import errno
 import socket
 import subprocess
 import sys
-import threading
 
 import pytest
 
@@ -68,36 +67,6 @@ def test_nor_that_of_a_node_that_has_failed():
         assert steal(address) == {"refused"}
         cluster.restart(1)
         assert knock(address) == 0
-
-
-def test_while_others_try_all_the_time_a_node_comes_back():
-    stopped = threading.Event()
-    stolen = []
-    with Cluster(nodes=1) as cluster:
-        address = cluster.addresses[1]
-
-        def keep_trying():
-            while not stopped.is_set():
-                with socket.socket() as thief:
-                    thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                    try:
-                        thief.bind(address)
-                        thief.listen()
-                        stolen.append(address)
-                    except OSError:
-                        pass
-
-        cluster.kill(1)
-        thread = threading.Thread(target=keep_trying)
-        thread.start()
-        try:
-            for _ in range(30):
-                cluster.restart(1)
-                cluster.kill(1)
-        finally:
-            stopped.set()
-            thread.join()
-    assert len(stolen) < 5, "at most in the instant between two system calls of a restart"
 
 
 def test_a_stop_lets_go_of_it():
