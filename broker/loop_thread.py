@@ -94,12 +94,11 @@ class LoopThread:
 
     def _run(self) -> None:
         with self._lock:
-            if self._left:
-                return
-            self._begun = True
+            self._begun = not self._left
         try:
-            with asyncio.Runner(loop_factory=new_event_loop) as runner:
-                runner.run(self._live())
+            if self._begun:
+                with asyncio.Runner(loop_factory=new_event_loop) as runner:
+                    runner.run(self._live())
         except BaseException as error:  # noqa: BLE001 - told to whoever waits, whatever it is
             self._error = error
         finally:
