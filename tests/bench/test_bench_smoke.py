@@ -8,6 +8,7 @@ from bench import (
     bursts,
     guard,
     idempotent,
+    looking,
     loops,
     restarting,
     shrinking,
@@ -65,6 +66,14 @@ def test_every_loop_is_measured_with_what_it_can_do():
     assert {"deterministic", "shuffled", "pct", "deterministic over asyncio"} <= names
     assert not any(each.name == "sleep(t), deterministic over asyncio" for each in report.outcomes)
     assert all(each.measured > 0 for each in report.outcomes)
+
+
+def test_looking_into_batches_is_measured_and_nasty_ones_take_several_turns():
+    report = looking.run(looking.QUICK)
+    assert all(each.measured > 0 for each in report.outcomes)
+    turns = [each for each in report.outcomes if each.name.startswith("longest turn")]
+    assert any(each.note != "1 turns" for each in turns)
+    assert {each.unit for each in turns} == {"ms"}
 
 
 def test_a_simulated_run_is_measured_with_and_without_its_checks():

@@ -1,9 +1,12 @@
 """Records read in the plainest way, all at once: what the walk in slices is compared with."""
 
+from __future__ import annotations
+
 from ottla.log.errors import InflateError
 from ottla.log.inflate import inflate
 from ottla.log.inspection import NO_CLOCK, UNLIMITED
 from ottla.log.record_batch import BatchDefect
+from ottla.log.types import Millis, RecordBatch
 
 
 class BrokenError(Exception):
@@ -17,10 +20,11 @@ class LengthError(Exception):
 class Reader:
     """Numbers and fields, one behind the other."""
 
-    def __init__(self, data):
+    def __init__(self, data: bytes):
         self.data, self.at = data, 0
 
-    def number(self, most, error=BrokenError):
+    def number(self, most: int, error: type[Exception] = BrokenError) -> int:
+        """One of at most so many bytes."""
         raw = 0
         for place in range(most):
             if self.at >= len(self.data):
@@ -33,7 +37,8 @@ class Reader:
                 return raw // 2 if raw % 2 == 0 else -(raw // 2) - 1
         raise error
 
-    def field(self, *, may_be_null=True):
+    def field(self, *, may_be_null: bool = True) -> None:
+        """Pass over one behind its size."""
         size = self.number(5)
         if size < 0 and not may_be_null:
             raise BrokenError
@@ -42,7 +47,7 @@ class Reader:
             raise BrokenError
 
 
-def read(data, count, exact):
+def read(data: bytes, count: int, *, exact: bool) -> list[tuple[int, int]]:
     """Time delta and number of each record."""
     reader, found = Reader(data), []
     for _ in range(count):
@@ -65,13 +70,15 @@ def read(data, count, exact):
     return found
 
 
-def judged(batch, now, limit, after=3_600_000):
+def judged(
+    batch: RecordBatch, now: Millis, limit: int, after: Millis = 3_600_000
+) -> BatchDefect | Millis:
     """What becomes of an unflagged batch on a topic without configs: a defect, or the largest
     time."""
     codec = batch.codec
     try:
         records = read(
-            inflate(codec, memoryview(batch.data)[61:], limit), batch.record_count, not codec
+            inflate(codec, memoryview(batch.data)[61:], limit), batch.record_count, exact=not codec
         )
     except InflateError:
         return BatchDefect.NOT_INFLATABLE

@@ -2,6 +2,7 @@
 finds that knows of no slices; and no slice is much more than it may be."""
 
 import gzip
+from collections.abc import Callable
 
 import cramjam
 import pytest
@@ -13,6 +14,7 @@ from log_naive import judged
 from ottla.log.build import Codec, NewRecord, build_batch
 from ottla.log.inflate import inflated
 from ottla.log.inspection import Flaw, RecordRules, inspect, looked_into, verdict
+from ottla.log.record_batch import BatchDefect
 from ottla.log.record_walk import Allowance
 from ottla.log.types import RecordBatch
 
@@ -47,7 +49,7 @@ def lz4(data):
     return bytes(compressor.finish())
 
 
-COMPRESS = {
+COMPRESS: dict[Codec, Callable[[bytes], bytes]] = {
     Codec.NONE: bytes,
     Codec.GZIP: gzip.compress,
     Codec.SNAPPY: lambda data: bytes(cramjam.snappy.compress_raw(data)),
@@ -104,10 +106,8 @@ def test_slices_find_what_one_look_finds(codec, records, size, broken, more):
         assert (found.max_timestamp, found.data[61:]) == (wanted, batch.data[61:])
     else:
         # Who reads while it inflates may find records broken before it finds the compression so.
-        assert found.defect is wanted or {found.defect.name, wanted.name} <= {
-            "NOT_INFLATABLE",
-            "BROKEN_RECORDS",
-        }
+        either = {BatchDefect.NOT_INFLATABLE, BatchDefect.BROKEN_RECORDS}
+        assert found.defect is wanted or {found.defect, wanted} <= either
 
 
 @pytest.mark.parametrize("codec", list(Codec))
