@@ -60,11 +60,11 @@ from ottla.broker.wire_walk import (
     with_fixes,
 )
 
-REQUEST_LIMITS = Limits(20_000, 2_000)
+REQUEST_LIMITS = Limits(elements=20_000, mended=2_000, text_bytes=1 << 18)
 """Decoding 20,000 elements takes the codec 10 to 30 ms and up to 10 MB, which leaves room in a turn
 of 50 ms; no client of a cluster that fits into one process names as many topics and partitions at
 once. 2,000 elements are checked twice, written anew and decoded twice in 10 ms."""
-ANSWER_LIMITS = Limits(1_000_000, 1_000_000)
+ANSWER_LIMITS = Limits(elements=1_000_000, mended=1_000_000, text_bytes=1 << 28)
 """An answer is read by a client, which has no turns: a large cluster's Metadata must come through.
 """
 

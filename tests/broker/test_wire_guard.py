@@ -230,6 +230,20 @@ def test_a_text_that_grows_beyond_its_length_field_is_refused():
         METADATA.read(names(1, size.to_bytes(2, "big") + b"\xff" * size), 0)
 
 
+def test_of_texts_beyond_ascii_256_kib_are_looked_into():
+    """20 MB of them took a second, in one turn of the loop."""
+    assert REQUEST_LIMITS.text_bytes == 1 << 18
+    for size, fits in ((8 << 10, True), ((8 << 10) + 1, False)):
+        topics = size.to_bytes(2, "big") + b"\xff" + b"x" * (size - 1)
+        if fits:
+            assert len(METADATA.read(names(32, topics), 0).topics) == 32
+            continue
+        with pytest.raises(FrameError, match="more than 262144 bytes of text, not all UTF-8"):
+            METADATA.read(names(32, topics), 0)
+    long = (1 << 14).to_bytes(2, "big") + "ü".encode() * (1 << 13)
+    assert len(METADATA.read(names(100, long), 0).topics) == 100, "good ones are never too many"
+
+
 def test_a_compact_text_may_be_as_long_as_any_other():
     for size, head in ((0x7FFF, b"\x80\x80\2"), (0x8000, b"\x81\x80\2")):
         data = b"\2" + head + b"x" * size + b"\0\1\0\0\0"
