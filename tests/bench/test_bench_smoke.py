@@ -6,6 +6,7 @@ import pytest
 
 from bench import (
     bursts,
+    fuzz,
     guard,
     idempotent,
     looking,
@@ -93,6 +94,12 @@ def test_the_guard_is_measured_beside_the_codec():
         "CreateTopics 7, 20,000 topics",
     ]
     assert all(each.details["codec"] > 0 for each in report.outcomes)
+
+
+def test_who_behaves_is_measured_beside_hostile_frames():
+    report = fuzz.run(fuzz.QUICK)
+    assert [each.met for each in report.outcomes] == [None, True, None]
+    assert report.outcomes[2].measured > 0
 
 
 def test_a_failing_seed_is_made_smaller():
