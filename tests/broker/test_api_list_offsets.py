@@ -166,6 +166,21 @@ def test_a_batch_that_cannot_be_read_is_an_error_of_this_partition_only():
     assert one(world, LATEST) == (0, 1, -1, EPOCH)
 
 
+def test_where_no_record_has_a_time_the_first_is_the_largest():
+    """As measured: offset 0 with timestamp -1; nothing where all lie before -1."""
+    world = ApiWorld()
+    world.topic("t")
+    assert one(world, LARGEST) == NOTHING
+    world.log("t").produce(-1, -1)
+    world.log("t").produce(-1)
+    assert one(world, LARGEST)[:3] == (0, 0, -1)
+    assert one(world, 0) == NOTHING
+    before = ApiWorld()
+    before.topic("t")
+    before.log("t").produce(-5, -7)
+    assert one(before, LARGEST) == NOTHING
+
+
 def test_asking_where_nothing_is_or_somebody_else_leads():
     world = world_with_times()
     lists = [[0, [2, 3]]]
