@@ -1,6 +1,7 @@
 """The raw client says what it accepts, and then it is as good as before.
 
-`call("FindCoordinator")` was a KeyError, a field that was misspelt was dropped without a word.
+`call("FindCoordinator")` was a KeyError, a field that was misspelt was dropped without a word. What
+the node makes of a request that could be written is its own tests' business; here it lives.
 """
 
 import asyncio
