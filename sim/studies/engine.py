@@ -28,6 +28,8 @@ from ottla.sim.studies.study import StudyError
 AUTO, DUCKDB, SPARK = "auto", "duckdb", "spark"
 ENGINES = (SPARK, DUCKDB, AUTO)
 DUCKDB_LACKS = "engine duckdb: DuckDB is missing: pip install 'ottla[sim]'"
+MANY_RUNS = 1_000_000
+"""Two cores simulate and judge about so many short runs in a day (docs/reference/long-runs.md)."""
 JAVA = 17
 """The oldest version that Spark 4 runs on."""
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
@@ -85,31 +87,51 @@ def open_engine(
     jobs: int | None = None,
     scratch: Path | None = None,
     told: Callable[[str], None] = lambda _: None,
+    runs: int = 0,
 ) -> Engine:
-    """The engine of that name; with *auto* `told` hears in one line why it is not Spark, and of
-    `jobs` where it is; of any engine, why it does runs again. `jobs`: how many processes simulate
-    beside DuckDB, one if not said; how many cores Spark has is not ours to say. `scratch`: a folder
-    that driver and executors see, for what lasts no longer than the engine. Raises `StudyError`.
+    """The engine of that name.
+
+    *auto* is DuckDB, unless `master` or the environment says where Spark is, or `runs`, the size of
+    the study, exceeds what one machine does (`MANY_RUNS`), or DuckDB is missing. `told` hears in
+    one line why it is Spark though nobody asked for it, why it is not though the study is large,
+    and why an engine does runs again. `jobs`: how many processes simulate beside DuckDB, one if
+    not said; how many cores Spark has is not ours to say. `scratch`: a folder that driver and
+    executors see, for what lasts no longer than the engine. Raises `StudyError`.
     """
     _check_words(name, master, jobs)
-    if name == DUCKDB:
-        return _duck(jobs or 1, scratch, told)
-    lacking = spark_lacks(master)
-    if lacking is None:
-        try:
-            engine = _spark(master, scratch, told)
-        except StudyError as error:  # a Java that is too new for Hadoop, say
-            if name == SPARK or is_named(master):
-                raise
-            lacking = str(error).removeprefix("engine spark: ")
-        else:
-            if jobs is not None:
-                told(f"engine spark, which has cores of its own: --jobs {jobs} is for DuckDB")
-            return engine
     if name == SPARK or master is not None:
-        raise StudyError(f"engine spark: {lacking}")
-    told(f"engine duckdb, not Spark: {lacking}")
+        return _asked_spark(master, scratch, told)
+    if name == AUTO and (why := _why_spark(runs)):
+        try:
+            engine = _asked_spark(None, scratch, told)
+        except StudyError as error:  # a Java that is too new for Hadoop, say
+            if is_named(None) and spark_lacks() is None:
+                raise
+            told(f"engine duckdb, not Spark: {str(error).removeprefix('engine spark: ')}")
+        else:
+            beside = f"; --jobs {jobs} is for DuckDB" if jobs is not None else ""
+            told(f"engine spark: {why}{beside}")
+            return engine
     return _duck(jobs or 1, scratch, told)
+
+
+def _why_spark(runs: int) -> str | None:
+    """Why *auto* prefers Spark though the command does not name it; None where it does not."""
+    if is_named(None):
+        return "the environment says where it is"
+    if find_spec("duckdb") is None:
+        return "DuckDB is missing"
+    if runs > MANY_RUNS:
+        return f"{runs:,} runs are more than one machine does in a day"
+    return None
+
+
+def _asked_spark(master: str | None, scratch: Path | None, said: Said) -> Engine:
+    """Raises `StudyError`, which begins with the engine's name."""
+    lacking = spark_lacks(master)
+    if lacking is not None:
+        raise StudyError(f"engine spark: {lacking}")
+    return _spark(master, scratch, said)
 
 
 def _spark(master: str | None, scratch: Path | None, said: Said) -> Engine:

@@ -24,9 +24,8 @@ wave that is made again may have other rows: a run that its process died of for 
 the second time. What was made of the rows before would tell of that run as it was; and as batches
 are told by rows, of some waves twice, of others never.
 
-**What a plan is compared by.** A study is gone on with if it is the same in all that runs and
-tables depend on. What only the report depends on (title, question, answer, tables, charts, worst)
-may be another: the report is drawn from the new text, and `study.json` has it then.
+**What a plan is compared by** is said in `kept.py`. What may be another is drawn, or run, as it is
+asked for now, and `study.json` has it then.
 
 Runs are numbered: r = place of the seed * variants + variant. A wave is a range of them.
 """
@@ -50,6 +49,7 @@ from typing import Any
 from ottla.sim.canary import Canary
 from ottla.sim.files import lock, no_folder, write_whole
 from ottla.sim.studies import names, origin
+from ottla.sim.studies.kept import PLAN, SEEDS, TEXT, check_same, read_object
 from ottla.sim.studies.study import Study, StudyError, parse
 
 WAVE, SMALL_WAVE = 1_000, 250
@@ -59,16 +59,12 @@ BATCH_ROWS = 3_000_000
 """Of a batch: fewer cost Spark its plans again and again, more do not fit into a small heap."""
 _WAVES = 4
 """What is neither large nor small has about so many."""
-_FOR_PEOPLE = "commit"
-_TEXT = "study"
 SUCCESS = "_SUCCESS"
 REPORT = "report.html"
 _OWN = "study."
 _NUMBERED = re.compile(r"(batch|wave)=(\d{5,})")
-_PLAN, _LOCK, _BILL = "study.json", "study.lock", "study.bill.json"
+_LOCK, _BILL = "study.lock", "study.bill.json"
 _CANARY = "study.canary.json"
-_CALLED = {"versions": "the code of Ottla"}
-"""Parts of a plan by the words of people."""
 _MAKING = "_making-"
 _attempts = count()
 """A task of an attempt that failed may write a while longer, and not where the next one does."""
@@ -119,15 +115,6 @@ def wave_of(runs: int) -> int:
     return max(SMALL_WAVE, min(WAVE, -(-runs // _WAVES)))
 
 
-def wave_kept(root: Path) -> int | None:
-    """How many runs a wave has in the study that lies there; None where none does."""
-    try:
-        told = json.loads((root / _PLAN).read_text(encoding="utf-8"))
-        return max(1, int(told["wave"]))
-    except (OSError, ValueError, KeyError, TypeError, OverflowError):
-        return None  # what is wrong with it is said when the study is begun
-
-
 @dataclass(frozen=True, slots=True)
 class Made:
     """What it took to make a folder."""
@@ -175,30 +162,28 @@ class Lake:
 
     def _check_empty(self) -> None:
         strange = any(not each.name.startswith(_OWN) for each in self.root.iterdir())
-        if strange and not (self.root / _PLAN).exists():
+        if strange and not (self.root / PLAN).exists():
             raise StudyError(f"{self.root} is not empty and holds no study; name another")
 
     def _check(self) -> None:
-        told, path = asdict(self.plan), self.root / _PLAN
+        told, path = asdict(self.plan), self.root / PLAN
         if not path.exists():
             write_whole(path, json.dumps(told, indent=1).encode())
             return
-        found = _object(path, "is no plan of a study; name another folder")
-        other = [
-            _CALLED.get(key, key)
-            for key in told
-            if key not in {_FOR_PEOPLE, _TEXT} and found.get(key) != told[key]
-        ]
-        text = found.get(_TEXT)
-        if text != self.plan.study:
-            other = [*_other_runs(text, self.plan.parsed), *other]
-        if other:
-            raise StudyError(
-                f"{self.root} holds another study: {', '.join(other)} "
-                f"differ{'s' if len(other) == 1 else ''}; name another folder"
-            )
-        if text != self.plan.study:
-            write_whole(path, json.dumps({**found, _TEXT: self.plan.study}, indent=1).encode())
+        found = read_object(path, "is no plan of a study; name another folder")
+        check_same(self.root, found, told, self.plan.parsed)
+        if found[SEEDS] < self.plan.seeds:
+            self._end_before_new(found[SEEDS] * len(self.plan.parsed.variants))
+        if (found[SEEDS], found[TEXT]) != (self.plan.seeds, self.plan.study):
+            fresh = {**found, TEXT: self.plan.study, SEEDS: self.plan.seeds}
+            write_whole(path, json.dumps(fresh, indent=1).encode())
+
+    def _end_before_new(self, runs: int) -> None:
+        """There were so many runs and are to be more: a wave that was the last and not full is made
+        again, as others have been before the first that is new."""
+        wave, there = divmod(runs, self.plan.wave)
+        if there:
+            self.end_before(self.bronze(wave))
 
     def bronze(self, wave: int) -> Path:
         """Where events of a wave lie."""
@@ -240,7 +225,7 @@ class Lake:
         if not path.exists():
             return {}
         wrong = "is no bill of a study; delete it, and what was spent so far is not told"
-        bill = _object(path, wrong)
+        bill = read_object(path, wrong)
         for seconds in bill.values():
             if not isinstance(seconds, int | float) or not 0 <= seconds < inf:
                 raise StudyError(f"{path} {wrong}")
@@ -270,29 +255,6 @@ def _check_name(root: Path) -> None:
     strange = sorted(_PATTERN.intersection("".join(root.absolute().parts[1:])))
     if strange:
         raise StudyError(f"{root}: engines read {' '.join(strange)} as a pattern; name another")
-
-
-def _object(path: Path, wrong: str) -> dict[str, Any]:
-    """What a file of ours holds. Raises `StudyError`, which says what is `wrong` if it does not."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise StudyError(f"{path} {wrong}")
-    return found
-
-
-def _other_runs(found: object, study: Study) -> list[str]:
-    """In what the study that was found, by its text, runs something else than this one."""
-    try:
-        kept = parse(found) if isinstance(found, str) else None
-    except StudyError:
-        kept = None
-    if kept is None:
-        return [_TEXT]
-    before = kept.decides
-    return [name for name, value in study.decides.items() if before[name] != value]
 
 
 def made(folder: Path) -> Made | None:

@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from ottla.sim.studies import bronze
 from ottla.sim.studies.bronze import Work, histories
-from ottla.sim.studies.engine import open_engine
+from ottla.sim.studies.engine import MANY_RUNS, open_engine
 from ottla.sim.studies.lake import made, making
 from ottla.sim.studies.study import StudyError
 from studies_tiny import TINY, contents, study
@@ -160,48 +160,101 @@ def test_what_cannot_be_opened_is_said_in_one_line(name, master, jobs, told):
     assert str(refused.value) == told
 
 
-def test_spark_that_was_not_asked_for_says_that_it_has_no_jobs(monkeypatch):
-    monkeypatch.setattr("ottla.sim.studies.engine.spark_lacks", lambda _: None)
+@pytest.fixture
+def nowhere(monkeypatch):
+    """An environment that says of no place where Spark is."""
+    for name in ("MASTER", "SPARK_REMOTE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def spark_here(monkeypatch):
+    """A machine that has all that Spark needs, and opens a session at once."""
+    for name in ("MASTER", "SPARK_REMOTE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("ottla.sim.studies.engine.spark_lacks", lambda *_: None)
     monkeypatch.setattr("ottla.sim.studies.spark.spark_session", lambda *_: "a session")
-    monkeypatch.setattr("ottla.sim.studies.spark.Spark", lambda _, made, *__: made.cleanup())
+    monkeypatch.setattr("ottla.sim.studies.spark.Spark", Opened)
+
+
+class Opened:
+    """Stands for Spark."""
+
+    name = "spark"
+
+    def __init__(self, _session, made, *_):
+        made.cleanup()
+
+    def close(self):
+        pass
+
+
+def auto(**asked):
+    """The name of what *auto* opens, and what it tells."""
     lines: list[str] = []
-    open_engine("auto", jobs=2, told=lines.append)
-    assert lines == ["engine spark, which has cores of its own: --jobs 2 is for DuckDB"]
+    opened = open_engine("auto", told=lines.append, **asked)
+    opened.close()
+    return opened.name, lines
 
 
+@pytest.mark.usefixtures("spark_here")
+def test_auto_is_duckdb_where_nobody_asks_for_spark():
+    """It was Spark wherever Java was: the study of the how-to was not done after 420 s, in 21 s
+    by DuckDB."""
+    assert auto(jobs=2, runs=MANY_RUNS) == ("duckdb", [])
+
+
+@pytest.mark.usefixtures("spark_here")
+def test_auto_is_spark_for_more_than_one_machine_does_and_says_so():
+    name, (line,) = auto(jobs=2, runs=MANY_RUNS + 1)
+    why = "1,000,001 runs are more than one machine does in a day"
+    assert (name, line) == ("spark", f"engine spark: {why}; --jobs 2 is for DuckDB")
+
+
+@pytest.mark.usefixtures("spark_here")
+def test_auto_is_spark_where_the_environment_says_where_it_is(monkeypatch):
+    monkeypatch.setenv("SPARK_REMOTE", "sc://host:15002")
+    assert auto() == ("spark", ["engine spark: the environment says where it is"])
+    assert auto(master="local[2]") == ("spark", [])
+
+
+@pytest.mark.usefixtures("spark_here")
+def test_auto_is_spark_where_duckdb_is_missing(monkeypatch):
+    monkeypatch.setattr("ottla.sim.studies.engine.find_spec", lambda _: None)
+    assert auto() == ("spark", ["engine spark: DuckDB is missing"])
+
+
+@pytest.mark.usefixtures("spark_here")
 def test_where_a_session_cannot_be_had_auto_takes_duckdb_and_says_why(monkeypatch):
     """As with a Java that is newer than Hadoop knows."""
 
     def too_new(*_):
         raise StudyError("engine spark: getSubject is not supported")
 
-    monkeypatch.delenv("SPARK_REMOTE", raising=False)
-    monkeypatch.setattr("ottla.sim.studies.engine.spark_lacks", lambda _: None)
     monkeypatch.setattr("ottla.sim.studies.spark.spark_session", too_new)
-    lines: list[str] = []
-    opened = open_engine("auto", jobs=2, told=lines.append)
-    assert (opened.name, lines) == (
+    assert auto(jobs=2, runs=MANY_RUNS + 1) == (
         "duckdb",
         ["engine duckdb, not Spark: getSubject is not supported"],
     )
-    opened.close()
     for name, master in (("spark", None), ("auto", "local[2]")):
         with pytest.raises(StudyError, match="engine spark: getSubject"):
             open_engine(name, master=master)
+    monkeypatch.setenv("SPARK_REMOTE", "sc://host:15002")
+    with pytest.raises(StudyError, match="engine spark: getSubject"):
+        open_engine("auto")
 
 
+@pytest.mark.usefixtures("nowhere")
 def test_where_java_cannot_be_run_auto_takes_duckdb_and_says_why(monkeypatch, tmp_path):
     """As with one that was built for another machine; it was a traceback."""
     pytest.importorskip("pyspark")
     java = tmp_path / "java"
     java.write_bytes(b"\0 of another machine")
     java.chmod(0o755)
-    for name in ("JAVA_HOME", "SPARK_REMOTE"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    lines: list[str] = []
-    open_engine("auto", jobs=1, told=lines.append).close()
-    (line,) = lines
+    name, (line,) = auto(jobs=1, runs=MANY_RUNS + 1)
+    assert name == "duckdb"
     assert line.startswith(f"engine duckdb, not Spark: {java} cannot be run: install a Java")
     with pytest.raises(StudyError, match=r"engine spark: .* cannot be run: install"):
         open_engine("spark")

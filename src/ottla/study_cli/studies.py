@@ -119,7 +119,12 @@ def _run(asked: _Asked, display: Display) -> str:
     with closing(lake):
         display.doing("engine")
         opened = open_engine(
-            asked.engine, master=asked.master, jobs=asked.jobs, scratch=root, told=display.say
+            asked.engine,
+            master=asked.master,
+            jobs=asked.jobs,
+            scratch=root,
+            told=display.say,
+            runs=plan.runs,
         )
         with closing(opened), naming_what_is_rotten(root):
             Pipeline(lake, opened, display.told, display.say).run()
@@ -137,18 +142,21 @@ def _plan(asked: _Asked) -> Plan:
     folder."""
     from ottla.sim.studies.binding import check_queries
     from ottla.sim.studies.engine import check_engine
-    from ottla.sim.studies.lake import wave_kept
+    from ottla.sim.studies.kept import kept
     from ottla.sim.studies.plan import check_seeds, plan_of
     from ottla.sim.studies.study import read
 
     root = _whole_path(asked.out)
     study = read(asked.name)
     check_queries(study)
-    seeds = asked.seeds or study.seeds
+    before = kept(root)
+    seeds = asked.seeds or max(study.seeds, before.seeds if before else 0)
     check_seeds(study, seeds)
     check_engine(asked.engine, asked.master, asked.jobs)
-    wave = asked.wave or wave_kept(root)
-    return plan_of(study, seeds, _first(asked.first, seeds), asked.share, wave=wave)
+    share, wave = asked.share, asked.wave
+    if before is not None:
+        share, wave = before.share if share is None else share, wave or before.wave
+    return plan_of(study, seeds, _first(asked.first, seeds), share, wave=wave)
 
 
 def _share(share: float | None) -> float | None:
