@@ -28,6 +28,8 @@ _STEADY = {18, 60}
 """APIs whose answers to the same requests are the same before and after, byte for byte: a change of
 a frame may well create a topic, or store a batch."""
 _PER_SCHEMA = 12
+_ASK_EVERY = 10_000
+"""Frames after which the witnesses ask: well within ten minutes."""
 
 
 class Report(NamedTuple):
@@ -104,17 +106,31 @@ def _watch(child: subprocess.Popen[str], frames: Iterator[bytes]) -> Report:
     before = _answers(address, good)
     bystander = _Bystander(address)
     start = memory(child.pid, "VmRSS")
-    outcome = Fire(address, frames).run()
+    outcome = Fire(address, _among(frames, witnesses)).run()
     assert child.poll() is None, f"the process ended with {child.returncode}"
     grown = memory(child.pid, "VmHWM") - start
     seen = bystander.figures()
     for witness in witnesses:
-        with witness:
-            witness.sendall(MARKER)
-            assert _frame_from(witness)[:4] == MARKER[8:12]
+        _ask(witness)
+        witness.close()
     assert _answers(address, good) == before
     assert grown < GROWTH_BYTES, f"grown by {grown >> 20} MB"
     return Report(outcome, grown, seen)
+
+
+def _among(frames: Iterator[bytes], witnesses: list[socket.socket]) -> Iterator[bytes]:
+    """The frames; now and then the witnesses ask, lest they be dropped for being idle."""
+    for number, frame in enumerate(frames):
+        if number % _ASK_EVERY == 0:
+            for witness in witnesses:
+                _ask(witness)
+        yield frame
+
+
+def _ask(witness: socket.socket) -> None:
+    """An answer to a connection that sends nothing bad."""
+    witness.sendall(MARKER)
+    assert _frame_from(witness)[:4] == MARKER[8:12]
 
 
 def memory(pid: int, what: str) -> int:
