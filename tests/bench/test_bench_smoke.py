@@ -1,4 +1,7 @@
-"""The bench runs, and idempotence costs no turn, no message and no sync. Numbers, never times."""
+"""The bench runs, and idempotence costs no turn, no message and no sync. Numbers, never times.
+
+Each item runs its quick plan.
+"""
 
 import re
 

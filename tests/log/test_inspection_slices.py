@@ -1,5 +1,8 @@
 """Looking into a batch in slices finds what looking at it in one go finds, and what a plain reader
-finds that knows of no slices; and no slice is much more than it may be."""
+finds that knows of no slices; and no slice is much more than it may be.
+
+Sizes of slices are in plain records, as an `Allowance` counts them.
+"""
 
 import gzip
 from collections.abc import Callable
