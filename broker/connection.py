@@ -24,6 +24,7 @@ has been answered, and the log says why. Bytes after a good body are ignored.
 from __future__ import annotations
 
 import asyncio
+import sys
 from struct import Struct
 from typing import TYPE_CHECKING, cast
 
@@ -31,7 +32,7 @@ from ottla.broker.api.call import Call
 from ottla.broker.api.produce import begin_produce
 from ottla.broker.codec import read_header, skip_tags
 from ottla.broker.errors import FrameError
-from ottla.broker.framing import frames, write
+from ottla.broker.framing import PORTION_BYTES, Outgoing, frames, write
 from ottla.broker.pipeline import Pipeline, Slot, limits_of
 from ottla.broker.ports import shut_down
 from ottla.broker.routes import ROUTES, find_route
@@ -82,10 +83,12 @@ class Connection(asyncio.BufferedProtocol):
         self._reading = True
         self._blocked = False
         """There are whole frames in `_own` that may not begin yet."""
-        self._unwritable = False
+        self._unwritable = self._writing_paused = False
         self._turn_left = TURN_REQUESTS
         """0: the turn is over, and `_next_turn` is planned."""
         self._flush_planned = False
+        self._outgoing = Outgoing()
+        self._portion_planned = False
 
     # -- asyncio's side ---------------------------------------------------------------------
 
@@ -102,6 +105,7 @@ class Connection(asyncio.BufferedProtocol):
         """asyncio: the client is gone; requests under way are told, their answers dropped."""
         self.transport = None
         self._own = None
+        self._outgoing = Outgoing()
         self.server.closed(self)
         for slot in self.pipeline.lost():
             if slot.on_lost is not None:
@@ -133,12 +137,13 @@ class Connection(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         """asyncio: the client does not read its answers."""
-        self._unwritable = True
+        self._writing_paused = self._unwritable = True
         self._steer_reading()
 
     def resume_writing(self) -> None:
         """asyncio: it does again."""
-        self._unwritable = False
+        self._writing_paused = False
+        self._unwritable = bool(self._outgoing)
         self.flush()
 
     # -- in: frames to requests -------------------------------------------------------------
@@ -184,8 +189,7 @@ class Connection(asyncio.BufferedProtocol):
             self._refuse(f"a frame of {size} bytes, limit {self._max_frame}")
 
     def _begin(self, view: memoryview, start: int, end: int) -> bool:
-        """Decode one request the general way, and hand it to its handler. False: not in this turn,
-        in which all connections together have begun what it has room for."""
+        """Decode one request the general way, hand it to its handler. False: not in this turn."""
         units = 1 + (end - start) // BYTES_A_UNIT
         if not self.server.slices.take(units, self._next_turn):
             self._blocked = True
@@ -299,10 +303,8 @@ class Connection(asyncio.BufferedProtocol):
             self.server.flush_soon(self)
 
     def flush(self) -> None:
-        """Send what may leave, begin what now has room, until neither is left to do.
-
-        Whoever flushes one connection flushes others behind it: what fails here ends here.
-        """
+        """Send what may leave, begin what now has room, until neither is left to do. What fails
+        here ends here: whoever flushes one connection flushes others behind it."""
         self._flush_planned = True
         try:
             while not self.server.paused:
@@ -327,24 +329,46 @@ class Connection(asyncio.BufferedProtocol):
         transport = self.transport
         if transport is None:
             return
+        if self._outgoing:
+            self._send_on(transport)
+            return
         ready = self.pipeline.ready
         if ready:
             pieces: list[bytes | memoryview] = []
             total = frames(ready, pieces)
             ready.clear()
+            if total > PORTION_BYTES:
+                self._outgoing.keep(pieces)
+                self._send_on(transport)
+                return
             if pieces:
                 self.last_active = self.server.loop.time()
                 write(transport, pieces, total)
         if self.pipeline.closing is not None:
             transport.close()
 
+    def _send_on(self, transport: asyncio.Transport) -> None:
+        """Hand on a portion of a large answer; the next one is for another turn of the loop."""
+        if self._writing_paused or self._portion_planned:
+            return
+        self.last_active = self.server.loop.time()
+        self._portion_planned = True
+        self._unwritable = False
+        self._outgoing.write(transport)  # may pause writing
+        if self._outgoing:
+            self._unwritable = True
+        self.server.loop.call_soon(self._next_portion)
+
+    def _next_portion(self) -> None:
+        self._portion_planned = False
+        self.flush()
+
     def _tell(self, what: str, error: Exception) -> None:
         """The loop's owner hears of a bug; by default that is a line of the log."""
         self.server.loop.call_exception_handler({"message": what, "exception": error})
 
     def _broke(self, error: Exception) -> None:
-        """Something failed that belongs to no one request, or an answer that cannot be sent: this
-        client is cut off, and nobody else."""
+        """What failed belongs to no one request: this client is cut off, and nobody else."""
         self._tell("a client's connection failed and is closed", error)
         self.pipeline.ready.clear()
         self.abort()
@@ -356,7 +380,7 @@ class Connection(asyncio.BufferedProtocol):
         return -1 if found is None else int(found.fileno())
 
     def abort(self) -> None:
-        """Drop the client at once, without sending what is left."""
+        """Drop the client at once."""
         if self.transport is not None:
             shut_down(self.descriptor)
             self.transport.abort()
@@ -368,6 +392,7 @@ class Connection(asyncio.BufferedProtocol):
             self.abort()
             return
         try:
+            self._outgoing.write(self.transport, sys.maxsize)
             self._send()
         except Exception as error:  # noqa: BLE001 - the next connection is to leave, too
             self._broke(error)

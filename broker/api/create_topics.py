@@ -3,7 +3,7 @@
 Any node serves it: the controller decides, wherever it leads, and every topic by itself. Which
 topics are refused, and with which code and message, stands in `ottla.broker.topic_requests`; a
 name that occurs twice in a request is INVALID_REQUEST, once, and none of the two is created; of a
-request for more than 10,000 partitions altogether every topic is POLICY_VIOLATION, as in Kafka. The
+request for more than 10,000 topics and partitions every topic is POLICY_VIOLATION, as in Kafka. The
 answer waits until this node knows the new topics too, at most the request's timeout, then
 REQUEST_TIMED_OUT: the topic may be created or not. `validate_only` asks the same and creates none.
 
@@ -33,8 +33,9 @@ TOO_MANY = "Excessively large number of partitions per request."
 COMMAND_UNITS = 100
 """What it costs to have the controller decide one command, and its nodes open or drop a first few
 replicas (`ottla.broker.slices`). Each partition that is created by it costs one more."""
-MOST_PARTITIONS = 10_000
-"""Created by one request: Kafka's MAX_PARTITIONS_PER_BATCH."""
+MOST_CREATED = 10_000
+"""Topics and partitions that one request may create: Kafka's MAX_PARTITIONS_PER_BATCH and
+MAX_RECORDS_PER_USER_OP."""
 
 
 def handle(request: Any, call: Call) -> None:
@@ -45,13 +46,17 @@ def handle(request: Any, call: Call) -> None:
 def _ask(request: Any, call: Call) -> Steps:
     host = call.host
     deadline = deadline_after(host, request.timeout)
-    counts = Counter(topic.name for topic in request.topics)
+    counts: Counter[str] = Counter()
+    named: dict[str, Any] = {}
+    sizes: dict[str, int] = {}
+    for topic in request.topics:
+        counts[topic.name] += 1
+        named[topic.name] = topic
+        sizes[topic.name] = _size(topic, host.config)
+        yield 1
+    too_many = sum(1 + sizes[name] for name in named if counts[name] == 1) > MOST_CREATED
     topics: list[Fields] = []
     asked = Round(lambda: call.reply(throttle_time=0, topics=topics))
-    named = {each.name: each for each in request.topics}
-    sizes = {name: _size(topic, host.config) for name, topic in named.items()}
-    too_many = sum(sizes[name] for name in named if counts[name] == 1) > MOST_PARTITIONS
-    yield 1 + len(named) // 5
     for topic in named.values():
         fields = _nothing_created(topic.name)
         topics.append(fields)

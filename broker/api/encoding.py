@@ -79,14 +79,17 @@ class _Plan:
     """How entities of one class are written."""
 
     def __init__(self, cls: type[Any]):
-        found = fields(cls)
         self.cls = cls
-        self.whole = any("tag" in each.metadata for each in found)
-        """kio writes it in one go: tagged fields are few, and stand in no large array."""
+        self.tags = [each.name for each in fields(cls) if "tag" in each.metadata]
+        """Fields that are written only where a value is given."""
         self.tail = write_no_tags if cls.__flexible__ else None
-        self.fields = [] if self.whole else [_field(cls, each) for each in found]
+        self.fields = [_field(cls, each) for each in fields(cls) if each.name not in self.tags]
         self.flat = all(each.items is None for each in self.fields)
         """No array of entities in it."""
+
+    def whole(self, values: Values) -> bool:
+        """kio writes it in one go: it has tagged fields, as few entities do."""
+        return any(tag in values for tag in self.tags)
 
 
 def _field(cls: type[Any], field: Any) -> _Field:
@@ -134,7 +137,7 @@ class _Out:
 
 
 def _entity(plan: _Plan, values: Values, out: _Out) -> Steps:
-    if plan.whole:
+    if plan.tags and plan.whole(values):
         _write_flat(plan, values, out.buffer)
         return
     for field in plan.fields:
@@ -163,7 +166,7 @@ def _array(plan: _Plan, items: Any, out: _Out) -> Steps:
 
 def _write_flat(plan: _Plan, values: Any, buffer: BytesIO) -> None:
     """An entity without arrays of entities, or one that is written whole."""
-    if plan.whole:
+    if plan.tags and plan.whole(values):
         whole_writer(plan.cls)(buffer, build(plan.cls, **values))
         return
     for name, convert, write, default, _ in plan.fields:

@@ -19,6 +19,7 @@ from bench import (
     simulator,
     studies,
     throughput,
+    turns,
 )
 from bench.host import TOPIC
 from bench.null_server import answer_tail
@@ -62,6 +63,13 @@ def test_restarts_and_memory_are_measured():
     report = restarting.run(restarting.QUICK)
     assert len(report.outcomes) == 2 * len(restarting.QUICK.batches) + 1
     assert all(each.measured > 0 for each in report.outcomes[:-1])
+
+
+def test_the_longest_turn_is_measured_of_everything_large_that_a_client_may_send():
+    report = turns.run(turns.Plan(elements=300, partitions=10, clients=2))
+    apis = {each.name.partition(",")[0].partition(" ")[0] for each in report.outcomes}
+    assert {"Metadata", "Fetch", "Produce", "CreateTopics", "DeleteTopics", "ListOffsets"} <= apis
+    assert all(each.measured > 0 for each in report.outcomes)
 
 
 def test_every_loop_is_measured_with_what_it_can_do():

@@ -39,7 +39,10 @@ PLAIN = {
 
 def values_of(cls):
     """Plain values of an entity, some fields left out where the schema has a default."""
-    return st.fixed_dictionaries({each.name: value_of(each) for each in fields(cls)})
+    found = {each.name: value_of(each) for each in fields(cls)}
+    tagged = [each.name for each in fields(cls) if "tag" in each.metadata]
+    always = {name: value for name, value in found.items() if name not in tagged}
+    return st.fixed_dictionaries(always, optional={name: found[name] for name in tagged})
 
 
 def value_of(field):
@@ -83,6 +86,23 @@ def test_items_are_described_one_by_one_and_each_is_a_step():
     assert sum(steps) == 51  # and the topic
     whole = [{"name": "t", "partitions": [describe(number) for number in range(100)]}]
     assert b"".join(pieces) == schema.write(schema.build(throttle_time=0, topics=whole))
+
+
+def test_each_item_of_a_nested_array_is_a_step_beside_tagged_fields_nobody_gave():
+    """Thirty configs of a topic were one step, and an answer about 10,000 topics 150 ms a turn."""
+    schema = response_schema(19, 7)
+    config = {"name": "n", "value": "v", "read_only": False, "config_source": 5}
+    topic = {
+        "name": "t",
+        "topic_id": bytes(16),
+        "error_code": ErrorCode.NONE,
+        "error_message": None,
+        "num_partitions": 1,
+        "replication_factor": 1,
+        "configs": [config | {"is_sensitive": False}] * 30,
+    }
+    _, units = encoded(schema.cls, {"throttle_time": 0, "topics": [topic] * 2})
+    assert units == 62
 
 
 def test_a_large_answer_is_cut_into_pieces():

@@ -30,6 +30,7 @@ from bench import (
     starting,
     studies,
     throughput,
+    turns,
 )
 from bench.measure import ROOT, Outcome, Report, write
 
@@ -60,6 +61,7 @@ ITEMS = {
     "restarting": Item(restarting.run, restarting.FULL, restarting.QUICK),
     "looking": Item(looking.run, looking.FULL, looking.QUICK),
     "fuzz": Item(fuzz.run, fuzz.FULL, fuzz.QUICK),
+    "turns": Item(turns.run, turns.FULL, turns.QUICK),
     "loops": Item(loops.run, loops.FULL, loops.QUICK),
     "simulator": Item(simulator.run, simulator.FULL, simulator.QUICK),
     "shrinking": Item(shrinking.run, shrinking.FULL, shrinking.QUICK, asked=True),

@@ -1,0 +1,129 @@
+"""Large requests take many turns of the loop, in which others are served, and keep their order.
+
+How much a turn does is counted in test_slices.py; here it is whole requests over real sockets.
+"""
+
+import asyncio
+
+import pytest
+
+from broker_wire import api_versions, frame, produce_frame, run
+from broker_wire_fetch import fetch, offsets, only
+from ottla.broker.errors import ErrorCode
+from ottla.broker.slices import TURN_UNITS
+from ottla.log.build import build_batch
+from ottla.log.record_batch import read_batch
+
+MANY = 20 * TURN_UNITS
+
+
+def metadata():
+    """So many names that nobody knows."""
+    topics = [{"topic_id": None, "name": f"x{n}"} for n in range(MANY)]
+    asked = {"allow_auto_topic_creation": False, "include_topic_authorized_operations": False}
+    return frame("metadata", 12, topics=topics, **asked)
+
+
+def produce():
+    """An unknown topic of so many partitions."""
+    data = [{"index": n, "records": b"x" * 70} for n in range(MANY)]
+    topics = [{"name": "nobody", "partition_data": data}]
+    return frame("produce", 9, transactional_id=None, acks=-1, timeout=100, topic_data=topics)
+
+
+def list_offsets():
+    """Of so many partitions that nobody knows."""
+    wanted = [{"partition_index": n, "timestamp": -1} for n in range(MANY)]
+    topics = [{"name": "nobody", "partitions": wanted}]
+    return frame("list_offsets", 6, replica_id=-1, isolation_level=0, topics=topics)
+
+
+def fetch_nobody():
+    """Of so many partitions that nobody knows, and one that is there."""
+    wanted = [{"partition": n, "fetch_offset": 0, "partition_max_bytes": 9} for n in range(MANY)]
+    topics = [{"topic": "nobody", "partitions": wanted}]
+    fields = {"max_wait": 0, "min_bytes": 1, "max_bytes": 99, "forgotten_topics_data": []}
+    return frame("fetch", 12, topics=topics, **fields)
+
+
+LARGE = [metadata, produce, list_offsets, fetch_nobody]
+
+
+@pytest.mark.parametrize("large", LARGE)
+def test_others_are_served_while_a_large_request_is_at_work(large):
+    """300,000 names took 8 s in one turn; whoever asked meanwhile waited for all of it."""
+
+    async def test(wire):
+        attacker, other = await wire.raw(), await wire.raw()
+        attacker.write(large())
+        answer = asyncio.ensure_future(attacker.frame())
+        served = 0
+        while not answer.done():
+            other.write(api_versions())
+            await other.frame()
+            served += 1
+        assert served >= 5
+        assert len(answer.result()) > MANY
+
+    run(test)
+
+
+@pytest.mark.parametrize("large", LARGE)
+def test_what_is_sent_behind_a_large_request_is_begun_and_answered_behind_it(large):
+    async def test(wire):
+        raw = await wire.raw()
+        raw.write(large() + produce_frame(records=build_batch([b"v"])) + api_versions())
+        assert len(await raw.frame()) > MANY
+        assert wire.host.submitted == 1
+        await raw.frame()
+        await raw.frame()
+
+    run(test)
+
+
+@pytest.mark.parametrize("large", LARGE)
+def test_a_client_that_goes_away_takes_its_large_request_along(large):
+    async def test(wire):
+        raw, other = await wire.raw(), await wire.raw()
+        raw.write(large())
+        for _ in range(5):
+            await wire.tick()
+        raw.writer.transport.abort()
+        for _ in range(3):
+            other.write(api_versions())
+            await other.frame()
+        assert not wire.failures
+
+    run(test)
+
+
+def test_a_node_that_is_paused_in_the_midst_goes_on_where_it_was():
+    async def test(wire):
+        raw = await wire.raw()
+        raw.write(metadata())
+        for _ in range(5):
+            await wire.tick()
+        wire.server.pause()
+        wire.host.slices.hold(wire.host)
+        for _ in range(5):
+            await wire.tick()
+        wire.host.slices.release(wire.host)
+        wire.server.resume()
+        assert len(await raw.frame()) > MANY
+
+    run(test)
+
+
+def test_a_fetch_gives_no_more_batches_than_one_turn_can_bear(monkeypatch):
+    monkeypatch.setattr("ottla.broker.api.fetch.MOST_BATCHES", 10)
+
+    async def test(wire):
+        client = await wire.client()
+        for _ in range(25):
+            wire.host.replicas["t", 0].append(read_batch(build_batch([b"v"])))
+        for first in (0, 10):
+            part = only(await fetch(client, ("t", 0, first), min_bytes=1 << 19, wait=8000))
+            assert part.error_code == ErrorCode.NONE
+            assert offsets(part) == list(range(first, first + 10))
+
+    run(test)
