@@ -164,8 +164,7 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         )
 
     async def _listen(self, node: int) -> None:
-        life = self._factory.make(node, await self._disks.opened(node))
-        self._lives[node] = life
+        life = self._lives[node] = await self._factory.make(node)
         life.remarks = self._remarks
         life.on_event = self.events.role_changed
         life.on_dropped = self.events.truncated

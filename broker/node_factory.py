@@ -15,7 +15,6 @@ from ottla.broker.scheduler import Scheduler
 from ottla.broker.server import Server
 from ottla.broker.stores import Disks
 from ottla.broker.transport.in_process import Network
-from ottla.log.store import LogStore
 from ottla.raft.types import NodeId
 
 
@@ -34,8 +33,10 @@ class NodeFactory:
     scheduler: Scheduler
     clockwork: MakeClockwork
 
-    def make(self, node: NodeId, store: LogStore) -> Node:
-        """A life of a node on its store; it takes no part yet."""
+    async def make(self, node: NodeId) -> Node:
+        """A life of a node on its disk; it takes no part yet. Raises as `Disks.open` does."""
+        clockwork = self.clockwork(self.disks.writer(node))
+        store = await self.disks.opened(node, clockwork)
         jitter = election_jitter(self.config.seed, node)
         return Node(
             node,
@@ -47,7 +48,7 @@ class NodeFactory:
             network=self.network,
             scheduler=self.scheduler,
             listen=Server,
-            clockwork=self.clockwork(self.disks.writer(node)),
+            clockwork=clockwork,
             factory=ReplicaFactory(
                 node, self.config, store=store, counters=self.counters, jitter=jitter
             ),

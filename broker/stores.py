@@ -6,14 +6,13 @@ Without a data folder a disk is a `MemoryDisk`; with one it is an LMDB environme
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 from ottla.broker import folders
+from ottla.broker.clockwork import Clockwork
 from ottla.broker.config import ClusterConfig, FlushPolicy
 from ottla.broker.errors import ConfigError
 from ottla.broker.native import Writer
@@ -178,24 +177,23 @@ class Disks:
         self._open[node] = store
         return store
 
-    async def opened(self, node: NodeId) -> LogStore:
-        """As `open`, in the node's writer thread: to read a long log takes seconds, in which the
-        other nodes go on."""
+    async def opened(self, node: NodeId, clockwork: Clockwork) -> LogStore:
+        """As `open`, as work beside the node: to read a long log takes seconds, in which the other
+        nodes go on."""
         if self._folder is None or node in self._open:
             return self.open(node)
-        loop = asyncio.get_running_loop()
-        opened: asyncio.Future[LogStore] = loop.create_future()
+        errors: list[Exception] = []
 
         def work() -> None:
             try:
-                tell = partial(_settle, opened, self.open(node), None)
+                self.open(node)
             except Exception as error:  # noqa: BLE001 - raised where it is awaited
-                tell = partial(_settle, opened, None, error)
-            with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
-                loop.call_soon_threadsafe(tell)
+                errors.append(error)
 
-        self.writer(node).run_soon(work)
-        return await opened
+        await clockwork.work(work, _unheard).wait()
+        if errors:
+            raise errors[0]
+        return self._open[node]
 
     def _base(self) -> Path:
         assert self._folder is not None, "disks in memory are always to be opened"
@@ -266,16 +264,8 @@ class Disks:
             writer.close()
 
 
-def _settle(
-    waiting: asyncio.Future[LogStore], store: LogStore | None, error: Exception | None
-) -> None:
-    """Tell who waits, if anybody still does."""
-    if waiting.done():
-        return
-    if store is None:
-        waiting.set_exception(error or AssertionError("neither a store nor an error"))
-    else:
-        waiting.set_result(store)
+def _unheard(_: str | None) -> None:
+    """Work keeps its own errors."""
 
 
 def _sync(store: LogStore) -> None:
