@@ -24,14 +24,13 @@ from ottla.broker.counters import Counters
 from ottla.broker.errors import (
     ClusterTimeoutError,
     ConfigError,
-    DataFolderError,
     ErrorCode,
     NodeStateError,
     RequestFailedError,
     UnknownTopicError,
 )
 from ottla.broker.events import EventLog
-from ottla.broker.folders import check_left_out, left_out
+from ottla.broker.folders import DataFolderError, check_left_out, left_out
 from ottla.broker.handover import Handover
 from ottla.broker.host import PartitionImage
 from ottla.broker.lifecycle import Lifecycle

@@ -1,5 +1,6 @@
 """What there is to see of a cluster: its addresses, and the state of everything in it.
 
+Nothing here changes the cluster, and each answer is of the moment at which it is given.
 `AsyncCluster` is a `ClusterViews`; `ottla.Cluster` documents each with an example.
 """
 

@@ -3,8 +3,7 @@
 **In.** The protocol receives straight into a buffer. While no frame is cut in half that is one
 buffer shared by all connections of a server (the loop asks for a buffer, receives and reports
 before it turns to another socket), so a thousand idle connections hold none. A half frame moves to
-a buffer of its own, as large as the frame, and the rest of it is received in place; it grows in
-steps, so that announcing 100 MB costs nobody 100 MB.
+a buffer of its own, which grows in steps, so that announcing 100 MB costs nobody 100 MB.
 
 Frames are cut, decoded, and begun in one go; no task and no future is made. What a limit of the
 pipeline, or a client that does not read its answers, forbids to begin stays in the connection's
@@ -34,7 +33,7 @@ from ottla.broker.codec import read_header, skip_tags
 from ottla.broker.errors import FrameError
 from ottla.broker.framing import PORTION_BYTES, Outgoing, frames, write
 from ottla.broker.pipeline import Pipeline, Slot, limits_of
-from ottla.broker.ports import shut_down
+from ottla.broker.ports import descriptor_of, shut_down
 from ottla.broker.routes import ROUTES, find_route
 
 if TYPE_CHECKING:
@@ -47,7 +46,6 @@ WRITE_HIGH_WATER = 1 << 20
 """Unsent bytes above which no request of the connection is begun."""
 LAST_WORDS_SECONDS = 1.0
 """How long a client may take to read its last answers from a node that stops by itself."""
-
 TURN_REQUESTS = 32
 """Requests decoded the general way after which the connection lets the others have their turn."""
 BYTES_A_UNIT = 128
@@ -373,16 +371,10 @@ class Connection(asyncio.BufferedProtocol):
         self.pipeline.ready.clear()
         self.abort()
 
-    @property
-    def descriptor(self) -> int:
-        """Of the client's socket; -1 when there is none."""
-        found = None if self.transport is None else self.transport.get_extra_info("socket")
-        return -1 if found is None else int(found.fileno())
-
     def abort(self) -> None:
         """Drop the client at once."""
         if self.transport is not None:
-            shut_down(self.descriptor)
+            shut_down(descriptor_of(self.transport))
             self.transport.abort()
 
     def leave(self) -> None:

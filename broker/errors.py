@@ -9,7 +9,6 @@ callers of the Python API and for operating errors only. Each class says whether
 from __future__ import annotations
 
 from enum import IntEnum
-from pathlib import Path
 
 from ottla.idempotency.rules import RejectReason
 from ottla.log.record_batch import BatchDefect
@@ -139,16 +138,6 @@ class FrameError(OttlaError):
 
 class ConfigError(OttlaError):
     """A setting, flag or argument makes no sense; the text says what to do."""
-
-
-class DataFolderError(ConfigError):
-    """The folder of `node` may not be used: damaged, lost, of another node or cluster, in use. The
-    text names node and folder and says what to do. Nothing was started."""
-
-    def __init__(self, text: str, node: int, folder: Path):
-        super().__init__(text)
-        self.node = node
-        self.folder = folder
 
 
 class UnknownTopicError(OttlaError):

@@ -18,10 +18,20 @@ from pathlib import Path
 from typing import Any
 
 from ottla.broker.arguments import as_whole, items
-from ottla.broker.errors import ConfigError, DataFolderError
+from ottla.broker.errors import ConfigError
 from ottla.broker.spelling import shown
 from ottla.log.errors import FolderInUseError, FormatError
 from ottla.raft.types import NodeId
+
+
+class DataFolderError(ConfigError):
+    """The folder of `node` may not be used: damaged, lost, of another node or cluster, in use. The
+    text names node and folder and says what to do. Nothing was started."""
+
+    def __init__(self, text: str, node: int, folder: Path):
+        super().__init__(text)
+        self.node = node
+        self.folder = folder
 
 
 def check_left_out(

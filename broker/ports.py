@@ -153,6 +153,12 @@ class _Listener:
             each.close()
 
 
+def descriptor_of(transport: asyncio.BaseTransport | None) -> int:
+    """Of a connection's socket; -1 when there is none."""
+    found = None if transport is None else transport.get_extra_info("socket")
+    return -1 if found is None else int(found.fileno())
+
+
 def shut_down(descriptor: int) -> None:
     """End a connection for everybody who has a copy of its descriptor, before it is closed here."""
     if descriptor >= 0:

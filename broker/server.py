@@ -12,7 +12,7 @@ import logging
 
 from ottla.broker.connection import Connection
 from ottla.broker.host import Host
-from ottla.broker.ports import Listening, Port
+from ottla.broker.ports import Listening, Port, descriptor_of
 from ottla.log.forking import disown_in_children
 
 SCRATCH_BYTES = 1 << 18
@@ -57,7 +57,7 @@ class Server:
 
     def descriptors(self) -> list[int]:
         """Of the clients' connections: see `ottla.log.forking`."""
-        return [each.descriptor for each in list(self._connections)]
+        return [descriptor_of(each.transport) for each in list(self._connections)]
 
     def _accept(self) -> Connection:
         """Take a client in. Raises when the listener stopped between its arrival and this call."""

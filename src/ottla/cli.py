@@ -26,17 +26,26 @@ from ottla.saying import first_of, ready_object, unusable
 from ottla.sim_cli.app import app as sim_app
 from ottla.study_cli.app import app as study_app
 from ottla.up_options import (
+    MAX_PORT,
     Advertised,
+    AsJson,
+    AutoCreate,
     Chosen,
+    DataDir,
     DefaultPartitions,
     ElectionTimeoutMs,
     Flush,
     Host,
     MinInsyncReplicas,
+    Nodes,
+    Port,
+    Profile,
+    Topics,
+    WithoutNode,
     meant,
     one_or_each,
 )
-from ottla.usage import UsageError, check_profile, folder
+from ottla.usage import UsageError, check_profile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +53,6 @@ if TYPE_CHECKING:
     from ottla.broker.async_cluster import AsyncCluster
     from ottla.broker.topic import Topic
 
-MAX_PORT = 65_535
 SERVICE_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 # Plain help and errors: rich would draw boxes, and costs 100 ms before the first byte is served.
@@ -95,36 +103,16 @@ def ottla(
 @app.command()
 def up(
     *,
-    nodes: Annotated[int, typer.Option(min=1, max=7, help="Brokers to run.")] = 3,
-    port: Annotated[
-        int,
-        typer.Option(min=0, max=MAX_PORT, help="Port of node 1; node i has port + i - 1. 0: free."),
-    ] = 9092,
+    nodes: Nodes = 3,
+    port: Port = 9092,
     host: Host = "127.0.0.1",
     advertised: Advertised = None,
-    profile: Annotated[str, typer.Option(help="Whose rules producers meet.")] = "reference",
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(
-            parser=folder,
-            metavar="PATH",
-            help="Keep the logs in this folder; without it they live in memory.",
-        ),
-    ] = None,
-    without_node: Annotated[
-        list[int] | None,
-        typer.Option(metavar="N", help="Start without this node's bad folder. May be repeated."),
-    ] = None,
-    topic: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME:PARTITIONS:RF", help="Create this topic. May be repeated."),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Say `ready` as one JSON object.")
-    ] = False,
-    auto_create: Annotated[
-        bool, typer.Option("--auto-create/--no-auto-create", help="Create topics on first use.")
-    ] = True,
+    profile: Profile = "reference",
+    data_dir: DataDir = None,
+    without_node: WithoutNode = None,
+    topic: Topics = None,
+    as_json: AsJson = False,
+    auto_create: AutoCreate = True,
     flush: Flush = "each-turn",
     min_insync_replicas: MinInsyncReplicas = 1,
     election_timeout_ms: ElectionTimeoutMs = 500,

@@ -1,4 +1,4 @@
-"""Options of `ottla up` that are settings of the cluster (`ottla.broker.config`), and their checks.
+"""Options of `ottla up`, and the checks of those that are settings of the cluster.
 
 What a value may be is the setting's own business; here stands what one line of help says of it, and
 what makes no sense only together with the number of nodes.
@@ -6,11 +6,12 @@ what makes no sense only together with the number of nodes.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from ottla.usage import UsageError
+from ottla.usage import UsageError, folder
 
 if TYPE_CHECKING:
     from ottla.broker.config import FlushPolicy
@@ -18,6 +19,34 @@ if TYPE_CHECKING:
 SHORTEST_TIMEOUT_MS, LONGEST_TIMEOUT_MS = 100, 600_000
 """Two heartbeats of 50 ms; ten minutes."""
 
+MAX_PORT = 65_535
+
+Nodes = Annotated[int, typer.Option(min=1, max=7, help="Brokers to run.")]
+Port = Annotated[
+    int,
+    typer.Option(min=0, max=MAX_PORT, help="Port of node 1; node i has port + i - 1. 0: free."),
+]
+Profile = Annotated[str, typer.Option(help="Whose rules producers meet.")]
+DataDir = Annotated[
+    Path | None,
+    typer.Option(
+        parser=folder,
+        metavar="PATH",
+        help="Keep the logs in this folder; without it they live in memory.",
+    ),
+]
+WithoutNode = Annotated[
+    list[int] | None,
+    typer.Option(metavar="N", help="Start without this node's bad folder. May be repeated."),
+]
+Topics = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME:PARTITIONS:RF", help="Create this topic. May be repeated."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Say `ready` as one JSON object.")]
+AutoCreate = Annotated[
+    bool, typer.Option("--auto-create/--no-auto-create", help="Create topics on first use.")
+]
 Flush = Annotated[
     str, typer.Option(metavar="POLICY", help="When logs are synced: each-turn, interval or off.")
 ]

@@ -1,6 +1,7 @@
 """The bench runs, and idempotence costs no turn, no message and no sync. Numbers, never times.
 
-Each item runs its quick plan.
+Each item runs its quick plan. What it measures is looked at as far as it is a count; times depend
+on what else the machine does.
 """
 
 import re

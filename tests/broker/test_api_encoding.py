@@ -1,6 +1,7 @@
 """Answers encoded item by item are, byte for byte, what kio's own writer makes of the same values.
 
-Every schema of every answer that is served is held to that, with values of every kind of field.
+Every schema of every answer that is served is held to that, with values of every kind of field:
+a large answer is encoded in slices, and a client must not notice.
 """
 
 from dataclasses import fields

@@ -10,7 +10,8 @@ import shutil
 import pytest
 
 from ottla import Cluster, OttlaError
-from ottla.broker.errors import ConfigError, DataFolderError, NodeStateError
+from ottla.broker.errors import ConfigError, NodeStateError
+from ottla.broker.folders import DataFolderError
 from ottla.log.note import DATA, NOTE
 
 

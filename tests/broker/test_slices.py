@@ -1,6 +1,7 @@
 """`Slices`: how much is done in a turn of the loop, for whom, and what becomes of the rest.
 
-Nothing here looks at a clock: units are counted, as they are in the broker.
+Nothing here looks at a clock: units are counted, as they are in the broker. The loop is a list of
+what was asked to be called soon.
 """
 
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from collections.abc import Callable
 from ottla.broker.slices import SLICE_UNITS, TURN_UNITS, Slices
 
 
-class Loop:
+class FakeLoop:
     """What was asked for soon; `turn` does it."""
 
     def __init__(self):
@@ -60,14 +61,14 @@ class Job:
 
 
 def test_a_small_job_is_done_at_once_and_asks_the_loop_for_nothing():
-    loop = Loop()
+    loop = FakeLoop()
     job = Job(SLICE_UNITS - 1)
     assert loop.slices.run(job)
     assert (job.done, job.ends, loop.soon) == (SLICE_UNITS - 1, [None], [])
 
 
 def test_a_large_job_takes_turns():
-    loop = Loop()
+    loop = FakeLoop()
     job = Job(10 * TURN_UNITS)
     assert not loop.slices.run(job)
     assert job.done == SLICE_UNITS
@@ -82,7 +83,7 @@ def test_a_large_job_takes_turns():
 
 def test_fifty_large_jobs_make_no_turn_longer_and_all_get_on():
     """One request stalled the loop for seconds; fifty of them must not do so together either."""
-    loop = Loop()
+    loop = FakeLoop()
     jobs = [Job(5 * TURN_UNITS) for _ in range(50)]
     for job in jobs:
         loop.slices.run(job)
@@ -99,7 +100,7 @@ def test_fifty_large_jobs_make_no_turn_longer_and_all_get_on():
 
 
 def test_a_newcomer_is_served_beside_large_jobs():
-    loop = Loop()
+    loop = FakeLoop()
     for _ in range(TURN_UNITS // SLICE_UNITS):
         loop.slices.run(Job(100 * TURN_UNITS))
     assert loop.slices.left <= 0
@@ -110,7 +111,7 @@ def test_a_newcomer_is_served_beside_large_jobs():
 
 
 def test_when_a_turn_is_used_up_small_jobs_wait_for_the_next():
-    loop = Loop()
+    loop = FakeLoop()
     loop.slices.left = 0
     first, second = Job(1), Job(1)
     assert not loop.slices.run(first)
@@ -133,7 +134,7 @@ def beginner(loop, name, units, order):
 
 
 def test_who_waits_for_the_turn_may_use_it_up_again():
-    loop = Loop()
+    loop = FakeLoop()
     loop.slices.left = -5
     order: list[tuple[str, int]] = []
     for name in "abc":
@@ -144,7 +145,7 @@ def test_who_waits_for_the_turn_may_use_it_up_again():
 
 def test_what_is_more_than_a_turn_has_one_for_itself_however_many_small_ones_come():
     """Two bodies of 40 ms each must not be decoded in one turn."""
-    loop = Loop()
+    loop = FakeLoop()
     order: list[tuple[str, int]] = []
     assert loop.slices.take(1, lambda: None)
     for name in ("large", "larger"):
@@ -157,7 +158,7 @@ def test_what_is_more_than_a_turn_has_one_for_itself_however_many_small_ones_com
 
 
 def test_a_step_that_fails_ends_its_own_job_only():
-    loop = Loop()
+    loop = FakeLoop()
     bad, good = Job(1000, fails_at=100), Job(1000)
     loop.slices.run(bad)
     loop.slices.run(good)
@@ -167,7 +168,7 @@ def test_a_step_that_fails_ends_its_own_job_only():
 
 
 def test_what_nobody_wants_any_more_is_given_up():
-    loop = Loop()
+    loop = FakeLoop()
     job = Job(1000)
     loop.slices.run(job)
     job.gone = True
@@ -176,7 +177,7 @@ def test_what_nobody_wants_any_more_is_given_up():
 
 
 def test_a_paused_owner_does_nothing_and_goes_on_where_it_was():
-    loop = Loop()
+    loop = FakeLoop()
     mine, other = Job(1000, owner="a"), Job(1000, owner="b")
     loop.slices.run(mine)
     loop.slices.run(other)
@@ -191,7 +192,7 @@ def test_a_paused_owner_does_nothing_and_goes_on_where_it_was():
 
 
 def test_what_a_stopped_owner_had_under_way_is_dropped():
-    loop = Loop()
+    loop = FakeLoop()
     mine, other = Job(1000, owner="a"), Job(1000, owner="b")
     loop.slices.run(mine)
     loop.slices.run(other)
@@ -202,7 +203,7 @@ def test_what_a_stopped_owner_had_under_way_is_dropped():
 
 
 def test_a_job_may_begin_another_one():
-    loop = Loop()
+    loop = FakeLoop()
     inner = Job(1000)
 
     def steps():

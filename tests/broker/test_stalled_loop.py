@@ -133,7 +133,7 @@ def test_a_stopped_process_changes_no_leader():
             process.kill()
 
 
-class Loop:
+class FakeLoop:
     """Timers that ring when the test says so."""
 
     def __init__(self):
@@ -167,7 +167,7 @@ class Machine:
 def machine(monkeypatch):
     """A machine's clock to set, and a cluster's clock on it."""
 
-    found = Machine(Loop())
+    found = Machine(FakeLoop())
     monkeypatch.setattr("ottla.broker.clockwork.monotonic_micros", lambda: found.at)
     found.clock(None)
     return found

@@ -1,6 +1,7 @@
 """What comes of topic configs in a running cluster: kept, shown, and obeyed if served.
 
-Which values are taken is asked of the table alone, in `test_controller_configs.py`.
+Which values are taken is asked of the table alone, in `test_controller_configs.py`; here a cluster
+runs with them.
 """
 
 import asyncio

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from broker_fake_host import EPOCH, FakeHost
+from broker_fake_host import EPOCH, FadingHost, FakeHost
 from broker_wire import default_host, run
 from ottla.broker.api.authorized import NOT_ASKED
 from ottla.broker.codec import ZERO_ID
@@ -33,18 +33,6 @@ def ask(client, topics, version=12, *, create=False, ids=()):
         include_cluster_authorized_operations=False,
         include_topic_authorized_operations=False,
     )
-
-
-class FadingHost(FakeHost):
-    """It has not heard of node 2 for too long from its `calls`-th look on."""
-
-    def __init__(self, calls):
-        super().__init__()
-        self.calls = calls
-
-    def brokers(self, _asked=()):
-        self.calls -= 1
-        return self.nodes if self.calls >= 0 else self.nodes[:1]
 
 
 # Found by a stress on a busy machine: a leader fell silent between two looks that one answer took.

@@ -1,6 +1,7 @@
 """Large requests take many turns of the loop, in which others are served, and keep their order.
 
-How much a turn does is counted in test_slices.py; here it is whole requests over real sockets.
+How much a turn does is counted in test_slices.py; here it is whole requests over real sockets,
+beside a client that asks for little.
 """
 
 import asyncio

@@ -1,4 +1,8 @@
-"""The settings of a cluster that `ottla up` offers: they reach it, or are refused in one line."""
+"""The settings of a cluster that `ottla up` offers: they reach it, or are refused in one line.
+
+What reaches it is asked of a cluster that stands in for the real one, and once of a real one. A
+line that refuses says what to type.
+"""
 
 import asyncio
 import json

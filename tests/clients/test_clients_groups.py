@@ -30,6 +30,8 @@ from ottla import Cluster, Topic
 from ottla.broker.api.no_groups import TEXT
 
 pytestmark = pytest.mark.clients
+FATAL = -150
+"""The code of librdkafka's errors that end a client (RD_KAFKA_RESP_ERR__FATAL)."""
 QUICK = 5.0
 """Seconds; a client takes less than one of them where it has a processor for itself."""
 
@@ -60,7 +62,7 @@ def confluent(bootstrap, **more):
     ("protocol", "code", "said"),
     [
         ("classic", ck.KafkaError.UNSUPPORTED_VERSION, "JoinGroup failed"),
-        ("consumer", ck.KafkaError._FATAL, "ConsumerGroupHeartbeat fatal error"),
+        ("consumer", FATAL, "ConsumerGroupHeartbeat fatal error"),
     ],
 )
 def test_confluent_hears_that_it_cannot_subscribe(bootstrap, protocol, code, said):

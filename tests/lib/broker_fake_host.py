@@ -277,3 +277,16 @@ class Hesitant(FakeHost):
     def brokers(self, asked: Iterable[int] = ()) -> list[BrokerImage]:
         """See `Host`."""
         return self.nodes if self.images["t"].partitions[0].group in asked else self.nodes[:1]
+
+
+class FadingHost(FakeHost):
+    """It has not heard of node 2 for too long from its `calls`-th look on."""
+
+    def __init__(self, calls: int):
+        super().__init__()
+        self.calls = calls
+
+    def brokers(self, _asked: Iterable[int] = ()) -> list[BrokerImage]:
+        """See `Host`."""
+        self.calls -= 1
+        return self.nodes if self.calls >= 0 else self.nodes[:1]

@@ -124,7 +124,7 @@ def _report(writing: int, copy: Path, expected: dict[str, Any]) -> None:
     except BaseException as error:  # noqa: BLE001 - the child has nobody else to tell
         told = f"wrong: {error!r}"
     os.write(writing, told.encode()[:4000])
-    os._exit(0)
+    os.execlp("true", "true")  # Nothing of the parent is cleaned up on the way out.
 
 
 def _outcome(copy: Path, expected: dict[str, Any]) -> str:

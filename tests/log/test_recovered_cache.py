@@ -1,6 +1,7 @@
 """What recovery has read stays in memory up to the cache's bound: a start decodes it once.
 
-A start read every log twice, which took 3.9 s for 100,000 batches on three nodes.
+A start read every log twice, which took 3.9 s for 100,000 batches on three nodes. Reads of the
+store are counted, not timed.
 """
 
 import pytest

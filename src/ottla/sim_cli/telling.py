@@ -1,4 +1,8 @@
-"""What commands of `ottla sim` print alike: a run, a line of progress."""
+"""What commands of `ottla sim` print alike: a run, a line of progress.
+
+Results go to standard output, progress to standard error: a line that moves on a terminal, so that
+nothing of it stands between results.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """What the guard in front of the codec costs, beside what the codec takes for the same body.
 
-Times are of CPU, the least of several passes: another process on the machine only adds.
+Times are of CPU, the least of several passes: another process on the machine only adds. Bodies are
+those of small, usual and the largest requests.
 """
 
 from __future__ import annotations

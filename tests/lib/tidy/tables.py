@@ -31,6 +31,7 @@ DECIDING = (
     "broker/fields.py",
     "broker/handover.py",
     "broker/host.py",
+    "broker/hosting.py",
     "broker/inspector.py",
     "broker/isr.py",
     "broker/lane.py",
@@ -48,6 +49,7 @@ DECIDING = (
     "broker/producer_ids.py",
     "broker/purgatory.py",
     "broker/reads.py",
+    "broker/remarks.py",
     "broker/replica.py",
     "broker/replica_factory.py",
     "broker/runner.py",
@@ -127,11 +129,14 @@ DECIDING = (
 # this says too much.
 APART = {
     "broker/clockwork.py": "the clock of asyncio; the simulator hands in its own",
+    "broker/folders.py": "why a real folder is refused",
     "broker/native.py": "the machine's clock, for that of asyncio",
     "broker/stores.py": "where logs lie: one disk is the simulator's",
     "log/forking.py": "what children of this process do not get",
     "log/folder.py": "files of real disks",
     "log/lmdb_store.py": "a real disk",
+    "log/note.py": "a file of a real disk",
+    "log/pages.py": "pages of a file of a real disk",
     "sim/outside.py": "the net itself",
 }
 
