@@ -125,11 +125,14 @@ class LoopThread:
             asked_to_leave()
         try:
             await starting
+            self._started.set()
+            await leave.wait()
+            await self._stop()
         except asyncio.CancelledError:
-            return
-        self._started.set()
-        await leave.wait()
-        await self._stop()
+            pass  # asked to leave while it started, which has undone itself
+        finally:
+            with self._lock:  # The loop closes next: nobody may call into it any more.
+                self._loop = None
 
 
 class _Call(Generic[Result]):

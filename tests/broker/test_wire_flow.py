@@ -286,6 +286,7 @@ def test_no_client_outlives_a_stop_however_far_its_connection_has_come(loop, rou
                 with suppress(ConnectionResetError):
                     while await asyncio.wait_for(wire.server.loop.sock_recv(client, 4096), 5):
                         pass
+            await wire.tick()  # The client hears of it before the loop says so here.
             assert wire.server.connections == 0
 
     with asyncio.Runner(loop_factory=loop) as runner:
