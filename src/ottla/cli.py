@@ -24,6 +24,7 @@ from ottla import __version__
 from ottla.demo.command import demo
 from ottla.saying import first_of, ready_object, unusable
 from ottla.sim_cli.app import app as sim_app
+from ottla.sim_cli.telling import Line
 from ottla.study_cli.app import app as study_app
 from ottla.up_options import (
     MAX_PORT,
@@ -241,8 +242,10 @@ async def _serve(cluster: AsyncCluster, nodes: int, *, as_json: bool) -> bool:
     for each in SERVICE_SIGNALS:
         loop.add_signal_handler(each, leave)
     try:
-        with suppress(asyncio.CancelledError):
+        with Line() as line, suppress(asyncio.CancelledError):
+            line.tell(lambda since: f"starting {len(left)} nodes, {since:.0f} s")
             await starting
+        line.clear()
         if not told.is_set():
             gc.freeze()  # what a start makes stays: nothing of it is ever looked through again
             gc.enable()

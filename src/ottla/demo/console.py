@@ -1,6 +1,8 @@
 """What a run shows on the terminal: progress while it runs, each fault as it is over, the table.
 
-On anything but a terminal the moving part is left out, so that a log of a run reads well.
+On anything but a terminal the moving part is left out, so that a log of a run reads well: there a
+line on standard error says every few seconds what goes on, as it does on a terminal of each step
+that has no bars.
 The text of a figure or a check is made elsewhere; here it only gets its place and its colour.
 """
 
@@ -21,6 +23,7 @@ from ottla.demo.result import Result
 from ottla.demo.settings import DemoSettings
 from ottla.demo.stage import Deed, Stage
 from ottla.demo.work import Work
+from ottla.sim_cli.telling import Line
 
 NODE_COLOURS = ("", "blue", "dark_orange", "green")
 BAR_WIDTH = 32
@@ -34,9 +37,16 @@ class Console:
         self._terminal = Terminal(highlight=False)
         self._live: Live | None = None
         self._shown = 0
+        self._line = Line()
+
+    def beating(self) -> Line:
+        """A context in which no step goes on without a word; the first one is the start."""
+        self._line.doing("starting three nodes")
+        return self._line
 
     def begin(self, stage: Stage) -> None:
         """The cluster is up."""
+        self._line.clear()
         kind = "idempotent" if self._settings.idempotent else "plain"
         self._terminal.print(
             f"[bold]ottla demo[/]: three nodes in this process ({stage.bootstrap}), two {kind} "
@@ -52,7 +62,11 @@ class Console:
         for deed in stage.deeds[self._shown :]:
             self._terminal.print(_deed_line(stage, deed))
             self._shown += 1
-        if self._live is not None and stage.samples:
+        if self._live is None:
+            acked = sum(each.acked_count for each in work.ledgers)
+            told = f"{acked:,} of {self._settings.records:,} records acknowledged"
+            self._line.tell(lambda _: f"{told}, {len(stage.deeds)} of {steps} faults")
+        elif stage.samples:
             self._live.update(self._picture(stage, work, steps))
 
     def finished(self, stage: Stage, work: Work, steps: int) -> None:
@@ -67,8 +81,14 @@ class Console:
             self._live = None
 
     def say(self, text: str) -> None:
-        """What happens next."""
+        """What happens next, as a line that stays."""
+        self._line.clear()
         self._terminal.print(f"  [dim]{text}[/]")
+        self.doing(text)
+
+    def doing(self, text: str) -> None:
+        """What happens next, for as long as it does."""
+        self._line.doing(text)
 
     def _picture(self, stage: Stage, work: Work, steps: int) -> RenderableType:
         sample = stage.samples[-1]
@@ -92,6 +112,7 @@ class Console:
 
     def end(self, result: Result, report: Path) -> None:
         """The table, the checks, and where the report lies."""
+        self._line.clear()
         terminal = self._terminal
         terminal.print()
         terminal.print(_table(result))

@@ -44,6 +44,16 @@ class Outcome(NamedTuple):
 def run_demo(settings: DemoSettings) -> Outcome:
     """Do everything, show it, write the report. Raises nothing for a check that fails."""
     console = Console(settings)
+    with console.beating():
+        result = _perform(settings, console)
+        console.doing("writing the report")
+        report = write_report(result)
+    console.end(result, report)
+    return Outcome(result.passed, report)
+
+
+def _perform(settings: DemoSettings, console: Console) -> Result:
+    """All that needs the cluster."""
     with Stage(settings) as stage, closing(console):
         of_confluent = round(settings.records * CONFLUENT_SHARE)
         work = Work(
@@ -60,9 +70,8 @@ def run_demo(settings: DemoSettings) -> Outcome:
         consumed = consume(stage.bootstrap)
         console.say("comparing")
         result = _result(stage, work, logs, consumed, trouble)
-    report = write_report(result)
-    console.end(result, report)
-    return Outcome(result.passed, report)
+        console.doing("stopping the cluster")
+    return result
 
 
 def _write(stage: Stage, work: Work, settings: DemoSettings, console: Console) -> list[str]:

@@ -198,6 +198,7 @@ def outcome_of(what: str, config: Path | None = None, settings: list[str] | None
     from ottla.sim.run import replay as replay_tape
     from ottla.sim.run import run as run_seed
     from ottla.sim.tape_file import TapeError, read
+    from ottla.sim_cli.telling import busy
 
     if not taped(what):
         check_scenario(what)
@@ -205,7 +206,9 @@ def outcome_of(what: str, config: Path | None = None, settings: list[str] | None
             seed = seed_of(what)
         except SimUsageError as error:
             raise SimUsageError(f"{error}; nor is it a file") from None
-        return run_seed(seed, config_of(config, settings))
+        chosen = config_of(config, settings)
+        with busy(f"running seed {seed}"):
+            return run_seed(seed, chosen)
     if config is not None or settings:
         raise SimUsageError(f"{what}: a tape has its own settings; leave out --config and --set")
     try:
@@ -216,7 +219,8 @@ def outcome_of(what: str, config: Path | None = None, settings: list[str] | None
     except (TapeError, ConfigError) as error:
         raise SimUsageError(f"{what}: {error}") from None
     warn_of_other_code(f"{what}: kept", kept.code, "the run may be another")
-    return replay_tape(kept.case.tape, kept.case.config, Replayed)
+    with busy(f"replaying {what}"):
+        return replay_tape(kept.case.tape, kept.case.config, Replayed)
 
 
 def warn_of_other_code(what: str, made_by: str, so: str) -> None:
@@ -240,6 +244,7 @@ def whole_of(
     from ottla.broker.spelling import listed
     from ottla.sim.choices import Drawn
     from ottla.sim.experiments.whole import BY_NAME, run_whole
+    from ottla.sim_cli.telling import busy
 
     if failure and failure not in BY_NAME:
         raise SimUsageError(f"--failure {failure}: there is none; there are {listed(BY_NAME)}")
@@ -258,7 +263,8 @@ def whole_of(
         return run_whole(choices, given, failure or None, watching)[0]
 
     try:
-        return again(Drawn(seed_of(seed)), ()), again
+        with busy(f"running seed {seed} to its end"):
+            return again(Drawn(seed_of(seed)), ()), again
     except ConfigError as error:
         raise SimUsageError(f"{error}; {_NOTHING_DRAWN} to fit, so set it higher") from None
 

@@ -58,6 +58,7 @@ def why(
         told = f"event {point.eid}: {point.hits} of {point.tries} futures fail alike"
         line.show(f"{told}, at most {left} points to go")
 
+    line.doing("drawing the first futures")
     with (
         interruptible(line, lambda: f"{done} points are done, {NOTHING}"),
         nullcontext() if jobs == 1 else processes(jobs) as pool,

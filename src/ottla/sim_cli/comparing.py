@@ -73,7 +73,9 @@ def meta(
     told = config_of(config, settings)
     plan = Plan(seed_of(first), seeds, told.told())
     line, wrong = Line(), 0
-    others = _found(line) if python is None else _named(python)
+    line.doing("looking for other interpreters and starting them")
+    with interruptible(line, lambda: f"0 of {seeds} seeds are done, {NOTHING}"):
+        others = _found(line) if python is None else _named(python)
     others.require(require_python or ())
     ways = variants(others.paths, min(seeds, 1_000) if warm is None else warm)
     done = _Done(line, seeds * len(ways), min(seeds, drivers))

@@ -63,6 +63,7 @@ def cover(
     shared = from_toml(plan.settings)
     numbers = range(plan.first, plan.first + plan.seeds)
     found, line, begun = Cover.of(shared), Line(), monotonic()
+    line.doing("running the first seeds")
     with interruptible(
         line, lambda: f"{len(found.growth)} of {plan.seeds} seeds are done, {NOTHING}"
     ):

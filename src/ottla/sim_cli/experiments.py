@@ -86,6 +86,7 @@ def _conduct(chosen: Experiment, seeds: range) -> Measured:
         name = ", ".join(map(str, done.key))
         line.show(f"{done.runs} of {done.of} runs, {rate:.1f} runs/s: seed {done.seed}, {name}")
 
+    line.doing("running the first seed")
     try:
         with interruptible(line, lambda: f"{runs} of {all_runs} runs are done, {NOTHING}"):
             return conduct(chosen, seeds, told)

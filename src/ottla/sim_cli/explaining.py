@@ -25,7 +25,7 @@ from ottla.sim_cli.asking import (
     taped,
     whole_of,
 )
-from ottla.sim_cli.telling import say
+from ottla.sim_cli.telling import busy, say
 
 if TYPE_CHECKING:
     from ottla.sim.recording.record import Recording
@@ -69,7 +69,8 @@ def explain(
         raise SimUsageError(f"--partition {partition}: the run has no such partition")
     if partition is not None:
         recording.command += f" --partition {partition}"
-    text = page(recording, partition=partition)
+    with busy("drawing the page"):
+        text = page(recording, partition=partition)
     write(out, text)
     say(_in_short(recording))
     say(f"{out}: {len(text.encode()):,} bytes")
@@ -102,7 +103,9 @@ def given(config: Path | None, settings: list[str] | None) -> list[str]:
 def _run(what: str, config: Path | None, settings: list[str] | None) -> Recording:
     from ottla.sim.recording.record import record
 
-    return record(outcome_of(what, config, settings), *title_of(what, config, settings, "explain"))
+    outcome = outcome_of(what, config, settings)
+    with busy("running it once more, with a look at each step"):
+        return record(outcome, *title_of(what, config, settings, "explain"))
 
 
 def _whole(what: str, config: Path | None, settings: list[str] | None, failure: str) -> Recording:
@@ -111,7 +114,8 @@ def _whole(what: str, config: Path | None, settings: list[str] | None, failure: 
     outcome, again = whole_of(what, config, settings, failure)
     title, command = title_of(what, config, settings, "explain")
     command += f" --whole --failure {shlex.quote(failure)}" if failure else " --whole"
-    return record(outcome, title, command, again)
+    with busy("running it once more, with a look at each step"):
+        return record(outcome, title, command, again)
 
 
 def _scenario(path: Path, act: int, mutant: str) -> Recording:
@@ -123,7 +127,8 @@ def _scenario(path: Path, act: int, mutant: str) -> Recording:
     name = path.stem.split("_")[0]
     given = (f" --act {act}" if act != 1 else "") + (f" --mutant {mutant}" if mutant else "")
     try:
-        return record_scenario(path, act, mutant, f"ottla sim explain {name}{given}")
+        with busy(f"running scenario {name}"):
+            return record_scenario(path, act, mutant, f"ottla sim explain {name}{given}")
     except NoSuchActError as error:
         raise SimUsageError(f"--act {act}: {error}") from None
 

@@ -38,10 +38,11 @@ class Interruptible(TyperGroup):
 
 @contextmanager
 def interruptible(line: Line, told: Callable[[], str]) -> Iterator[None]:
-    """Around work that shows a line of progress: if it is interrupted, the line gives way to what
-    is `told`."""
+    """Around work that shows a line of progress, which beats meanwhile: if it is interrupted, the
+    line gives way to what is `told`."""
     try:
-        yield
+        with line:
+            yield
     except KeyboardInterrupt as interrupt:
         interrupt.add_note(told())
         with suppress(OSError, SimUsageError):

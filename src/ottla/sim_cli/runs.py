@@ -32,7 +32,7 @@ from ottla.sim_cli.asking import (
     whole_of,
 )
 from ottla.sim_cli.interrupting import interruptible
-from ottla.sim_cli.telling import Line, passed, say, say_object, tell
+from ottla.sim_cli.telling import Line, busy, passed, say, say_object, tell
 from ottla.sim_cli.telling import show as show_outcome
 
 if TYPE_CHECKING:
@@ -62,7 +62,9 @@ def run(
             raise SimUsageError("--tape: a tape is replayed as a sweep runs it, not with --whole")
         tell(whole_of(seed, config, settings, failure)[0], as_json=as_json)
     check_out(tape)
-    outcome = run_seed(seed_of(seed), config_of(config, settings))
+    number, given = seed_of(seed), config_of(config, settings)
+    with busy(f"running seed {number}"):
+        outcome = run_seed(number, given)
     if tape is not None:
         keep(tape, Case(outcome.config, outcome.tape))
     tell(outcome, as_json=as_json)
@@ -149,6 +151,7 @@ def shrink(
     if not outcome.anomalies:
         raise SimUsageError(f"{what}: nothing to shrink, {passed(outcome)}")
     line, until = Line(), monotonic() + seconds
+    line.doing("replaying with fewer choices")
 
     def progress(replays: int, kept: int, best: Case) -> None:
         line.show(f"{replays} replays, {kept} kept, {len(best.tape)} choices left")
@@ -167,4 +170,6 @@ def shrink(
             best = shrinker.best.case
             keep(out, best)
             say(f"{len(outcome.tape)} choices before, {len(best.tape)} now: ottla sim replay {out}")
-    show_outcome(replay_tape(best.tape, best.config, Replayed))
+    with busy("replaying the smallest once more"):
+        smallest = replay_tape(best.tape, best.config, Replayed)
+    show_outcome(smallest)

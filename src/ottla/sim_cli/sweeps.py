@@ -80,6 +80,7 @@ class _Seen:
     def __init__(self, seeds: int, shared: list[str]) -> None:
         self._shared = shared
         self.line, self.found = Line(), Counter[str]()
+        self.line.doing("running the canary, two mutants that have to be noticed")
         self._broken = Counter[str]()
         self._seeds, self._done, self._there = seeds, 0, 0
         self._begun: float | None = None
@@ -91,6 +92,7 @@ class _Seen:
     def begins(self, there: int) -> None:
         """The first seed is about to be run; of so many the results were there."""
         self._there, self._begun = there, monotonic()
+        self.line.doing("running the first seeds")
         if there:
             self._show()
 
@@ -203,6 +205,7 @@ def mutants(
             f"{rate:.1f} seeds/s"
         )
 
+    line.doing("running the first seeds")
     with interruptible(line, lambda: _interrupted(len(all_found), len(ids), page)):
         for found in matrix(ids, range(start, start + seeds), jobs, told):
             for each in _told_of(found, by.get(found.row.id, ["no scenario"])):

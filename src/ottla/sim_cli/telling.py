@@ -11,19 +11,28 @@ import os
 import pathlib
 import sys
 import tomllib
+from contextlib import contextmanager, suppress
+from threading import Event, RLock, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import typer
 
 from ottla.sim_cli.asking import SimUsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from ottla.sim.run import Outcome
 
 
-NOW_AND_THEN_S = 60
-"""Between two states of a line of progress that nobody watches, such as in a log."""
+BEAT_S = 0.5
+"""Between two looks at what a line has to say."""
+NOW_AND_THEN_S = 4
+"""Between two states of a line of progress that nobody watches, such as in a log: with a beat on
+top it is less than the 5 s that nobody has to wait without a word."""
+STILL_S = 2
+"""From when on a line says for how long nothing new was heard."""
 _ECHO = "^C"
 """What a terminal puts behind the line when it is interrupted."""
 
@@ -98,41 +107,118 @@ def say(line: str) -> None:
 
 class Line:
     """One line of progress on standard error: on a terminal it moves, elsewhere its state is said
-    now and then. Its last one may be said as a result."""
+    now and then. Its last one may be said as a result.
 
-    def __init__(self) -> None:
+    As a context it beats: a thread says on a terminal every second, elsewhere every few seconds,
+    what goes on and for how long nothing new was heard. So nobody waits before a line that stands
+    still, whatever the step is. Safe to use from any thread.
+    """
+
+    def __init__(
+        self, echo: Callable[[str], None] | None = None, clock: Callable[[], float] = monotonic
+    ):
+        """`echo` says a state where there is no terminal."""
         self._terminal: Any = sys.stderr if sys.stderr.isatty() else None
-        self._last = ""
-        self._said = monotonic()
+        self._echo = _to_stderr if echo is None else echo
+        self._clock = clock
+        self._of: Callable[[float], str] = _nothing
+        self._drawn = self._shown = ""
+        self._said = self._heard = clock()
+        self._lock = RLock()
+        self._over = Event()
+        self._thread: Thread | None = None
+
+    def __enter__(self) -> Self:
+        if self._thread is None:
+            self._over.clear()
+            self._thread = Thread(target=self._beat, daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        thread, self._thread = self._thread, None
+        self._over.set()
+        if thread is not None:
+            thread.join()
+
+    def _beat(self) -> None:
+        while not self._over.wait(BEAT_S):
+            with suppress(OSError, ValueError, SimUsageError):  # nobody reads it any more
+                self.beat()
 
     def show(self, text: str) -> None:
-        """Replace the line."""
-        if self._terminal is not None:
-            pad = " " * max(0, len(self._last) - len(text))
-            self._terminal.write(f"\r{text}{pad}")
-            self._terminal.flush()
-        elif monotonic() - self._said > NOW_AND_THEN_S:
-            typer.echo(text, err=True)
-            self._said = monotonic()
-        self._last = text
+        """Replace the line: this is so now."""
+        self._shown = text
+        self.tell(lambda since: text if since < STILL_S else f"{text}; {since:.0f} s since then")
+        self.beat()
+
+    def doing(self, text: str) -> None:
+        """Replace the line: this is begun, and tells nothing of itself before it is over."""
+        self.tell(lambda since: f"{text}, {since:.0f} s")
+        self.beat()
+
+    def tell(self, of: Callable[[float], str]) -> None:
+        """What the line says from the next beat on, by seconds from now."""
+        with self._lock:
+            self._of, self._heard = of, self._clock()
+
+    def beat(self, *, now: bool = False) -> None:
+        """Draw the line as it is by now. Elsewhere than on a terminal that is done now and then, or
+        `now`."""
+        with self._lock:
+            at = self._clock()
+            text = self._of(at - self._heard)
+            if self._terminal is not None and (text or self._drawn):
+                pad = " " * max(0, len(self._drawn) - len(text))
+                self._terminal.write(f"\r{text}{pad}")
+                self._terminal.flush()
+                self._drawn = text
+            elif text and self._terminal is None and (now or at - self._said >= NOW_AND_THEN_S):
+                self._said = at
+                self._echo(text)
 
     def over(self, text: str) -> None:
         """Say something that stays, above the line."""
-        if self._terminal is not None:
-            self._terminal.write("\r" + " " * len(self._last) + "\r")
-        say(text)
+        with self._lock:
+            self._wipe(len(self._drawn))
+            say(text)
 
     def clear(self) -> None:
-        """Take the line away, for good: what follows says more."""
-        wide, self._last = len(self._last + _ECHO), ""
-        if self._terminal is not None:
-            self._terminal.write("\r" + " " * wide + "\r")
-            self._terminal.flush()
+        """Take the line away, until something else is shown: what follows says more."""
+        with self._lock:
+            self._wipe(len(self._drawn + _ECHO))
+            self._of, self._shown = _nothing, ""
 
     def end(self) -> None:
-        """Say the line's last state, for good: also where another place is read than the terminal
+        """Say what was last shown, for good: also where another place is read than the terminal
         that it was shown on."""
-        last = self._last
+        last = self._shown
         self.clear()
         if last:
             say(last)
+
+    def _wipe(self, wide: int) -> None:
+        if self._terminal is not None:
+            self._terminal.write("\r" + " " * wide + "\r")
+            self._terminal.flush()
+        self._drawn = ""
+
+
+@contextmanager
+def busy(doing: str) -> Iterator[Line]:
+    """Around one step that may be long and tells nothing of itself: a line says that it goes on."""
+    with Line() as line:
+        line.doing(doing)
+        try:
+            yield line
+        finally:
+            with suppress(OSError):  # who reads it may have been interrupted as well
+                line.clear()
+
+
+def _nothing(_: float) -> str:
+    return ""
+
+
+def _to_stderr(text: str) -> None:
+    typer.echo(text, err=True)

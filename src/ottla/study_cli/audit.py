@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import math
 import os
-import sys
-import time
 import traceback
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
 JVM = "-Xss16m -Xrs"
 """Spark looks through the text of errors with an expression that needs a deep stack. With `-Xrs`
 SIGTERM ends a JVM at once: one that cleans up first tells of everything that fails meanwhile."""
-SHOWN_EVERY_S = 0.5
 _BESIDE = "an audit keeps its ledger beside Spark's driver"
 _GIVE = "give --master local[2], or that of a cluster"
 
@@ -67,6 +64,9 @@ def audit(
     ear, line = Ear(), Line()
     with ExitStack() as stack:
         stack.enter_context(_unforeseen())
+        stack.enter_context(line)
+        stack.callback(line.clear)
+        line.doing("looking the topic up")
         folder = checkpoint or Path(stack.enter_context(TemporaryDirectory()))
         job = None
         with suppress(Stopped):
@@ -183,19 +183,21 @@ def _query(
     from ottla.sim.studies.spark import SETTINGS, Spark, spark_session
 
     options = f'{JVM} "-Djava.io.tmpdir={scratch}"'
+    line.doing("starting Spark")
     spark = Spark(spark_session(master, {**SETTINGS, "spark.driver.extraJavaOptions": options}))
-    shown = 0.0
+    line.doing("starting the query")
+    shown = job.said
 
     def stopped() -> bool:
         nonlocal shown
-        # Only on a terminal: whoever reads the output wants findings, and the summary last.
-        if sys.stderr.isatty() and time.monotonic() - shown > SHOWN_EVERY_S:
-            shown = time.monotonic()
-            line.show(job.said)
+        if job.said != shown:
+            shown = job.said
+            line.show(shown)
         return ear.heard is not None
 
     try:
         if ear.heard is None:
             job.run(spark.session, once=once, seconds=seconds, stopped=stopped)
     finally:
+        line.doing("ending Spark")
         spark.close()

@@ -1,92 +1,60 @@
 """What is seen of a study while it goes on: one line that moves, and a line per stage that stays.
 
-Queries of a minute tell nothing before they are over, so a thread draws the line anew twice a
-second: the seconds move as long as anything does. Where there is no terminal, a line at once, one
-after two seconds, and then now and then.
+Queries of a minute tell nothing before they are over, so the line beats (`Line`): the seconds move
+as long as anything does. Where there is no terminal, a line at once, and then every few seconds.
 """
 
 from __future__ import annotations
 
-import sys
-from itertools import chain, repeat
-from threading import Event, RLock, Thread
-from time import monotonic
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
-from ottla.sim_cli.telling import Line
+from ottla.sim_cli.telling import Line, say
 
 if TYPE_CHECKING:
     from ottla.sim.studies.pipeline import Progress
-
-_DRAW_S = 0.5
-_SOON_S, _NOW_AND_THEN_S = 2.0, 30.0
 
 
 class Display:
     """Shows what it is told; a context, in which the line moves."""
 
-    def __init__(self) -> None:
-        self._line = Line()
-        self._lock = RLock()
-        self._begun = self._heard = monotonic()
-        self._next = self._begun
-        self._pauses = chain([_SOON_S], repeat(_NOW_AND_THEN_S))
-        self._doing = ""
+    def __init__(self, line: Line | None = None) -> None:
+        self._line = Line(echo=say) if line is None else line
         self._last: Progress | None = None
-        self._over = Event()
-        self._thread = Thread(target=self._draw, daemon=True)
+        self._at_once = True
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._line.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
+        self._line.__exit__()
         self._line.clear()
         self._end_stage()
 
     def doing(self, text: str) -> None:
         """Something is begun that is no stage."""
         self._end_stage()
-        self._doing, self._begun = text, monotonic()
-        self._show()
+        self._line.tell(lambda since: f"{text}, {since:.0f} s")
+        self._line.beat(now=self._at_once)
+        self._at_once = False
 
     def say(self, text: str) -> None:
         """A line that stays."""
-        with self._lock:
-            self._line.over(text)
+        self._line.over(text)
 
     def told(self, progress: Progress) -> None:
         """Where a stage is."""
         if self._last is not None and progress.stage != self._last.stage:
             self._end_stage()
-        self._doing, self._last, self._heard = "", progress, monotonic()
+        self._last = progress
+        self._line.tell(partial(line_of, progress))
 
     def _end_stage(self) -> None:
         """A stage that is whole stays to be read."""
         last, self._last = self._last, None
         if last is not None and last.done == last.of:
             self.say(line_of(last, 0.0))
-
-    def _draw(self) -> None:
-        while not self._over.wait(_DRAW_S):
-            self._show()
-
-    def _show(self) -> None:
-        with self._lock:
-            text = self._text()
-            if sys.stderr.isatty():
-                self._line.show(text)
-            elif text and monotonic() >= self._next:
-                self._next = monotonic() + next(self._pauses)
-                self.say(text)
-
-    def _text(self) -> str:
-        last = self._last
-        if self._doing:
-            return f"{self._doing}, {monotonic() - self._begun:.0f} s"
-        return "" if last is None else line_of(last, monotonic() - self._heard)
 
 
 def line_of(progress: Progress, since: float) -> str:

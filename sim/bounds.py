@@ -1,0 +1,72 @@
+"""What can be said of all runs once some were looked at: how often at most.
+
+That nothing was found in n runs does not say that there is nothing; it says how rare it is. The
+bound is Clopper's and Pearson's, one-sided at 95 %: the largest share with which so few hits or
+fewer would still come up once in twenty times. Without any hit it is 1 - 0.05^(1/n), which is about
+3/n ("rule of three").
+
+The unit is what is independent of one another: a run, or a seed where each is run with several
+variants. Records of one run share its faults, so their number bounds nothing: a run that loses one
+mostly loses many.
+
+What is counted in full needs no bound: that a demo's own run lost 0 of its records is no estimate,
+for each of them was looked for in every log.
+"""
+
+from __future__ import annotations
+
+from math import ceil, exp, floor, lgamma, log, log1p
+
+RISK = 0.05
+"""How often the bound may be too low."""
+_SMALL = 0.1
+"""A share from here on is said in hundredths, a smaller one as one in so many."""
+_HALVINGS = 60
+
+
+def upper_bound(hits: int, runs: int) -> float:
+    """The share of all runs that are hit, at most, where `hits` of `runs` were.
+
+    >>> round(upper_bound(0, 1_000), 6), round(upper_bound(1, 10), 4), upper_bound(3, 3)
+    (0.002991, 0.3942, 1.0)
+    """
+    if hits >= runs:
+        return 1.0
+    if hits == 0:
+        return float(-(RISK ** (1 / runs)) + 1)
+    low, high = hits / runs, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _at_most(hits, runs, middle) > RISK else (low, middle)
+    return high
+
+
+def bounded(runs: int) -> str:
+    """The bound in words, rounded away from what it would be nice to say, where no run was hit.
+
+    >>> bounded(1_000), bounded(20), bounded(1)
+    ('with 95 % confidence at most 1 in 334', 'with 95 % confidence at most 14 in 100', \
+'with 95 % confidence at most 95 in 100')
+    """
+    share = upper_bound(0, runs)
+    if share >= _SMALL:
+        told = f"{ceil(round(100 * share, 9))} in 100"
+    else:
+        told = f"1 in {floor(1 / share):,}"
+    return f"with 95 % confidence at most {told}"
+
+
+def _at_most(hits: int, runs: int, share: float) -> float:
+    """How likely so many hits or fewer are."""
+    if share >= 1:
+        return 0.0
+    return sum(
+        exp(
+            lgamma(runs + 1)
+            - lgamma(k + 1)
+            - lgamma(runs - k + 1)
+            + k * log(share)
+            + (runs - k) * log1p(-share)
+        )
+        for k in range(hits + 1)
+    )
