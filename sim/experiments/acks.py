@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
+from ottla.sim.bounds import bounded
 from ottla.sim.experiments.failures import FAILURES, Failure
 from ottla.sim.experiments.model import (
     Chart,
@@ -183,10 +184,13 @@ def _findings(measured: Measured) -> Iterator[str]:
     lost, unexplained = total(everything, "lost"), total(everything, UNEXPLAINED)
     yield f"{lost:,.0f} acknowledged records are lost, {unexplained:.0f} without an explanation."
     every = [_lost(measured, each, "each-turn") for each in PROMISES if each.acks == -1]
+    seeds = min(len(each) for each in measured.values())
+    rare = "" if sum(every) else f" (in none of {seeds} seeds: {bounded(seeds)} seeds lose any)"
     yield (
-        f"acks=all loses {sum(every):.0f} where logs are synced, whatever the minimum: on Raft a "
-        "majority stands behind each acknowledgement. Kafka's own rows with minimum 1, where the "
-        "leader may be the only one in sync, need a profile that follows Kafka's replication."
+        f"acks=all loses {sum(every):.0f} where logs are synced{rare}, whatever the minimum: on "
+        "Raft a majority stands behind each acknowledgement. Kafka's own rows with minimum 1, "
+        "where the leader may be the only one in sync, need a profile that follows Kafka's "
+        "replication."
     )
     shares = [_acknowledged(measured, each) for each in PROMISES if each.acks == -1]
     yield (
@@ -210,7 +214,8 @@ def _off_by_failure(measured: Measured) -> str:
         for failure in FAILURES
     }
     told = [f"{number:.0f} where {name}" for name, number in lost.items() if number]
-    return ", ".join(told) or "nothing in these runs"
+    seeds = min(len(each) for each in measured.values())
+    return ", ".join(told) or f"nothing in {seeds} seeds, {bounded(seeds)} seeds lose any"
 
 
 def _acknowledged(measured: Measured, promise: Promise) -> float:

@@ -2,13 +2,14 @@
 
 A name is one of the row's columns, and may have a format as Python's `str.format` knows it, such as
 {lost:,}, at most a hundred wide; a fraction without one is shown as in tables. NULL and what is no
-number is a dash, and percent have a space that does not break. Two formats are our
+number is a dash, and percent have a space that does not break. Three formats are our
 own:
 
 | format | what it makes of a column |
 |---|---|
 | `{n:seed|seeds}` | the first where n is 1 or true, else the second; {names} in them are filled |
 | `{us:duration}` | microseconds, told in hours, in minutes or in seconds |
+| `{n:bounded}` | how often at most, where none of n runs was hit (`ottla.sim.bounds`) |
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from string import Formatter
 from typing import Any
 
 from ottla.broker.spelling import listed
+from ottla.sim.bounds import bounded
 from ottla.sim.studies.findings import NOTHING, Rows, endless, number
 from ottla.sim.studies.study import Answer, StudyError
 
@@ -54,7 +56,7 @@ class _FormatError(Exception):
 _WIDE = 100
 """Letters and digits, at most, that a format asks for: a slip of a finger took all memory."""
 _NUMBERS = re.compile(r"\d+")
-_OR, _DURATION = "|", "duration"
+_OR, _DURATION, _BOUNDED = "|", "duration", "bounded"
 _UNITS = ((3_600_000_000, "hours"), (60_000_000, "minutes"))
 
 
@@ -96,6 +98,8 @@ class _Told(Formatter):
             return endless(value)
         if spec == _DURATION and isinstance(value, int | float | Decimal):
             return duration(float(value))
+        if spec == _BOUNDED and isinstance(value, int | float | Decimal):
+            return bounded(int(value))
         if isinstance(value, float | Decimal) and not spec:
             return number(float(value))
         try:

@@ -5,6 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from ottla.sim.bounds import upper_bound
 from ottla.sim_cli.app import app
 
 SMALL = ["--set", "load_ms=200", "--set", "records=4"]
@@ -56,6 +57,7 @@ def test_a_sweep_is_its_canary_its_seeds_and_what_they_come_to(settings, status)
     assert total["seeds"] == 3
     for verdict in ("ok", "failed", "weakened"):
         assert total[verdict] == [each["verdict"] for each in seeds].count(verdict)
+    assert total["failed_share_at_most"] == upper_bound(total["failed"], 3)
     again = seeds[0]["again"].split()
     assert again[:5] == ["ottla", "sim", "run", "--seed", "0"]
     _, (run,) = said(*again[2:])

@@ -125,7 +125,7 @@ def test_parts_of_other_settings_are_not_taken(folder, tmp_path):
     told = f"{part(tmp_path / 'other', 25)}: is of other settings; {AGAIN}"
     assert refused(tmp_path / "other", 30, OTHER) == told
     part(tmp_path / "other", 25).unlink()
-    assert "30 of 30 seeds" in swept(tmp_path / "other", 30, OTHER)[-1]
+    assert "30 of 30 seeds" in swept(tmp_path / "other", 30, OTHER)[-2]
 
 
 def test_parts_of_other_code_are_not_taken(folder, monkeypatch):
@@ -166,14 +166,15 @@ def test_a_part_that_was_changed_is_not_taken(folder, change, told):
 def test_a_folder_whose_name_looks_like_a_column_is_taken(tmp_path):
     """Readers of Parquet make a column of `seed=7` in a path."""
     swept(tmp_path / "seed=7")
-    assert "30 were there already" in swept(tmp_path / "seed=7")[-1]
+    assert "30 were there already" in swept(tmp_path / "seed=7")[-2]
 
 
 def test_the_rate_is_of_what_was_run_now(folder):
-    *_, last = swept(folder)
+    *_, last, bound = swept(folder)
     assert last == "30 of 30 seeds, 0 failed, 30 were there already"
+    assert bound == "with 95 % confidence at most 1 in 10 seeds fail"
     part(folder).unlink()
-    *_, last = swept(folder)
+    *_, last, _ = swept(folder)
     assert re.fullmatch(r"30 of 30 seeds, 0 failed, \d+\.\d seeds/s, 5 were there already", last), (
         last
     )

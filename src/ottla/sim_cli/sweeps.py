@@ -111,12 +111,17 @@ class _Seen:
             self.line.over(f"  {self._again(result.seed)}")
 
     def end(self) -> None:
-        """The last word: by which invariant seeds failed first, and how many."""
+        """The last word: by which invariant seeds failed first, and how many; if none did, how
+        rare that may be."""
+        from ottla.sim.bounds import bounded
+
         self._last_line()
         if self._broken:
             most = sorted(self._broken.items(), key=lambda each: (-each[1], each[0]))
             often = (f"{times} of {name}" for name, times in most)
             say(f"failed: {', '.join(often)}")
+        elif self._done:
+            say(f"{bounded(self._done)} seeds fail")
 
     def interrupted(self, *, kept: bool) -> str:
         """The last word of one that was ended early."""
@@ -154,9 +159,18 @@ class _SeenByPrograms(_Seen):
 
     def end(self) -> None:
         """See `_Seen`."""
+        from ottla.sim.bounds import upper_bound
+
         self._last_line()
         counts = {each: self.found[each] for each in ("ok", "failed", "weakened")}
-        say_object({"seeds": self._done, **counts, "invariants": dict(self._broken)})
+        say_object(
+            {
+                "seeds": self._done,
+                **counts,
+                "failed_share_at_most": upper_bound(self.found["failed"], self._done),
+                "invariants": dict(self._broken),
+            }
+        )
 
     def _last_line(self) -> None:
         self.line.clear()
