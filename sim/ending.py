@@ -141,7 +141,8 @@ class Ending:
                 raise
             for (partition, _), reason in zip(unread, reasons, strict=True):
                 self.unavoidable.append(
-                    f"partition {partition} had not to be read to its end: a consumer asks {reason}"
+                    f"whether partition {partition} can be read to its end was not checked: a "
+                    f"consumer asks {reason}"
                 )
 
     def _unread(self, served: list[int]) -> Sequence[tuple[int, Client]]:
@@ -157,7 +158,9 @@ class Ending:
             if not all(reasons):
                 raise
             for partition, reason in zip(probes.left, reasons, strict=True):
-                told = f"nothing had to be stored in partition {partition}: {reason}"
+                told = (
+                    f"whether partition {partition} still takes records was not checked: {reason}"
+                )
                 self.unavoidable.append(told)
                 self.world.history.add("phase", code="excused", partition=partition)
 
@@ -181,9 +184,9 @@ class Ending:
             codes = [f"{n} {code}" for (of, code), n in ended.most_common() if of == partition]
             if codes and partition not in stored:
                 self.unavoidable.append(
-                    f"nothing was stored in partition {partition} once a majority was healed: its "
-                    f"clients gave up what they had left ({', '.join(codes)}); --set probes=true "
-                    "asks until something is"
+                    f"nothing was stored in partition {partition} after a majority was healed: its "
+                    f"clients gave up the records they still had ({', '.join(codes)}); with --set "
+                    "probes=true they keep asking until a record is stored"
                 )
 
     def _note_led_outside(self, served: Sequence[int]) -> None:
@@ -192,8 +195,8 @@ class Ending:
             leader = self._leader(partition)
             if leader is not None and partition not in inside:
                 self.unavoidable.append(
-                    f"replicas of partition {partition} had not to agree, and nobody to read it to "
-                    f"its end: node {leader.node_id} leads it, which was not healed"
+                    f"the end of the run did not check partition {partition}: node "
+                    f"{leader.node_id}, which still leads it, was not healed"
                 )
 
     def _choose_core(self) -> tuple[NodeId, ...]:
@@ -222,8 +225,9 @@ class Ending:
         if len(inside) >= majority(len(placed)):
             return True
         self.unavoidable.append(
-            f"nobody had to serve partition {partition}: of its replicas {list(placed)} the nodes "
-            f"{list(self.core)}, which were healed, are no majority"
+            f"the end of the run did not check partition {partition}: only nodes "
+            f"{list(self.core)} were healed, and they hold no majority of its replicas, which are "
+            f"on nodes {list(placed)}"
         )
         return False
 
@@ -252,8 +256,9 @@ class Ending:
             return None
         inside = [each for each in placed if each in self.core]
         return (
-            f"partition {partition} has replicas {inside} in {list(self.core)}, of which only "
-            f"{hosting} know: the controller leads from outside"
+            f"partition {partition} could not be led: of its replicas on the healed nodes, "
+            f"{inside}, only {hosting} know that they have one; the others would hear it from the "
+            "controller's leader, which was not healed"
         )
 
     def _led(self, partitions: Iterable[int]) -> bool:

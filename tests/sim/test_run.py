@@ -188,7 +188,7 @@ def test_a_verdict_is_one_line_however_much_there_is_to_say():
     assert outcome.verdict is Verdict.OK
     assert len(outcome.unavoidable) > 1
     more = len(outcome.unavoidable) - 1
-    assert outcome.reason.startswith("nobody had to serve partition ")
+    assert outcome.reason.startswith("the end of the run did not check partition ")
     assert outcome.reason.endswith(f"are no majority (and {more} more)")
 
 

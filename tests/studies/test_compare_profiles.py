@@ -68,10 +68,11 @@ def made(engine):
 def test_the_sentence_counts_what_only_one_of_them_answered(engine):
     said = answer(STUDY.answer, engine.rows(STUDY.answer.sql))
     assert said == (
-        "No pair of profiles differs in more seeds than reference and redpanda-22.1.3: in 1 of 2 "
-        "some answer, or what was decided behind it, is another (50.00\u00a0% of 4 compared; of "
-        "those that differ 1 was given by only one of the two); other pairs in as many. "
-        "None differs in fewer than reference-strict and redpanda-5157: in 0, others in as few."
+        "Profiles reference and redpanda-22.1.3 differ in the most seeds: in 1 of 2 at least one "
+        "answer, or the decision behind it, is not the same (50.00\u00a0% of 4 answers compared; 1 "
+        "of the differing answers was given by only one of the two); other pairs differ in as many "
+        "seeds. Profiles reference-strict and redpanda-5157 differ in the fewest: in 0, as do "
+        "other pairs."
     )
 
 
@@ -87,7 +88,7 @@ def test_the_chart_tells_silence_from_another_answer(engine):
     found = {(row["series"], row["x"]): row["y"] for row in engine.rows(chart.sql) if row["y"] > 0}
     assert found == {
         (series, f"{profile}, redpanda-22.1.3"): 50
-        for series in ("another decision", "an answer of one alone")
+        for series in ("a different decision", "an answer that only one gave")
         for profile in PROFILES[:3]
     }
 
@@ -100,11 +101,25 @@ def test_the_first_difference_of_a_seed_is_where_they_part(engine):
     )
 
 
+def test_headings_say_whose_decision_and_whose_answer(engine):
+    """They said `one decides` and `and answers`."""
+    table = table_of("", engine.rows(STUDY.tables[0].sql))
+    assert [each.head for each in table.columns] == [
+        "first profile",
+        "second profile",
+        "decision of the first",
+        "answer of the first",
+        "decision of the second",
+        "answer of the second",
+        "seeds",
+    ]
+
+
 def test_the_worst_run_says_how_many_answers_are_not_the_same(engine):
     first, *_ = worst_runs(STUDY, engine)
     assert (first.seed, first.at, first.partition) == (8, 1_000, 0)
     assert first.why == (
-        "Of 2 answers that it or profile redpanda-22.1.3 gave with the same seed, 2 are not the "
-        "same, or what was decided behind them is not; 1 of them only one of the two gave. The "
-        "first: at 0.001 s."
+        "Compared with profile redpanda-22.1.3 under the same seed, 2 of 2 answers differ, in the "
+        "answer itself or in the decision behind it; 1 of these was given by only one of the two. "
+        "The first difference is at 0.001 s."
     )
