@@ -189,7 +189,7 @@ def test_a_verdict_is_one_line_however_much_there_is_to_say():
     assert len(outcome.unavoidable) > 1
     more = len(outcome.unavoidable) - 1
     assert outcome.reason.startswith("the end of the run did not check partition ")
-    assert outcome.reason.endswith(f"are no majority (and {more} more)")
+    assert outcome.reason.endswith(f"] (and {more} more)")
 
 
 def test_a_tape_with_a_flipped_bit_does_not_replay_as_another_run():
