@@ -56,9 +56,21 @@ def nothing_collected(*, aged: bool = False) -> Iterator[None]:
             gc.enable()
 
 
+class _Heap:
+    """What is known of this process."""
+
+    frozen = False
+    """It has frozen something, once."""
+
+
 def may_age() -> bool:
-    """Whether this process has frozen nothing that should stay so; takes its time if it has."""
-    return not gc.get_freeze_count()
+    """Whether this process has frozen nothing that should stay so.
+
+    To ask Python takes as long as there are frozen objects, 100 ms with a million of them. So it is
+    asked no more once there were any.
+    """
+    _Heap.frozen = _Heap.frozen or gc.get_freeze_count() > 0
+    return not _Heap.frozen
 
 
 class ReplicaFactory:

@@ -17,8 +17,8 @@ What is not clearly named is INVALID_REQUEST and stays, as in Kafka (ControllerA
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Generator, Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 from ottla.broker.api.call import Call
 from ottla.broker.api.create_topics import COMMAND_UNITS, UNDECIDED
@@ -43,6 +43,10 @@ class _Named(NamedTuple):
     why: str = ""
 
 
+Judging: TypeAlias = Generator[int, None, list[_Named]]
+"""Steps that find out what is to be answered."""
+
+
 def handle(request: Any, call: Call) -> None:
     """Have the controller decide about every topic, answer once."""
     call.run(_ask(request, call))
@@ -53,7 +57,8 @@ def _ask(request: Any, call: Call) -> Steps:
     deadline = deadline_after(host, request.timeout)
     responses: list[Fields] = []
     asked = Round(lambda: call.reply(throttle_time=0, responses=responses))
-    for name, topic_id, why in _judged(list(_entries(request)), host.topics()):
+    judged = yield from _judged(_entries(request), host.topics())
+    for name, topic_id, why in judged:
         fields: Fields = {"name": name, "topic_id": topic_id, "error_code": ErrorCode.NONE}
         responses.append(fields)
         if why:
@@ -86,24 +91,37 @@ def _entries(request: Any) -> Iterator[tuple[str | None, bytes]]:
 
 
 def _judged(
-    entries: list[tuple[str | None, bytes]], topics: Mapping[str, TopicImage]
-) -> Iterator[_Named]:
+    entries: Iterator[tuple[str | None, bytes]], topics: Mapping[str, TopicImage]
+) -> Judging:
     """What is to be answered, in the order of the request; see the module's table."""
-    times = Counter(entries)
-    supplied = {topic_id for name, topic_id in times if name is None and topic_id != ZERO_ID}
-    known = {name: topics[name].topic_id for name, _ in times if name and name in topics}
-    taken = {
-        topic_id
-        for name, topic_id in known.items()
-        if times[name, ZERO_ID] == 1 and topic_id in supplied
-    }
+    times: Counter[tuple[str | None, bytes]] = Counter()
+    supplied: set[bytes] = set()
+    known: dict[str, bytes] = {}
+    for name, topic_id in entries:
+        times[name, topic_id] += 1
+        if name is None:
+            supplied.add(topic_id)
+        elif name in topics:
+            known[name] = topics[name].topic_id
+        yield 1
+    supplied.discard(ZERO_ID)
+    taken: set[bytes] = set()
+    for name, own in known.items():
+        if times[name, ZERO_ID] == 1 and own in supplied:
+            taken.add(own)
+        yield 1
+    judged: list[_Named] = []
     for (name, topic_id), count in times.items():
         if (name is None) == (topic_id == ZERO_ID):
-            yield from [_Named(name, topic_id, NEITHER if name is None else BOTH)] * count
+            judged += [_Named(name, topic_id, NEITHER if name is None else BOTH)] * count
         elif count > 1:
-            yield _Named(name, topic_id, SAME_ID if name is None else SAME_NAME)
+            judged.append(_Named(name, topic_id, SAME_ID if name is None else SAME_NAME))
         elif name is not None:
-            own = known.get(name)
-            yield _Named(name, own, NAME_OF_THE_ID) if own in taken else _Named(name, topic_id)
+            mine = known.get(name, ZERO_ID)
+            judged.append(
+                _Named(name, mine, NAME_OF_THE_ID) if mine in taken else _Named(name, topic_id)
+            )
         elif topic_id not in taken:
-            yield _Named(name, topic_id)
+            judged.append(_Named(name, topic_id))
+        yield 1
+    return judged

@@ -48,14 +48,15 @@ from ottla.broker.api.fetch_answer import (
     pack,
     pack_in_steps,
 )
+from ottla.broker.api.fetch_part import Part
 from ottla.broker.api.rounds import leadership_deadline
 from ottla.broker.codec import millis
 from ottla.broker.commands import ANY_EPOCH, FetchTicket, WatchTicket
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import Host, HostedReplica, absent_partition
 from ottla.log.errors import CompactedError, StoreError
-from ottla.log.types import NO_OFFSET, EpochStart, RecordBatch
-from ottla.raft.types import EntryKind, LogIndex
+from ottla.log.types import EpochStart, RecordBatch
+from ottla.raft.types import EntryKind, LogIndex, Micros
 
 MOST_BYTES = 55 << 20
 """Kafka's default of `fetch.max.bytes`: so an answer's size fits its int32, and the memory."""
@@ -65,6 +66,11 @@ READ_BYTES = 1 << 18
 """Read in one step."""
 BYTES_A_UNIT = 1 << 15
 """Bytes that cost a unit of the turn to read (`ottla.broker.slices`)."""
+TICKET_UNITS = 4
+"""What it costs to ask one partition, or to watch it, with the turn that its replica takes."""
+WATCHES_AT_ONCE = 16
+WATCH_STEP: Micros = 4_000
+"""So many watches end together, the next ones by so much later: each wakes its replica."""
 READ_UNCOMMITTED = 0
 ISOLATION_LEVELS = (READ_UNCOMMITTED, 1)
 """And read_committed."""
@@ -101,69 +107,6 @@ def _refuse(request: Any, call: Call) -> Steps:
     call.answer_parts(pieces)
 
 
-class _Part:
-    """One partition of a fetch: where to go on, and what was read."""
-
-    __slots__ = (
-        "aborted_is_null",
-        "batches",
-        "bytes",
-        "cut",
-        "diverging",
-        "epoch",
-        "error",
-        "full",
-        "high_watermark",
-        "last_fetched_epoch",
-        "limit",
-        "log_start_offset",
-        "next_offset",
-        "partition",
-        "replica",
-        "topic",
-    )
-
-    def __init__(self, topic: str, wanted: Any):
-        self.topic = topic
-        self.partition: int = wanted.partition
-        self.next_offset: int = wanted.fetch_offset
-        self.limit: int = wanted.partition_max_bytes
-        self.epoch: int = max(getattr(wanted, "current_leader_epoch", ANY_EPOCH), ANY_EPOCH)
-        epoch: int = getattr(wanted, "last_fetched_epoch", ANY_EPOCH)
-        self.last_fetched_epoch = max(epoch, ANY_EPOCH)
-        """Not yet compared with the log."""
-        self.diverging: EpochStart | None = None
-        self.replica: HostedReplica | None = None
-        self.error = ErrorCode.NONE
-        self.aborted_is_null = True
-        self.high_watermark = NO_OFFSET
-        self.log_start_offset = NO_OFFSET
-        self.batches: list[RecordBatch] = []
-        self.bytes = 0
-        self.cut: tuple[RecordBatch, int] | None = None
-        self.full = False
-        """There is more, but the limits are used up."""
-
-    def fail(self, error: ErrorCode) -> None:
-        """An error instead of records."""
-        self.error = error
-        self.high_watermark = self.log_start_offset = NO_OFFSET
-        self.aborted_is_null = True
-
-    def answer(self) -> PartitionRead:
-        """What has been found out so far."""
-        return PartitionRead(
-            self.partition,
-            self.error,
-            self.high_watermark,
-            self.log_start_offset,
-            self.batches,
-            self.aborted_is_null,
-            self.cut,
-            self.diverging,
-        )
-
-
 class _Fetch:
     """One request under way."""
 
@@ -174,10 +117,10 @@ class _Fetch:
         self.min_bytes = min(request.min_bytes, self.max_bytes)
         self.deadline = host.now() + max(millis(request.max_wait), 0) * 1000
         self.proof_deadline = leadership_deadline(host)
-        self.parts: list[_Part] = []
-        self.absent: list[_Part] = []
+        self.parts: list[Part] = []
+        self.absent: list[Part] = []
         """Those that do not exist."""
-        self.readable: list[tuple[_Part, LogIndex, LogIndex]] = []
+        self.readable: list[tuple[Part, LogIndex, LogIndex]] = []
         """What this round may read: of a partition, first and last entry."""
         self.bytes = self.batches = 0
         self.crowded = False
@@ -191,10 +134,10 @@ class _Fetch:
 
     def locate(self, request: Any) -> Steps:
         """Find the replicas of all partitions; of one named twice, the last entry counts."""
-        named: dict[tuple[str, int], _Part] = {}
+        named: dict[tuple[str, int], Part] = {}
         for topic in request.topics:
             for wanted in topic.partitions:
-                named[topic.topic, wanted.partition] = _Part(topic.topic, wanted)
+                named[topic.topic, wanted.partition] = Part(topic.topic, wanted)
                 yield 1
         host = self.call.host
         for part in named.values():
@@ -223,7 +166,7 @@ class _Fetch:
             )
             assert part.replica is not None
             host.submit(part.replica, ticket)
-            yield 1
+            yield TICKET_UNITS
         if asked:
             self.end()
         else:
@@ -232,7 +175,7 @@ class _Fetch:
     def decided(self, ticket: FetchTicket) -> None:
         """One partition has said what may be seen."""
         part = ticket.owner
-        assert isinstance(part, _Part)
+        assert isinstance(part, Part)
         if ticket.error is ErrorCode.NONE:
             part.high_watermark = ticket.high_watermark
             part.log_start_offset = ticket.log_start_offset
@@ -251,7 +194,7 @@ class _Fetch:
         if self.undecided == 0 and not self.call.finished:
             self.call.run(self.end_of_round())
 
-    def fail(self, part: _Part, error: ErrorCode) -> None:
+    def fail(self, part: Part, error: ErrorCode) -> None:
         """This partition's error ends the request; what was read of it before is still given.
 
         To wait on would be in vain, and a circle: who leads no longer answers a watch at once.
@@ -264,13 +207,13 @@ class _Fetch:
         else:
             part.fail(error)
 
-    def diverge(self, part: _Part, end: EpochStart) -> None:
+    def diverge(self, part: Part, end: EpochStart) -> None:
         """Nothing of this log is for this reader: that is an answer, and ends the request."""
         part.diverging = end
         part.aborted_is_null = True
         self.interrupted = True
 
-    def read(self, part: _Part, index: LogIndex, last: LogIndex) -> Steps:
+    def read(self, part: Part, index: LogIndex, last: LogIndex) -> Steps:
         """Take what the limits allow of these entries."""
         assert part.replica is not None
         limit = min(part.limit, self.max_bytes) if part is self.parts[0] else part.limit
@@ -295,11 +238,11 @@ class _Fetch:
             index = entries[-1].index + 1
             yield 1 + len(entries) // BATCHES_A_UNIT + (self.bytes - before) // BYTES_A_UNIT
 
-    def room(self, part: _Part) -> int:
+    def room(self, part: Part) -> int:
         """Bytes that may still be given."""
         return min(part.limit - part.bytes, self.max_bytes - self.bytes)
 
-    def take(self, part: _Part, batch: RecordBatch) -> None:
+    def take(self, part: Part, batch: RecordBatch) -> None:
         """Give this batch, or as much of it as there is room for."""
         size, room = len(batch), self.room(part)
         if self.batches == MOST_BATCHES:
@@ -333,7 +276,10 @@ class _Fetch:
             yield from self.wait()
 
     def wait(self) -> Steps:
-        """Watch the high watermarks until one moves, or time is up."""
+        """Watch the high watermarks until one moves, or time is up.
+
+        It is the timer that ends the wait; a watch ends by itself so that none is kept for good.
+        """
         host = self.call.host
         self.cancel_timer = host.call_at(self.deadline, self.call.guarded(self.finish))
         moved = self.call.guarded(self.moved)
@@ -341,12 +287,13 @@ class _Fetch:
         for part in self.parts:
             if part.replica is None or part.full:
                 continue
-            watch = WatchTicket(part.high_watermark, moved, self.deadline, part)
+            deadline = self.deadline + len(watches) // WATCHES_AT_ONCE * WATCH_STEP
+            watch = WatchTicket(part.high_watermark, moved, deadline, part)
             watches.append(watch)
             host.submit(part.replica, watch)
             if self.watches is not watches:
                 return  # One was answered at once: the next round has begun.
-            yield 1
+            yield TICKET_UNITS
             if self.watches is not watches:
                 return
 
@@ -373,7 +320,7 @@ class _Fetch:
     def answer(self) -> Steps:
         """The answer, in steps."""
         topics = [
-            (topic, Lazily(list(parts), _Part.answer))
+            (topic, Lazily(list(parts), Part.answer))
             for topic, parts in groupby([*self.parts, *self.absent], key=attrgetter("topic"))
         ]
         pieces: list[Piece] = []
@@ -381,12 +328,12 @@ class _Fetch:
         self.call.answer_parts(pieces)
 
 
-def _exists(part: _Part, host: Host) -> bool:
+def _exists(part: Part, host: Host) -> bool:
     topic = host.topics().get(part.topic)
     return topic is not None and 0 <= part.partition < len(topic.partitions)
 
 
-def _locate(part: _Part, host: Host, request: Any) -> bool:
+def _locate(part: Part, host: Host, request: Any) -> bool:
     """Find the partition's replica, or say why there is none; False: it does not exist."""
     part.aborted_is_null = request.isolation_level == READ_UNCOMMITTED
     if not _exists(part, host):

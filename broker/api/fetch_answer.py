@@ -79,16 +79,16 @@ def pack_in_steps(
     for name, partitions in topics:
         pieces.append(string(name, flexible) + count(len(partitions), flexible))
         for read in partitions:
-            _partition(version, read, pieces)
+            yield from _partition(version, read, pieces)
             end = read.diverging if flexible else None
             pieces.append(tags if end is None else _DIVERGING.pack(1, 0, 13, *end, 0))
-            yield 1 + len(read.batches) // BATCHES_A_UNIT
+            yield 1
         pieces.append(tags)
         yield 1
     pieces.append(tags)
 
 
-def _partition(version: int, read: PartitionRead, pieces: list[Piece]) -> None:
+def _partition(version: int, read: PartitionRead, pieces: list[Piece]) -> Steps:
     flexible = version >= FLEXIBLE_FROM
     high = read.high_watermark
     if version >= 5:
@@ -100,8 +100,10 @@ def _partition(version: int, read: PartitionRead, pieces: list[Piece]) -> None:
         head += INT.pack(-1)
     size = sum(map(len, read.batches)) + (read.cut[1] if read.cut else 0)
     pieces.append(head + (varint(size + 1) if flexible else INT.pack(size)))
-    for batch in read.batches:
+    for number, batch in enumerate(read.batches, 1):
         pieces.extend(batch.parts())
+        if number % BATCHES_A_UNIT == 0:
+            yield 1
     if read.cut is not None:
         batch, cut_at = read.cut
         pieces.extend(batch.beginning(cut_at))

@@ -10,7 +10,7 @@ from broker_core_replicas import FirstJitter
 from ottla.broker.config import ClusterConfig
 from ottla.broker.counters import Counters
 from ottla.broker.host import TopicImage
-from ottla.broker.replica_factory import ReplicaFactory
+from ottla.broker.replica_factory import ReplicaFactory, may_age
 from ottla.log.memory_disk import MemoryDisk
 from ottla.log.memory_store import MemoryStore
 from ottla.log.store import Write
@@ -61,3 +61,18 @@ def test_one_that_was_kept_is_as_it_was(disk):
     disk.crash(disk.unsynced_appends)
     replica = opened(disk)
     assert (replica.core.voters, replica.core.term) == (VOTERS, 3)
+
+
+def test_a_process_that_has_frozen_objects_is_asked_for_it_once(monkeypatch):
+    """With a million frozen objects each question took 100 ms of the loop's turn."""
+    asked = []
+
+    def count():
+        asked.append(0)
+        return 5
+
+    monkeypatch.setattr("ottla.broker.replica_factory._Heap.frozen", False)
+    monkeypatch.setattr("gc.get_freeze_count", count)
+    assert not may_age()
+    assert not may_age()
+    assert len(asked) == 1

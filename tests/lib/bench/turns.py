@@ -30,6 +30,7 @@ from ottla.broker.async_cluster import AsyncCluster
 from ottla.broker.client import Exchange
 from ottla.broker.client_requests import API_KEYS
 from ottla.broker.cluster import Cluster
+from ottla.broker.replica_factory import may_age
 from ottla.log.build import build_batch
 
 NODES = 3
@@ -37,6 +38,7 @@ TARGET_MS = 50.0
 PATIENCE_S = 120.0
 TOPIC = "t"
 WIDE = "wide"
+SMALL = "small"
 NOBODY = "nobody"
 """No topic."""
 KNOWN = {"include_topic_authorized_operations": True}
@@ -76,6 +78,8 @@ class Watch(selectors.DefaultSelector):
 
 Address = tuple[str, int]
 Attack = Callable[[Address], None]
+Named = tuple[str, Attack, str]
+"""How an attack is called, and the topic whose leader it goes to."""
 
 
 def frame(api: str, version: int, **fields: Any) -> bytes:
@@ -122,12 +126,10 @@ def _exactly(connection: socket.socket, size: int) -> bytearray:
 # ---- what is sent
 
 
-def attacks(plan: Plan) -> Iterator[tuple[str, Attack]]:
-    """All attacks, by name; topics `t` (60 MB of records) and `wide` stand."""
-    yield from _metadata(plan)
-    yield from _reads(plan)
-    yield from _produces(plan)
-    yield from _topics(plan)
+def attacks(plan: Plan) -> Iterator[Named]:
+    """All attacks; topics `t` (60 MB of records), `small` (small batches) and `wide` stand."""
+    for name, attack in (*_metadata(plan), *_reads(plan), *_produces(plan), *_topics(plan)):
+        yield name, attack, SMALL if "small batches" in name else TOPIC
 
 
 def _metadata(plan: Plan) -> Iterator[tuple[str, Attack]]:
@@ -159,7 +161,7 @@ def _reads(plan: Plan) -> Iterator[tuple[str, Attack]]:
     yield "Fetch, unknown partitions", send(fetch(NOBODY, absent))
     yield "Fetch, idle partitions", send(fetch(WIDE, plan.partitions))
     yield "Fetch of 2 GiB", send(fetch(TOPIC, 1, 2**31 - 1))
-    yield "Fetch of 2 GiB in small batches", send(fetch("small", 1, 2**31 - 1))
+    yield "Fetch of 2 GiB in small batches", send(fetch(SMALL, 1, 2**31 - 1))
 
     def each(api: str, version: int, part: Callable[[int], Any], **fields: Any) -> Iterator[bytes]:
         name = "topic" if api == "offset_for_leader_epoch" else "name"
@@ -272,6 +274,7 @@ class Polite:
 def _left_alone() -> Iterator[None]:
     gc.collect()
     gc.freeze()
+    may_age()  # Python looks through all that is frozen, once.
     try:
         yield
     finally:
@@ -281,10 +284,10 @@ def _left_alone() -> Iterator[None]:
 async def _prepared(cluster: AsyncCluster, plan: Plan) -> None:
     """Topics to attack: 60 MB in large batches, 20,000 small ones, many partitions."""
     await cluster.create_topic(TOPIC, configs={"max.message.bytes": "100000000"})
-    await cluster.create_topic("small")
+    await cluster.create_topic(SMALL)
     await cluster.create_topic(WIDE, partitions=plan.partitions, timeout=PATIENCE_S)
     large = plan.elements // 300
-    for topic, batches, size in ((TOPIC, large, 1_000_000), ("small", plan.elements, 1)):
+    for topic, batches, size in ((TOPIC, large, 1_000_000), (SMALL, plan.elements, 1)):
         for number in range(batches):
             stages = cluster.replicate_in_stages(topic, 0, build_batch([bytes(size)]))
             if number % 100 == 0 or number == batches - 1:
@@ -296,10 +299,10 @@ async def longest_turns(plan: Plan, watch: Watch) -> list[Outcome]:
     found = []
     async with Cluster(NODES, election_timeout_ms=5_000) as cluster:
         await _prepared(cluster, plan)
-        address = cluster.addresses[await cluster.leader(TOPIC)]
-        for name, attack in attacks(plan):
+        for name, attack, topic in attacks(plan):
+            address = cluster.addresses[await cluster.leader(topic)]
             with _left_alone():
-                async with Polite(address) as polite:
+                async with Polite(cluster.addresses[await cluster.leader(TOPIC)]) as polite:
                     await asyncio.sleep(0.05)
                     watch.longest = 0.0
                     await asyncio.to_thread(attack, address)
