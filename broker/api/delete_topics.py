@@ -90,38 +90,52 @@ def _entries(request: Any) -> Iterator[tuple[str | None, bytes]]:
             yield topic.name, id_bytes(topic.topic_id)
 
 
+class _Asked:
+    """What the entries of a request come to together."""
+
+    def __init__(self) -> None:
+        self.times: Counter[tuple[str | None, bytes]] = Counter()
+        """How often each entry occurs."""
+        self.known: dict[str, bytes] = {}
+        """The topic ids of the names that exist."""
+        self.taken: set[bytes] = set()
+        """Of those, the ids that another entry supplies."""
+
+    def read(
+        self, entries: Iterator[tuple[str | None, bytes]], topics: Mapping[str, TopicImage]
+    ) -> Steps:
+        """Look at all entries."""
+        supplied: set[bytes] = set()
+        for name, topic_id in entries:
+            self.times[name, topic_id] += 1
+            if name is None:
+                supplied.add(topic_id)
+            elif name in topics:
+                self.known[name] = topics[name].topic_id
+            yield 1
+        for name, own in self.known.items():
+            if self.times[name, ZERO_ID] == 1 and own in supplied:
+                self.taken.add(own)
+            yield 1
+
+
 def _judged(
     entries: Iterator[tuple[str | None, bytes]], topics: Mapping[str, TopicImage]
 ) -> Judging:
     """What is to be answered, in the order of the request; see the module's table."""
-    times: Counter[tuple[str | None, bytes]] = Counter()
-    supplied: set[bytes] = set()
-    known: dict[str, bytes] = {}
-    for name, topic_id in entries:
-        times[name, topic_id] += 1
-        if name is None:
-            supplied.add(topic_id)
-        elif name in topics:
-            known[name] = topics[name].topic_id
-        yield 1
-    supplied.discard(ZERO_ID)
-    taken: set[bytes] = set()
-    for name, own in known.items():
-        if times[name, ZERO_ID] == 1 and own in supplied:
-            taken.add(own)
-        yield 1
+    asked = _Asked()
+    yield from asked.read(entries, topics)
     judged: list[_Named] = []
-    for (name, topic_id), count in times.items():
+    for (name, topic_id), count in asked.times.items():
         if (name is None) == (topic_id == ZERO_ID):
             judged += [_Named(name, topic_id, NEITHER if name is None else BOTH)] * count
         elif count > 1:
             judged.append(_Named(name, topic_id, SAME_ID if name is None else SAME_NAME))
         elif name is not None:
-            mine = known.get(name, ZERO_ID)
-            judged.append(
-                _Named(name, mine, NAME_OF_THE_ID) if mine in taken else _Named(name, topic_id)
-            )
-        elif topic_id not in taken:
+            own = asked.known.get(name, ZERO_ID)
+            why = NAME_OF_THE_ID if own in asked.taken else ""
+            judged.append(_Named(name, own if why else topic_id, why))
+        elif topic_id not in asked.taken:
             judged.append(_Named(name, topic_id))
         yield 1
     return judged

@@ -53,7 +53,7 @@ from ottla.broker.api.rounds import leadership_deadline
 from ottla.broker.codec import millis
 from ottla.broker.commands import ANY_EPOCH, FetchTicket, WatchTicket
 from ottla.broker.errors import ErrorCode
-from ottla.broker.host import Host, HostedReplica, absent_partition
+from ottla.broker.host import Host, absent_partition
 from ottla.log.errors import CompactedError, StoreError
 from ottla.log.types import EpochStart, RecordBatch
 from ottla.raft.types import EntryKind, LogIndex, Micros
