@@ -34,7 +34,6 @@ from ottla.broker.errors import FrameError
 from ottla.broker.framing import PORTION_BYTES, Outgoing, frames, write
 from ottla.broker.pipeline import Pipeline, Slot, limits_of
 from ottla.broker.ports import descriptor_of, shut_down
-from ottla.broker.routes import ROUTES, find_route
 
 if TYPE_CHECKING:
     from ottla.broker.server import Server
@@ -159,7 +158,7 @@ class Connection(asyncio.BufferedProtocol):
             if not room or self.server.paused:
                 self._blocked = not pipeline.doomed
                 return start if self._blocked else end
-            route = ROUTES.get(key * 65536 + version)
+            route = self.server.routes.get(key * 65536 + version)
             found = None
             if route is not None and route.shortcut is not None:
                 found = route.shortcut.read(view, start + 12, length, after)
@@ -199,9 +198,7 @@ class Connection(asyncio.BufferedProtocol):
         frame = view[start:end]
         try:
             header = read_header(frame)
-            route = ROUTES.get(header.key * 65536 + header.version) or find_route(
-                header.key, header.version
-            )
+            route = self.server.routes.find(header.key, header.version)
             at = skip_tags(frame, header.end) if route.header_tags else header.end
             request = route.read(frame, at)
         except FrameError as error:

@@ -13,26 +13,33 @@ from ottla.broker.api.produce_request import Shortcut
 from ottla.broker.codec import API_VERSIONS_KEY, request_schema
 from ottla.broker.errors import FrameError
 
-ROUTES: dict[int, Route] = {}
-"""Those made so far, by key * 65536 + version."""
 
+class Routes(dict[int, Route]):
+    """Those that a node has met so far, by key * 65536 + version.
 
-def find_route(key: int, version: int) -> Route:
-    """Make the route of a pair that is met for the first time. Raises `FrameError`."""
-    if not table.serves(key, version):
-        if key != API_VERSIONS_KEY:
-            raise FrameError(f"API {key} version {version} is not served")
-        # The one request that is answered in a version nobody knows: its body stays unread.
-        return Route(key, version, table.handler(key), lambda *_: None, False, False, None)
-    schema = request_schema(key, version)
-    route = ROUTES[key * 65536 + version] = Route(
-        key,
-        version,
-        table.handler(key),
-        schema.read,
-        schema.header_tags,
-        # As the answer's schema says too, but Produce packs its answers without importing one.
-        version >= table.BY_KEY[key].flexible_from and key != API_VERSIONS_KEY,
-        Shortcut(version) if key == PRODUCE_KEY else None,
-    )
-    return route
+    What a node has learned of its requests changes how much a turn of its loop takes of them. So it
+    is the node's own: a simulated run must not depend on what ran in the process before.
+    """
+
+    def find(self, key: int, version: int) -> Route:
+        """The route of a pair, made if it is met for the first time. Raises `FrameError`."""
+        return self.get(key * 65536 + version) or self._make(key, version)
+
+    def _make(self, key: int, version: int) -> Route:
+        if not table.serves(key, version):
+            if key != API_VERSIONS_KEY:
+                raise FrameError(f"API {key} version {version} is not served")
+            # The one request that is answered in a version nobody knows: its body stays unread.
+            return Route(key, version, table.handler(key), lambda *_: None, False, False, None)
+        schema = request_schema(key, version)
+        route = self[key * 65536 + version] = Route(
+            key,
+            version,
+            table.handler(key),
+            schema.read,
+            schema.header_tags,
+            # As the answer's schema says too, but Produce packs its answers without importing one.
+            version >= table.BY_KEY[key].flexible_from and key != API_VERSIONS_KEY,
+            Shortcut(version) if key == PRODUCE_KEY else None,
+        )
+        return route

@@ -13,6 +13,7 @@ import logging
 from ottla.broker.connection import Connection
 from ottla.broker.host import Host
 from ottla.broker.ports import Listening, Port, descriptor_of
+from ottla.broker.routes import Routes
 from ottla.log.forking import disown_in_children
 
 SCRATCH_BYTES = 1 << 18
@@ -33,6 +34,7 @@ class Server:
     def __init__(self, host: Host):
         self.host = host
         self.slices = host.slices
+        self.routes = Routes()
         self.loop = asyncio.get_running_loop()
         self.paused = False
         self.address: tuple[str, int] = ("", 0)

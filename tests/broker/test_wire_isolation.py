@@ -11,10 +11,10 @@ import pytest
 from broker_wire import frame, run
 from broker_wire_fetch import fetch, offsets, only
 from ottla import Cluster
+from ottla.broker.api import table
 from ottla.broker.api.fetch import MOST_BYTES
 from ottla.broker.client import Client
 from ottla.broker.framing import PORTION_BYTES
-from ottla.broker.routes import ROUTES, find_route
 from ottla.log.build import build_batch
 from ottla.log.record_batch import read_batch
 
@@ -25,10 +25,12 @@ ASKS = frame("describe_cluster", 0, include_cluster_authorized_operations=False)
 @pytest.fixture
 def answers(monkeypatch):
     """`answers(handle)`: who answers DescribeCluster here."""
-    route = find_route(DESCRIBE_CLUSTER, 0)
+    handler = table.handler
 
     def put(handle):
-        monkeypatch.setitem(ROUTES, DESCRIBE_CLUSTER * 65536, route._replace(handle=handle))
+        monkeypatch.setattr(
+            table, "handler", lambda key: handle if key == DESCRIBE_CLUSTER else handler(key)
+        )
 
     return put
 
