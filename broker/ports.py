@@ -101,8 +101,13 @@ class ReservedPort:
             for each in self._sockets:
                 copy = each.dup()
                 listener.copies.append(copy)
-                server = await loop.create_server(accept, sock=copy, backlog=BACKLOG)
+                # In two steps: asyncio's, which does both, waits when the loop watches the copy
+                # already, and who is cancelled there has no server whose close ends that.
+                server = await loop.create_server(
+                    accept, sock=copy, backlog=BACKLOG, start_serving=False
+                )
                 listener.servers.append(server)
+                await server.start_serving()
         except BaseException:
             listener.close()
             raise

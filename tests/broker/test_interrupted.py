@@ -23,6 +23,7 @@ from ottla import Cluster, Topic
 from ottla.broker.async_cluster import AsyncCluster
 from ottla.broker.config import Settings
 from ottla.broker.errors import NodeStateError, OttlaError
+from ottla.broker.loops import new_event_loop
 
 OWN = ("broker/cluster.py", "broker/loop_thread.py", "broker/native.py")
 """What of a cluster runs in the caller's thread."""
@@ -163,6 +164,50 @@ def test_at_every_await_of_an_async_start(tmp_path):
         assert rounds > 5
 
     asyncio.run(story())
+
+
+async def echo(reader, writer):
+    writer.write(await reader.read(1))
+    writer.close()
+
+
+async def takes_clients_in():
+    """Whether servers of the caller's own, on the descriptors that are free now, are served."""
+    servers = [await asyncio.start_server(echo, "127.0.0.1", 0) for _ in range(8)]
+    try:
+        for each in servers:
+            async with asyncio.timeout(5):
+                reader, writer = await asyncio.open_connection(*each.sockets[0].getsockname())
+                writer.write(b"x")
+                assert await reader.read() == b"x"
+                writer.close()
+    finally:
+        for each in servers:
+            each.close()
+
+
+@pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, new_event_loop])
+@pytest.mark.parametrize("again", [False, True])
+def test_who_gives_up_a_start_or_a_restart_has_a_sound_event_loop(make_loop, again):
+    """A listener was closed that the loop still watched: it took none in on that descriptor."""
+
+    async def story():
+        for rounds in range(12):
+            cluster = AsyncCluster(3, **FAST)
+            if again:
+                await cluster.start()
+            work = asyncio.ensure_future(cluster.restart(1) if again else cluster.start())
+            for _ in range(rounds):
+                await asyncio.sleep(0)
+            work.cancel()
+            await asyncio.wait({work})
+            if again:
+                await cluster.restart(1)
+            await cluster.stop()
+            await takes_clients_in()
+
+    with asyncio.Runner(loop_factory=make_loop) as runner:
+        runner.run(story())
 
 
 def test_a_stop_may_be_cancelled_and_goes_on(tmp_path):
