@@ -9,6 +9,7 @@ from __future__ import annotations
 from ottla.broker.api import table
 from ottla.broker.api.call import Route
 from ottla.broker.api.produce import PRODUCE_KEY
+from ottla.broker.api.produce_large import reader
 from ottla.broker.api.produce_request import Shortcut
 from ottla.broker.codec import API_VERSIONS_KEY, request_schema
 from ottla.broker.errors import FrameError
@@ -36,7 +37,7 @@ class Routes(dict[int, Route]):
             key,
             version,
             table.handler(key),
-            schema.read,
+            reader(version, schema.read) if key == PRODUCE_KEY else schema.read,
             schema.header_tags,
             # As the answer's schema says too, but Produce packs its answers without importing one.
             version >= table.BY_KEY[key].flexible_from and key != API_VERSIONS_KEY,

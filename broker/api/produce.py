@@ -41,6 +41,7 @@ from ottla.broker.api.produce_answer import (
     pack_in_steps,
     pack_one,
 )
+from ottla.broker.api.produce_large import views
 from ottla.broker.api.produce_request import Target, patience
 from ottla.broker.commands import ProduceTicket
 from ottla.broker.errors import DEFECT_CODES, FAULTY_RECORDS, REQUEST_WIDE_DEFECTS, ErrorCode
@@ -87,12 +88,16 @@ def handle(request: Any, call: Call) -> None:
 
 def _begin(request: Any, call: Call) -> Steps:
     items: list[_Item] = []
+    large = views(request)
     for topic in request.topic_data:
         for partition in topic.partition_data:
-            records = partition.records
+            view = next(large)
+            records = partition.records if view is None else view.tobytes()
             items.append(_Item(topic.name, partition.index, records))
             yield 1 + (len(records) // BYTES_A_UNIT if records else 0)
-    yield from _Several(items, request.acks, call).begin(patience(request))
+    acks, timeout = request.acks, patience(request)
+    del request, large  # A large one keeps its frame.
+    yield from _Several(items, acks, call).begin(timeout)
 
 
 def begin_produce(target: Target, records: bytes, call: Call) -> None:
@@ -234,7 +239,7 @@ class _Several:
                         wall_ms=wall_ms,
                     ),
                 )
-                yield TICKET_UNITS
+                yield TICKET_UNITS + len(item.records or b"") // BYTES_A_UNIT
             yield 1
         self._end()
 

@@ -1,0 +1,98 @@
+"""Of a large Produce request the records are taken out before the codec has it: nothing else may
+come of it than what the codec alone would have read.
+"""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ottla.broker import server
+from ottla.broker.api import produce_large
+from ottla.broker.api.produce_large import LargeProduce, reader, views
+from ottla.broker.codec import request_schema
+from ottla.broker.errors import FrameError
+
+VERSIONS = range(3, 13)
+TAKEN = 20
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(produce_large, "LARGE_BYTES", 60)
+    monkeypatch.setattr(produce_large, "TAKEN_BYTES", TAKEN)
+
+
+def body(version, topics, transactional_id=None):
+    """A request: names, and the records of their partitions."""
+    schema = request_schema(0, version)
+    data = [
+        {
+            "name": name,
+            "partition_data": [{"index": n, "records": each} for n, each in enumerate(parts)],
+        }
+        for name, parts in topics
+    ]
+    fields = {"transactional_id": transactional_id, "acks": -1, "timeout": 1500}
+    return schema.write(schema.build(**fields, topic_data=data))
+
+
+def read(version, frame, at=0):
+    """What a handler finds in it."""
+    return told(reader(version, request_schema(0, version).read)(frame, at))
+
+
+def told(request):
+    """All of it, as values."""
+    large = views(request)
+    found = []
+    for topic in request.topic_data:
+        for part in topic.partition_data:
+            view = next(large)
+            records = part.records if view is None else view.tobytes()
+            found.append((topic.name, part.index, records))
+    return request.acks, request.timeout, found
+
+
+RECORDS = st.none() | st.binary(max_size=2 * TAKEN) | st.integers(0, 400).map(bytes)
+TOPICS = st.lists(st.tuples(st.text(max_size=9), st.lists(RECORDS, max_size=5)), max_size=5)
+
+
+@given(
+    st.sampled_from(VERSIONS),
+    TOPICS,
+    st.none() | st.text(max_size=5),
+    st.binary(max_size=9),
+    st.binary(max_size=9),
+)
+def test_the_same_is_read_as_by_the_codec_alone(version, topics, transactional_id, before, after):
+    frame = before + body(version, topics, transactional_id) + after
+    expected = told(request_schema(0, version).read(frame, len(before)))
+    assert read(version, frame, len(before)) == expected
+
+
+@given(st.sampled_from(VERSIONS), TOPICS, st.data())
+def test_what_is_damaged_is_read_or_refused_as_by_the_codec_alone(version, topics, data):
+    frame = bytearray(body(version, topics))
+    for _ in range(data.draw(st.integers(1, 3))):
+        frame[data.draw(st.integers(0, len(frame) - 1))] = data.draw(st.integers(0, 255))
+    cut = bytes(frame[: data.draw(st.integers(1, len(frame)))])
+    try:
+        expected = told(request_schema(0, version).read(cut, 0))
+    except FrameError:
+        with pytest.raises(FrameError):
+            read(version, cut)
+    else:
+        assert read(version, cut) == expected
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_large_records_are_views_of_the_frame(version):
+    frame = body(version, [("t", [bytes(100), b"small", None]), ("u", [b"x" * 100])])
+    found = reader(version, request_schema(0, version).read)(frame, 0)
+    assert isinstance(found, LargeProduce)
+    assert [each and each.obj is frame for each in found.records] == [True, None, None, True]
+
+
+def test_a_frame_that_has_views_is_in_no_buffer_that_is_used_again(monkeypatch):
+    monkeypatch.undo()
+    assert produce_large.LARGE_BYTES >= server.SPARE_BYTES > server.SCRATCH_BYTES
