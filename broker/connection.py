@@ -36,11 +36,8 @@ from ottla.broker.pipeline import Pipeline, Slot, limits_of
 from ottla.broker.ports import descriptor_of, shut_down
 
 if TYPE_CHECKING:
-    from ottla.broker.server import Server
+    from ottla.broker.server import ReceiveBuffer, Server
 
-FIRST_BUFFER_BYTES = 1 << 16
-"""A frame up to this size gets its buffer at once, a larger one as its bytes come in: a thousand
-clients that announce much and send little must not fill the memory."""
 WRITE_HIGH_WATER = 1 << 20
 """Unsent bytes above which no request of the connection is begun."""
 LAST_WORDS_SECONDS = 1.0
@@ -71,7 +68,7 @@ class Connection(asyncio.BufferedProtocol):
         self.last_active = server.loop.time()
         self.transport: asyncio.Transport | None = None
         self._max_frame = config.max_request_bytes
-        self._own: bytearray | None = None
+        self._own: ReceiveBuffer | None = None
         """Bytes received and not begun: `_own[_start:_end]`, at least the head of a half frame."""
         self._start = 0
         self._end = 0
@@ -250,7 +247,7 @@ class Connection(asyncio.BufferedProtocol):
         wanted = rest
         if not self._blocked:
             wanted = 4 + (_SIZE.unpack_from(view, start)[0] if rest >= 4 else 0)
-            wanted = min(wanted, max(FIRST_BUFFER_BYTES, 4 * rest))
+            wanted = self.server.room_for(rest, wanted)
         fresh = self.server.take_buffer(wanted)
         fresh[:rest] = view[start:end]
         self._own, self._start, self._end, self._limit = fresh, 0, rest, wanted

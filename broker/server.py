@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from mmap import mmap
+from typing import TypeAlias
 
 from ottla.broker.connection import Connection
 from ottla.broker.host import Host
@@ -16,9 +18,16 @@ from ottla.broker.ports import Listening, Port, descriptor_of
 from ottla.broker.routes import Routes
 from ottla.log.forking import disown_in_children
 
+FIRST_BUFFER_BYTES = 1 << 16
+"""A frame up to this size gets its buffer at once, a larger one as its bytes come in: a thousand
+clients that announce much and send little must not fill the memory."""
+WHOLE_FROM_BYTES = 1 << 20
+"""With so much of a frame at hand it gets a buffer for all of it: to move 64 MB from one buffer to
+the next takes a turn of 50 ms."""
 SCRATCH_BYTES = 1 << 18
 SPARE_BYTES = 1 << 22
 """The largest receive buffer that is kept for reuse."""
+ReceiveBuffer: TypeAlias = bytearray | mmap
 REFUSALS_TOLD = 16
 """Refused clients that the log names one by one; then only each time their number has doubled. What
 a peer sends must not fill a disk, nor a pipe that nobody reads."""
@@ -40,7 +49,7 @@ class Server:
         self.address: tuple[str, int] = ("", 0)
         """Where the listener listens, once started."""
         self._scratch = bytearray(SCRATCH_BYTES)
-        self._spare: bytearray | None = None
+        self._spare: ReceiveBuffer | None = None
         self._connections: dict[Connection, None] = {}
         self._to_flush: list[Connection] = []
         self._listener: Listening | None = None
@@ -131,15 +140,26 @@ class Server:
             where = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else "a client"
             log.warning("closes the connection of %s (%d so far): %s", where, number, reason)
 
-    def take_buffer(self, size: int) -> bytearray:
-        """A buffer of at least `size` bytes, to hold what is left of a data event."""
+    @staticmethod
+    def room_for(at_hand: int, frame: int) -> int:
+        """How large the buffer of a frame should be, with so many of its bytes at hand."""
+        if at_hand >= WHOLE_FROM_BYTES:
+            return frame
+        return min(frame, max(FIRST_BUFFER_BYTES, 4 * at_hand))
+
+    def take_buffer(self, size: int) -> ReceiveBuffer:
+        """A buffer of at least `size` bytes, to hold what is left of a data event.
+
+        Python fills a bytearray with zeros, 30 ms of a turn for 100 MB. A large buffer is memory of
+        the system's, which gives it page by page as bytes come in.
+        """
         spare = self._spare
         if spare is not None and len(spare) >= size:
             self._spare = None
             return spare
-        return bytearray(size)
+        return bytearray(size) if size <= SPARE_BYTES else mmap(-1, size)
 
-    def give_buffer(self, buffer: bytearray) -> None:
+    def give_buffer(self, buffer: ReceiveBuffer) -> None:
         """A connection needs its buffer no longer: keep the largest sensible one for the next.
 
         Fresh memory for every frame of 1 MB costs as much as receiving into it.

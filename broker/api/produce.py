@@ -62,7 +62,7 @@ ACKS = (-1, 0, 1)
 ZSTD = 4
 NO_TRANSACTIONS = "Transactions are not served by this broker"
 
-BYTES_A_UNIT = 1 << 14
+BYTES_A_UNIT = 1 << 13
 """Bytes of a batch whose checksum and copies cost a unit of the turn (`ottla.broker.slices`)."""
 TICKET_UNITS = 6
 """What it costs to have a partition decide about a batch, and all its replicas store it."""
