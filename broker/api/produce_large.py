@@ -81,8 +81,9 @@ def _found(frame: memoryview, at: int, version: int) -> _Found | None:
         walk.body()
     except (IndexError, FrameError, _UnusualError):
         return None
-    pieces, start = [], at
+    pieces: list[ReadOnlyBuffer] = []
     records: Records = []
+    start = at
     for length_at, first, stop in walk.found:
         if stop - first < TAKEN_BYTES:
             records.append(None)
