@@ -24,7 +24,7 @@ from collections.abc import Generator, Iterator
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from ottla.log.errors import RecordsError
+from ottla.log.errors import InflateError, RecordsError
 from ottla.log.inflate import Piece, inflated
 from ottla.log.record_layout import (
     INT_BITS,
@@ -46,6 +46,14 @@ BYTES_PER_RECORD = 128
 """Inflating so many bytes takes about as long as walking over one plain record."""
 _RECORD, _PIECE, _HEADER = 12, 16, 4
 """What a record that is not plain, a piece and a header cost, in plain records."""
+_MOST_HEADER_BYTES = 256
+"""Of a record's headers that are charged for: `MOST_HEADERS` empty ones, and a few."""
+WORK_PER_BYTE = 16
+"""A batch may inflate to so many bytes for each plain record's worth of work that it may take. As
+batches inflate to 64 times max.message.bytes at the most, that is 4 for each of these bytes: more
+than any batch could ask for that is not compressed."""
+LEAST_WORK = 1_000
+"""What any batch may take, however small those of its topic have to be."""
 RUN = 64
 """Records whose numbers differ in one byte only."""
 _ANY_SIZE = 2**63
@@ -142,7 +150,7 @@ def run(data: bytes, at: int, place: int, count: int, times: dict[int, None]) ->
 class Window:
     """The part of a batch's records that is at hand; it moves over them, and never back."""
 
-    __slots__ = ("_begin", "_pieces", "allowance", "at", "data", "exact")
+    __slots__ = ("_begin", "_pieces", "_work", "allowance", "at", "data", "exact")
 
     def __init__(self, batch: RecordBatch, limit: int, allowance: Allowance):
         codec = batch.attributes & CODEC_MASK
@@ -153,6 +161,8 @@ class Window:
         self.at = BATCH_HEADER_BYTES
         self._begin = 0
         """Bytes that the window has moved over."""
+        self._work = LEAST_WORK + limit // WORK_PER_BYTE
+        """Plain records' worth that may still be done for this batch."""
         self._pieces: Iterator[Piece] = iter(())
         if codec:
             records = memoryview(batch.data)[BATCH_HEADER_BYTES:]
@@ -166,6 +176,15 @@ class Window:
         window.exact = True
         return window
 
+    def spend(self, work: int) -> None:
+        """Take so many plain records' worth from the allowance. Raises `InflateError` where the
+        batch asks for more than any could that is not compressed: a few kilobytes may hold
+        millions of headers, and would keep its partition from everybody for as long."""
+        self.allowance.left -= work
+        self._work -= work
+        if self._work < 0:
+            raise InflateError("a batch that takes too much work to be looked into")
+
     def more(self) -> Generator[None, None, bool]:
         """Inflate a piece more, behind what is left of this one. Returns False where there is
         none. Raises `InflateError`."""
@@ -174,7 +193,7 @@ class Window:
             while allowance.left <= 0:
                 yield
             piece, worked = next(self._pieces, (None, 0))
-            allowance.left -= _PIECE + worked // BYTES_PER_RECORD
+            self.spend(_PIECE + worked // BYTES_PER_RECORD)
             if piece is None:
                 return False
             if piece:
@@ -190,11 +209,12 @@ class Window:
     def record(self) -> Generator[None, None, Layout]:
         """Step over one record, whatever it looks like. The positions in what is returned hold
         where the record lay in the window whole. Raises `RecordsError`."""
-        self.allowance.left -= _RECORD
+        self.spend(_RECORD)
         try:
             found = layout(self.data, self.at, exact=self.exact)
         except (IndexError, ManyHeadersError):
             return (yield from self._in_parts())
+        self.spend(min(found.end - found.headers_at, _MOST_HEADER_BYTES))
         self.at = found.end
         return found
 
@@ -205,7 +225,7 @@ class Window:
         return (yield from self.record())
 
     def _in_parts(self) -> Generator[None, None, Layout]:
-        self.allowance.left -= _PIECE
+        self.spend(_PIECE)
         length = yield from self._number(first=True)
         end = self._begin + self.at + length
         yield from self._skip(1)
@@ -226,7 +246,7 @@ class Window:
         return Layout(time, number, -1, key_size, -1, value_size, -1, self.at)
 
     def _header(self) -> Walk:
-        self.allowance.left -= _HEADER
+        self.spend(_HEADER)
         while self.allowance.left <= 0:
             yield
         size = yield from self._number()
@@ -288,7 +308,7 @@ class Times:
                 yield
             before = place
             place, window.at = run(window.data, window.at, place, count, raw)
-            allowance.left -= place - before
+            window.spend(place - before)
             if place == count or (place % RUN == 0 and place > before):
                 continue
             record = yield from window.record()

@@ -119,6 +119,23 @@ def test_what_inflates_to_64_times_what_a_topic_takes_is_refused(codec):
     assert asyncio.run(stored_and_found(sound, most))[0] == ErrorCode.NONE
 
 
+def test_what_takes_more_work_than_any_batch_that_is_not_compressed_is_refused():
+    """One record of 30 million empty headers, 58 KB in gzip, kept its partition from everybody for
+    more than half a minute."""
+    most = 10_000
+
+    def with_headers(count, records, codec):
+        return build_batch([NewRecord(b"", headers=[("", None)] * count)] * records, codec=codec)
+
+    for count, records in ((300_000, 1), (60, 3_000)):
+        batch = with_headers(count, records, Codec.GZIP)
+        assert len(batch) < most
+        assert asyncio.run(stored_and_found(batch, most)) == (ErrorCode.UNKNOWN_SERVER_ERROR, [])
+    for batch in (with_headers(4_900, 1, Codec.NONE), with_headers(60, 70, Codec.NONE)):
+        assert 9_000 < len(batch) <= most
+        assert asyncio.run(stored_and_found(batch, most))[0] == ErrorCode.NONE
+
+
 @pytest.mark.parametrize("codec", [Codec.ZSTD, Codec.SNAPPY])
 def test_what_the_library_would_have_to_inflate_in_one_go_is_refused_beyond_16_mib(codec):
     """The library cannot stop in the middle; a bare snappy block is one, too."""
