@@ -87,6 +87,29 @@ def layout(data: bytes, at: int, *, exact: bool, most_headers: int = MOST_HEADER
     return Layout(time, number, key_at, key_size, value_at, value_size, headers_at, at)
 
 
+def plain_headers(data: bytes, at: int, count: int) -> tuple[int, int]:
+    """Step over headers, `count` at most, whose name and value have less than 64 bytes and lie in
+    the data whole. Returns how many they are, and what lies behind them."""
+    done, end = 0, len(data)
+    try:
+        while done < count:
+            size = data[at]
+            if size & 0x81:
+                break
+            behind = at + 1 + (size >> 1)
+            size = data[behind]
+            if size >= 0x80:
+                break
+            behind += 1 if size & 1 else 1 + (size >> 1)
+            if behind > end:
+                break
+            at = behind
+            done += 1
+    except IndexError:
+        pass  # it goes on in the next piece, if at all
+    return done, at
+
+
 def _behind_headers(data: bytes, at: int, count: int, most: int) -> int:
     if count < 0:
         raise RecordsError(f"{count} headers")
