@@ -9,9 +9,11 @@ could connect to: such a node is advertised on the loopback.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from ottla.broker.arguments import as_whole
 from ottla.broker.errors import ConfigError
+from ottla.broker.spelling import shown
 from ottla.raft.types import NodeId
 
 Address: TypeAlias = tuple[str, int]
@@ -21,15 +23,25 @@ Advertised: TypeAlias = str | Sequence[str] | Mapping[NodeId, str]
 LOOPBACKS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - it listens there
 """Hosts that stand for all of this machine's, and where this machine reaches itself."""
 MAX_PORT = 65_535
+MOST_DIGITS = 5
+"""Of a port."""
+LONGEST_HOST = 255
+"""Bytes of a name, as DNS bears them; a longer one fits into no answer that all clients read."""
+
+
+def is_host(name: str) -> bool:
+    """Whether clients can be told of such a host: it is encodable, short enough, and printable."""
+    sound = name.isprintable() and not any(each in name for each in "[] /,@")
+    return sound and len(name.encode()) <= LONGEST_HOST
 
 
 def bare_host(host: str) -> str:
     """A host without the brackets of IPv6. Raises `ConfigError` for what cannot be one."""
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if any(each in bare for each in "[] /,@"):
-        raise ConfigError(f"host is {host!r}; name one host, without a port")
+        raise ConfigError(f"host is {shown(host)}; name one host, without a port")
     if bare.count(":") == 1:
-        raise ConfigError(f"host is {host!r}; the port is a setting of its own")
+        raise ConfigError(f"host is {shown(host)}; the port is a setting of its own")
     return bare
 
 
@@ -56,12 +68,14 @@ def split(text: str) -> tuple[str, int | None]:
         sound = bool(port)
     else:
         sound = True
-    if not sound or host in LOOPBACKS or any(each in host for each in "[] /,@"):
-        raise ConfigError(f"advertised as {text!r}; write HOST or HOST:PORT that clients can reach")
+    if not sound or host in LOOPBACKS or not is_host(host):
+        wanted = "write HOST or HOST:PORT that clients can reach"
+        raise ConfigError(f"advertised as {shown(text)}; {wanted}")
     if not port:
         return host, None
-    if not (port.isascii() and port.isdecimal()) or not 0 < int(port) <= MAX_PORT:
-        raise ConfigError(f"advertised as {text!r}; a port is a number from 1 to {MAX_PORT}")
+    digits = port.isascii() and port.isdecimal() and len(port) <= MOST_DIGITS
+    if not digits or not 0 < int(port) <= MAX_PORT:
+        raise ConfigError(f"advertised as {shown(text)}; a port is a number from 1 to {MAX_PORT}")
     return host, int(port)
 
 
@@ -79,18 +93,20 @@ class AdvertisedAs:
         else:
             self._tell_each(given, nodes)
 
-    def _tell_each(self, given: Sequence[str] | Mapping[NodeId, str], nodes: Sequence[int]) -> None:
+    def _tell_each(self, given: Any, nodes: Sequence[int]) -> None:
         if not isinstance(given, Mapping):
-            if not isinstance(given, Sequence):
-                raise ConfigError(f"advertised is {given!r}; write HOST:PORT, or one for each node")
+            if not isinstance(given, Sequence) or isinstance(given, bytes | bytearray):
+                wanted = "write HOST:PORT, or one for each node"
+                raise ConfigError(f"advertised is {shown(given)}; {wanted}")
             if len(given) != len(nodes):
                 raise ConfigError(f"{len(given)} advertised addresses for {len(nodes)} nodes")
             given = dict(zip(nodes, given, strict=True))
-        for node, text in given.items():
-            if node not in nodes:
-                raise ConfigError(f"node {node!r} is advertised; nodes are 1 to {len(nodes)}")
+        for key, text in given.items():
+            node = as_whole(key)
+            if node is None or node not in nodes:
+                raise ConfigError(f"node {shown(key)} is advertised; nodes are 1 to {len(nodes)}")
             if not isinstance(text, str):
-                raise ConfigError(f"node {node} is advertised as {text!r}; write HOST:PORT")
+                raise ConfigError(f"node {node} is advertised as {shown(text)}; write HOST:PORT")
             self._told[node] = split(text)
 
     def of(self, node: NodeId, listening: Address) -> Address:
@@ -101,5 +117,5 @@ class AdvertisedAs:
 
 def _checked(text: str, port: int) -> int:
     if port > MAX_PORT:
-        raise ConfigError(f"advertised as {text!r}: the last node would need port {port}")
+        raise ConfigError(f"advertised as {shown(text)}: the last node would need port {port}")
     return port

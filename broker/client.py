@@ -15,7 +15,7 @@ be under way.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from struct import Struct
 from typing import Any, NamedTuple, cast
 
@@ -232,6 +232,7 @@ class Client(asyncio.Protocol):
         version: int | None = None,
     ) -> asyncio.Future[Any]:
         """Produce one encoded batch, whatever it holds; see `send`."""
+        text("topic", topic)
         data = [{"index": partition, "records": batch}]
         return self.send(
             "produce",
@@ -271,9 +272,13 @@ class Client(asyncio.Protocol):
             await self.send_batch(topic, partition, batch, acks=acks, timeout_ms=timeout_ms)
         )
 
-    async def metadata(self, topics: Iterable[str] | None = None, *, create: bool = False) -> Any:
+    async def metadata(self, topics: Collection[str] | None = None, *, create: bool = False) -> Any:
         """The Metadata response for these topics, or for all; with `create`, make unknown ones."""
-        named = None if topics is None else [{"topic_id": bytes(16), "name": n} for n in topics]
+        names = None if topics is None else items("topics", topics, "names")
+        named = names and [
+            {"topic_id": bytes(16), "name": text(f"topics[{place}]", each)}
+            for place, each in enumerate(names)
+        ]
         return await self.call(
             "metadata",
             topics=named,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import fields as dataclass_fields
 from typing import Any
 
 from ottla.broker.api.table import BY_KEY
@@ -17,6 +18,7 @@ from ottla.broker.arguments import text, whole
 from ottla.broker.codec import API_NAMES, field_names, known_versions, request_schema
 from ottla.broker.errors import ConfigError
 from ottla.broker.spelling import listed, no_such, shown
+from ottla.broker.wire_guard import nested_entity
 
 API_KEYS: dict[str, int] = {name: key for key, name in API_NAMES.items()}
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -46,15 +48,38 @@ def chosen_version(key: int, version: Any) -> int:
 
 
 def check_fields(key: int, version: int, fields: Mapping[str, Any]) -> None:
-    """Whether every field that is named is one of some version. Raises `ConfigError`."""
+    """Whether every field that is named is one of some version, and lists and texts are what they
+    should be. Raises `ConfigError`."""
     named = set(_named(fields))
-    if named <= field_names(request_schema(key, version).cls):
-        return
+    cls = request_schema(key, version).cls
+    if not named <= field_names(cls):
+        _check_names(key, named)
+    _check_values(cls, fields)
+
+
+def _check_names(key: int, named: set[str]) -> None:
     known: set[str] = set()
     for each in known_versions(key):
         known |= field_names(request_schema(key, each).cls)
     for name in sorted(named - known):
         raise ConfigError(f"{API_NAMES[key]} has no field {no_such(name, sorted(known))}")
+
+
+def _check_values(cls: type[Any], values: Mapping[str, Any], inside: str = "") -> None:
+    """Whether lists are lists and texts are texts: the codec would take a text for a list of
+    letters, and bytes for a text. Raises `ConfigError`."""
+    for item in dataclass_fields(cls):
+        value, where = values.get(item.name), f"{inside}{item.name}"
+        nested, is_array = nested_entity(item.type)
+        if is_array and isinstance(value, str | bytes | bytearray | Mapping):
+            raise ConfigError(f"{where} is {shown(value)}; a list is wanted")
+        is_text = item.metadata.get("kafka_type") == "string"
+        for place, each in enumerate(value if isinstance(value, list | tuple) else [value]):
+            at = f"{where}[{place}]" if is_array else where
+            if is_text and isinstance(each, bytes | bytearray):
+                raise ConfigError(f"{at} is {shown(each)}; a text is wanted")
+            if nested is not None and isinstance(each, Mapping):
+                _check_values(nested, each, f"{at}.")
 
 
 def _named(value: Any) -> Iterator[str]:

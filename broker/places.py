@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ottla.broker.addresses import MAX_PORT, bare_host
+from ottla.broker.addresses import MAX_PORT, bare_host, is_host
 from ottla.broker.arguments import text, whole
 from ottla.broker.errors import ConfigError
 from ottla.broker.spelling import shown
@@ -22,7 +22,7 @@ def host_of(value: Any) -> str:
     """A host's name or address. Raises `ConfigError`."""
     host = bare_host(text("host", value))
     try:
-        named = "\0" not in host and len(host.encode("idna")) >= 0
+        named = is_host(host) and len(host.encode("idna")) >= 0
     except UnicodeError:
         named = False
     if not named:
@@ -48,6 +48,10 @@ def folder_of(value: Any) -> Path | None:
     if not named or "\0" in named:
         raise ConfigError(f"data_dir is {shown(value)}; the path of a folder is wanted")
     try:
-        return Path(named).expanduser().absolute()
+        folder = Path(named).expanduser().absolute()
+        str(folder).encode()
     except RuntimeError as error:
         raise ConfigError(f"data_dir is {shown(value)}; {error}") from None
+    except UnicodeEncodeError:  # LMDB, and every text that names it, want UTF-8
+        raise ConfigError(f"data_dir is {shown(value)}; a name in UTF-8 is wanted") from None
+    return folder

@@ -13,9 +13,18 @@ class UsageError(typer.TyperException):
 
 def folder(text: str | Path) -> Path:
     """A folder's name as it was typed: an empty one is a variable that was never set, not this
-    folder. Raises `typer.BadParameter`."""
+    folder. Raises `typer.BadParameter`, also for a name that the system does not take."""
     if not str(text):
         raise typer.BadParameter("is empty; name a folder")
+    try:
+        str(text).encode()
+        Path(text).stat()
+    except UnicodeEncodeError:
+        raise typer.BadParameter("is no text in UTF-8; name another folder") from None
+    except (FileNotFoundError, NotADirectoryError):
+        pass  # it is made, or refused by whoever makes it
+    except OSError as error:
+        raise typer.BadParameter(f"{error.strerror}; name another folder") from None
     return Path(text)
 
 

@@ -89,10 +89,23 @@ def test_a_host_that_is_not_there_is_an_os_error():
         Cluster(nodes=1, host="192.0.2.1").start()
 
 
-@pytest.mark.parametrize("host", ["localhost:9092", "127.0.0.1:0", "a b", "kafka://h", "a,b", 5])
+NO_NAMES = ["\udcff", "a" * 40_000, "a." * 200, "a\0b", "a\nb", "a\x7fb", "a\u2028b", "ü" * 130]
+"""Neither a resolver nor an answer can take them."""
+
+
+class Unprintable:
+    def __repr__(self):
+        raise RuntimeError("not for your eyes")
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost:9092", "127.0.0.1:0", "a b", "kafka://h", "a,b", 5, *NO_NAMES], ids=ascii
+)
 def test_what_is_no_host_is_refused(host):
-    with pytest.raises(ConfigError, match="host is"):
+    with pytest.raises(ConfigError, match="host is") as refused:
         Cluster(nodes=1, host=host)
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 150
 
 
 def test_one_advertised_address_counts_up_and_several_are_each_nodes_own():
@@ -115,11 +128,17 @@ def test_one_advertised_address_counts_up_and_several_are_each_nodes_own():
     [
         *["", "0.0.0.0", "[::]:9092", "::", ":9092", "h:", "h:0", "h:65535", "h:x", "h:70000"],
         *["[::1", ["a", "b"], {4: "a"}, {1: 9092}, 9092, ["a", "b", 3], "a:1,b:2", "h:\u0661"],
+        *[b"abc", {True: "a"}, Unprintable(), {1: Unprintable()}, {Unprintable(): "a"}],
+        *["h:" + "9" * 5000, *NO_NAMES, [f"{NO_NAMES[0]}:1", "a", "b"]],
     ],
+    ids=lambda each: ascii(each)[:40] if isinstance(each, str | bytes) else None,
 )
 def test_what_no_client_could_connect_to_is_refused(given):
-    with pytest.raises(ConfigError, match="advertised"):
+    """A node that was advertised as a lone surrogate answered no Metadata request any more."""
+    with pytest.raises(ConfigError, match="advertised") as refused:
         AdvertisedAs(given, NODES)
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 150
 
 
 @given(st.sampled_from(["h", "1.2.3.4", "fd00::1", "a-b.c"]), st.integers(1, 65_000))

@@ -99,6 +99,38 @@ def test_a_field_that_does_not_fit_is_named_or_those_that_there_are(fields, said
     connected(test)
 
 
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda client: client.metadata("orders"), "topics is 'orders'; a list of names is wanted"),
+        (lambda client: client.metadata(5), "topics is 5; a list of names is wanted"),
+        (lambda client: client.metadata([b"t"]), "topics[0] is b't'; a text is wanted"),
+        (lambda client: client.produce(b"t", 0, [b"x"]), "topic is b't'; a text is wanted"),
+        (lambda client: client.fetch(b"t", 0, 0), "topics[0].topic is b't'; a text is wanted"),
+        (lambda client: client.list_offset(b"t", 0), "topics[0].name is b't'; a text is wanted"),
+        (
+            lambda client: client.call("delete_topics", 5, topic_names="orders", timeout=0),
+            "topic_names is 'orders'; a list is wanted",
+        ),
+        (
+            lambda client: client.call("metadata", 4, topics={"name": "t"}),
+            "topics is {'name': 't'}; a list is wanted",
+        ),
+    ],
+)
+def test_a_text_is_no_list_of_letters_and_bytes_are_no_text(call, said):
+    """`metadata("orders")` asked for six topics of one letter each."""
+
+    async def test(client):
+        with pytest.raises(ConfigError) as refused:
+            await call(client)
+        assert str(refused.value).startswith(said)
+        assert len((await client.metadata(("t",))).topics) == 1
+        assert not (await client.metadata([])).topics
+
+    connected(test)
+
+
 def test_a_field_of_another_version_may_stand_anywhere():
     async def test(client):
         await client.call("metadata", 1, topics=None, allow_auto_topic_creation=False)

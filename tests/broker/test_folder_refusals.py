@@ -267,3 +267,11 @@ def test_a_folder_that_came_back_while_its_node_was_down(used):
         (used / "away").rename(used / "node-2")
         cluster.restart(2)
         assert cluster.describe().nodes[2].error == ""
+
+
+@pytest.mark.parametrize("name", ["\udcff", b"\xff"], ids=ascii)
+def test_a_name_that_is_no_utf8_is_refused_when_the_cluster_is_made(name, tmp_path):
+    """It was an UnicodeEncodeError of the start."""
+    folder = os.fsencode(tmp_path) + b"/" + name if isinstance(name, bytes) else tmp_path / name
+    with pytest.raises(ConfigError, match=r"data_dir is .*; a name in UTF-8 is wanted"):
+        Cluster(nodes=1, data_dir=folder)
