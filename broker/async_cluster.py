@@ -72,7 +72,8 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         open_port: OpenPort = ReservedPort,
         **settings: Unpack[Settings],
     ):
-        if as_whole(nodes) not in range(1, MAX_NODES + 1):
+        count = as_whole(nodes)
+        if count is None or not 1 <= count <= MAX_NODES:
             raise ConfigError(f"{shown(nodes)} nodes asked for; 1 to {MAX_NODES} are possible")
         self.config = with_settings(config, settings)
         inflate.load()
@@ -81,9 +82,9 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         self._simulated = clockwork
         self._now = monotonic_micros
         self.events = EventLog()
-        self._ids = tuple(range(1, nodes + 1))
+        self._ids = tuple(range(1, count + 1))
         self._topics = topics_of(topics)
-        host, port = host_of(host), port_of(port, nodes)
+        host, port = host_of(host), port_of(port, count)
         self._reach = Reach(open_port, host, port, nodes=self._ids, advertised=advertised)
         folder = folder_of(data_dir)
         self._without = check_left_out(without_nodes, self._ids, folder)
@@ -234,6 +235,7 @@ class AsyncCluster(ClusterFaults, ClusterViews):
             if not done.done():
                 done.set_result((error, result))
 
+        self._check_running()
         via = self._running()[0]
         via.control(command, finish, self._now() + round(timeout * 1e6))
         error, result = await done
@@ -256,7 +258,7 @@ class AsyncCluster(ClusterFaults, ClusterViews):
 
     async def leader(self, topic: str, partition: int = 0, *, timeout: float = 10.0) -> int:
         """The node that leads a partition and serves it."""
-        timeout = self._check_place(topic, partition, timeout)
+        partition, timeout = self._check_place(topic, partition, timeout)
         if self._image(topic, partition) is None:
             # Nodes that have just come back know their topics once a controller leads.
             await self._until(self._controller_known, timeout, "a controller")
@@ -269,12 +271,12 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         assert found is not None, "waited for"
         return found[0]
 
-    @staticmethod
-    def _check_place(topic: str, partition: int, timeout: float) -> float:
-        """The timeout, checked as the other two are. Raises `ConfigError`."""
+    def _check_place(self, topic: str, partition: int, timeout: float) -> tuple[int, float]:
+        """Partition and timeout, checked. Raises `ConfigError`, `NodeStateError` before a start."""
         text("topic", topic)
-        whole("partition", partition)
-        return seconds("timeout", timeout)
+        checked = whole("partition", partition), seconds("timeout", timeout)
+        self._check_running()
+        return checked
 
     def replicate_in_stages(
         self, topic: str, partition: int, batch: bytes, *, acks: int = -1, timeout: float = 30.0
@@ -283,8 +285,8 @@ class AsyncCluster(ClusterFaults, ClusterViews):
 
         Raises `UnknownTopicError`, or `NodeStateError` while nobody serves the partition.
         """
-        timeout = self._check_place(topic, partition, timeout)
-        whole("acks", acks, -1, 1)
+        partition, timeout = self._check_place(topic, partition, timeout)
+        acks = whole("acks", acks, -1, 1)
         if not isinstance(batch, bytes):
             raise ConfigError(f"batch is {shown(batch)}; the bytes of a record batch are wanted")
         image = self._image(topic, partition)
@@ -302,7 +304,7 @@ class AsyncCluster(ClusterFaults, ClusterViews):
 
     async def restart(self, node: int) -> None:
         """Start a node again on its disk and port; a running one is stopped first."""
-        self._check(node)
+        node = self._check(node)
         self._check_running()
         if node in self._lives:
             life = self._lives.pop(node)
@@ -329,8 +331,8 @@ class AsyncCluster(ClusterFaults, ClusterViews):
 
         Each leader is asked once: it takes no writes meanwhile, for an election timeout at most.
         """
-        timeout = self._check_place(topic, partition, timeout)
-        self._check_successor(to)
+        partition, timeout = self._check_place(topic, partition, timeout)
+        to = self._check_successor(to)
         await self.leader(topic, partition, timeout=timeout)
         image = self._image(topic, partition)
         assert image is not None, "its leader was found"
@@ -348,5 +350,6 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         deadline = self._now() + round(timeout * 1e6)
         while not condition():
             if self._now() > deadline:
-                raise ClusterTimeoutError(f"waited {timeout} s for {what}\n{self.describe()}")
+                why = self.config.slow_elections()
+                raise ClusterTimeoutError(f"waited {timeout} s for {what}{why}\n{self.describe()}")
             await asyncio.sleep(POLL_SECONDS)

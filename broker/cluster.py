@@ -25,8 +25,9 @@ from ottla.broker.cluster_faults import DiskFault, FaultName
 from ottla.broker.config import ClusterConfig, Settings
 from ottla.broker.counters import Counters
 from ottla.broker.description import ClusterDescription
-from ottla.broker.errors import ClusterTimeoutError, NodeStateError
+from ottla.broker.errors import NodeStateError
 from ottla.broker.events import EventLog
+from ottla.broker.lifecycle import NOT_OURS
 from ottla.broker.loop_thread import LoopThread
 from ottla.broker.native import make_lock
 from ottla.broker.places import Folder
@@ -103,6 +104,8 @@ class Cluster:
     def _run(self, thread: LoopThread) -> Self:
         with self._lock:
             if self._thread is not None:
+                if self._process != os.getpid():
+                    raise NodeStateError(NOT_OURS)
                 raise NodeStateError("the cluster runs already; stop it before it starts again")
             self._process, self._thread = os.getpid(), thread
         thread.run()
@@ -125,10 +128,10 @@ class Cluster:
         thread = self._thread
         if thread is None:
             work.close()
-            raise ClusterTimeoutError("the cluster is not running: use `with Cluster() as cluster`")
+            raise NodeStateError("the cluster is not running: use `with Cluster()`, or start()")
         if self._process != os.getpid():  # A fork copies no threads: nobody would ever answer.
             work.close()
-            raise NodeStateError("the cluster runs in another process, from which this one forked")
+            raise NodeStateError(NOT_OURS)
         return thread.call(work)
 
     def _ask(self, question: Callable[[], Result]) -> Result:

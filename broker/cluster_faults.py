@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 from ottla.broker.arguments import as_whole, choice
 from ottla.broker.errors import NodeStateError
@@ -58,7 +58,7 @@ class ClusterFaults:
 
     def node(self, node: int) -> Node:
         """One node's present life, for whoever must look inside. Raises when it is dead."""
-        self._check(node)
+        node = self._check(node)
         life = self._lives.get(node)
         if life is None:
             self._check_running()
@@ -70,22 +70,27 @@ class ClusterFaults:
         if not self._lifecycle.begun:
             raise NodeStateError("the cluster is not running: start it first")
 
-    def _check(self, node: int) -> None:
-        if as_whole(node) not in self._ids:
+    def _check(self, node: Any) -> int:
+        """The number of a node that there is. Raises `NodeStateError`."""
+        number = as_whole(node)
+        if number is None or number not in self._ids:
             raise NodeStateError(f"there is no node {shown(node)}; nodes are 1 to {len(self._ids)}")
-        if node in self._without:
-            raise NodeStateError(left_out(node))
+        if number in self._without:
+            raise NodeStateError(left_out(number))
+        return number
 
     def _alive(self, node: int) -> Node:
         """One node's present life, unless it has stopped by itself."""
         life = self.node(node)
+        node = life.node
         if life.failed is not None:
             raise NodeStateError(f"node {node} has failed; restart({node}) brings it back")
         return life
 
-    def _check_successor(self, node: int) -> None:
-        """Whether a node could come to lead now, as far as its faults tell."""
+    def _check_successor(self, node: int) -> int:
+        """The number of a node that could come to lead now, as far as its faults tell."""
         life = self._alive(node)
+        node = life.node
         hint = ""
         if life.runner.paused:
             hint = f"is paused; resume({node}) first"
@@ -95,10 +100,13 @@ class ClusterFaults:
             hint = f"has a disk that hangs; mend_disk({node}) first"
         if hint:
             raise NodeStateError(f"node {node} cannot lead: it {hint}")
+        return node
 
     async def kill(self, node: int) -> None:
         """Signal 9."""
-        self.node(node).stop()
+        life = self.node(node)
+        node = life.node
+        life.stop()
         del self._lives[node]
         self.events.note("kill", node)
         await self._disks.crash(node)
@@ -106,6 +114,7 @@ class ClusterFaults:
     def pause(self, node: int) -> None:
         """SIGSTOP."""
         life = self._alive(node)
+        node = life.node
         if life.runner.paused:
             raise NodeStateError(f"node {node} is paused already")
         life.pause()
@@ -114,6 +123,7 @@ class ClusterFaults:
     def resume(self, node: int) -> None:
         """SIGCONT."""
         life = self._alive(node)
+        node = life.node
         if not life.runner.paused:
             raise NodeStateError(f"node {node} is not paused")
         self.events.note("resume", node)
@@ -121,14 +131,14 @@ class ClusterFaults:
 
     def isolate(self, node: int) -> None:
         """Cut a node off from its peers."""
-        self._alive(node)
+        node = self._alive(node).node
         self.network.isolate(node)
         self.events.note("isolate", node)
 
     def heal(self, node: int | None = None) -> None:
         """End the isolation of `node`, or of all."""
         if node is not None:
-            self._check(node)
+            node = self._check(node)
         asked = self._ids if node is None else (node,)
         healed = [each for each in asked if self.network.isolated(each)]
         self.network.heal(node)
@@ -142,12 +152,12 @@ class ClusterFaults:
     def break_disk(self, node: int, fault: DiskFault | FaultName) -> None:
         """From its next sync on, a node's disk hangs or fails; only logs in memory have such."""
         how = choice("fault", fault, DiskFault)
-        self._alive(node)
+        node = self._alive(node).node
         self._disks.break_(node, _sync_error(how))
         self.events.note(f"disk {how}", node)
 
     def mend_disk(self, node: int) -> None:
         """What hangs goes on, what would have failed does not."""
-        self._alive(node)
+        node = self._alive(node).node
         self._disks.mend(node)
         self.events.note("disk mended", node)

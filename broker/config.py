@@ -42,6 +42,8 @@ MOST_OF: dict[str, int] = {
     "seed": 2**63 - 1,
 }
 """Settings that may not be as large as `MOST`."""
+ARGUMENTS = ("nodes", "host", "port", "advertised", "data_dir", "topics", "without_nodes", "config")
+"""What a cluster is made of beside its settings."""
 Flush = Literal["each-turn", "interval", "off"]
 
 
@@ -119,10 +121,31 @@ class ClusterConfig:
                 f"heartbeat_ms is {self.heartbeat_ms}; it must be at most half of "
                 f"election_timeout_ms ({self.election_timeout_ms})"
             )
+        if self.default_partitions > self.max_partitions_per_topic:
+            raise ConfigError(
+                f"default_partitions is {self.default_partitions}; a topic has at most "
+                f"max_partitions_per_topic ({self.max_partitions_per_topic})"
+            )
+        if self.link_delay_ms * 2 + self.heartbeat_ms > self.election_timeout_ms:
+            raise ConfigError(
+                f"link_delay_ms is {self.link_delay_ms:g}; there and back, and heartbeat_ms "
+                f"({self.heartbeat_ms}), must fit into election_timeout_ms "
+                f"({self.election_timeout_ms}), or nobody is elected"
+            )
         try:
             profile_named(self.profile)
         except UnknownProfileError as error:
             raise ConfigError(f"profile: {error}") from None
+
+    def slow_elections(self) -> str:
+        """What of the settings makes elections slow, to say behind a wait that was in vain."""
+        waits = self.flush is FlushPolicy.INTERVAL and self.flush_interval_ms
+        if not waits or waits * 2 <= self.election_timeout_ms:
+            return ""
+        return (
+            f" (votes wait for a sync: flush_interval_ms is {waits}, and should be at most half of "
+            f"election_timeout_ms, {self.election_timeout_ms})"
+        )
 
 
 def _taken(name: str, default: Any, value: Any) -> Any:
@@ -177,6 +200,7 @@ def with_settings(config: ClusterConfig | None, settings: Settings) -> ClusterCo
     names = [item.name for item in fields(ClusterConfig)]
     for name in settings:
         if name not in names:
-            raise ConfigError(f"no such setting: {no_such(name, names, all_of_them=True)}")
+            known = (*names, *ARGUMENTS)
+            raise ConfigError(f"no such setting: {no_such(name, known, all_of_them=True)}")
     changes = cast(dict[str, Any], settings)
     return replace(config, **changes) if config is not None else ClusterConfig(**changes)

@@ -42,12 +42,15 @@ def check_left_out(
     named = items("without_nodes", without, "nodes")
     if named and folder is None:
         raise ConfigError("without_nodes leaves out folders of a data_dir; name one")
-    for node in named:
-        if as_whole(node) not in nodes:
+    numbers: dict[NodeId, None] = {}
+    for each in named:
+        node = as_whole(each)
+        if node is None or node not in nodes:
             raise ConfigError(
-                f"without_nodes: there is no node {shown(node)}; nodes are {_few(nodes)}"
+                f"without_nodes: there is no node {shown(each)}; nodes are {_few(nodes)}"
             )
-    found = tuple(dict.fromkeys(named))
+        numbers[node] = None
+    found = tuple(numbers)
     left = len(nodes) - len(found)
     if 2 * left <= len(nodes):
         raise ConfigError(

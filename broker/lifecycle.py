@@ -15,6 +15,7 @@ from typing import Any
 from ottla.broker.errors import NodeStateError
 from ottla.broker.loops import Lease
 
+NOT_OURS = "the cluster belongs to the parent process, from which this one forked; make another one"
 Begin = Callable[[asyncio.AbstractEventLoop], Coroutine[Any, Any, None]]
 End = Callable[[], Coroutine[Any, Any, None]]
 
@@ -40,6 +41,8 @@ class Lifecycle:
     async def start(self) -> None:
         """Run `begin`. Raises what it raises, when everything is undone, and `NodeStateError`."""
         if self._lease is not None:
+            if self._process != os.getpid():
+                raise NodeStateError(NOT_OURS)
             raise NodeStateError("the cluster runs already; stop it before it starts again")
         try:
             loop = asyncio.get_running_loop()

@@ -111,8 +111,8 @@ def meant(chosen: Chosen, nodes: int) -> Meant:
         raise UsageError(f"--flush {chosen.flush!r}: there are {', '.join(policies)}")
     if chosen.min_insync_replicas > nodes:
         raise UsageError(
-            f"--min-insync-replicas {chosen.min_insync_replicas}: there are {nodes} nodes, so that "
-            f"no write with acks=all could succeed; lower it, or raise --nodes"
+            f"--min-insync-replicas {chosen.min_insync_replicas}: there are {nodes} nodes, and no "
+            f"partition can have that many replicas; lower it, or raise --nodes"
         )
     most = ClusterConfig().max_partitions_per_topic
     if chosen.default_partitions > most:

@@ -142,7 +142,7 @@ def test_a_forked_child_is_told_that_its_parent_has_the_cluster():
     with Cluster(nodes=3) as cluster:
 
         def in_the_child():
-            with pytest.raises(NodeStateError, match="another process"):
+            with pytest.raises(NodeStateError, match="belongs to the parent process"):
                 cluster.create_topic("child")
             cluster.stop()
 

@@ -21,6 +21,7 @@ import pytest
 from broker_children import forked, outcome, run_program
 from ottla import Cluster
 from ottla.broker.client import Client
+from ottla.broker.errors import NodeStateError
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here"),
@@ -91,8 +92,10 @@ def until_connected(cluster, count):
 def leave_as_a_program_does(cluster):
     """What the end of a child may do to what it inherited."""
     cluster.stop()
-    with pytest.raises(Exception, match="another process"):
-        cluster.describe()
+    for call in (cluster.describe, cluster.start):
+        with pytest.raises(NodeStateError, match="belongs to the parent process"):
+            call()
+    del call
     del cluster
     gc.collect()
 
