@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from typing import Any, Unpack
 
 from ottla.broker.addresses import Advertised
+from ottla.broker.all_served import AllServed
 from ottla.broker.arguments import as_whole, seconds, text, whole
 from ottla.broker.clockwork import MakeClockwork, RunningClock
 from ottla.broker.cluster_faults import ClusterFaults
@@ -135,7 +136,8 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         await self._until(self._controller_known, START_SECONDS, "a controller")
         for topic in self._topics:
             await self._ensure(topic)
-        await self._until(self._all_served, START_SECONDS, "leaders of all topics")
+        served = AllServed(self._without_leader, self._leading_seat)
+        await self._until(served, START_SECONDS, "leaders of all topics")
 
     async def _ensure(self, topic: Topic) -> None:
         """Create a topic of the start; one that the disks remember stays as it is."""
@@ -152,16 +154,18 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         leading = next((each for each in machines if each.synced), None)
         return leading is not None and all(each.applied >= leading.applied for each in machines)
 
-    def _all_served(self) -> bool:
-        """Every partition has a leader, but for those that have none without who was left out."""
+    def _without_leader(self) -> list[PartitionImage]:
+        """Partitions that nobody serves, but for those that have no majority without who was left
+        out."""
         topics = self._running()[0].topics().values()
-        return all(
-            self._leading_seat(image)
+        return [
+            image
             for topic in topics
             for image in topic.partitions
             if 2 * len([each for each in image.replicas if each in self._lives])
             > len(image.replicas)
-        )
+            and not self._leading_seat(image)
+        ]
 
     async def _listen(self, node: int) -> None:
         life = self._lives[node] = await self._factory.make(node)
@@ -221,7 +225,8 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         command = topic.command(len(self._ids), self.config.default_replication_factor)
         timeout = seconds("timeout", timeout)
         await self._control(command, timeout)
-        await self._until(lambda: self._serves(name), timeout, f"leaders of topic {name}")
+        served = AllServed(lambda: self._unserved(name), self._leading_seat)
+        await self._until(served, timeout, f"leaders of topic {name}")
 
     async def delete_topic(self, name: str, *, timeout: float = 10.0) -> None:
         """Delete a topic."""
@@ -249,12 +254,13 @@ class AsyncCluster(ClusterFaults, ClusterViews):
                 return found.partitions[partition]
         return None
 
-    def _serves(self, topic: str) -> bool:
-        for life in self._running():
-            found = life.topics().get(topic)
-            if found is None or not all(self._leading_seat(each) for each in found.partitions):
-                return False
-        return True
+    def _unserved(self, name: str) -> list[PartitionImage] | None:
+        """Partitions of a topic that nobody serves; None where a node does not know it yet."""
+        found = [life.topics().get(name) for life in self._running()]
+        topic = found[0]
+        if topic is None or None in found:
+            return None
+        return [each for each in topic.partitions if not self._leading_seat(each)]
 
     async def leader(self, topic: str, partition: int = 0, *, timeout: float = 10.0) -> int:
         """The node that leads a partition and serves it."""

@@ -20,8 +20,6 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any, cast
 
-import msgpack
-
 from ottla.broker.admission import Admission, CommandItem
 from ottla.broker.commands import (
     DeleteRecordsTicket,
@@ -33,16 +31,18 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.isr import InSync
 from ottla.broker.machine import Compaction, Proposals
 from ottla.broker.partition_commands import encode_command, sound_command
+from ottla.broker.partition_snapshots import Snapshots
 from ottla.broker.partition_state import PartitionSettings, PartitionState
 from ottla.broker.purgatory import Purgatory
 from ottla.broker.reads import Reads, ReadTicket
 from ottla.idempotency.sessions import make_table
-from ottla.log.offset_index import IndexState, OffsetIndex
+from ottla.log.offset_index import OffsetIndex
 from ottla.log.record_batch import identity
-from ottla.log.types import EpochStart, RecordBatch
+from ottla.log.types import RecordBatch
 from ottla.raft.types import NO_NODE, Entry, EntryKind, LogIndex, Micros, NodeId, Snapshot, Term
 
-SNAPSHOT_VERSION = 2
+AT_ONCE: Micros = 0
+EVER: LogIndex = 1 << 63
 EXPIRY_CHECKS_PER_PERIOD = 4
 """Idle producers are looked for this many times per expiry period."""
 MAX_EXPIRED_AT_ONCE = 1000
@@ -59,12 +59,13 @@ class Partition:
         self.purgatory = Purgatory(self.state)
         self.reads = Reads(self.state)
         self.outbox = self.state.outbox
+        self.snapshots = Snapshots(self.state, self.table)
         self.compaction: Compaction | None = None
         self._overdue_from: Micros | None = None
         """No open ticket is due before this; a lower bound, not the exact time."""
         self._next_expiry_check: Micros | None = None
-        self._log_start_moved = False
-        self._table_term: Term = 0  # of the last entry that the latest snapshot's table knows
+        self._careful_to: LogIndex = 0
+        """Up to here `_may_apply` is asked before entries are applied."""
         self._proposed_at: Micros = 0
 
     @property
@@ -134,6 +135,8 @@ class Partition:
             self._overdue_from = self._earliest_deadline()
         if self._next_expiry_check is not None and self._next_expiry_check <= now:
             self._expire_idle(now)
+        if self.snapshots.busy:
+            self._go_on_with_snapshot(now)
 
     def _earliest_deadline(self) -> Micros | None:
         open_tickets = chain(
@@ -197,10 +200,10 @@ class Partition:
 
     def apply(self, entries: Sequence[Entry], now: Micros) -> None:
         """Committed, each exactly once and in order, on every replica."""
-        state, last = self.state, entries[-1].index
-        assert entries[0].index == state.applied + 1, (
-            f"apply of {entries[0].index} after {state.applied}"
-        )
+        state, first, last = self.state, entries[0].index, entries[-1].index
+        if first <= self._careful_to and not self._may_apply(entries):
+            return
+        assert first == state.applied + 1, f"apply of {first} after {state.applied}"
         waiting = len(self.purgatory) > 0
         asked = (waiting or self.reads.held) and state.leading
         enough = not (asked and state.below_minimum(now))
@@ -219,23 +222,25 @@ class Partition:
             state.shown = last
             end = state.high_watermark if batch is None else batch.last_offset + 1
             state.high_watermark = end
-        if waiting:
-            for item in self.purgatory.settle(last, enough):
-                self._finish_command(item)
+        for item in self.purgatory.settle(last, enough) if waiting else ():
+            self._finish_command(item)
         state.check_offsets()
-        if self._log_start_moved:
-            self._compact(entries[-1].term)
+        if self.snapshots.wanted:
+            self._begin_snapshot(entries[-1].term)
         if state.leading and not state.synced and state.applied >= state.term_start:
             self._synced(now)
         self.reads.moved()
 
-    def _doubt_table(self, entries: Sequence[Entry]) -> None:
-        """A snapshot's table is ahead of its log. If that goes on in a later term than the table
-        was made in, what the table knows beyond is lost: disks forgot it (flush policy *off*)."""
-        for entry in entries:
-            if entry.index <= self.table.applied_index and entry.term > self._table_term:
-                index = entry.index - 1
-                self.table.rewind(index, self.state.index.end_offset(index))
+    def _may_apply(self, entries: Sequence[Entry]) -> bool:
+        """After a snapshot was read, or while one is written or read. False: not yet."""
+        snapshots = self.snapshots
+        if snapshots.reading:
+            snapshots.late += entries
+            return False
+        snapshots.keep(entries)
+        if entries[0].index <= self.table.applied_index:
+            snapshots.doubt(entries)
+        return True
 
     def _that_count(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """Of what a follower applies at once, the entries that leave something behind.
@@ -244,8 +249,6 @@ class Partition:
         applied, unless a command between them asks who is known. The last batch of all counts in
         any case: the high watermark stands behind it.
         """
-        if entries[0].index <= self.table.applied_index:
-            self._doubt_table(entries)
         window = self.settings.profile.window
         if self.state.leading or len(entries) <= window or self.settings.profile.epochs_apart:
             return entries
@@ -284,7 +287,7 @@ class Partition:
     def _apply_delete_records(self, offset: int) -> None:
         state = self.state
         state.log_start_offset = max(state.log_start_offset, offset)
-        self._log_start_moved = True
+        self.snapshots.wanted = True
 
     def _finish_command(self, item: CommandItem) -> None:
         """Answer the command's own ticket, compact what it made superfluous."""
@@ -352,45 +355,29 @@ class Partition:
 
     # --- snapshots ----------------------------------------------------------------------------
 
-    def _compact(self, term: Term) -> None:
-        """Entries that hold nothing above the log start may go (design.md, section 8).
+    def _begin_snapshot(self, term: Term = 0) -> None:
+        """Entries that hold nothing above the log start may go."""
+        self._compacted(self.snapshots.begin(term))
 
-        The snapshot's producer table is ahead of the entries it replaces: it is the state at
-        `applied`, whose entry has `term`. Replaying the entries between does not change it again
-        (`table.applied_index`).
-        """
-        self._log_start_moved = False
-        self._table_term = max(self._table_term, term)
-        state = self.state
-        upto = state.applied
-        if state.log_start_offset < state.index.next_offset:
-            upto = min(upto, state.index.index_of(state.log_start_offset) - 1)
-        if upto < state.index.first_index:
-            return
-        body: dict[str, Any] = {
-            "version": SNAPSHOT_VERSION,
-            "log_start_offset": state.log_start_offset,
-            "offsets": state.index.state_at(upto),
-            "producers": self.table.snapshot(),
-            "producers_term": self._table_term,
-        }
-        self.compaction = Compaction(upto, msgpack.packb(body))
-        state.index.compact_to(upto)
+    def _go_on_with_snapshot(self, now: Micros) -> None:
+        snapshots = self.snapshots
+        self._compacted(snapshots.step())
+        if snapshots.late and not snapshots.reading:
+            late, snapshots.late = snapshots.late, []
+            self.apply(late, now)
+        if snapshots.wanted and not snapshots.busy:
+            self._begin_snapshot()
+
+    def _compacted(self, compaction: Compaction | None) -> None:
+        if compaction is not None:
+            self.compaction = compaction
+        if self.snapshots.busy:
+            self._overdue_from, self._careful_to = AT_ONCE, EVER
+        else:
+            self._careful_to = self.table.applied_index
 
     def restore(self, snapshot: Snapshot, now: Micros) -> None:
         """Replace everything by this snapshot; the log goes on behind its index."""
-        body = msgpack.unpackb(snapshot.data)
-        assert body["version"] == SNAPSHOT_VERSION, f"snapshot version {body['version']}"
-        state = self.state
-        last_index, next_offset, epochs = body["offsets"]
-        epochs = tuple(EpochStart(*each) for each in epochs)
-        state.index.restore(IndexState(last_index, next_offset, epochs))
-        self.table.restore(body["producers"], now)
-        self._table_term = body["producers_term"]
-        self.table.log_written = state.index.next_offset > 0
-        state.applied = state.shown = snapshot.meta.index
-        # The log start may lie behind the snapshot's last entry; the command that moved it there
-        # is replayed, and until then start <= high watermark <= end must hold.
-        state.high_watermark = state.index.next_offset
-        state.log_start_offset = min(body["log_start_offset"], state.high_watermark)
+        self.snapshots.restore(snapshot, now)
+        self._compacted(None)
         self.compaction = None

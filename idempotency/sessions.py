@@ -25,7 +25,7 @@ from ottla.idempotency.producer import Finished, Flights, InFlight, LogIndex, Mi
 from ottla.idempotency.profiles import Profile
 from ottla.idempotency.rules import NOTHING, Fact, Row, Verdict
 from ottla.idempotency.sequence import is_successor
-from ottla.idempotency.snapshot import AppliedState, decode
+from ottla.idempotency.snapshot import AppliedState, Decoding
 from ottla.idempotency.table import NOBODY, ProducerTable, Waiters
 from ottla.log.types import BatchIdentity, Millis, Offset, ProducerEpoch, ProducerId
 
@@ -180,18 +180,22 @@ class SessionTable(ProducerTable):
 
     # ---- the applied state as a value
 
-    def restore(self, data: bytes, now: Micros = 0) -> None:
-        """As `ProducerTable.restore`."""
+    def decoding(self, data: bytes, now: Micros = 0) -> Decoding:
+        """As `ProducerTable.decoding`."""
+        return Decoding(data, self._window, session_of, now=now)
+
+    def adopt(self, decoding: Decoding) -> None:
+        """As `ProducerTable.adopt`."""
         self._forget_begun()
-        super().restore(data, now)
+        super().adopt(decoding)
 
     def _forget_begun(self) -> None:
         """Whoever's log was replaced leads nobody: what it had begun is of no use any more."""
         if self.profile.begun_counts:
             self._flights.clear()
 
-    def _decoded(self, data: bytes) -> AppliedState:
-        return decode(data, self._window, session_of)
+    def _key(self, identity: BatchIdentity) -> int:
+        return session_of(identity.producer_id, identity.epoch)
 
     def _state(self) -> AppliedState:
         return super()._state()._replace(pair_of=pair_of)

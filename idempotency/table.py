@@ -30,7 +30,14 @@ from ottla.idempotency.identity import well_formed
 from ottla.idempotency.producer import Flights, InFlight, LogIndex, Micros, Producer, Term
 from ottla.idempotency.profiles import Profile
 from ottla.idempotency.rules import Fact, Row, Verdict
-from ottla.idempotency.snapshot import AppliedState, decode, digest_of, encode, seen_of
+from ottla.idempotency.snapshot import (
+    AppliedState,
+    Decoding,
+    Encoding,
+    digest_of,
+    encode,
+    seen_of,
+)
 from ottla.log.types import BatchIdentity, Millis, Offset, ProducerId
 
 _WELL_FORMED = int(Fact.WELL_FORMED)
@@ -307,14 +314,32 @@ class ProducerTable:
         """The applied state (never the speculation), see `ottla.idempotency.snapshot`."""
         return encode(self._state())
 
+    def encoding(self) -> Encoding:
+        """The same, to be made in steps: tell it what is about to be applied (`keep_for`)."""
+        return Encoding(self._state())
+
+    def keep_for(self, encoding: Encoding, identity: BatchIdentity) -> None:
+        """A batch of this producer is about to be applied."""
+        key = self._key(identity)
+        producer = self._applied.get(key)
+        if producer is not None:
+            encoding.keep(key, producer)
+
     def restore(self, data: bytes, now: Micros = 0) -> None:
         """Become what `snapshot` wrote; idle times start at `now`. Raises SnapshotError."""
+        decoding = self.decoding(data, now)
+        decoding.step(decoding.left)
+        self.adopt(decoding)
+
+    def decoding(self, data: bytes, now: Micros = 0) -> Decoding:
+        """The same, to be read in steps, for `adopt`. Changes nothing. Raises SnapshotError."""
+        return Decoding(data, self._window, now=now)
+
+    def adopt(self, decoding: Decoding) -> None:
+        """Become what was read, all of it. Raises SnapshotError."""
         flying = sum(len(flights.requests) for flights in self._flights.values())
-        assert not flying, f"{flying} requests in flight while {len(data)} bytes are restored"
-        state = self._decoded(data)
-        self.applied_index, self.forgotten, self._applied = state[:3]
-        for producer in self._applied.values():
-            producer.seen = now
+        assert not flying, f"{flying} requests in flight while a snapshot is restored"
+        self.applied_index, self.forgotten, self._applied = decoding.state()[:3]
         self._expiring.clear()
 
     def digest(self) -> int:
@@ -326,8 +351,9 @@ class ProducerTable:
         """What `digest` is made of, see `ottla.idempotency.snapshot.seen_of`."""
         return seen_of(self._state())
 
-    def _decoded(self, data: bytes) -> AppliedState:
-        return decode(data, self._window)
+    def _key(self, identity: BatchIdentity) -> int:
+        """Under what a producer is kept."""
+        return identity.producer_id
 
     def _state(self) -> AppliedState:
         return AppliedState(self.applied_index, self.forgotten, self._applied)

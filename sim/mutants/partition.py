@@ -13,6 +13,7 @@ from ottla.broker.commands import FetchTicket, ProduceTicket
 from ottla.broker.errors import ErrorCode
 from ottla.broker.isr import InSync
 from ottla.broker.partition import Partition
+from ottla.broker.partition_snapshots import Snapshots
 from ottla.broker.partition_state import PartitionSettings
 from ottla.broker.purgatory import Purgatory
 from ottla.broker.reads import Reads
@@ -33,6 +34,7 @@ class MutatedPartition(Partition):
         )
         self.table = self.mutated
         self.admission = Admission(state, self.table)
+        self.snapshots = Snapshots(state, self.table)
         if Mutant.ANY_TERM_APPENDS in mutants:
             self.admission = _PatientAdmission(state, self.table)
         if Mutant.ACKS_ALL_AT_APPEND in mutants:

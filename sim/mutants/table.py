@@ -13,6 +13,7 @@ from ottla.idempotency.decisions import Outcome, compile_outcomes
 from ottla.idempotency.producer import InFlight
 from ottla.idempotency.profiles import Profile
 from ottla.idempotency.rules import Fact
+from ottla.idempotency.snapshot import Decoding
 from ottla.idempotency.table import NOBODY, ProducerTable, Waiters
 from ottla.log.types import BatchIdentity, Millis, Offset, ProducerId
 from ottla.raft.mutants import Mutant
@@ -101,9 +102,9 @@ class MutatedTable(ProducerTable):
         for producer_id in producer_ids:
             self._applied.pop(producer_id, None)
 
-    def restore(self, data: bytes, now: Micros = 0) -> None:
-        """As `ProducerTable.restore`; a snapshot may come without producers."""
-        super().restore(data, now)
+    def adopt(self, decoding: Decoding) -> None:
+        """As `ProducerTable.adopt`; a snapshot may come without producers."""
+        super().adopt(decoding)
         if Mutant.SNAPSHOT_WITHOUT_STATE in self.mutants:
             self._applied.clear()
 

@@ -11,6 +11,7 @@ import pytest
 from bench import (
     bursts,
     fuzz,
+    growth,
     guard,
     idempotent,
     looking,
@@ -58,6 +59,12 @@ def test_every_request_of_a_round_is_answered_by_ottla_and_by_the_null_server():
 def test_the_null_server_gives_the_answer_a_broker_would_give():
     """Topic array of one, the name, partition array of one, index 0, error 0, offset 0."""
     assert answer_tail(TOPIC).startswith(b"\0\0\0\1\0\5bench\0\0\0\1\0\0\0\0\0\0" + bytes(8))
+
+
+def test_the_growth_of_partitions_and_producers_is_measured():
+    report = growth.run(growth.QUICK)
+    assert len(report.outcomes) == len(growth.QUICK.partitions) + 2 * len(growth.QUICK.producers)
+    assert all(each.measured > 0 for each in report.outcomes)
 
 
 def test_restarts_and_memory_are_measured():

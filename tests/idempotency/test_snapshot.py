@@ -157,14 +157,14 @@ GOOD = [TAG, 9, False, [[7, 0, 2, [BATCH]]]]
 @pytest.mark.parametrize(
     ("value", "complaint"),
     [
-        ({}, "snapshot is None, this version reads 'producers/2'"),
+        ({}, "no snapshot of producers: Unexpected type header"),
         ([], "snapshot is None, this version reads 'producers/2'"),
         (["producers/1", 9, []], "snapshot is 'producers/1', this version reads 'producers/2'"),
         ([TAG, 9, []], "snapshot is no array of 4"),
         ([TAG, 9, 1, []], "forgotten is 1, wanted true or false"),
         ([TAG, -1, False, []], "applied index is -1"),
         ([TAG, True, False, []], "applied index is True"),
-        ([TAG, 9, False, {}], "producers are dict"),
+        ([TAG, 9, False, {}], "no snapshot of producers: Unexpected type header"),
         ([TAG, 9, False, [7]], "producer is no array of 4"),
         ([TAG, 9, False, [[7, 0, 2]]], "producer is no array of 4"),
         ([TAG, 9, False, [[-1, 0, 2, [BATCH]]]], "producer id is -1"),

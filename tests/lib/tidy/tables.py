@@ -43,6 +43,7 @@ DECIDING = (
     "broker/outcomes.py",
     "broker/partition.py",
     "broker/partition_commands.py",
+    "broker/partition_snapshots.py",
     "broker/partition_state.py",
     "broker/pipeline.py",
     "broker/placement.py",

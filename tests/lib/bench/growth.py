@@ -1,0 +1,95 @@
+"""How cost grows with what there is: partitions of a topic, and producers in a snapshot.
+
+Each is measured at sizes that are far apart; what is linear has the same cost for each one at all
+of them. Of snapshots the longest turn counts, in which nobody else has a word: CPU time of the
+thread, with the collector of garbage on, as in a broker.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from bench.measure import Outcome, Report
+from bench.pipe import Child
+from broker_core_partition import PartitionDriver, make_partition
+from ottla.log.types import BatchIdentity
+
+LONGEST_TURN_MS = 50
+
+
+@dataclass(slots=True)
+class Plan:
+    """Sizes, in rising order."""
+
+    partitions: tuple[int, ...]
+    producers: tuple[int, ...]
+
+
+FULL = Plan((100, 300, 1_000), (1_000, 10_000, 100_000))
+QUICK = Plan((10, 30), (100, 1_000))
+
+
+def run(plan: Plan) -> Report:
+    """Both curves."""
+    return Report("growth", [*_partitions(plan.partitions), *_producers(plan.producers)])
+
+
+def _partitions(sizes: tuple[int, ...]) -> Iterator[Outcome]:
+    with Child("bench.host") as host:
+        host.ask("partitions", count=sizes[0])  # the first of a process is no measure
+        for size in sizes:
+            before = host.ask("counts")["cpu"]
+            host.ask("partitions", count=size)
+            spent = host.ask("counts")["cpu"] - before
+            each = f"{spent / size * 1e6:,.0f} us each"
+            yield Outcome(f"{size} partitions created", spent * 1e3, "ms of CPU", note=each)
+
+
+def _producers(sizes: tuple[int, ...]) -> Iterator[Outcome]:
+    for size in sizes:
+        driver = _with_producers(size)
+        driver.delete_records(-1)
+        yield _outcome(f"snapshot of {size} producers", _turns(driver, driver.settle))
+        compaction = driver.compactions[-1]
+        turns = _turns(driver, partial(driver.restore, compaction))
+        yield _outcome(f"snapshot of {size} installed", turns)
+
+
+def _with_producers(size: int) -> PartitionDriver:
+    """A leader that remembers so many, each with a full window."""
+    driver = PartitionDriver(make_partition(max_producers=2 * size))
+    driver.serve()
+    driver.produce()
+    driver.settle()
+    table, index = driver.machine.table, 0
+    for sequence in range(5):
+        for producer in range(size):
+            index += 1
+            who = BatchIdentity(producer, 0, sequence, sequence)
+            table.apply(who, index, 1_700_000_000_000, index=index, term=1)
+    return driver
+
+
+def _turns(driver: PartitionDriver, first: Callable[[], object]) -> list[float]:
+    """CPU seconds of each turn until the snapshot is done."""
+    turns = [_cpu(first)]
+    while driver.machine.snapshots.busy:
+        turns.append(_cpu(partial(driver.sleep, 0)))
+    if driver.machine.compaction is not None:
+        driver.compactions.append(driver.machine.compaction)
+        driver.machine.compaction = None
+    return turns
+
+
+def _cpu(call: Callable[[], object]) -> float:
+    start = time.thread_time()
+    call()
+    return time.thread_time() - start
+
+
+def _outcome(name: str, turns: list[float]) -> Outcome:
+    note = f"{sum(turns) * 1e3:,.0f} ms in {len(turns)} turns"
+    return Outcome(f"longest turn, {name}", max(turns) * 1e3, "ms", LONGEST_TURN_MS, note=note)
