@@ -18,9 +18,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
+from ottla.broker.collecting import may_age, nothing_collected
 from ottla.broker.controller import Controller
 from ottla.broker.host import PartitionImage, TopicImage
-from ottla.broker.replica_factory import ReplicaFactory, may_age, nothing_collected
+from ottla.broker.replica_factory import ReplicaFactory
 from ottla.broker.runner import Runner
 from ottla.broker.slices import Slices
 from ottla.log.store import LogStore, Write

@@ -10,8 +10,9 @@ partition may remember 100,000 of them or more. So a turn of the replica does `A
 
 * While a snapshot is *written*, entries go on being applied. What they are about to change is kept
   as it was (`keep`). If the log start moves meanwhile, the next snapshot follows.
-* While one is *read*, the table is not there, so what is committed waits in `late` until it is.
-  Nobody is served out of it: a leader serves after it has applied its own first entry.
+* While one is *read*, the old table goes bit by bit and the new one is not there yet, so what is
+  committed waits in `late`. Nobody is served out of it: a leader serves after it has applied its
+  own first entry.
 
 A snapshot that is not finished when the node stops was never begun: the next one makes up for it.
 """
@@ -23,6 +24,7 @@ from typing import Any
 
 import msgpack
 
+from ottla.broker.collecting import may_age, nothing_collected
 from ottla.broker.machine import Compaction
 from ottla.broker.partition_state import PartitionState
 from ottla.idempotency.snapshot import Decoding, Encoding
@@ -52,6 +54,8 @@ class Snapshots:
         self._body: dict[str, Any] = {}
         self._encoding: Encoding | None = None
         self._decoding: Decoding | None = None
+        self._aged = False
+        """There are many producers to read; see `nothing_collected`."""
 
     @property
     def busy(self) -> bool:
@@ -144,14 +148,16 @@ class Snapshots:
         self._encoding, self.wanted = None, False
         self.late.clear()
         self._decoding = self._table.decoding(body["producers"], now)
-        if self._decoding.left <= AT_ONCE:
+        self._aged = self._decoding.left > AT_ONCE and may_age()
+        if max(self._decoding.left, len(self._table)) <= AT_ONCE:
             self._decode()
 
     def _decode(self) -> None:
         decoding = self._decoding
         assert decoding is not None, "nothing is being read"
-        decoding.step(AT_ONCE)
-        if not decoding.left:
+        with nothing_collected(aged=self._aged):
+            decoding.step(AT_ONCE)
+        if not self._table.let_go(AT_ONCE) and not decoding.left:
             self._table.adopt(decoding)
             self._decoding = None
 

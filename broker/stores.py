@@ -13,10 +13,10 @@ from pathlib import Path
 
 from ottla.broker import folders
 from ottla.broker.clockwork import Clockwork
+from ottla.broker.collecting import nothing_collected
 from ottla.broker.config import ClusterConfig, FlushPolicy
 from ottla.broker.errors import ConfigError
 from ottla.broker.native import Writer
-from ottla.broker.replica_factory import nothing_collected
 from ottla.log.errors import StoreError
 from ottla.log.memory_store import MemoryDisk, MemoryStore
 from ottla.log.store import LogStore

@@ -30,14 +30,7 @@ from ottla.idempotency.identity import well_formed
 from ottla.idempotency.producer import Flights, InFlight, LogIndex, Micros, Producer, Term
 from ottla.idempotency.profiles import Profile
 from ottla.idempotency.rules import Fact, Row, Verdict
-from ottla.idempotency.snapshot import (
-    AppliedState,
-    Decoding,
-    Encoding,
-    digest_of,
-    encode,
-    seen_of,
-)
+from ottla.idempotency.snapshot import AppliedState, Decoding, Encoding, digest_of, encode, seen_of
 from ottla.log.types import BatchIdentity, Millis, Offset, ProducerId
 
 _WELL_FORMED = int(Fact.WELL_FORMED)
@@ -334,6 +327,12 @@ class ProducerTable:
     def decoding(self, data: bytes, now: Micros = 0) -> Decoding:
         """The same, to be read in steps, for `adopt`. Changes nothing. Raises SnapshotError."""
         return Decoding(data, self._window, now=now)
+
+    def let_go(self, count: int) -> int:
+        """Before `adopt`: drop `count` of those that it replaces; returns how many are left."""
+        for _ in range(min(count, len(self._applied))):
+            self._applied.popitem()
+        return len(self._applied)
 
     def adopt(self, decoding: Decoding) -> None:
         """Become what was read, all of it. Raises SnapshotError."""

@@ -7,10 +7,11 @@ time, and may be torn by a loss of power before it was ever synced.
 import pytest
 
 from broker_core_replicas import FirstJitter
+from ottla.broker.collecting import may_age
 from ottla.broker.config import ClusterConfig
 from ottla.broker.counters import Counters
 from ottla.broker.host import TopicImage
-from ottla.broker.replica_factory import ReplicaFactory, may_age
+from ottla.broker.replica_factory import ReplicaFactory
 from ottla.log.memory_disk import MemoryDisk
 from ottla.log.memory_store import MemoryStore
 from ottla.log.store import Write
@@ -71,7 +72,7 @@ def test_a_process_that_has_frozen_objects_is_asked_for_it_once(monkeypatch):
         asked.append(0)
         return 5
 
-    monkeypatch.setattr("ottla.broker.replica_factory._Heap.frozen", False)
+    monkeypatch.setattr("ottla.broker.collecting._Heap.frozen", False)
     monkeypatch.setattr("gc.get_freeze_count", count)
     assert not may_age()
     assert not may_age()

@@ -30,7 +30,7 @@ from ottla.broker.async_cluster import AsyncCluster
 from ottla.broker.client import Exchange
 from ottla.broker.client_requests import API_KEYS
 from ottla.broker.cluster import Cluster
-from ottla.broker.replica_factory import may_age
+from ottla.broker.collecting import may_age
 from ottla.log.build import build_batch
 
 NODES = 3

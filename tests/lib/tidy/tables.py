@@ -19,6 +19,7 @@ DECIDING = (
     "broker/carrier.py",
     "broker/catalog.py",
     "broker/catching_up.py",
+    "broker/collecting.py",
     "broker/commands.py",
     "broker/config.py",
     "broker/control_client.py",
@@ -187,7 +188,7 @@ BANNED_IN_DECIDING = frozenset(
 # What a deciding module takes from those all the same, by name and nothing else of them.
 EXCUSED = {
     # While many replicas are made, and a run goes on, nothing is collected.
-    "broker/replica_factory.py": frozenset({"gc"}),
+    "broker/collecting.py": frozenset({"gc"}),
     "sim/run.py": frozenset({"gc"}),
     # Libraries of the log's, imported without their fronts, or when first needed.
     "log/checksum.py": frozenset(
