@@ -47,7 +47,6 @@ def _rows(by: str, name: str, *modules: str) -> tuple[Patch, ...]:
 PATCHES: tuple[Patch, ...] = (
     *_rows("the loop's time", "time", "logging"),
     *_rows("drawn", "uuid", "ottla.broker.async_cluster"),
-    *_rows("empty", "_routes", "ottla.broker.connection"),
     *_rows(
         "the loop's time",
         "time",
@@ -182,7 +181,6 @@ def _stand_in(owner: Any, name: str, clock: VirtualTime, chance: VirtualRandom) 
         "set": OrderedSet,
         "frozenset": OrderedFrozenSet,
         "_PRODUCER_CLIENT_ID_SEQUENCE": 0,
-        "_routes": {},
     }
     return found[name]
 
