@@ -42,6 +42,7 @@ from dataclasses import fields
 from types import NoneType
 from typing import Any, NamedTuple, TypeAlias, get_args
 
+from ottla.broker.api.packing import varint
 from ottla.broker.errors import FrameError
 from ottla.broker.wire_walk import (
     COMPACT,
@@ -56,7 +57,6 @@ from ottla.broker.wire_walk import (
     read_long,
     read_short,
     read_varint,
-    varint_bytes,
     with_fixes,
 )
 
@@ -393,8 +393,8 @@ def _tagged(step: _Step, walk: Walk, at: int) -> tuple[bytes, int]:
 
 def _section(found: dict[int, bytes]) -> bytes:
     """A section of tagged fields."""
-    out = bytearray(varint_bytes(len(found)))
+    out = bytearray(varint(len(found)))
     for tag in sorted(found):
         data = found[tag]
-        out += varint_bytes(tag) + varint_bytes(len(data)) + data
+        out += varint(tag) + varint(len(data)) + data
     return bytes(out)

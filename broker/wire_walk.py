@@ -11,6 +11,7 @@ from collections.abc import Callable
 from struct import Struct
 from typing import NamedTuple, TypeAlias
 
+from ottla.broker.api.packing import varint
 from ottla.broker.errors import FrameError
 
 ReadOnlyBuffer: TypeAlias = bytes | memoryview
@@ -77,16 +78,6 @@ class Length(NamedTuple):
     """The least size of it."""
 
 
-def varint_bytes(value: int) -> bytes:
-    """The shortest form."""
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
 def _read_compact(frame: ReadOnlyBuffer, at: int) -> tuple[int, int]:
     value, at = read_varint(frame, at)
     return value - 1 if value > -(2**31) else 2**31 - 1, at  # as Java's int wraps
@@ -94,7 +85,7 @@ def _read_compact(frame: ReadOnlyBuffer, at: int) -> tuple[int, int]:
 
 SHORT = Length(lambda frame, at: (read_short(frame, at)[0], at + 2), _SHORT.pack, 2)
 INT = Length(lambda frame, at: (read_int(frame, at)[0], at + 4), _INT.pack, 4)
-COMPACT = Length(_read_compact, lambda size: varint_bytes(size + 1), 1)
+COMPACT = Length(_read_compact, lambda size: varint(size + 1), 1)
 
 
 class Field(NamedTuple):
