@@ -204,9 +204,8 @@ def _structure(
 ) -> Generator[None, None, BatchDefect | None]:
     """Walk over all records; what is wrong with how they lie there."""
     count = batch.record_count
-    room = len(batch.data) - BATCH_HEADER_BYTES if window.exact else limit
     try:
-        if count * LEAST_RECORD_BYTES <= room:
+        if window.exact or count * LEAST_RECORD_BYTES <= limit:
             yield from times.walk(window, count, MOST_MISPLACED)
         else:
             # No walk: it cannot end well. Whether the bytes inflate at all is still asked first.

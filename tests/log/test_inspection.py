@@ -6,7 +6,7 @@ Times are relative to `NOW`, the broker's clock.
 
 import cramjam
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import log_kit as kit
@@ -137,6 +137,7 @@ STRUCTURE = {
         ENDLESS,
         BROKEN,
     ),
+    "length of 6 bytes and no more": ([b"\x80" * 5], 1, ENDLESS, BROKEN),
     "time of 11 bytes": ([long_time(10)], 1, BROKEN, BROKEN),
     "time beyond all": ([long_time(9)], 1, LATE, LATE),
     "time below all": ([record(time=-(2**63))], 1, LATE, LATE),
@@ -184,6 +185,7 @@ def read_in_full(batch):
     return OK
 
 
+@example(payload=b"\x80" * 5, count=1, at=0, byte=0x80)
 @given(
     payload=st.binary(max_size=12) | st.lists(st.sampled_from([*FOUR, b"\0", b"\1"])).map(b"".join),
     count=st.integers(1, 4),
@@ -283,7 +285,8 @@ def test_no_record_hides_behind_others(count, codec):
 
 
 def test_where_there_is_no_room_for_so_many_records_none_is_looked_at():
-    allowance = Allowance(10)
-    looking = looked_into(framed(b"\0" * 20, 3), RULES, NOW, max_bytes=1000, allowance=allowance)
+    allowance = Allowance(40)
+    batch = framed(COMPRESS[Codec.LZ4](b"\0" * 20), 2**31 - 1, Codec.LZ4)
+    looking = looked_into(batch, RULES, NOW, max_bytes=1000, allowance=allowance)
     assert verdict(looking) == Flaw(BROKEN)
-    assert allowance.left == 10 - 16, "more than the question whether there is another piece"
+    assert allowance.left == 40 - 2 * 16, "more than a piece, and the question for another"
