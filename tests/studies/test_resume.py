@@ -175,8 +175,12 @@ def refused(folder: Path, **changes: int) -> str:
 def test_another_study_is_refused(tmp_path):
     Lake(tmp_path, plan_of(parse(TINY), 4, 0)).close()
     told = f"{tmp_path} holds another study:"
-    assert refused(tmp_path, seeds=5) == f"{told} seeds differs; name another folder"
-    assert refused(tmp_path, seeds=5, first=7) == f"{told} seeds, first differ; name another folder"
+    assert refused(tmp_path, first=7) == f"{told} first differs; name another folder"
+    assert refused(tmp_path, seeds=5, first=7) == f"{told} first differs; name another folder"
+    assert refused(tmp_path, seeds=3) == (
+        f"{tmp_path} holds this study with 4 seeds; ask for as many, or for more, or name another "
+        "folder"
+    )
 
 
 def test_a_study_is_gone_on_with_after_a_commit_that_changes_no_code(tmp_path):
@@ -275,9 +279,9 @@ def test_a_bill_that_is_none_is_refused_before_anything_is_done(tmp_path, duck):
 def test_who_is_refused_holds_no_lock(tmp_path):
     Lake(tmp_path, plan_of(parse(TINY), 4, 0)).close()
     with pytest.raises(StudyError) as kept:
-        Lake(tmp_path, plan_of(parse(TINY), 5, 0))
+        Lake(tmp_path, plan_of(parse(TINY), 3, 0))
     Lake(tmp_path, plan_of(parse(TINY), 4, 0)).close()
-    assert "seeds differs" in str(kept.value)
+    assert "with 4 seeds" in str(kept.value)
 
 
 def test_a_folder_with_something_else_is_refused(tmp_path):
