@@ -178,7 +178,11 @@ class Spark:
             _set_unless_set(session, _LOCAL | shuffled)
         partitions = int(session.conf.get("spark.sql.shuffle.partitions"))
         self._buckets = min(partitions, _MOST_BUCKETS)
+        before = sys.path.copy()
         session.addArtifacts(str(packed(Path(self._shipped.name))), pyfile=True)
+        # PySpark puts it on the driver's path too, before the package that is installed. Whatever
+        # process the driver's program spawned found only what executors need.
+        sys.path[:] = [place for place in sys.path if place in before]
 
     @_apart
     def canary(self) -> Canary:

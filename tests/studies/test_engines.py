@@ -5,7 +5,9 @@ one engine goes on with what the other began; and what is said when one cannot b
 cannot do what it is asked.
 """
 
+import multiprocessing
 from contextlib import nullcontext
+from importlib import import_module
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -261,6 +263,17 @@ def test_where_java_cannot_be_run_auto_takes_duckdb_and_says_why(monkeypatch, tm
 
 
 @pytest.mark.slow
+def test_a_child_of_a_program_with_a_session_has_the_package_whole(spark):
+    """It found the zip that executors get, which is not the whole package, before its own."""
+    assert spark.described
+    child = multiprocessing.get_context("spawn").Process(
+        target=import_module, args=("ottla.testing",)
+    )
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0
+
+
 def test_what_a_worker_raises_is_the_last_line_of_its_trace(spark, tmp_path):
     """The line was empty: what PySpark says of it begins with a line break."""
     with pytest.raises(StudyError) as raised:
