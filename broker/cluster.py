@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, ParamSpec, Self, TypeVar, Unpack
 
 from ottla.broker.addresses import Advertised
 from ottla.broker.async_cluster import AsyncCluster
@@ -33,6 +34,7 @@ from ottla.broker.native import make_lock
 from ottla.broker.places import Folder
 from ottla.broker.topic import Topic
 
+Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 
@@ -124,21 +126,26 @@ class Cluster:
             if self._thread is thread:
                 self._thread = None
 
-    def _call(self, work: Coroutine[Any, Any, Result]) -> Result:
+    def _call(
+        self,
+        work: Callable[Given, Coroutine[Any, Any, Result]],
+        *args: Given.args,
+        **named: Given.kwargs,
+    ) -> Result:
         thread = self._thread
         if thread is None:
-            work.close()
             raise NodeStateError("the cluster is not running: use `with Cluster()`, or start()")
         if self._process != os.getpid():  # A fork copies no threads: nobody would ever answer.
-            work.close()
             raise NodeStateError(NOT_OURS)
-        return thread.call(work)
+        return thread.call(partial(work, *args, **named))
 
-    def _ask(self, question: Callable[[], Result]) -> Result:
+    def _ask(
+        self, question: Callable[Given, Result], *args: Given.args, **named: Given.kwargs
+    ) -> Result:
         async def answer() -> Result:
-            return question()
+            return question(*args, **named)
 
-        return self._call(answer())
+        return self._call(answer)
 
     def __enter__(self) -> Self:
         try:
@@ -247,14 +254,13 @@ class Cluster:
         True
         """
         self._call(
-            self._cluster.create_topic(
-                name,
-                partitions=partitions,
-                replication_factor=replication_factor,
-                configs=configs,
-                assignment=assignment,
-                timeout=timeout,
-            )
+            self._cluster.create_topic,
+            name,
+            partitions=partitions,
+            replication_factor=replication_factor,
+            configs=configs,
+            assignment=assignment,
+            timeout=timeout,
         )
 
     def delete_topic(self, name: str, *, timeout: float = 10.0) -> None:
@@ -266,7 +272,7 @@ class Cluster:
         ...     list(cluster.describe().topics)
         []
         """
-        self._call(self._cluster.delete_topic(name, timeout=timeout))
+        self._call(self._cluster.delete_topic, name, timeout=timeout)
 
     def leader(self, topic: str, partition: int = 0, *, timeout: float = 10.0) -> int:
         """The node that leads a partition and serves it; waits for one up to `timeout` seconds.
@@ -276,7 +282,7 @@ class Cluster:
         ...     cluster.leader("t", 0) in (1, 2, 3)
         True
         """
-        return self._call(self._cluster.leader(topic, partition, timeout=timeout))
+        return self._call(self._cluster.leader, topic, partition, timeout=timeout)
 
     # --- faults -------------------------------------------------------------------------------
 
@@ -290,7 +296,7 @@ class Cluster:
         ...     cluster.leader("t") != old
         True
         """
-        self._call(self._cluster.kill(node))
+        self._call(self._cluster.kill, node)
 
     def restart(self, node: int) -> None:
         """Start a node again on its disk and its port; a running one is stopped cleanly first.
@@ -301,7 +307,7 @@ class Cluster:
         ...     cluster.describe().nodes[2].state
         'running'
         """
-        self._call(self._cluster.restart(node))
+        self._call(self._cluster.restart, node)
 
     def pause(self, node: int) -> None:
         """SIGSTOP: the node keeps its connections and does nothing.
@@ -311,7 +317,7 @@ class Cluster:
         ...     cluster.describe().nodes[1].state
         'paused'
         """
-        self._ask(lambda: self._cluster.pause(node))
+        self._ask(self._cluster.pause, node)
 
     def resume(self, node: int) -> None:
         """SIGCONT: everything that arrived meanwhile is dealt with, in order.
@@ -322,7 +328,7 @@ class Cluster:
         ...     cluster.describe().nodes[1].state
         'running'
         """
-        self._ask(lambda: self._cluster.resume(node))
+        self._ask(self._cluster.resume, node)
 
     def isolate(self, node: int) -> None:
         """Cut a node off from its peers; clients still reach it.
@@ -332,7 +338,7 @@ class Cluster:
         ...     cluster.isolate(cluster.leader("t"))
         ...     cluster.heal()
         """
-        self._ask(lambda: self._cluster.isolate(node))
+        self._ask(self._cluster.isolate, node)
 
     def heal(self, node: int | None = None) -> None:
         """End the isolation of `node`, or of all.
@@ -341,7 +347,7 @@ class Cluster:
         ...     cluster.isolate(3)
         ...     cluster.heal(3)
         """
-        self._ask(lambda: self._cluster.heal(node))
+        self._ask(self._cluster.heal, node)
 
     def cut_connections(self, node: int) -> int:
         """Drop every client connection of a node, answers under way with them; returns how many.
@@ -350,7 +356,7 @@ class Cluster:
         ...     cluster.cut_connections(1)
         0
         """
-        return self._ask(lambda: self._cluster.cut_connections(node))
+        return self._ask(self._cluster.cut_connections, node)
 
     def break_disk(self, node: int, fault: DiskFault | FaultName) -> None:
         """From its next sync on, the node's disk hangs or fails; `fault` may be given by its name.
@@ -365,7 +371,7 @@ class Cluster:
         ...         cluster.describe().nodes[1].error
         'no room on the disk'
         """
-        self._ask(lambda: self._cluster.break_disk(node, fault))
+        self._ask(self._cluster.break_disk, node, fault)
 
     def mend_disk(self, node: int) -> None:
         """Let what hangs go on; what would have failed does not. A failed node needs `restart`.
@@ -374,7 +380,7 @@ class Cluster:
         ...     cluster.break_disk(2, "stalled")
         ...     cluster.mend_disk(2)
         """
-        self._ask(lambda: self._cluster.mend_disk(node))
+        self._ask(self._cluster.mend_disk, node)
 
     def transfer_leadership(
         self, topic: str, partition: int, to: int, *, timeout: float = 10.0
@@ -390,4 +396,4 @@ class Cluster:
         ...     cluster.leader("t") == old % 3 + 1
         True
         """
-        self._call(self._cluster.transfer_leadership(topic, partition, to, timeout=timeout))
+        self._call(self._cluster.transfer_leadership, topic, partition, to, timeout=timeout)

@@ -63,8 +63,11 @@ class LoopThread:
             if error is not None:
                 raise error
 
-    def call(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run `work` on the loop. Raises what it raises, `NodeStateError` when the thread ends."""
+    def call(self, work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+        """Run `work` on the loop. Raises what it raises, `NodeStateError` when the thread ends.
+
+        The coroutine is made on the loop: whom an interrupt strikes leaves none that nobody awaits.
+        """
         call = _Call(work)
         try:
             if not self._submit(call):
@@ -138,7 +141,7 @@ class LoopThread:
 class _Call(Generic[Result]):
     """Work that somebody in another thread waits for."""
 
-    def __init__(self, work: Coroutine[Any, Any, Result]):
+    def __init__(self, work: Callable[[], Coroutine[Any, Any, Result]]):
         self.over = Latch()
         self._work = work
         self._task: asyncio.Task[Result] | None = None
@@ -150,7 +153,7 @@ class _Call(Generic[Result]):
         """On the loop: start."""
         if self._cancelled:
             return
-        self._task = loop.create_task(self._work)
+        self._task = loop.create_task(self._work())
         self._task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[Result]) -> None:
@@ -165,15 +168,12 @@ class _Call(Generic[Result]):
     def cancel(self) -> None:
         """On the loop: nobody waits any more."""
         self._cancelled = True
-        if self._task is None:
-            self._work.close()
-        else:
+        if self._task is not None:
             self._task.cancel()
 
     def fail(self) -> None:
         """The loop has ended, and with it what had begun."""
         if not self.over.is_set:
-            self._work.close()
             self._error = NodeStateError(STOPPED)
             self.over.set()
 
