@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from awaiting import await_that
 from ottla import Cluster, Topic
 from ottla.broker.async_cluster import AsyncCluster
 from ottla.broker.config import Settings
@@ -88,11 +89,8 @@ def threads():
 
 
 def leaves_nothing(port, folder):
-    """Wait a little for what ends by itself; then the port and the folder can be had."""
-    deadline = time.monotonic() + 5
-    while threads() and time.monotonic() < deadline:
-        time.sleep(0.001)
-    assert threads() == []
+    """Wait for what ends by itself; then the port and the folder can be had."""
+    await_that(lambda: threads() == [], 60, "threads are left", again_s=0.001)
     with Cluster(nodes=1, port=port, data_dir=folder) as cluster:
         return cluster.describe().nodes[1].state == "running"
 
@@ -228,22 +226,38 @@ def test_a_stop_may_be_cancelled_and_goes_on(tmp_path):
     assert threads() == []
 
 
-def test_a_program_that_ends_amid_a_start_or_a_stop_leaves_no_thread(tmp_path):
+@pytest.mark.parametrize("turns", [0, 1, 2, 5, 10])
+def test_a_program_that_ends_amid_a_start_leaves_no_thread(turns, tmp_path):
+    """Amid it by turns of the loop, of which it takes 18 on a machine however slow."""
+    cluster = AsyncCluster(3, data_dir=tmp_path, **FAST)
+
     async def amid_start():
-        asyncio.get_running_loop().create_task(cluster.start())
-        await asyncio.sleep(0.005)
+        starting = asyncio.get_running_loop().create_task(cluster.start())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        assert not starting.done()
+
+    asyncio.run(amid_start())
+    assert threads() == []
+    with Cluster(nodes=3, data_dir=tmp_path):
+        pass
+
+
+@pytest.mark.parametrize("turns", [1, 2, 5, 20])
+def test_a_program_that_ends_amid_a_stop_leaves_no_thread(turns, tmp_path):
+    cluster = AsyncCluster(3, data_dir=tmp_path, **FAST)
 
     async def amid_stop():
         await cluster.start()
-        asyncio.get_running_loop().create_task(cluster.stop())
-        await asyncio.sleep(0)
+        stopping = asyncio.get_running_loop().create_task(cluster.stop())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        return stopping
 
-    for program in (amid_start, amid_stop):
-        cluster = AsyncCluster(3, data_dir=tmp_path, **FAST)
-        asyncio.run(program())
-        assert threads() == []
-        with Cluster(nodes=3, data_dir=tmp_path):
-            pass
+    asyncio.run(amid_stop())
+    assert threads() == []
+    with Cluster(nodes=3, data_dir=tmp_path):
+        pass
 
 
 def test_twice_at_once_and_beside_each_other():
@@ -276,7 +290,7 @@ def test_of_several_threads_that_stop_each_returns():
         for each in stoppers:
             each.start()
         for each in stoppers:
-            each.join(20)
+            each.join(60)
         assert ended == [[]] * 4
 
 
@@ -296,7 +310,7 @@ def test_one_thread_starts_and_another_stops():
         starter.start()
         time.sleep(delay * 0.002)
         cluster.stop()
-        starter.join(20)
+        starter.join(60)
         assert len(outcome) == 1
         cluster.stop()
         assert threads() == []
@@ -319,7 +333,7 @@ def test_who_waits_for_something_hears_of_a_stop():
     waiting.start()
     time.sleep(0.1)
     cluster.stop()
-    waiting.join(10)
+    waiting.join(60)
     assert len(told) == 1
     with pytest.raises(OttlaError):
         cluster.describe()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-_AGAIN_S = 0.1
 
-
-def await_that(ready: Callable[[], object], within_s: float, otherwise: str) -> None:
-    """Wait until `ready` gives something; fail with `otherwise` when it takes longer."""
+def await_that(
+    ready: Callable[[], object], within_s: float, otherwise: str, again_s: float = 0.1
+) -> None:
+    """Wait until `ready`, asked every `again_s`, gives something; fail with `otherwise` when it
+    takes longer."""
     until = time.monotonic() + within_s
     while not ready():
         assert time.monotonic() < until, otherwise
-        time.sleep(_AGAIN_S)  # files and processes of others tell nobody
+        time.sleep(again_s)  # files and processes of others tell nobody

@@ -1,4 +1,8 @@
-"""A hostile broker: whatever it is asked, it answers with one change in an else valid answer."""
+"""A hostile broker: whatever it is asked, it answers with one change in an else valid answer.
+
+It hangs up when it has answered all that a connection asks for: an answer may have announced more
+bytes than come, and nobody should have to guess for how long to wait for them.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,9 @@ from random import Random
 from fuzz_frames import FRAME, answer
 from fuzz_hostile import NUMBERS, change, fixed
 
+ASKED = 8
+"""Requests of a connection."""
+
 
 class HostileServer(asyncio.Protocol):
     """One connection."""
@@ -18,6 +25,7 @@ class HostileServer(asyncio.Protocol):
     def __init__(self, rng: Random):
         self._rng = rng
         self._received = bytearray()
+        self._answered = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """asyncio: connected."""
@@ -33,6 +41,9 @@ class HostileServer(asyncio.Protocol):
                 return
             del self._received[: 4 + size]
             self._transport.write(self._answer(key, version, correlation_id))
+            self._answered += 1
+            if self._answered == ASKED:
+                self._transport.close()
 
     def _answer(self, key: int, version: int, correlation_id: int) -> bytes:
         rng = self._rng
