@@ -5,8 +5,8 @@ deleted topics. Opening one costs some hundred microseconds, in which its first 
 election are not counted; a topic may have a thousand, and a node that comes back many of them. So
 only `AT_ONCE` of them are opened where the decision is heard of. The rest waits in a queue, in the
 order of the log, and is worked off in slices of many turns of the loop (`slices.py`), and so is
-what is dropped. Whoever asks for a replica meanwhile hears that it is not led here, as from any
-node that is behind.
+what is dropped. So is a log that takes long to learn: the replicas behind it in the queue wait.
+Whoever asks for a replica meanwhile hears that it is not led here, as from any node that is behind.
 
 What arrives for a group that the controller's log has not told this node of yet, or that is not
 open, is kept for it.
@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from ottla.broker.collecting import may_age, nothing_collected
 from ottla.broker.controller import Controller
 from ottla.broker.host import PartitionImage, TopicImage
-from ottla.broker.replica_factory import ReplicaFactory
+from ottla.broker.replica_factory import Opening, ReplicaFactory
 from ottla.broker.runner import Runner
 from ottla.broker.slices import Slices
 from ottla.log.store import LogStore, Write
@@ -33,6 +33,8 @@ AT_ONCE = 8
 """Replicas opened or dropped where the controller's decision is heard of."""
 OPENING_UNITS = 40
 """What it costs to open one, with its first turn (`slices.py`)."""
+LEARNING = 4
+"""To learn so many entries of a log as make a step costs as much as to open so many replicas."""
 DROPPING_UNITS = 10
 """What it costs to drop one."""
 
@@ -69,6 +71,8 @@ class Hosting:
         """Groups that are open here, by the topic they are of."""
         self._early: dict[GroupId, deque[Any]] = {}
         self._tasks: deque[Task] = deque()
+        self._opening: tuple[str, Opening] | None = None
+        """A replica whose log is not all learned, and its topic."""
         self._running = False
         self._aged = False
         """There are many replicas to open; see `nothing_collected`."""
@@ -94,10 +98,10 @@ class Hosting:
                 self._plan_opening(topic)
         if not self._running:
             room = AT_ONCE
-            while self._tasks and room > 0:
-                done, _ = self._do(self._tasks.popleft())
+            while room > 0 and self._busy:
+                done, _ = self._do()
                 room -= done
-            if self._tasks:
+            if self._busy:
                 self._running = True
                 self._aged = may_age()
                 self.steps = self._work()
@@ -121,17 +125,27 @@ class Hosting:
 
     # --- in steps -----------------------------------------------------------------------------
 
+    @property
+    def _busy(self) -> bool:
+        return len(self._tasks) > 0 or self._opening is not None
+
     def _work(self) -> Iterator[int]:
-        while self._tasks:
-            replicas, units = self._do(self._tasks.popleft())
+        while self._busy:
+            replicas, units = self._do()
             yield replicas * units
 
-    def _do(self, task: Task) -> tuple[int, int]:
-        """Open or drop; returns how many replicas that were, and what each of them cost."""
-        if isinstance(task, list):
-            self._drop(task)
-            return len(task), DROPPING_UNITS
-        self._open(*task)
+    def _do(self) -> tuple[int, int]:
+        """Open or drop, or go on with it; returns how many replicas that was worth, and what each
+        of them costs."""
+        if self._opening is None:
+            task = self._tasks.popleft()
+            if isinstance(task, list):
+                self._drop(task)
+                return len(task), DROPPING_UNITS
+            self._begin(*task)
+        if self._opening is not None and not self._go_on(*self._opening):
+            return LEARNING, OPENING_UNITS
+        self._opening = None
         return 1, OPENING_UNITS
 
     def wanted(self) -> bool:
@@ -144,7 +158,7 @@ class Hosting:
         if error is not None:
             self._runner.broken(error)
 
-    def _open(self, topic: TopicImage, image: PartitionImage) -> None:
+    def _begin(self, topic: TopicImage, image: PartitionImage) -> None:
         group = image.group
         if group in self._runner.seats:
             return  # Planned twice.
@@ -152,11 +166,24 @@ class Hosting:
             self._early.pop(group, None)
             return  # Deleted while it waited.
         with nothing_collected(aged=self._aged):
-            replica = self._factory.partition(topic, group, image.replicas, self._now())
-            seat = self._runner.add(replica)
-        self._hosted.setdefault(topic.name, []).append(group)
+            opening = self._factory.begin(topic, group, image.replicas, self._now())
+        self._opening = topic.name, opening
+
+    def _go_on(self, topic: str, opening: Opening) -> bool:
+        """Learn some of its log. True: the replica is open, or deleted meanwhile."""
+        group = opening.group
+        if self._machine.deleted(group):
+            self._early.pop(group, None)
+            self._store.append([Write(group, delete=True)])
+            return True
+        with nothing_collected(aged=self._aged):
+            if not opening.learn():
+                return False
+            seat = self._runner.add(self._factory.finish(opening, self._now()))
+        self._hosted.setdefault(topic, []).append(group)
         for message in self._early.pop(group, ()):
             self._runner.submit(seat, message)
+        return True
 
     def _drop(self, groups: Sequence[GroupId]) -> None:
         for group in groups:

@@ -4,11 +4,15 @@ A fresh group begins everywhere with the same entry, the CONFIGURATION that name
 its preferred leader asks for votes at once, so that a new topic can be written to within
 milliseconds. A remembered one reads its log once, to know terms, sizes and offsets again; what of
 it is committed it learns from the leader.
+
+A log may be long, so it is read in steps: `begin` makes an `Opening`, which learns some entries at
+a time, and `finish` makes the replica of it. Nobody else writes to the group in between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from ottla.broker.config import ClusterConfig
@@ -31,7 +35,45 @@ from ottla.raft.raft_log import RaftLog, bootstrap
 from ottla.raft.types import NO_MUTANTS, Entry, GroupId, HardState, Micros, Mutants, NodeId
 
 SCAN_ENTRIES = 1000
-"""Entries handed to a machine at once while a log is read after a restart."""
+"""Entries that an `Opening` learns in one step: up to 2 us each in memory, 10 us from a disk."""
+
+
+class Opening:
+    """A replica that is about to be: what its core and its machine have learned of the log."""
+
+    def __init__(
+        self,
+        group: GroupId,
+        voters: Sequence[NodeId],
+        machine: Machine,
+        remembered: Remembered,
+        unread: Iterable[Entry],
+    ):
+        self.group = group
+        self.voters = voters
+        self.machine = machine
+        self.remembered = remembered
+        self._unread = iter(unread)
+
+    def learn(self) -> bool:
+        """Learn some more. True: that was all of the log. Raises `StoreError`."""
+        entries = list(islice(self._unread, SCAN_ENTRIES))
+        if entries:
+            self.machine.appended(entries)
+            self.remembered.log.learn(entries)
+        return len(entries) < SCAN_ENTRIES
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """Where a replica begins."""
+
+    log: RaftLog
+    hard_state: HardState
+    unapplied: Sequence[Entry] = ()
+    """Entries at the end of the log that are at hand."""
+    fresh: bool = False
+    """The store knows nothing of the group."""
 
 
 class ReplicaFactory:
@@ -63,13 +105,24 @@ class ReplicaFactory:
         self._stored: dict[GroupId, StoredGroup] = {each.group: each for each in store.groups()}
 
     def controller(self, machine: Machine, nodes: Sequence[NodeId], now: Micros) -> Replica:
-        """This node's replica of the controller group."""
-        return self._make(CONTROLLER_GROUP, nodes, machine, now)
+        """This node's replica of the controller group, whose log is short."""
+        return self._at_once(self._begin(CONTROLLER_GROUP, nodes, machine, now), now)
 
     def partition(
         self, topic: TopicImage, group: GroupId, replicas: Sequence[NodeId], now: Micros
     ) -> Replica:
-        """This node's replica of one partition."""
+        """This node's replica of one partition, whatever it takes."""
+        return self._at_once(self.begin(topic, group, replicas, now), now)
+
+    def _at_once(self, opening: Opening, now: Micros) -> Replica:
+        while not opening.learn():
+            pass
+        return self.finish(opening, now)
+
+    def begin(
+        self, topic: TopicImage, group: GroupId, replicas: Sequence[NodeId], now: Micros
+    ) -> Opening:
+        """The same in steps: `learn` until it is through, then `finish`."""
         config = self._config
         settings = PartitionSettings(
             group=group,
@@ -91,7 +144,7 @@ class ReplicaFactory:
         )
         in_sync = InSync(config.replica_lag_ms * 1000, replicas, self._node)
         machine = self._make_partition(settings, in_sync)
-        return self._make(group, replicas, machine, now)
+        return self._begin(group, replicas, machine, now)
 
     def leftovers(self, deleted: Callable[[GroupId], bool]) -> list[Write]:
         """Writes that forget what the store still remembers of groups deleted meanwhile."""
@@ -100,38 +153,37 @@ class ReplicaFactory:
             del self._stored[group]
         return [Write(group, delete=True) for group in gone]
 
-    def _make(
+    def _begin(
         self, group: GroupId, voters: Sequence[NodeId], machine: Machine, now: Micros
-    ) -> Replica:
+    ) -> Opening:
         stored = self._stored.pop(group, None)
         if stored is None or _without_log(stored):
             log, entries = bootstrap(voters)
             machine.appended(entries)
             self._store.append([Write(group, first=entries[0].index, entries=entries)])
             hard_state = HardState() if stored is None else stored.hard_state
-        else:
-            log = self._remember(stored, machine, now)
-            hard_state, entries = stored.hard_state, []
-        core = RaftCore(
-            self._raft_config(group), hard_state=hard_state, log=log, jitter=self._jitter, now=now
-        )
-        if (stored is None and voters[0] == self._node) or len(voters) == 1:
-            core.campaign(now)
-        return self.replica_type(group, core, machine, entries)
-
-    def _remember(self, stored: StoredGroup, machine: Machine, now: Micros) -> RaftLog:
+            begins = Remembered(log, hard_state, entries, fresh=stored is None)
+            return Opening(group, voters, machine, begins, ())
         if stored.snapshot is not None:
-            snapshot = self._store.snapshot(stored.group)
-            assert snapshot is not None, f"group {stored.group} lost its snapshot"
+            snapshot = self._store.snapshot(group)
+            assert snapshot is not None, f"group {group} lost its snapshot"
             machine.restore(snapshot, now)
-        return RaftLog.restore(stored.snapshot, self._replayed(stored.group, machine))
+        goes_on = Remembered(RaftLog.restore(stored.snapshot, ()), stored.hard_state)
+        return Opening(group, voters, machine, goes_on, self._store.scan(group))
 
-    def _replayed(self, group: GroupId, machine: Machine) -> Iterator[Entry]:
-        """The stored entries, each shown to the machine on its way."""
-        entries = iter(self._store.scan(group))
-        while chunk := list(islice(entries, SCAN_ENTRIES)):
-            machine.appended(chunk)
-            yield from chunk
+    def finish(self, opening: Opening, now: Micros) -> Replica:
+        """The replica, once all of its log is learned."""
+        voters, begins = opening.voters, opening.remembered
+        core = RaftCore(
+            self._raft_config(opening.group),
+            hard_state=begins.hard_state,
+            log=begins.log,
+            jitter=self._jitter,
+            now=now,
+        )
+        if (begins.fresh and voters[0] == self._node) or len(voters) == 1:
+            core.campaign(now)
+        return self.replica_type(opening.group, core, opening.machine, begins.unapplied)
 
     def _raft_config(self, group: GroupId) -> RaftConfig:
         config = self._config

@@ -84,8 +84,13 @@ class RaftLog:
         Raises `CorruptStateError` when entries leave a gap or terms go back.
         """
         log = cls(snapshot)
-        last, term, total = log.last_index, log.last_term, log._totals[-1]
-        add, configuration = log._totals.append, EntryKind.CONFIGURATION
+        log.learn(entries)
+        return log
+
+    def learn(self, entries: Iterable[Entry]) -> None:
+        """As `restore`, for a log that is read in parts: these entries come next."""
+        last, term, total = self.last_index, self.last_term, self._totals[-1]
+        add, configuration = self._totals.append, EntryKind.CONFIGURATION
         for entry in entries:
             if entry.index != last + 1 or entry.term < term:
                 raise CorruptStateError(
@@ -96,12 +101,11 @@ class RaftLog:
             add(total)
             if entry.term != term:
                 term = entry.term
-                log._run_first.append(last)
-                log._run_term.append(term)
+                self._run_first.append(last)
+                self._run_term.append(term)
             if entry.kind is configuration:
-                log.voters = decode_voters(entry)
-        log.last_index = log.persisted = last
-        return log
+                self.voters = decode_voters(entry)
+        self.last_index = self.persisted = last
 
     # -- reading
 

@@ -24,13 +24,14 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from ottla.broker.commands import ControlTicket, ProduceTicket, Ticket, WatchTicket
+from ottla.broker.config import ClusterConfig
 from ottla.broker.controller import CONTROLLER_GROUP, Controller
 from ottla.broker.effects import Effects
 from ottla.broker.host import TopicImage
 from ottla.broker.machine import Machine
 from ottla.broker.partition import Partition
 from ottla.broker.replica import Replica
-from ottla.broker.replica_factory import ReplicaFactory
+from ottla.broker.replica_factory import Opening, ReplicaFactory
 from ottla.log.store import LogStore
 from ottla.log.types import RecordBatch
 from ottla.raft.config import JitterSource
@@ -235,10 +236,15 @@ class TapedFactory(ReplicaFactory):
 
     recorder: Recorder
 
+    def __init__(self, node: NodeId, config: ClusterConfig, **others: Any):
+        super().__init__(node, config, **others)
+        self._lines: dict[GroupId, Line] = {}
+        """Of replicas that are being opened."""
+
     def controller(self, machine: Machine, nodes: Sequence[NodeId], now: Micros) -> Replica:
         """As `ReplicaFactory.controller`."""
         assert isinstance(machine, Controller), "the machine of the controller's group"
-        line = self._line(None, CONTROLLER_GROUP, nodes, now)
+        line = self._lines[CONTROLLER_GROUP] = self._line(None, CONTROLLER_GROUP, nodes, now)
         line.cluster_id = machine.catalog.cluster_id
         ask = machine.unheard
 
@@ -247,14 +253,20 @@ class TapedFactory(ReplicaFactory):
             return line.unheard[-1]
 
         machine.unheard = noted
-        return self._taped(line, partial(super().controller, machine, nodes, now))
+        return super().controller(machine, nodes, now)
 
-    def partition(
+    def begin(
         self, topic: TopicImage, group: GroupId, replicas: Sequence[NodeId], now: Micros
-    ) -> Replica:
-        """As `ReplicaFactory.partition`."""
-        line = self._line(topic, group, replicas, now)
-        return self._taped(line, partial(super().partition, topic, group, replicas, now))
+    ) -> Opening:
+        """As `ReplicaFactory.begin`."""
+        self._lines[group] = self._line(topic, group, replicas, now)
+        return super().begin(topic, group, replicas, now)
+
+    def finish(self, opening: Opening, now: Micros) -> Replica:
+        """As `ReplicaFactory.finish`."""
+        line = self._lines.pop(opening.group)
+        line.now = now
+        return self._taped(line, partial(super().finish, opening, now))
 
     def _line(
         self, topic: TopicImage | None, group: GroupId, replicas: Sequence[NodeId], now: Micros

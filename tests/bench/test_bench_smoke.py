@@ -14,6 +14,7 @@ from bench import (
     growth,
     guard,
     idempotent,
+    lasting,
     looking,
     loops,
     restarting,
@@ -71,6 +72,14 @@ def test_restarts_and_memory_are_measured():
     report = restarting.run(restarting.QUICK)
     assert len(report.outcomes) == 2 * len(restarting.QUICK.batches) + 1
     assert all(each.measured > 0 for each in report.outcomes[:-1])
+
+
+def test_what_long_traffic_leaves_in_memory_is_measured_and_its_caches_are_bounded():
+    memory, cache, producers, events = lasting.run(lasting.QUICK).outcomes
+    assert memory.note.count(" ") >= lasting.QUICK.seconds / lasting.QUICK.look / 2
+    assert cache.met
+    assert producers.met
+    assert events.measured > 0
 
 
 def test_the_longest_turn_is_measured_of_everything_large_that_a_client_may_send():

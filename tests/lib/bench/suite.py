@@ -22,6 +22,7 @@ from bench import (
     growth,
     guard,
     idempotent,
+    lasting,
     looking,
     loops,
     partitions,
@@ -46,7 +47,7 @@ class Item(NamedTuple):
     full: Any
     quick: Any
     asked: bool = False
-    """Measured only when it is named: it takes half an hour."""
+    """Measured only when it is named: it takes ten minutes, or more."""
 
 
 ITEMS = {
@@ -66,6 +67,7 @@ ITEMS = {
     "turns": Item(turns.run, turns.FULL, turns.QUICK),
     "loops": Item(loops.run, loops.FULL, loops.QUICK),
     "simulator": Item(simulator.run, simulator.FULL, simulator.QUICK),
+    "lasting": Item(lasting.run, lasting.FULL, lasting.QUICK, asked=True),
     "shrinking": Item(shrinking.run, shrinking.FULL, shrinking.QUICK, asked=True),
     "studies": Item(studies.run, studies.FULL, studies.QUICK, asked=True),
 }
