@@ -2,14 +2,13 @@
 
 What goes over the wire is `ottla.broker.client.Exchange`. Versions are agreed on by ApiVersions 0,
 which every broker answers (KIP-35), within what this module asks for: old enough for any broker
-since Kafka 0.11. Versions with tagged fields, which others may fill with what our schemas do not
-know, are left aside, but for the one of Metadata that has ids of topics: a caller can do without.
+since Kafka 0.11. Tagged fields that our schemas do not know are passed over
+(`ottla.broker.wire_guard`).
 """
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
 from typing import Any
 
 from ottla.broker.client import Exchange
@@ -18,8 +17,6 @@ from ottla.broker.errors import FrameError
 
 SPOKEN = {"fetch": (4, 11), "list_offsets": (1, 5), "metadata": (4, 10)}
 """The versions asked for, by API."""
-UNTAGGED = {**SPOKEN, "metadata": (4, 8)}
-"""The same without tagged fields: topics have no ids."""
 _CHUNK = 1 << 20
 
 
@@ -30,16 +27,10 @@ class UnfitError(Exception):
 class Connection:
     """See the module's text. Made by `connect`; used by one thread."""
 
-    def __init__(
-        self,
-        address: tuple[str, int],
-        timeout: float,
-        spoken: Mapping[str, tuple[int, int]] = SPOKEN,
-    ) -> None:
+    def __init__(self, address: tuple[str, int], timeout: float) -> None:
         """Connect. `timeout` seconds are the limit of every wait. Raises `OSError`, also for what
         is no address, as a broker may name others; `FrameError`, `UnfitError`."""
         self._exchange = Exchange("ottla-spark")
-        self._spoken = spoken
         try:
             self._socket = socket.create_connection(address, timeout)
         except UnicodeError:
@@ -55,7 +46,7 @@ class Connection:
         answer = self._ask("api_versions", 0, {})
         served = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
         versions = {}
-        for api, (oldest, newest) in self._spoken.items():
+        for api, (oldest, newest) in SPOKEN.items():
             first, last = served.get(API_KEYS[api], (0, -1))
             if last < oldest or first > newest:
                 raise UnfitError(

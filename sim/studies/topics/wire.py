@@ -33,7 +33,7 @@ from ottla.sim.studies.topics.asked import (
     DataLossError,
     SourceError,
 )
-from ottla.sim.studies.topics.connection import SPOKEN, UNTAGGED, Connection, UnfitError
+from ottla.sim.studies.topics.connection import Connection, UnfitError
 from ottla.sim.studies.topics.fetched import Fetched, split
 from ottla.sim.studies.topics.identity import check_same
 from ottla.sim.studies.topics.offsets import Bounds, Placed, Range
@@ -94,7 +94,6 @@ class WireTopics:
         self._brokers: list[Address] = []
         """All that metadata named: the bootstrap addresses may be dead by now."""
         self._leaders: dict[str, dict[int, Address | None]] = {}
-        self._spoken = SPOKEN
         self._ids: dict[str, str | None] = {}
         """Ids of topics by the metadata that named their leaders; None where it has none."""
         self._met = set(met)
@@ -191,15 +190,13 @@ class WireTopics:
         found = self._connections.get(address)
         if found is None:
             within = min(_ANSWER_WITHIN, self._timeout)
-            found = self._connections[address] = Connection(address, within, self._spoken)
+            found = self._connections[address] = Connection(address, within)
         return found
 
     def _call(self, address: Address, api: str, **fields: Any) -> Any:
         try:
             return self._connected(address).call(api, **fields)
-        except (OSError, FrameError) as error:
-            if isinstance(error, FrameError) and api == "metadata":
-                self._spoken = UNTAGGED  # it may be a tagged field that our schemas do not know
+        except (OSError, FrameError):
             broken = self._connections.pop(address, None)
             if broken is not None:
                 broken.close()
