@@ -1,4 +1,5 @@
-"""Settings that hold for every test: how hypothesis searches, and which tests share a process.
+"""Settings that hold for every test: how hypothesis searches, which tests share a process, and
+that no command says how far it is because the machine is slow.
 
 No deadline, because shared machines stall for longer than any honest limit. In CI the search is
 derandomised: a red run must be red again when someone looks.
@@ -17,7 +18,12 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from cli_process import UNHURRIED_S
+from ottla.sim_cli import telling
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from xdist.scheduler import LoadFileScheduling
 
 settings.register_profile("default", deadline=None)
@@ -26,6 +32,14 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 ASKS_FOR_SPARK = re.compile(r"def \w+\([^)]*\b(engine|spark)\b|param(s=\[|\()[^)]*\"spark\"")
 """A fixture that opens a session, among those of a test or of another fixture; or a parameter."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unhurried() -> "Iterator[None]":
+    """Progress that nobody watches is said after minutes; those of a process: `cli_process`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(telling, "NOW_AND_THEN_S", UNHURRIED_S)
+        yield
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from cli_process import ottla
+from cli_process import PROGRAM, ottla
 from ottla.sim.scenarios.page import files
 
 TIMEOUT = ("--set", "election_timeout_ms=500")
@@ -228,8 +228,10 @@ def test_without_a_command_there_is_help():
     [(">/dev/full", "No space left on device"), (">&-", "standard output is closed")],
 )
 def test_an_output_that_takes_nothing_is_one_line(output, told):
-    command = f"{shlex.quote(sys.executable)} -m ottla sim show 1 --last 1 {output}"
-    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    program = shlex.join([sys.executable, "-c", PROGRAM, "sim", "show", "1", "--last", "1"])
+    done = subprocess.run(
+        ["sh", "-c", f"{program} {output}"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert told in line

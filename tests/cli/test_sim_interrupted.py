@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 from cli_groups import await_nobody, await_workers, begun, end
 from ottla.sim.mutants import matrix
 from ottla.sim.mutants.matrix import kills
-from ottla.sim_cli import telling
 from ottla.sim_cli.app import app
 
 SHORT = ["--seeds", "100000", "--set", "load_ms=200", "--set", "records=4"]
@@ -116,7 +115,6 @@ def interrupt(*_args, **_named):
 @pytest.mark.parametrize(("command", "at", "told"), STOPPED, ids=[each[0][0] for each in STOPPED])
 def test_an_interrupted_command_says_what_is_kept(tmp_path, monkeypatch, command, at, told):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(telling, "NOW_AND_THEN_S", 600)  # however slow the machine is
     monkeypatch.setattr(at, interrupt)
     done = CliRunner().invoke(app, command)
     assert (done.exit_code, done.stderr) == (130, f"ottla: interrupted; {told}\n")
@@ -127,7 +125,6 @@ def test_rows_of_mutants_that_are_done_are_kept(tmp_path, monkeypatch):
         return interrupt() if row.id == "M02" else kills(row, seeds)
 
     page = tmp_path / "page.md"
-    monkeypatch.setattr(telling, "NOW_AND_THEN_S", 600)
     monkeypatch.setattr(matrix, "kills", second)
     done = CliRunner().invoke(app, ["mutants", "M06", "M02", "--seeds", "2", "--page", str(page)])
     kept = f"1 of 2 mutants are done, their rows are kept: {page}"

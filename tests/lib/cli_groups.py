@@ -9,13 +9,14 @@ import sys
 import time
 
 from awaiting import await_that
+from cli_process import UNHURRIED
 
 
 def begun(*arguments: str) -> subprocess.Popen[str]:
     """A command that is at work, in a group of processes of its own."""
     # What a shell runs in the background ignores Ctrl-C, and so does all that it starts.
     heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    code = f"{heard}; from ottla.cli import main; main()"
+    code = f"{heard}; {UNHURRIED}; from ottla.cli import main; main()"
     return subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
         stdout=subprocess.PIPE,

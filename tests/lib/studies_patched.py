@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from cli_process import PROGRAM
 from studies_tiny import TINY
 
 
@@ -24,7 +25,7 @@ def run_patched(
     path = [str(folder / "patch"), *filter(None, [os.environ.get("PYTHONPATH")])]
     asked = ["tiny.toml", "--seeds", str(seeds), "--wave", "3", "--out", "out", *options]
     return subprocess.run(
-        [sys.executable, "-m", "ottla", "study", "run", *asked],
+        [sys.executable, "-c", PROGRAM, "study", "run", *asked],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "SPARK_LOCAL_IP": "127.0.0.1"},
         check=False,

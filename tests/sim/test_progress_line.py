@@ -19,6 +19,12 @@ from ottla.sim_cli.interrupting import interruptible
 from ottla.sim_cli.telling import BEAT_S, NOW_AND_THEN_S, Line, busy
 
 
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch):
+    """As for users (`unhurried` in tests/conftest.py is for all other tests)."""
+    monkeypatch.setattr(telling, "NOW_AND_THEN_S", NOW_AND_THEN_S)
+
+
 class Clock:
     """Seconds that pass when they are told to."""
 

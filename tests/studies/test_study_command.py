@@ -18,7 +18,7 @@ import pytest
 from pyarrow import parquet
 from typer.testing import CliRunner
 
-from cli_process import ottla
+from cli_process import PROGRAM, ottla
 from ottla.sim.canary import Canary
 from ottla.sim.studies import engine
 from ottla.sim.studies.lake import made, making, mark
@@ -178,9 +178,7 @@ find = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *more: None if name == "{missing}" else find(name, *more)
 sys.modules["{missing}"] = None
 
-from ottla.cli import main
-
-main()
+{PROGRAM}
 """
     asked = ["study", "run", str(tiny), "--engine", "spark", "--out", str(tmp_path / "out")]
     done = subprocess.run(

@@ -15,7 +15,7 @@ import pytest
 
 from awaiting import await_that
 from cli_groups import await_nobody, begun, end
-from cli_process import ottla
+from cli_process import PROGRAM, ottla
 from ottla.sim.studies.audit.job import Job
 from ottla.sim.studies.engine import check_engine, open_engine
 from ottla.sim.studies.lake import Lake
@@ -205,7 +205,7 @@ def test_a_file_that_cannot_be_written_is_one_line_and_the_study_is_gone_on_with
     asked = ["study", "run", str(tiny), "--out", str(tmp_path / "out"), "--engine", "duckdb"]
     small = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (4096, r.RLIM_INFINITY))"
     done = subprocess.run(
-        [sys.executable, "-c", f"{small}; from ottla.cli import main; main()", *asked],
+        [sys.executable, "-c", f"{small}; {PROGRAM}", *asked],
         check=False,
         capture_output=True,
         text=True,
