@@ -18,7 +18,7 @@ from typing import Any
 
 from ottla.broker.api.call import Call
 from ottla.broker.api.encoding import Lazily, Steps
-from ottla.broker.api.rounds import Fields, Round, deadline_after, refuse
+from ottla.broker.api.rounds import Asking, Fields, deadline_after, refuse
 from ottla.broker.codec import ZERO_ID
 from ottla.broker.config import ClusterConfig
 from ottla.broker.errors import ErrorCode
@@ -40,10 +40,12 @@ MAX_RECORDS_PER_USER_OP."""
 
 def handle(request: Any, call: Call) -> None:
     """Have the controller decide about every topic, answer once."""
-    call.run(_ask(request, call))
+    topics: list[Fields] = []
+    asked = Asking(call, lambda: call.reply(throttle_time=0, topics=topics))
+    asked.run(_ask(request, call, asked, topics))
 
 
-def _ask(request: Any, call: Call) -> Steps:
+def _ask(request: Any, call: Call, asked: Asking, topics: list[Fields]) -> Steps:
     host = call.host
     deadline = deadline_after(host, request.timeout)
     counts: Counter[str] = Counter()
@@ -55,8 +57,6 @@ def _ask(request: Any, call: Call) -> Steps:
         sizes[topic.name] = _size(topic, host.config)
         yield 1
     too_many = sum(1 + sizes[name] for name in named if counts[name] == 1) > MOST_CREATED
-    topics: list[Fields] = []
-    asked = Round(lambda: call.reply(throttle_time=0, topics=topics))
     for topic in named.values():
         fields = _nothing_created(topic.name)
         topics.append(fields)
@@ -86,7 +86,6 @@ def _ask(request: Any, call: Call) -> Steps:
         command = _command(topic, configs, request.validate_only)
         host.control(command, call.guarded(done), deadline)
         yield COMMAND_UNITS + len(configs) + sizes[topic.name]
-    asked.end()
 
 
 def _size(topic: Any, config: ClusterConfig) -> int:

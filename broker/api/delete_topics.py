@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeAlias
 from ottla.broker.api.call import Call
 from ottla.broker.api.create_topics import COMMAND_UNITS, UNDECIDED
 from ottla.broker.api.encoding import Steps
-from ottla.broker.api.rounds import Fields, Round, deadline_after, refuse
+from ottla.broker.api.rounds import Asking, Fields, deadline_after, refuse
 from ottla.broker.codec import ZERO_ID, id_bytes
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import TopicImage
@@ -49,14 +49,14 @@ Judging: TypeAlias = Generator[int, None, list[_Named]]
 
 def handle(request: Any, call: Call) -> None:
     """Have the controller decide about every topic, answer once."""
-    call.run(_ask(request, call))
+    responses: list[Fields] = []
+    asked = Asking(call, lambda: call.reply(throttle_time=0, responses=responses))
+    asked.run(_ask(request, call, asked, responses))
 
 
-def _ask(request: Any, call: Call) -> Steps:
+def _ask(request: Any, call: Call, asked: Asking, responses: list[Fields]) -> Steps:
     host = call.host
     deadline = deadline_after(host, request.timeout)
-    responses: list[Fields] = []
-    asked = Round(lambda: call.reply(throttle_time=0, responses=responses))
     judged = yield from _judged(_entries(request), host.topics())
     for name, topic_id, why in judged:
         fields: Fields = {"name": name, "topic_id": topic_id, "error_code": ErrorCode.NONE}
@@ -77,7 +77,6 @@ def _ask(request: Any, call: Call) -> Steps:
         which: Fields = {"name": name} if name is not None else {"topic_id": topic_id}
         host.control({"type": "delete_topic", **which}, call.guarded(done), deadline)
         yield COMMAND_UNITS
-    asked.end()
 
 
 def _entries(request: Any) -> Iterator[tuple[str | None, bytes]]:

@@ -34,6 +34,7 @@ from ottla.broker.api.authorized import NOT_ASKED, cluster_operations, topic_ope
 from ottla.broker.api.call import Call
 from ottla.broker.api.create_topics import COMMAND_UNITS
 from ottla.broker.api.encoding import Lazily, Steps
+from ottla.broker.api.rounds import Asking
 from ottla.broker.codec import ZERO_ID, id_bytes
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import Host, PartitionImage, TopicImage, absent_topic, named_controller
@@ -81,7 +82,7 @@ def _look_up(request: Any, call: Call) -> Steps:
                     missing.append(name)
                 yield 1
         if missing:
-            yield from _Creation(request, call, names, missing).begin()
+            _Creation(request, call, names, missing).begin()
         else:
             _named(names, request, call, {})
 
@@ -119,38 +120,34 @@ class _Creation:
         self.request = request
         self.call = call
         self.asked = asked
-        self.undecided = 1
-        """Commands that are out, and the asking itself."""
+        self.asking = Asking(call, self.look)
         self.names = names
         self.leaderless: list[str] = []
         """Those among them that have been seen without a leader last."""
         self.failed: dict[str, ErrorCode] = {}
         self.deadline = call.host.now() + CREATION_WAIT
 
-    def begin(self) -> Steps:
+    def begin(self) -> None:
+        """Ask, wait, answer."""
+        self.asking.run(self._ask())
+
+    def _ask(self) -> Steps:
         """Ask the controller for every topic, as far as time goes."""
         host = self.call.host
         for name in self.names:
             if host.now() >= self.deadline:
                 break
-            self.undecided += 1
+            self.asking.begin()
             decided = self.call.guarded(partial(self.decided, name))
             host.control({"type": "create_topic", "name": name}, decided, self.deadline)
             self.leaderless.append(name)
             yield COMMAND_UNITS
-        self.end()
 
     def decided(self, name: str, error: ErrorCode, _result: Fields) -> None:
         """The controller has decided about one topic."""
         if error not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
             self.failed[name] = _creation_error(error)
-        self.end()
-
-    def end(self) -> None:
-        """One topic is decided about, or all have been asked for."""
-        self.undecided -= 1
-        if self.undecided == 0:
-            self.look()
+        self.asking.end()
 
     def look(self) -> None:
         """Answer when every topic has its leaders, or time is up; else look again soon."""

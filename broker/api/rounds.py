@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, TypeAlias
 
+from ottla.broker.api.call import Call
+from ottla.broker.api.encoding import Steps
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import Host, HostedReplica, absent_partition
 from ottla.raft.types import Micros
@@ -15,6 +17,10 @@ Fields: TypeAlias = dict[str, Any]
 
 MOST_TEXT = 1000
 """Characters: what a text quotes may be as long as a string can be, and then no text fits it."""
+
+MOST_OUT = 100
+"""Commands that one request has at the controller at a time. Thousands would be some ten objects
+each for as long as the slowest takes, and Python stops all to look through what has become old."""
 
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -48,6 +54,47 @@ class Round:
         self._open -= 1
         if not self._open:
             self._finish()
+
+
+class Asking(Round):
+    """A round whose questions go out in steps, `MOST_OUT` of them at a time.
+
+        asking = Asking(call, finish)
+        asking.run(steps)               # which call asking.begin() for each question
+
+    While the rest waits for answers, the connection begins nothing else: what this request asks
+    comes before what those behind it ask.
+    """
+
+    __slots__ = ("_call", "_steps", "_waits")
+
+    def __init__(self, call: Call, finish: Callable[[], None]):
+        super().__init__(finish)
+        self._call = call
+        self._steps: Iterator[int] = iter(())
+        self._waits = False
+
+    def run(self, steps: Iterator[int]) -> None:
+        """Ask; `steps` may yield only after a question, or where it has none."""
+        self._steps = steps
+        self._call.run(self._some())
+
+    def _some(self) -> Steps:
+        for units in self._steps:
+            yield units
+            if self._open > MOST_OUT:
+                self._waits = True
+                self._call.link.hold()
+                return
+        self.end()
+
+    def end(self) -> None:
+        """One question, or the asking itself, has come to its end; there may be room for more."""
+        super().end()
+        if self._waits and self._open <= MOST_OUT // 2:
+            self._waits = False
+            self._call.link.release()
+            self._call.run(self._some())
 
 
 def hosted(host: Host, topic: str, partition: int) -> HostedReplica | ErrorCode:
