@@ -81,7 +81,7 @@ class ClusterConfig:
     max_message_bytes: int = 1_048_588
     """Largest record batch accepted. A topic's `max.message.bytes` overrides it."""
     max_request_bytes: int = 104_857_600
-    """Largest frame; a client that announces more is cut off."""
+    """Largest frame; a client that announces more is cut off. Without records it is 5 MiB."""
     max_partitions_per_topic: int = 1_000
     """More are refused with INVALID_PARTITIONS: they would make turns of the loop long."""
     max_inflight_requests: int = 64

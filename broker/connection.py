@@ -32,6 +32,7 @@ from ottla.broker.api.produce import begin_produce
 from ottla.broker.codec import read_header, skip_tags
 from ottla.broker.errors import FrameError
 from ottla.broker.framing import PORTION_BYTES, Outgoing, frames, write
+from ottla.broker.half_frames import SMALLEST_FRAME, size_refusal
 from ottla.broker.pipeline import Pipeline, Slot, limits_of
 from ottla.broker.ports import descriptor_of, shut_down
 
@@ -52,8 +53,6 @@ SEND_AFTER = 256
 _SIZE = Struct(">i")
 _FRAME = Struct(">ihhih")
 _FRAME_HEAD_BYTES = 14
-_SMALLEST_FRAME = 10
-"""API key, version, correlation id and the length of the client id."""
 _read_frame = _FRAME.unpack_from
 
 
@@ -149,7 +148,7 @@ class Connection(asyncio.BufferedProtocol):
         while end - start >= _FRAME_HEAD_BYTES:
             size, key, version, correlation_id, length = _read_frame(view, start)
             after = start + 4 + size
-            if after > end or size < _SMALLEST_FRAME or size > self._max_frame:
+            if after > end or size < SMALLEST_FRAME or size > self._max_frame:
                 break
             room = pipeline.may_begin and self._turn_left and not self._unwritable
             if not room or self.server.paused:
@@ -173,14 +172,14 @@ class Connection(asyncio.BufferedProtocol):
             if len(pipeline.ready) > SEND_AFTER:
                 self._send()
         if end - start >= 4:
-            self._check_size(view, start)
+            self._check_size(view, start, end)
         return end if pipeline.doomed else start
 
-    def _check_size(self, view: memoryview, start: int) -> None:
+    def _check_size(self, view: memoryview, start: int, end: int) -> None:
         """Refuse a frame whose size alone tells that it is none, before any more of it comes."""
-        (size,) = _SIZE.unpack_from(view, start)
-        if size < _SMALLEST_FRAME or size > self._max_frame:
-            self._refuse(f"a frame of {size} bytes, limit {self._max_frame}")
+        why = size_refusal(view[start:end], self._max_frame)
+        if why is not None:
+            self._refuse(why)
 
     def _begin(self, view: memoryview, start: int, end: int) -> bool:
         """Decode one request the general way, hand it to its handler. False: not in this turn."""

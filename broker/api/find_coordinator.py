@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from ottla.broker.api.call import Call
+from ottla.broker.api.encoding import Lazily
 from ottla.broker.errors import ErrorCode
 from ottla.broker.host import Host
 
@@ -38,7 +39,7 @@ def handle(request: Any, call: Call) -> None:
     if keys is None:
         call.reply(throttle_time=0, **found)
     else:
-        call.reply(throttle_time=0, coordinators=[{"key": key, **found} for key in keys])
+        call.reply(throttle_time=0, coordinators=Lazily(keys, lambda key: {"key": key, **found}))
 
 
 def _found(key_type: int, call: Call) -> dict[str, Any]:

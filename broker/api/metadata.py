@@ -72,8 +72,11 @@ def _look_up(request: Any, call: Call) -> Steps:
         error = ErrorCode.UNKNOWN_SERVER_ERROR if by_id else ErrorCode.INVALID_REQUEST
         _refuse(wanted, call, error)
     else:
-        names = list(dict.fromkeys(topic.name for topic in wanted))
-        yield 1 + len(names) // NAMES_A_UNIT
+        named: dict[str, None] = {}
+        for at in range(0, len(wanted), NAMES_A_UNIT):
+            named.update((topic.name, None) for topic in wanted[at : at + NAMES_A_UNIT])
+            yield 1
+        names = list(named)
         missing: list[str] = []
         if _may_create(request, call):
             known = host.topics()

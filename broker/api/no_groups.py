@@ -19,10 +19,12 @@ Nothing is kept: the answer depends on the request alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from ottla.broker.api.call import Call
+from ottla.broker.api.encoding import Lazily
 from ottla.broker.errors import ErrorCode
 
 REFUSAL = ErrorCode.UNSUPPORTED_VERSION
@@ -84,14 +86,14 @@ def _fetched(request: Any) -> Fields:
     if groups is None:
         return {"error_code": REFUSAL, "topics": _topics(request.topics or (), _no_offset)}
     return {
-        "groups": [
-            {
+        "groups": Lazily(
+            groups,
+            lambda group: {
                 "group_id": group.group_id,
                 "error_code": REFUSAL,
                 "topics": _topics(group.topics or (), _no_offset),
-            }
-            for group in groups
-        ]
+            },
+        )
     }
 
 
@@ -104,19 +106,17 @@ def _no_offset(partition: int) -> Fields:
     }
 
 
-def _topics(topics: Iterable[Any], partition: Callable[[int], Fields]) -> list[Fields]:
-    return [
-        {
-            "name": topic.name,
-            "partitions": [
-                {"error_code": REFUSAL, **partition(each)} for each in _partitions(topic)
-            ],
-        }
-        for topic in topics
-    ]
+def _topics(topics: Sequence[Any], partition: Callable[[int], Fields]) -> Lazily[Fields]:
+    def refused(number: int) -> Fields:
+        return {"error_code": REFUSAL, **partition(number)}
+
+    return Lazily(
+        topics,
+        lambda topic: {"name": topic.name, "partitions": Lazily(_partitions(topic), refused)},
+    )
 
 
-def _partitions(topic: Any) -> Iterable[int]:
+def _partitions(topic: Any) -> Sequence[int]:
     """Numbers that a topic of the request lists, plain or with what shall be committed."""
     plain = getattr(topic, "partition_indexes", None)
     return [each.partition_index for each in topic.partitions] if plain is None else plain
@@ -124,12 +124,12 @@ def _partitions(topic: Any) -> Iterable[int]:
 
 def _described(request: Any) -> Fields:
     """DescribeGroups."""
-    return {"groups": [_group(each, REFUSAL) for each in request.groups]}
+    return {"groups": Lazily(request.groups, partial(_group, error=REFUSAL))}
 
 
 def _described_newer(request: Any) -> Fields:
     """ConsumerGroupDescribe."""
-    return {"groups": [_group(each, WITH_TEXT) for each in request.group_ids]}
+    return {"groups": Lazily(request.group_ids, partial(_group, error=WITH_TEXT))}
 
 
 def _group(group: str, error: ErrorCode) -> Fields:
@@ -149,7 +149,10 @@ def _group(group: str, error: ErrorCode) -> Fields:
 
 
 def _groups_deleted(request: Any) -> Fields:
-    return {"results": [{"group_id": each, "error_code": REFUSAL} for each in request.groups_names]}
+    def refused(group: str) -> Fields:
+        return {"group_id": group, "error_code": REFUSAL}
+
+    return {"results": Lazily(request.groups_names, refused)}
 
 
 REFUSALS: dict[int, Callable[[Any], Fields]] = {

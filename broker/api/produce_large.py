@@ -5,8 +5,8 @@ turn of 50 ms or more. So in a frame above `LARGE_BYTES` the records are looked 
 walk over the lengths; kio decodes the frame without those of `TAKEN_BYTES` and more, as if they
 were empty; and they come as views of the frame, to be copied one by one, when their turn has come.
 
-A frame with anything unusual about it (tagged fields, nulls in place of arrays, lengths that do not
-fit) is kio's as a whole: such lengths are the guard's to judge (`ottla.broker.wire_guard`).
+A frame in which lengths do not fit, or arrays are null, is kio's as a whole: those are the guard's
+to refuse (`ottla.broker.wire_guard`). What follows a good body is left out, as nobody reads it.
 
 Whoever hands over such a frame must leave it as it is for as long as there are views of it.
 """
@@ -26,7 +26,7 @@ LARGE_BYTES = 1 << 22
 """Frames above this size have a buffer of their own, never used again (`server.SPARE_BYTES`)."""
 TAKEN_BYTES = 1 << 10
 """Smaller records are kio's: 20,000 of them are no more than 20 MB."""
-MOST_PARTITIONS = 20_000
+MOST_ELEMENTS = 20_000
 """What the guard lets through."""
 
 Records = list[memoryview | None]
@@ -91,13 +91,11 @@ def _found(frame: memoryview, at: int, version: int) -> _Found | None:
         records.append(frame[first:stop])
         pieces += (frame[start:length_at], walk.empty)
         start = stop
-    if len(frame) - walk.at > LARGE_BYTES:
-        return None  # Nobody wants to know what follows, nor to copy it.
-    return _Found(b"".join((*pieces, frame[start:])), records)
+    return _Found(b"".join((*pieces, frame[start : walk.at])), records)
 
 
 class _UnusualError(Exception):
-    """For kio."""
+    """For the guard to refuse."""
 
 
 class _Plain:
@@ -110,45 +108,47 @@ class _Plain:
         self.at = at
         self.found: list[tuple[int, int, int]] = []
         """Of each partition: where the length of its records stands, and they."""
+        self.tagged = 0
+        """Tagged fields so far."""
 
     def body(self) -> None:
         """Step over all of it."""
-        self.step(self.text(), least=-1)
-        self.step(6, least=0)
+        self.step(max(self.text(), 0))  # any negative size is null
+        self.step(6)
         for _ in range(self.count()):
-            self.step(self.text(), least=0)
+            self.step(self.text())
             for _ in range(self.count()):
-                self.step(4, least=0)
+                self.step(4)
                 length_at = self.at
-                size = self.size()
+                size = max(self.size(), 0)
                 first = self.at
-                self.step(size, least=-1)
+                self.step(size)
                 self.found.append((length_at, first, self.at))
                 self.tags()
             self.tags()
         self.tags()
 
-    def step(self, size: int, *, least: int) -> None:
-        """Go on by so many bytes; -1 is null."""
-        if size < least or size > len(self.frame) - self.at:
+    def step(self, size: int) -> None:
+        """Go on by so many bytes."""
+        if not 0 <= size <= len(self.frame) - self.at:
             raise _UnusualError
-        self.at += max(size, 0)
+        self.at += size
 
     def count(self) -> int:
         """How many elements an array has."""
         count = self.size()
-        if count < 0 or len(self.found) + count > MOST_PARTITIONS:
+        if count < 0 or len(self.found) + count > MOST_ELEMENTS:
             raise _UnusualError
         return count
 
     def text(self) -> int:
         """The size of a text."""
-        self.step(2, least=0)
+        self.step(2)
         return int(_short(self.frame, self.at - 2)[0])
 
     def size(self) -> int:
         """The size of records, or of an array."""
-        self.step(4, least=0)
+        self.step(4)
         return int(_int(self.frame, self.at - 4)[0])
 
     def tags(self) -> None:
@@ -171,6 +171,11 @@ class _Compact(_Plain):
 
     def tags(self) -> None:
         """None that are known."""
-        if self.frame[self.at]:
+        count, self.at = read_varint(self.frame, self.at)
+        self.tagged += max(count, 0)
+        if self.tagged > MOST_ELEMENTS:
             raise _UnusualError
-        self.at += 1
+        for _ in range(count):
+            _, self.at = read_varint(self.frame, self.at)
+            size, self.at = read_varint(self.frame, self.at)
+            self.step(size)

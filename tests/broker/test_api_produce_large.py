@@ -93,6 +93,27 @@ def test_large_records_are_views_of_the_frame(version):
     assert [each and each.obj is frame for each in found.records] == [True, None, None, True]
 
 
+def with_tags(version, topics, tags):
+    """The same with tagged fields that nobody knows, in the one place where there are some."""
+    return body(version, topics)[:-1] + tags
+
+
+@pytest.mark.parametrize("version", range(9, 13))
+def test_records_are_taken_out_whatever_follows_them(version):
+    """Or else 90 MB were copied at once for one odd byte."""
+    topics = [("t", [bytes(100), b"x" * 100])]
+    frame = with_tags(version, topics, b"\2\5\3abc\7\0") + b"more"
+    found = reader(version, request_schema(0, version).read)(frame, 0)
+    assert isinstance(found, LargeProduce)
+    assert told(found) == read(version, body(version, topics))
+
+
+def test_tagged_fields_without_number_are_the_guards_to_refuse(monkeypatch):
+    monkeypatch.setattr(produce_large, "MOST_ELEMENTS", 5)
+    frame = with_tags(9, [("t", [bytes(100)])], b"\6" + b"\1\0" * 6)
+    assert not isinstance(reader(9, request_schema(0, 9).read)(frame, 0), LargeProduce)
+
+
 def test_a_frame_that_has_views_is_in_no_buffer_that_is_used_again(monkeypatch):
     monkeypatch.undo()
     assert produce_large.LARGE_BYTES >= server.SPARE_BYTES > server.SCRATCH_BYTES

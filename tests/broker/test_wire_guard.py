@@ -25,8 +25,7 @@ from ottla.broker.codec import (
     skip_tags,
 )
 from ottla.broker.errors import ErrorCode, FrameError
-from ottla.broker.wire_guard import REQUEST_LIMITS
-from ottla.broker.wire_walk import LONGEST_TEXT, decode_text
+from ottla.broker.wire_walk import LONGEST_TEXT, REQUEST_LIMITS, decode_text
 from work import instructions_of
 
 
@@ -109,6 +108,34 @@ def test_a_request_may_have_20000_elements_and_no_more():
     assert len(METADATA.read(names(most), 0).topics) == most
     with pytest.raises(FrameError, match="more than 20000 elements"):
         METADATA.read(names(most + 1), 0)
+
+
+def test_a_request_may_have_4_mib_beside_its_records_and_no_more():
+    """Texts beyond ASCII take the codec 4 ns a byte: 430 ms for the 90 MB that a frame may have."""
+    most = REQUEST_LIMITS.body_bytes
+    assert most == 4 << 20
+    names = ["x" * 32_763] * (most // 32_765)
+    room = most - 4 - len(names) * 32_765 - 2
+
+    def of_size(more: int) -> bytes:
+        topics = [{"name": name} for name in (*names, "y" * (room + more))]
+        return METADATA.write(METADATA.build(topics=topics))
+
+    fits, too_large = of_size(0), of_size(1)
+    assert len(fits) == most
+    assert len(METADATA.read(fits, 0).topics) == len(names) + 1
+    with pytest.raises(FrameError, match="4194305 bytes beside the records, limit 4194304"):
+        METADATA.read(too_large, 0)
+
+
+@pytest.mark.parametrize("version", [3, 12])
+def test_records_are_not_counted(version):
+    produce = request_schema(0, version)
+    parts = [{"index": 0, "records": bytes(5 << 20)}]
+    topics = [{"name": "t", "partition_data": parts}]
+    fields = {"transactional_id": None, "acks": 1, "timeout": 1}
+    data = produce.write(produce.build(**fields, topic_data=topics))
+    assert len(produce.read(data, 0).topic_data[0].partition_data[0].records) == 5 << 20
 
 
 def test_elements_of_all_arrays_count():

@@ -10,8 +10,10 @@ import pytest
 
 from broker_wire import api_versions, frame, produce_frame, run
 from broker_wire_fetch import fetch, offsets, only
+from ottla.broker import slices
+from ottla.broker.api.create_topics import COMMAND_UNITS
 from ottla.broker.errors import ErrorCode
-from ottla.broker.slices import TURN_UNITS
+from ottla.broker.slices import SLICE_UNITS, TURN_UNITS
 from ottla.log.build import build_batch
 from ottla.log.record_batch import read_batch
 
@@ -47,7 +49,127 @@ def fetch_nobody():
     return frame("fetch", 12, topics=topics, **fields)
 
 
-LARGE = [metadata, produce, list_offsets, fetch_nobody]
+def epochs():
+    """Of so many partitions that nobody knows."""
+    wanted = [{"partition": n, "leader_epoch": 0, "current_leader_epoch": -1} for n in range(MANY)]
+    topics = [{"topic": "nobody", "partitions": wanted}]
+    return frame("offset_for_leader_epoch", 4, replica_id=-1, topics=topics)
+
+
+def delete_records():
+    """Of so many partitions that nobody knows."""
+    wanted = [{"partition_index": n, "offset": -1} for n in range(MANY)]
+    topics = [{"name": "nobody", "partitions": wanted}]
+    return frame("delete_records", 2, timeout=100, topics=topics)
+
+
+def create_topics():
+    """The same name so often, for nothing."""
+    counts = {"num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}
+    topics = [{"name": f"x{n // 2}", **counts} for n in range(2 * MANY)]
+    return frame("create_topics", 7, topics=topics, timeout=100, validate_only=True)
+
+
+def delete_topics():
+    """So many entries that name nothing."""
+    topics = [{"name": None, "topic_id": None}] * MANY
+    return frame("delete_topics", 6, topics=topics, timeout=100)
+
+
+def find_coordinator():
+    """Of so many groups."""
+    keys = [f"g{n}" for n in range(MANY)]
+    return frame("find_coordinator", 4, key_type=0, coordinator_keys=keys)
+
+
+def offset_commit():
+    """Of so many partitions."""
+    offsets = {"committed_offset": 7, "committed_metadata": "", "committed_leader_epoch": -1}
+    parts = [{"partition_index": n, **offsets} for n in range(MANY)]
+    member = {"generation_id_or_member_epoch": -1, "member_id": "", "group_instance_id": None}
+    topics = [{"name": "t", "partitions": parts}]
+    return frame("offset_commit", 8, group_id="g", **member, topics=topics)
+
+
+def offset_fetch():
+    """Of so many groups."""
+    topics = [{"name": "t", "partition_indexes": [0]}]
+    groups = [{"group_id": f"g{n}", "topics": topics} for n in range(MANY)]
+    return frame("offset_fetch", 8, groups=groups, require_stable=False)
+
+
+def describe_groups():
+    """So many of them."""
+    groups = [f"g{n}" for n in range(MANY)]
+    return frame("describe_groups", 5, groups=groups, include_authorized_operations=False)
+
+
+def describe_newer_groups():
+    """So many of them."""
+    groups = [f"g{n}" for n in range(MANY)]
+    asked = {"include_authorized_operations": False}
+    return frame("consumer_group_describe", 0, group_ids=groups, **asked)
+
+
+def delete_groups():
+    """So many of them."""
+    return frame("delete_groups", 2, groups_names=[f"g{n}" for n in range(MANY)])
+
+
+LARGE = [
+    metadata,
+    produce,
+    list_offsets,
+    fetch_nobody,
+    epochs,
+    delete_records,
+    create_topics,
+    delete_topics,
+    find_coordinator,
+    offset_commit,
+    offset_fetch,
+    describe_groups,
+    describe_newer_groups,
+    delete_groups,
+]
+
+
+@pytest.mark.parametrize("large", LARGE)
+def test_no_turn_does_more_than_its_units(large, monkeypatch):
+    """Counted, not timed: each step says what it costs, and none of them is much."""
+    turns: list[list[int]] = [[]]
+
+    def counted(steps):
+        for cost in steps:
+            turns[-1].append(cost)
+            yield cost
+
+    advance, turn = slices._advance, slices.Slices._turn
+
+    def advanced(job, units):
+        if job not in jobs:
+            jobs.append(job)
+            job.steps = counted(job.steps)
+        return advance(job, units)
+
+    def turned(self):
+        turns.append([])
+        turn(self)
+
+    jobs: list[object] = []
+    monkeypatch.setattr(slices, "_advance", advanced)
+    monkeypatch.setattr(slices.Slices, "_turn", turned)
+
+    async def test(wire):
+        raw = await wire.raw()
+        raw.write(large())
+        assert len(await raw.frame()) > MANY
+        costs = [sum(turn) for turn in turns]
+        assert sum(costs) >= MANY
+        assert max(map(max, filter(None, turns))) <= COMMAND_UNITS
+        assert max(costs) <= TURN_UNITS + SLICE_UNITS + COMMAND_UNITS
+
+    run(test)
 
 
 @pytest.mark.parametrize("large", LARGE)
