@@ -27,8 +27,9 @@ import sys
 from struct import Struct
 from typing import TYPE_CHECKING, cast
 
-from ottla.broker.api.call import Call
+from ottla.broker.api.call import Call, Route
 from ottla.broker.api.produce import begin_produce
+from ottla.broker.api.produce_large import LARGE_BYTES
 from ottla.broker.codec import read_header, skip_tags
 from ottla.broker.errors import FrameError
 from ottla.broker.framing import PORTION_BYTES, Outgoing, frames, write
@@ -50,6 +51,7 @@ BYTES_A_UNIT = 128
 SEND_AFTER = 256
 """Answers that may gather before some are sent."""
 
+_NO_ROUTES: dict[int, Route] = {}
 _SIZE = Struct(">i")
 _FRAME = Struct(">ihhih")
 _FRAME_HEAD_BYTES = 14
@@ -144,6 +146,8 @@ class Connection(asyncio.BufferedProtocol):
     def _begin_frames(self, view: memoryview, start: int, end: int) -> int:
         """Begin the whole frames in `view[start:end]`; returns where the first one left starts."""
         pipeline = self.pipeline
+        # Of a large frame the records are copied in steps, and not by a shortcut.
+        routes = self.server.routes if len(view) <= LARGE_BYTES else _NO_ROUTES
         self._blocked = False
         while end - start >= _FRAME_HEAD_BYTES:
             size, key, version, correlation_id, length = _read_frame(view, start)
@@ -154,7 +158,7 @@ class Connection(asyncio.BufferedProtocol):
             if not room or self.server.paused:
                 self._blocked = not pipeline.doomed
                 return start if self._blocked else end
-            route = self.server.routes.get(key * 65536 + version)
+            route = routes.get(key * 65536 + version)
             found = None
             if route is not None and route.shortcut is not None:
                 found = route.shortcut.read(view, start + 12, length, after)

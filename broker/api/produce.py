@@ -41,11 +41,13 @@ from ottla.broker.api.produce_answer import (
     pack_in_steps,
     pack_one,
 )
-from ottla.broker.api.produce_large import views
+from ottla.broker.api.produce_large import copied, views
 from ottla.broker.api.produce_request import Target, patience
 from ottla.broker.commands import ProduceTicket
 from ottla.broker.errors import DEFECT_CODES, FAULTY_RECORDS, REQUEST_WIDE_DEFECTS, ErrorCode
 from ottla.broker.host import BrokerImage, Host, absent_partition
+from ottla.broker.topic_configs import integer
+from ottla.broker.wire_walk import ReadOnlyBuffer
 from ottla.log.record_batch import (
     MAX_CODEC,
     BatchDefect,
@@ -54,7 +56,7 @@ from ottla.log.record_batch import (
     read_batch,
     read_beginning,
 )
-from ottla.log.types import TRANSACTIONAL_BIT, RecordBatch
+from ottla.log.types import BATCH_HEADER_BYTES, TRANSACTIONAL_BIT, RecordBatch
 from ottla.raft.types import Micros
 
 PRODUCE_KEY = 0
@@ -62,8 +64,8 @@ ACKS = (-1, 0, 1)
 ZSTD = 4
 NO_TRANSACTIONS = "Transactions are not served by this broker"
 
-BYTES_A_UNIT = 1 << 13
-"""Bytes of a batch whose checksum and copies cost a unit of the turn (`ottla.broker.slices`)."""
+BYTES_CHECKED_A_UNIT = 1 << 15
+"""Bytes of a batch whose checksum costs a unit of the turn (`ottla.broker.slices`)."""
 TICKET_UNITS = 6
 """What it costs to have a partition decide about a batch, and all its replicas store it."""
 
@@ -92,12 +94,25 @@ def _begin(request: Any, call: Call) -> Steps:
     for topic in request.topic_data:
         for partition in topic.partition_data:
             view = next(large)
-            records = partition.records if view is None else view.tobytes()
-            items.append(_Item(topic.name, partition.index, records))
-            yield 1 + (len(records) // BYTES_A_UNIT if records else 0)
+            records = partition.records if view is None else view
+            item = _Item(topic.name, partition.index, records)
+            items.append(item)
+            yield 1
+            if view is not None:
+                yield from _own(item, call.host)
     acks, timeout = request.acks, patience(request)
     del request, large  # A large one keeps its frame.
     yield from _Several(items, acks, call).begin(timeout)
+
+
+def _own(item: _Item, host: Host) -> Steps:
+    """Copy a batch out of its frame, unless it is larger than its topic takes: such a one is
+    refused for its size, its place, or its header, and nobody looks further."""
+    batch, topic = item.batch, host.topics().get(item.topic)
+    if isinstance(batch, BatchDefect) or topic is None:
+        return
+    if len(batch.data) <= integer("max.message.bytes", topic.configs, host.config):
+        batch.data = yield from copied(batch.data)
 
 
 def begin_produce(target: Target, records: bytes, call: Call) -> None:
@@ -191,15 +206,15 @@ class _Item:
 
     __slots__ = ("answer", "batch", "index", "records", "topic")
 
-    def __init__(self, topic: str, index: int, records: bytes | None):
+    def __init__(self, topic: str, index: int, records: ReadOnlyBuffer | None):
         self.topic = topic
         self.index = index
-        self.records = records
+        self.records = cast("bytes | None", records)  # a view can all that is asked of it
         self.batch: RecordBatch | BatchDefect = (
-            BatchDefect.NO_BATCH if records is None else read_batch(records)
+            BatchDefect.NO_BATCH if self.records is None else read_batch(self.records)
         )
-        if records is not None and self.batch is BatchDefect.TOO_SHORT:
-            self.batch = read_beginning(records)
+        if self.records is not None and self.batch is BatchDefect.TOO_SHORT:
+            self.batch = read_beginning(bytes(self.records[:BATCH_HEADER_BYTES]))
         self.answer: PartitionAnswer | None = None
 
 
@@ -239,7 +254,7 @@ class _Several:
                         wall_ms=wall_ms,
                     ),
                 )
-                yield TICKET_UNITS + len(item.records or b"") // BYTES_A_UNIT
+                yield TICKET_UNITS + len(item.records or b"") // BYTES_CHECKED_A_UNIT
             yield 1
         self._end()
 
@@ -327,7 +342,7 @@ def _exists(item: _Item, host: Host) -> bool:
 
 def _corruption(item: _Item) -> str:
     """What Kafka says about a first batch that makes no sense (facts/kafka.md 8)."""
-    length, _, magic = _LENGTH_AND_MAGIC.unpack_from((item.records or b"").ljust(17), 8)
+    length, _, magic = _LENGTH_AND_MAGIC.unpack_from(bytes((item.records or b"")[:17]).ljust(17), 8)
     if item.batch is BatchDefect.UNKNOWN_MAGIC:
         return f"Invalid magic found in record: {magic}"
     return f"Record size {length} is less than the minimum record overhead (14)"

@@ -13,7 +13,8 @@ Whoever hands over such a frame must leave it as it is for as long as there are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from io import BytesIO
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -26,6 +27,10 @@ LARGE_BYTES = 1 << 22
 """Frames above this size have a buffer of their own, never used again (`server.SPARE_BYTES`)."""
 TAKEN_BYTES = 1 << 10
 """Smaller records are kio's: 20,000 of them are no more than 20 MB."""
+STEP_BYTES = 1 << 18
+"""Copied in one step."""
+BYTES_A_UNIT = 1 << 13
+"""Bytes that cost a unit of the turn to copy."""
 MOST_ELEMENTS = 20_000
 """What the guard lets through."""
 
@@ -47,6 +52,18 @@ class LargeProduce:
         self.timeout = request.timeout
         self.topic_data = request.topic_data
         self.records = records
+
+
+def copied(data: ReadOnlyBuffer) -> Generator[int, None, bytes]:
+    """A copy of `data`, made over as many turns as it needs (`ottla.broker.slices`).
+
+    What a `BytesIO` has been given is one bytes object already: to ask for it costs no copy.
+    """
+    copy = BytesIO()
+    for at in range(0, len(data), STEP_BYTES):
+        copy.write(data[at : at + STEP_BYTES])
+        yield STEP_BYTES // BYTES_A_UNIT
+    return copy.getvalue()
 
 
 def views(request: Any) -> Iterator[memoryview | None]:

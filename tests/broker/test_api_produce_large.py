@@ -8,9 +8,12 @@ from hypothesis import strategies as st
 
 from ottla.broker import server
 from ottla.broker.api import produce_large
-from ottla.broker.api.produce_large import LargeProduce, reader, views
+from ottla.broker.api.produce import _corruption, _first_codec, _is_transactional, _Item
+from ottla.broker.api.produce_large import LargeProduce, copied, reader, views
 from ottla.broker.codec import request_schema
-from ottla.broker.errors import FrameError
+from ottla.broker.errors import REQUEST_WIDE_DEFECTS, FrameError
+from ottla.log.build import build_batch
+from ottla.log.record_batch import BatchDefect
 
 VERSIONS = range(3, 13)
 TAKEN = 20
@@ -20,6 +23,7 @@ TAKEN = 20
 def small(monkeypatch):
     monkeypatch.setattr(produce_large, "LARGE_BYTES", 60)
     monkeypatch.setattr(produce_large, "TAKEN_BYTES", TAKEN)
+    monkeypatch.setattr(produce_large, "STEP_BYTES", 7)
 
 
 def body(version, topics, transactional_id=None):
@@ -117,3 +121,38 @@ def test_tagged_fields_without_number_are_the_guards_to_refuse(monkeypatch):
 def test_a_frame_that_has_views_is_in_no_buffer_that_is_used_again(monkeypatch):
     monkeypatch.undo()
     assert produce_large.LARGE_BYTES >= server.SPARE_BYTES > server.SCRATCH_BYTES
+
+
+SIZES = st.sampled_from([0, 1, 2]) | st.integers(0, 100)
+
+
+@given(st.integers(0, 2), st.binary(max_size=80), SIZES, st.data())
+def test_a_view_is_judged_as_the_bytes_are(count, stray, cut, data):
+    whole = bytearray(build_batch([b"v" * 10]) * count + stray)
+    for _ in range(data.draw(st.integers(0, 2))):
+        if whole:
+            whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    records = bytes(whole[: max(0, len(whole) - cut)])
+
+    def judged(given_as):
+        item = _Item("t", 0, given_as)
+        read = item.batch
+        if isinstance(read, BatchDefect):
+            wide = read in REQUEST_WIDE_DEFECTS
+            return read, _corruption(item) if wide else "", _first_codec(item)
+        fields = (read.base_offset, read.batch_length, read.attributes, read.record_count)
+        return bytes(read.data), fields, _first_codec(item), _is_transactional(item)
+
+    assert judged(memoryview(records)) == judged(records)
+
+
+@given(st.binary(max_size=100))
+def test_what_is_copied_in_steps_is_the_same(data):
+    found = []
+
+    def copy():
+        found.append((yield from copied(memoryview(data))))
+
+    assert len(list(copy())) == -(-len(data) // 7)
+    assert found == [data]
+    assert isinstance(found[0], bytes)
