@@ -1,4 +1,8 @@
-"""What handlers share that ask several replicas, or the controller, before they answer once."""
+"""What handlers share that ask several replicas, or the controller, before they answer once.
+
+A `Round` counts the questions that are out and calls back when the last answer is there. `Asking`
+is one whose questions go out in steps, few at a time.
+"""
 
 from __future__ import annotations
 

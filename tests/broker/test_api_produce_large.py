@@ -1,5 +1,7 @@
-"""Of a large Produce request the records are taken out before the codec has it: nothing else may
-come of it than what the codec alone would have read.
+"""Of a large Produce request the records are taken out before the codec has it.
+
+Nothing else may come of it than what the codec alone would have read. They are judged where they
+lie in the frame, and copied in steps.
 """
 
 import pytest
@@ -8,12 +10,11 @@ from hypothesis import strategies as st
 
 from ottla.broker import server
 from ottla.broker.api import produce_large
-from ottla.broker.api.produce import _corruption, _first_codec, _is_transactional, _Item
 from ottla.broker.api.produce_large import LargeProduce, copied, reader, views
 from ottla.broker.codec import request_schema
-from ottla.broker.errors import REQUEST_WIDE_DEFECTS, FrameError
+from ottla.broker.errors import FrameError
 from ottla.log.build import build_batch
-from ottla.log.record_batch import BatchDefect
+from ottla.log.record_batch import BatchDefect, first_codec, read_batch
 
 VERSIONS = range(3, 13)
 TAKEN = 20
@@ -135,13 +136,11 @@ def test_a_view_is_judged_as_the_bytes_are(count, stray, cut, data):
     records = bytes(whole[: max(0, len(whole) - cut)])
 
     def judged(given_as):
-        item = _Item("t", 0, given_as)
-        read = item.batch
+        read = read_batch(given_as)
         if isinstance(read, BatchDefect):
-            wide = read in REQUEST_WIDE_DEFECTS
-            return read, _corruption(item) if wide else "", _first_codec(item)
+            return read, first_codec(given_as)
         fields = (read.base_offset, read.batch_length, read.attributes, read.record_count)
-        return bytes(read.data), fields, _first_codec(item), _is_transactional(item)
+        return bytes(read.data), fields, first_codec(given_as)
 
     assert judged(memoryview(records)) == judged(records)
 

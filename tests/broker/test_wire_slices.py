@@ -8,12 +8,11 @@ import asyncio
 
 import pytest
 
-from broker_wire import api_versions, frame, produce_frame, run
+from broker_wire import api_versions, default_host, frame, produce_frame, run
 from broker_wire_fetch import fetch, offsets, only
-from ottla.broker import slices
 from ottla.broker.api.create_topics import COMMAND_UNITS
 from ottla.broker.errors import ErrorCode
-from ottla.broker.slices import SLICE_UNITS, TURN_UNITS
+from ottla.broker.slices import SLICE_UNITS, TURN_UNITS, Slices
 from ottla.log.build import build_batch
 from ottla.log.record_batch import read_batch
 
@@ -134,42 +133,46 @@ LARGE = [
 ]
 
 
-@pytest.mark.parametrize("large", LARGE)
-def test_no_turn_does_more_than_its_units(large, monkeypatch):
-    """Counted, not timed: each step says what it costs, and none of them is much."""
-    turns: list[list[int]] = [[]]
+class Counted(Slices):
+    """Keeps what the steps of each turn of the loop cost."""
 
-    def counted(steps):
+    def __init__(self):
+        super().__init__(self.soon)
+        self.turns: list[list[int]] = [[]]
+
+    def soon(self, call):
+        def turn():
+            self.turns.append([])
+            call()
+
+        asyncio.get_running_loop().call_soon(turn)
+
+    def run(self, job):
+        job.steps = self.counted(job.steps)
+        return super().run(job)
+
+    def counted(self, steps):
         for cost in steps:
-            turns[-1].append(cost)
+            self.turns[-1].append(cost)
             yield cost
 
-    advance, turn = slices._advance, slices.Slices._turn
 
-    def advanced(job, units):
-        if job not in jobs:
-            jobs.append(job)
-            job.steps = counted(job.steps)
-        return advance(job, units)
-
-    def turned(self):
-        turns.append([])
-        turn(self)
-
-    jobs: list[object] = []
-    monkeypatch.setattr(slices, "_advance", advanced)
-    monkeypatch.setattr(slices.Slices, "_turn", turned)
+@pytest.mark.parametrize("large", LARGE)
+def test_no_turn_does_more_than_its_units(large):
+    """Counted, not timed: each step says what it costs, and none of them is much."""
 
     async def test(wire):
         raw = await wire.raw()
         raw.write(large())
         assert len(await raw.frame()) > MANY
-        costs = [sum(turn) for turn in turns]
-        assert sum(costs) >= MANY
-        assert max(map(max, filter(None, turns))) <= COMMAND_UNITS
-        assert max(costs) <= TURN_UNITS + SLICE_UNITS + COMMAND_UNITS
+        turns = wire.host.slices.turns
+        assert sum(map(sum, turns)) >= MANY
+        assert max(map(max, filter(None, turns))) <= COMMAND_UNITS + 1
+        assert max(map(sum, turns)) <= TURN_UNITS + SLICE_UNITS + COMMAND_UNITS
 
-    run(test)
+    host = default_host()
+    host.slices = Counted()
+    run(test, host)
 
 
 @pytest.mark.parametrize("large", LARGE)
