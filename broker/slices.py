@@ -15,6 +15,10 @@ too, whichever connection it came by. When nothing is left, jobs queue from thei
 who wants to begin something waits for the next turn (`take`). Nothing is planned before that is so:
 while requests are few and small, the budget of one turn is that of many.
 
+**What is small comes first.** A request of `SMALL_UNITS` at most would wait for turn after turn, to
+be decoded, to be worked on, to be answered, each time behind the large ones of others. So a turn
+has `SMALL_TURN_UNITS` more, for the beginnings of what finds nothing left.
+
 Units are counted, not measured: the same requests are cut in the same places on every machine, and
 in the simulator's loop.
 
@@ -30,6 +34,10 @@ from typing import Protocol
 
 TURN_UNITS = 300
 """What a turn of the loop has room for, twice: for what begins, and for what queues."""
+SMALL_UNITS = 10
+"""What may begin when nothing is left."""
+SMALL_TURN_UNITS = 100
+"""What a turn has for that."""
 SLICE_UNITS = 60
 """What a job does before the next one's turn has come."""
 
@@ -62,12 +70,19 @@ class Slices:
         self.left = TURN_UNITS
         """Units that may still begin in this turn; below 0 where one step was more than was left.
         """
+        self.small_left = SMALL_TURN_UNITS
+        """The same, of what is small."""
 
     def run(self, job: Job) -> bool:
         """Take the first steps of `job` now, the others in turns to come. True: it has ended."""
-        if self.left > 0 and job.owner not in self._held:
-            spent, over = _advance(job, min(SLICE_UNITS, self.left))
-            self.left -= spent
+        if (self.left > 0 or self.small_left > 0) and job.owner not in self._held:
+            small = self.left <= 0
+            spent, over = _advance(job, SMALL_UNITS if small else min(SLICE_UNITS, self.left))
+            if small:
+                self.small_left -= spent
+                self._plan()
+            else:
+                self.left -= spent
             if over:
                 return True
         self._enqueue(job)
@@ -80,6 +95,10 @@ class Slices:
         What costs more than is left of a turn gets one that nothing else has begun in, and before
         the others.
         """
+        if units <= SMALL_UNITS and self.left < units <= self.small_left:
+            self.small_left -= units
+            self._plan()
+            return True
         if self.left <= 0:
             self._waiting.append(call)
         elif self.left < units and self.left < TURN_UNITS:
@@ -119,7 +138,7 @@ class Slices:
 
     def _turn(self) -> None:
         self._planned = False
-        self.left = TURN_UNITS
+        self.left, self.small_left = TURN_UNITS, SMALL_TURN_UNITS
         waiting, self._waiting = self._waiting, deque()
         room = TURN_UNITS
         while room > 0 and self._queue:

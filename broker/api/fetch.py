@@ -66,11 +66,12 @@ READ_BYTES = 1 << 18
 """Read in one step."""
 BYTES_A_UNIT = 1 << 15
 """Bytes that cost a unit of the turn to read (`ottla.broker.slices`)."""
-TICKET_UNITS = 4
+TICKET_UNITS = 10
 """What it costs to ask one partition, or to watch it, with the turn that its replica takes."""
-WATCHES_AT_ONCE = 16
-WATCH_STEP: Micros = 4_000
-"""So many watches end together, the next ones by so much later: each wakes its replica."""
+WATCHES_AT_ONCE = 8
+WATCH_STEP: Micros = 20_000
+"""So many watches end together, the next ones by so much later: each wakes its replica. That must
+be few also where the loop comes late: hundreds of them are a turn of 50 ms."""
 READ_UNCOMMITTED = 0
 ISOLATION_LEVELS = (READ_UNCOMMITTED, 1)
 """And read_committed."""

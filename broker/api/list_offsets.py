@@ -48,8 +48,9 @@ ONE_BATCH = 1
 """Bytes to read: the store gives at least one entry."""
 
 
-TICKET_UNITS = 2
-"""What it costs to ask one partition (`ottla.broker.slices`)."""
+TICKET_UNITS = 10
+"""What it costs to ask one partition, with the turn that its replica takes (`ottla.broker.slices`).
+"""
 LOOK_UNITS = 30
 """The same where a batch must be looked into."""
 

@@ -19,7 +19,7 @@ from ottla.broker.api.rounds import Fields, Round, hosted, leadership_deadline
 from ottla.broker.commands import EpochEndTicket
 from ottla.broker.errors import ErrorCode
 
-TICKET_UNITS = 2
+TICKET_UNITS = 10
 """What it costs to ask one partition (`ottla.broker.slices`)."""
 
 

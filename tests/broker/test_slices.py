@@ -6,7 +6,13 @@ what was asked to be called soon.
 
 from collections.abc import Callable
 
-from ottla.broker.slices import SLICE_UNITS, TURN_UNITS, Slices
+from ottla.broker.slices import (
+    SLICE_UNITS,
+    SMALL_TURN_UNITS,
+    SMALL_UNITS,
+    TURN_UNITS,
+    Slices,
+)
 
 
 class FakeLoop:
@@ -87,7 +93,7 @@ def test_fifty_large_jobs_make_no_turn_longer_and_all_get_on():
     jobs = [Job(5 * TURN_UNITS) for _ in range(50)]
     for job in jobs:
         loop.slices.run(job)
-    assert sum(job.done for job in jobs) <= TURN_UNITS + SLICE_UNITS
+    assert sum(job.done for job in jobs) <= TURN_UNITS + SLICE_UNITS + SMALL_TURN_UNITS
     while not all(job.ends for job in jobs):
         before = [job.done for job in jobs]
         loop.turn()
@@ -112,7 +118,7 @@ def test_a_newcomer_is_served_beside_large_jobs():
 
 def test_when_a_turn_is_used_up_small_jobs_wait_for_the_next():
     loop = FakeLoop()
-    loop.slices.left = 0
+    loop.slices.left = loop.slices.small_left = 0
     first, second = Job(1), Job(1)
     assert not loop.slices.run(first)
     assert not loop.slices.run(second)
@@ -121,6 +127,25 @@ def test_when_a_turn_is_used_up_small_jobs_wait_for_the_next():
     assert not first.done
     assert loop.through() == 1
     assert (first.ends, second.ends, heard) == ([None], [None], [TURN_UNITS])
+
+
+def test_what_is_small_begins_while_others_use_up_every_turn():
+    """A client of small requests waited 800 ms beside five with large ones: for a turn to have its
+    request decoded in, for one to have it worked on, for one to have it answered."""
+    loop = FakeLoop()
+    large = [Job(100 * TURN_UNITS) for _ in range(5)]
+    for job in large:
+        loop.slices.run(job)
+    assert loop.slices.left <= 0
+    begun = 0
+    while loop.slices.take(1, lambda: None) and loop.slices.run(Job(2)):
+        begun += 1
+        assert begun < TURN_UNITS
+    assert begun >= SMALL_TURN_UNITS // 4
+    assert not loop.slices.take(SMALL_UNITS + 1, lambda: None)
+    loop.turn()
+    loop.slices.left = 0
+    assert loop.slices.take(SMALL_UNITS, lambda: None)
 
 
 def beginner(loop, name, units, order):
