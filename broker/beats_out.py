@@ -55,6 +55,7 @@ class Outgoing:
         "behind",
         "full",
         "hurry",
+        "newly_refused",
         "owed",
         "peer",
         "relayed",
@@ -87,6 +88,8 @@ class Outgoing:
         """Groups whose commit is ahead of what the peer holds."""
         self._heard = False  # since `behind` was last looked at
         self._refused: dict[GroupId, Term] = {}
+        self.newly_refused: Sequence[GroupId] = ()
+        """Groups that the last acknowledgement names, and the one before did not."""
 
     def claim(self, group: GroupId, led: Led) -> None:
         """Tell the peer that this node leads `group`, unless it was told exactly that."""
@@ -174,6 +177,7 @@ class Outgoing:
             return False
         self._acked_sequence = ack.sequence
         self._heard = True
+        self.newly_refused = ()
         if not self._base <= ack.generation <= self._generation:
             self.restart()
             return True
@@ -183,7 +187,8 @@ class Outgoing:
         self._base = ack.generation
         self._vouched_at = ack.sent_at
         if self._refused or ack.higher_terms:
-            self._refused = dict(ack.higher_terms)
+            before, self._refused = self._refused, dict(ack.higher_terms)
+            self.newly_refused = [each for each in self._refused if each not in before]
         if self._pending:
             self._settle(ack.generation)
         return True

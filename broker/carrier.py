@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any, Protocol
 
+from ottla.broker.reading import Reading
 from ottla.log.errors import CompactedError
 from ottla.log.store import LogStore, Write
 from ottla.raft.messages import AppendEntries, InstallSnapshot, Message
-from ottla.raft.types import NodeId
+from ottla.raft.types import GroupId, NodeId, Term
 
 
 class Sender(Protocol):
@@ -34,20 +37,37 @@ message with less than it names is ignored."""
 
 
 class Carrier:
-    """Sends for `node`; reads bytes from `store`."""
+    """Sends for `node`; reads bytes from `store`, entries as `reading` lets it. `term_of`: of the
+    replica of a group here."""
 
-    __slots__ = ("_node", "_sender", "_store")
+    __slots__ = ("_line", "_node", "_reading", "_sender", "_store", "_term_of")
 
-    def __init__(self, node: NodeId, store: LogStore, sender: Sender):
+    def __init__(
+        self,
+        node: NodeId,
+        store: LogStore,
+        sender: Sender,
+        *,
+        reading: Reading,
+        term_of: Callable[[GroupId], Term | None],
+    ):
         self._node = node
         self._store = store
         self._sender = sender
+        self._reading = reading
+        self._line = reading.waiting
+        self._term_of = term_of
 
     def send(self, message: Message, written: Sequence[Write] = ()) -> None:
         """Fill in and send; a message that cannot be filled in is dropped, for the core will hear
         of the compaction and send the snapshot instead. `written`: by the same turn."""
         if isinstance(message, AppendEntries):
-            if message.last_index > message.prev_index and not self._fill_in(message, written):
+            if message.last_index > message.prev_index and not _handed_on(message, written):
+                count = message.last_index - message.prev_index
+                self._reading.run(count, partial(self._read, message))
+                return
+            if self._line:
+                self._reading.run(0, partial(self._sender.send, self._node, message.to, message))
                 return
         elif isinstance(message, InstallSnapshot):
             snapshot = self._store.snapshot(message.group)
@@ -56,15 +76,22 @@ class Carrier:
             message.chunk = snapshot.data[message.offset : message.offset + message.length]
         self._sender.send(self._node, message.to, message)
 
-    def _fill_in(self, message: AppendEntries, written: Sequence[Write]) -> bool:
-        """What was just written is handed on, not read back. False: the range is compacted."""
-        first, last = message.prev_index + 1, message.last_index
-        for write in written:
-            if write.first == first and write.entries and write.entries[-1].index == last:
-                message.entries = write.entries
-                return True
-        try:
-            message.entries = self._store.read(message.group, first, last, WHOLE_RANGE)
-        except CompactedError:
-            return False
-        return True
+    def _read(self, message: AppendEntries) -> None:
+        """Fill in from the store, and send, unless who asked for it leads no more: its log may be
+        another one by now."""
+        group, first = message.group, message.prev_index + 1
+        if self._term_of(group) != message.term:
+            return
+        with suppress(CompactedError):
+            message.entries = self._store.read(group, first, message.last_index, WHOLE_RANGE)
+            self._sender.send(self._node, message.to, message)
+
+
+def _handed_on(message: AppendEntries, written: Sequence[Write]) -> bool:
+    """Fill in what was just written, which is not read back. False: it was not."""
+    first, last = message.prev_index + 1, message.last_index
+    for write in written:
+        if write.first == first and write.entries and write.entries[-1].index == last:
+            message.entries = write.entries
+            return True
+    return False

@@ -10,7 +10,8 @@ Times are Micros of the driver's monotonic clock. Offsets count records.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from ottla.broker.errors import ErrorCode
@@ -25,6 +26,8 @@ from ottla.log.types import (
     Term,
 )
 from ottla.raft.types import LogIndex, Micros, NodeId
+
+log = logging.getLogger("ottla")
 
 Origin: TypeAlias = tuple[NodeId, int, int]
 """What makes a controller command the same when it is sent again: the node that asks, its life
@@ -105,6 +108,15 @@ def not_stored(tickets: Sequence[Ticket]) -> Sequence[Ticket]:
         if isinstance(ticket, ProduceTicket):
             ticket.error = ErrorCode.KAFKA_STORAGE_ERROR
     return tickets
+
+
+def answer(tickets: Iterable[Ticket], node: NodeId) -> None:
+    """Tell whoever submitted them; what goes wrong there is not the fault of the replica."""
+    for ticket in tickets:
+        try:
+            ticket.on_done(ticket)
+        except Exception:
+            log.exception("node %d: an answer could not be delivered", node)
 
 
 class LookOnTicket(Ticket):

@@ -44,7 +44,8 @@ class Effects:
 
 
 class EntriesRead:
-    """Input: the entries an `Effects.read` asked for (may be fewer than asked, never none)."""
+    """Input: the entries an `Effects.read` asked for, or the first of them; none where a snapshot
+    has overtaken the question."""
 
     __slots__ = ("entries",)
 

@@ -13,18 +13,23 @@ back when there is reason for doubt, and nothing is decided by trust itself:
 |---|---|
 | a peer fell silent | `silent_peers`, asked at every beat: all who trust it are looked at |
 | a peer claims something else, or no longer | the items of its beat, or a full beat |
-| a peer stopped following in a group | the groups its acknowledgement names |
+| a peer stopped following in a group | what its acknowledgement names, and the last did not |
 | the replica's own role, term or leader changed | `doubt` by the runner |
 
 A leader that is trusted is still looked at twice per lag time, so that idle followers stay in sync.
+
+A peer that falls silent, or comes back, may concern thousands of replicas. So a turn of the event
+loop sees `MOST_LOOKS` of them, and the others are due in the next one. A beat with more items than
+that comes again and again to a node that is not heard; it counts by what it changed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import TypeAlias
 
-from ottla.broker.beats import Beat, BeatAck, BeatBook
+from ottla.broker.beats import Beat, BeatBook
 from ottla.broker.config import ClusterConfig
 from ottla.broker.seat import Seat
 from ottla.broker.timers import TimerQueue
@@ -35,6 +40,9 @@ from ottla.raft.types import GroupId, Micros, NodeId
 
 GLANCE: Micros = 50_000
 """How soon after a turn a busy replica is looked at, at the latest."""
+AT_ONCE: Micros = 0
+MOST_LOOKS = 200
+"""Looks in one turn of the event loop, at some 20 us each; the rest is due in the next one."""
 
 Vouched: TypeAlias = Sequence[tuple[NodeId, Micros]]
 """Followers, with when each was heard."""
@@ -62,12 +70,14 @@ class Lookout:
         self._lag_look: Micros = max(config.replica_lag_ms * 1000 // 2, self._patience)
         self._led_by: dict[NodeId, dict[GroupId, None]] = {}
         self._followed_by: dict[NodeId, dict[GroupId, None]] = {}
+        self._doubted: dict[GroupId, None] = {}
+        """To be looked at, in order."""
 
     # --- the queue ----------------------------------------------------------------------------
 
     def next(self) -> Micros | None:
         """When the next look is due."""
-        return self._timers.next()
+        return AT_ONCE if self._doubted else self._timers.next()
 
     def before_turn(self, seat: Seat) -> None:
         """A replica that trusts, or whose look is due, is about to take a turn, in which it judges
@@ -99,10 +109,11 @@ class Lookout:
 
     def due(self, now: Micros) -> None:
         """Look at everything that is due, and at all who trust a peer that fell silent."""
-        for group in self._timers.pop_due(now):
+        for group in self._timers.pop_due(now, MOST_LOOKS):
             self._look(self._seats[group], now)
-        if left := self._left_alone(now):
-            self._look_again(left, now)
+        self._doubt_the_silent(now)
+        if self._doubted:
+            self._look_again(now)
 
     def _look(self, seat: Seat, now: Micros) -> None:
         followers = self.vouch(seat)
@@ -116,8 +127,15 @@ class Lookout:
             due = now + self._lag_look if due is None else min(due, now + self._lag_look)
         self._look_at(seat, due)
 
-    def _look_again(self, groups: Iterable[GroupId], now: Micros) -> None:
-        for group in groups:
+    def _look_again(self, now: Micros) -> None:
+        doubted = self._doubted
+        if len(doubted) <= MOST_LOOKS:
+            self._doubted = {}
+        else:
+            doubted = dict.fromkeys(islice(doubted, MOST_LOOKS))
+            for group in doubted:
+                del self._doubted[group]
+        for group in doubted:
             seat = self._seats.get(group)
             if seat is not None and not seat.dirty:  # else its turn, which is due, sees to it
                 self._look(seat, now)
@@ -168,34 +186,35 @@ class Lookout:
         """The replica's role, term or leader changed: trust has to be found anew."""
         seat.trusting = False
 
-    def beat_taken(self, beat: Beat, now: Micros) -> None:
-        """A peer said what it leads; what it says anew, or no longer, is looked at."""
-        if beat.full:
-            self._look_again(self._led_by.pop(beat.sender, ()), now)
-        self._look_again([item.group for item in beat.items], now)
+    def beat_taken(self, beat: Beat, changed: Iterable[GroupId], now: Micros) -> bool:
+        """A peer said what it leads, and of these it is no longer what it was. True: as `doubt_all`
+        says."""
+        if len(beat.items) > MOST_LOOKS:
+            return self.doubt_all(changed, now)
+        trusted = self._led_by.pop(beat.sender, {}) if beat.full else {}
+        return self.doubt_all([*trusted, *(item.group for item in beat.items)], now)
 
-    def ack_taken(self, ack: BeatAck, now: Micros) -> None:
-        """A peer does not follow in the groups it names."""
-        self._look_again([group for group, _ in ack.higher_terms], now)
+    def doubt_all(self, groups: Iterable[GroupId], now: Micros) -> bool:
+        """Look at these. True: `due` has some left to look at."""
+        self._doubted.update(dict.fromkeys(groups))
+        self._look_again(now)
+        return len(self._doubted) > 0
 
-    def _left_alone(self, now: Micros) -> list[GroupId]:
-        """Groups that trust a peer of which nothing was heard for too long."""
-        left: list[GroupId] = []
+    def _doubt_the_silent(self, now: Micros) -> None:
+        """Doubt whatever trusts a peer of which nothing was heard for too long."""
         before, beats = now - self._patience, self._beats
         if self._led_by:
-            _take_silent(self._led_by, beats.heard, before, left)
+            self._take_silent(self._led_by, beats.heard, before)
         if self._followed_by:
-            _take_silent(self._followed_by, beats.acknowledged, before, left)
-        return left
+            self._take_silent(self._followed_by, beats.acknowledged, before)
 
-
-def _take_silent(
-    trusted: dict[NodeId, dict[GroupId, None]],
-    last: Callable[[NodeId], Micros | None],
-    before: Micros,
-    left: list[GroupId],
-) -> None:
-    for peer in tuple(trusted):
-        at = last(peer)
-        if at is None or at <= before:
-            left.extend(trusted.pop(peer))
+    def _take_silent(
+        self,
+        trusted: dict[NodeId, dict[GroupId, None]],
+        last: Callable[[NodeId], Micros | None],
+        before: Micros,
+    ) -> None:
+        for peer in tuple(trusted):
+            at = last(peer)
+            if at is None or at <= before:
+                self._doubted.update(trusted.pop(peer))

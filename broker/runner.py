@@ -3,41 +3,38 @@
 Everything a node does to the outside world on behalf of its replicas happens here: appending to the
 store, sending messages, answering tickets, reading entries.
 
-**A pump** lets every replica that has something to do take its turn, then performs all their
-effects together: one `LogStore.append`, then the messages and answers that need no disk, then one
-sync for all of them (group commit, `syncing.py`). While a sync is under way in the writer thread,
-the node goes on taking turns.
+**A pump** lets replicas that have something to do take their turns, then performs all their effects
+together: one `LogStore.append`, then the messages and answers that need no disk, then one sync for
+all (group commit, `syncing.py`). While a sync is under way in the writer thread, the node goes on.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from ottla.broker.alarm import Alarm
 from ottla.broker.beats import Beat, BeatAck, BeatBook
 from ottla.broker.carrier import Carrier, Sender
 from ottla.broker.clockwork import Clockwork
-from ottla.broker.commands import Ticket, not_stored
+from ottla.broker.commands import Ticket, answer, not_stored
 from ottla.broker.config import ClusterConfig
 from ottla.broker.effects import EntriesRead
 from ottla.broker.lane import Lane
 from ottla.broker.looking import LookDriver, Looks
 from ottla.broker.lookout import GLANCE, Lookout
+from ottla.broker.reading import Reading
 from ottla.broker.replica import Replica
-from ottla.broker.scheduler import Scheduler
+from ottla.broker.scheduler import MOST_TURNS, Scheduler
 from ottla.broker.seat import Seat, Turn, unheard
 from ottla.broker.syncing import Syncer
 from ottla.log.errors import StoreError
 from ottla.log.store import LogStore, Write
 from ottla.raft.messages import AppendEntries, Message, RequestVote
 from ottla.raft.roles import Role
-from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId, Term
+from ottla.raft.types import Entry, GroupId, Micros, NodeId, Term
 
 log = logging.getLogger("ottla")
-
-READ_BYTES = 4 << 20
-"""Most bytes read at once to catch up a machine after a restart."""
 
 
 class Runner:
@@ -69,7 +66,9 @@ class Runner:
         self.on_dropped: Callable[[Seat, Sequence[Entry]], None] = unheard
         self._turns = 0
         self._sender = sender
-        self._carrier = Carrier(node, store, sender)
+        later = clockwork.call_soon
+        self._reading = Reading(store, later=later, submit=self.submit, broken=self.broken)
+        self._carrier = Carrier(node, store, sender, reading=self._reading, term_of=self._term_of)
         self._scheduler = scheduler
         self._looks = looks
         LookDriver(looks, clockwork.call_soon, self.seats, self.submit)
@@ -156,7 +155,9 @@ class Runner:
         try:
             self._take_turns(taken, now)
         except Exception:
-            self._refuse(taken)
+            # What they have not answered yet may not be called done (mission-R5).
+            for _, effects in taken:
+                answer(not_stored((*effects.answers, *effects.answers_after_append)), self.node)
             raise
         self.syncer.poll()
         if self._looks.waiting:
@@ -166,6 +167,8 @@ class Runner:
 
     def _take_turns(self, taken: list[Turn], now: Micros) -> None:
         dirty, self._dirty = self._dirty, []
+        if (count := len(dirty)) > MOST_TURNS:
+            count = self._put_off(dirty)
         writes: list[Write] = []
         for seat in dirty:
             seat.dirty = False
@@ -175,11 +178,19 @@ class Runner:
             taken.append((seat, effects))
             if effects.writes:
                 writes += effects.writes
-        self._turns += len(dirty)
+        self._turns += count
         if writes:
             self.store.append(writes)
         for turn in taken:
             self._perform(turn)
+
+    def _put_off(self, dirty: list[Seat]) -> int:
+        """All but so many take their turns when the loop has been around; returns how many."""
+        self._dirty = dirty[MOST_TURNS:]
+        del dirty[MOST_TURNS:]
+        self._marked = True
+        self._scheduler.mark_later(self)
+        return MOST_TURNS
 
     def _look_around(self, taken: Sequence[Turn], now: Micros) -> None:
         """Tell the rest of the node what these turns changed, and when to wake for them again."""
@@ -199,27 +210,16 @@ class Runner:
                 staged.on_enqueued(staged)
         if effects.answers:
             tickets, effects.answers = effects.answers, ()
-            self._answer(tickets)
+            answer(tickets, self.node)
         if effects.answers_after_append:
             tickets, effects.answers_after_append = effects.answers_after_append, ()
-            self._answer(tickets)
+            answer(tickets, self.node)
         if effects.writes or effects.messages_after:
             self.syncer.add(turn)
         if effects.read is not None:
-            self._read(seat, *effects.read)
+            self._reading.read_back(seat, *effects.read)
         if effects.dropped:
             self.on_dropped(seat, effects.dropped)
-
-    def _answer(self, tickets: Iterable[Ticket]) -> None:
-        """Tell whoever submitted them; what goes wrong there is not the replica's fault."""
-        for ticket in tickets:
-            try:
-                ticket.on_done(ticket)
-            except Exception:
-                log.exception("node %d: an answer could not be delivered", self.node)
-
-    def _read(self, seat: Seat, first: LogIndex, last: LogIndex) -> None:
-        self.submit(seat, EntriesRead(self.store.read(seat.group, first, last, READ_BYTES)))
 
     def _notice(self, seat: Seat, now: Micros) -> bool:
         """What other parts of the node want to know after a turn. True: a look moved."""
@@ -267,24 +267,24 @@ class Runner:
         that counts on disks that hang leads for good and commits nothing (sim-S69)."""
         now = self._now()
         if beat.ack is not None:
-            self._take_ack(beat.ack, now)
+            self.on_beat_ack(beat.ack)
         ack, heartbeats = self.beats.on_beat(beat, now, self._term_of)
         for heartbeat in heartbeats:
             self.submit(self.seats[heartbeat.group], heartbeat)
-        if beat.items or beat.full:
-            self.lookout.beat_taken(beat, now)
+        changed = self.beats.changed()
+        if (beat.items or beat.full) and self.lookout.beat_taken(beat, changed, now):
+            self._arm()
         if not self.syncer.stalled() and not self.beats.rides(beat, ack):
             self._sender.send(self.node, ack.to, ack)
 
     def on_beat_ack(self, ack: BeatAck) -> None:
         """Another node follows the groups we lead."""
-        self._take_ack(ack, self._now())
-
-    def _take_ack(self, ack: BeatAck, now: Micros) -> None:
+        now = self._now()
         for message in self.beats.on_ack(ack, now):
             self.receive(message)
-        if ack.higher_terms:
-            self.lookout.ack_taken(ack, now)
+        refused = self.beats.changed()
+        if refused and self.lookout.doubt_all(refused, now):
+            self._arm()
 
     def _term_of(self, group: GroupId) -> Term | None:
         seat = self.seats.get(group)
@@ -313,12 +313,6 @@ class Runner:
                 index, term = effects.persisted
                 if seat.replica.synced(index, term, now):
                     self.wake(seat)
-
-    def _refuse(self, turns: Sequence[Turn]) -> None:
-        """The store, or an invariant, failed amid these turns: what they have not answered yet may
-        not be called done (mission-R5)."""
-        for _, effects in turns:
-            self._answer(not_stored((*effects.answers, *effects.answers_after_append)))
 
     def broken(self, error: Exception) -> None:
         """The store is gone, or an invariant does not hold: this node stops, the others go on. What
@@ -349,6 +343,7 @@ class Runner:
             self.broken(error)
 
     def _do_what_is_due(self, now: Micros) -> None:
+        self._reading.refill()
         if self.syncer.stalled():
             self._resign(now)
         for beat in self.beats.due(now):
@@ -371,18 +366,22 @@ class Runner:
         seat.gone, seat.dirty = True, False
         try:
             waiting = seat.replica.close(self._now())
-            self._answer(not_stored(waiting) if isinstance(self.failed, StoreError) else waiting)
+            answer(
+                not_stored(waiting) if isinstance(self.failed, StoreError) else waiting, self.node
+            )
         except Exception:
             log.exception("node %d: group %d does not end cleanly", self.node, seat.group)
 
     def pause(self) -> None:
         """Stop doing anything, as a process that is stopped by its operating system."""
         self.paused = True
+        self._reading.hold()
         self._alarm.stop()
 
     def resume(self) -> None:
         """Go on where `pause` stopped."""
         self.paused = False
+        self._reading.release()
         unsaid, self._unsaid = self._unsaid, []
         self._durable(unsaid)
         if not self._marked:
@@ -394,6 +393,7 @@ class Runner:
         """Stop for good and tell whoever still waits; the store is the caller's to close."""
         self._closed = True
         self._dirty = []
+        self._reading.close()
         for seat in self.seats.values():
             self._close(seat)
         self.syncer.close()

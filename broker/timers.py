@@ -12,6 +12,7 @@ which they were set.
 
 from __future__ import annotations
 
+import sys
 from typing import Generic, TypeVar
 
 from sortedcontainers import SortedList
@@ -60,13 +61,14 @@ class TimerQueue(Generic[K]):
         """No key is due before this; None when no key has a deadline."""
         return self._first if self._wanted else None
 
-    def pop_due(self, now: Micros) -> list[K]:
-        """Take out the keys whose deadline is `now` or earlier, the earliest first."""
+    def pop_due(self, now: Micros, most: int = sys.maxsize) -> list[K]:
+        """Take out the keys whose deadline is `now` or earlier, the earliest first, and no more
+        than `most`: what is left is still due."""
         if self._first is None or self._first > now:
             return []
         slots = self._sorted
         due: list[tuple[Micros, int, K]] = []
-        while slots and slots[0][0] <= now:
+        while slots and slots[0][0] <= now and len(due) < most:
             slot = slots.pop(0)
             key = slot[2]
             del self._slots[key]

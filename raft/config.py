@@ -31,6 +31,8 @@ class RaftConfig:
     follower that stays silent."""
     max_append_bytes: int = 1 << 20
     """Per AppendEntries; one entry always fits."""
+    max_append_entries: int = 500
+    """Per AppendEntries, however small they are."""
     max_inflight_bytes: int = 16 << 20
     """Per follower, sent and not acknowledged; one entry always fits."""
     snapshot_chunk_bytes: int = 256 << 10
@@ -41,6 +43,7 @@ class RaftConfig:
             "election_timeout",
             "retransmit",
             "max_append_bytes",
+            "max_append_entries",
             "max_inflight_bytes",
             "snapshot_chunk_bytes",
         ):

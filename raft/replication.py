@@ -77,16 +77,18 @@ def collect(state: RaftState, leader: Leader) -> None:
 def _stream(state: RaftState, progress: Progress, last: LogIndex) -> None:
     """REPLICATE: send on until everything is sent or the window is full."""
     log, config = state.log, state.config
+    if last - progress.match <= config.max_append_entries:  # nearly always
+        whole = log.bytes_between(progress.match, last)
+        if whole <= config.max_append_bytes and whole <= config.max_inflight_bytes:
+            _send(state, progress, last)
+            progress.next = last + 1
+            return
     sent = progress.next - 1
-    whole = log.bytes_between(progress.match, last)
-    if whole <= config.max_append_bytes and whole <= config.max_inflight_bytes:  # nearly always
-        _send(state, progress, last)
-        progress.next = last + 1
-        return
     in_flight = log.bytes_between(progress.match, sent) if sent > progress.match else 0
     while sent < last:
         window = config.max_inflight_bytes - in_flight
         end = log.range_end(sent + 1, min(window, config.max_append_bytes))
+        end = min(end, sent + config.max_append_entries)
         if in_flight and log.bytes_between(sent, end) > window:
             return
         _send(state, progress, end)
@@ -104,7 +106,9 @@ def _ask(state: RaftState, progress: Progress) -> None:
     else:
         end = progress.next - 1
         if end < log.last_index and not progress.bare:
-            end = log.range_end(progress.next, state.config.max_append_bytes)
+            config = state.config
+            end = log.range_end(progress.next, config.max_append_bytes)
+            end = min(end, progress.next - 1 + config.max_append_entries)
         _send(state, progress, end)
     progress.asked = True
 

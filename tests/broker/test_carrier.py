@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from broker_core_partition import batch as batch_of
 from ottla.broker.async_cluster import AsyncCluster
 from ottla.broker.carrier import Carrier
+from ottla.broker.reading import READ_ENTRIES, Reading
+from ottla.broker.seat import unheard
 from ottla.broker.topic import Topic
 from ottla.log.build import build_batch
 from ottla.log.memory_store import MemoryDisk, MemoryStore
@@ -27,15 +30,71 @@ class Sent:
         self.messages.append(message)
 
 
+TERM = 1
+"""In which messages are sent."""
+
+
+def carrier_of(store, sent, later, term_of=lambda _: TERM):
+    """A carrier of node 1; what waits until the loop has been around lies in `later`."""
+    reading = Reading(store, later=later.append, submit=unheard, broken=unheard)
+    return Carrier(1, store, sent, reading=reading, term_of=term_of)
+
+
 def test_a_message_gets_the_whole_range_it_names_and_none_when_it_is_compacted():
     store, sent = MemoryStore(MemoryDisk()), Sent()
     entries = [Entry(index, 1, EntryKind.BATCH, batch_of(count=index)) for index in range(1, 5)]
     store.append([Write(GROUP, first=1, entries=entries), Write(GROUP, compact_to=1)])
-    carrier = Carrier(1, store, sent)
+    carrier = carrier_of(store, sent, [])
     carrier.send(AppendEntries(GROUP, 1, 2, 1, 1, 1, 4, 0))
     carrier.send(AppendEntries(GROUP, 1, 2, 1, 0, 0, 4, 0))
     (message,) = sent.messages
     assert message.entries == entries[1:]
+
+
+def written(count):
+    """A store with so many entries of `TERM`."""
+    store = MemoryStore(MemoryDisk())
+    entries = [Entry(index, TERM, EntryKind.EMPTY, b"") for index in range(1, count + 1)]
+    store.append([Write(GROUP, first=1, entries=entries)])
+    return store
+
+
+def append(first, last):
+    """A message that names this range."""
+    return AppendEntries(GROUP, 1, 2, TERM, first - 1, TERM, last, 0)
+
+
+def test_so_many_entries_are_read_back_at_once_and_the_others_in_order_later():
+    """A follower that was away cost 81 ms of one turn of the loop for 100,000 batches, and far more
+    where they came from a disk."""
+    store, sent = written(3 * READ_ENTRIES), Sent()
+    later: list[Callable[[], None]] = []
+    carrier = carrier_of(store, sent, later)
+    for part in range(6):
+        first = part * READ_ENTRIES // 2 + 1
+        carrier.send(append(first, first + READ_ENTRIES // 2 - 1))
+    carrier.send(append(3 * READ_ENTRIES + 1, 3 * READ_ENTRIES))  # an empty one overtakes nothing
+    counts = []
+    while later:
+        counts.append(sum(len(each.entries) for each in sent.messages))
+        later.pop(0)()
+    assert counts == [READ_ENTRIES, 2 * READ_ENTRIES, 3 * READ_ENTRIES]
+    assert [each.prev_index for each in sent.messages] == [
+        *range(0, 3 * READ_ENTRIES, READ_ENTRIES // 2),
+        3 * READ_ENTRIES,
+    ]
+
+
+def test_what_stands_in_line_when_its_leadership_ends_is_not_sent():
+    """Other entries may stand there by then."""
+    store, sent, terms = written(2 * READ_ENTRIES), Sent(), [TERM]
+    later: list[Callable[[], None]] = []
+    carrier = carrier_of(store, sent, later, lambda _: terms[-1])
+    carrier.send(append(1, READ_ENTRIES))
+    carrier.send(append(READ_ENTRIES + 1, 2 * READ_ENTRIES))
+    terms.append(TERM + 1)
+    later.pop()()
+    assert [each.last_index for each in sent.messages] == [READ_ENTRIES]
 
 
 def test_a_follower_catches_up_however_small_the_requests_of_clients_must_be():

@@ -70,6 +70,14 @@ class Ground:
         del sender, to
         self.sent.append(message)
 
+    def step(self) -> bool:
+        """One turn of an event loop: what was asked for soon, but not what that asks for. False:
+        nothing was."""
+        calls, self._soon = self._soon, []
+        for call in calls:
+            call()
+        return len(calls) > 0
+
     def run(self) -> None:
         """What was asked for soon, and what that asks for."""
         while self._soon:

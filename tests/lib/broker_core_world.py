@@ -27,7 +27,9 @@ from ottla.broker.effects import Effects, EntriesRead
 from ottla.broker.isr import InSync
 from ottla.broker.partition import Partition
 from ottla.broker.partition_state import PartitionSettings
+from ottla.broker.reading import Reading
 from ottla.broker.replica import Input, Replica
+from ottla.broker.seat import unheard
 from ottla.idempotency.profiles import profile_named
 from ottla.log.memory_store import MemoryDisk, MemoryStore
 from ottla.log.store import SyncJob, Write
@@ -85,7 +87,11 @@ class Life:
         self.alive = True
         self.paused = False
         self.store = MemoryStore(world.disks[node])
-        self._carrier = Carrier(node, self.store, world)
+        later = partial(world.kernel.after, 0)
+        reading = Reading(self.store, later=later, submit=unheard, broken=unheard)
+        self._carrier = Carrier(
+            node, self.store, world, reading=reading, term_of=lambda _: self.replica.core.term
+        )
         self.open: dict[Ticket, Micros] = {}
         self._held: list[Callable[[], None]] = []
         self._marked = False
