@@ -11,7 +11,7 @@ from ottla.broker.reading import Reading
 from ottla.log.errors import CompactedError
 from ottla.log.store import LogStore, Write
 from ottla.raft.messages import AppendEntries, InstallSnapshot, Message
-from ottla.raft.types import GroupId, NodeId, Term
+from ottla.raft.types import GroupId, NodeId, Snapshot, Term
 
 
 class Sender(Protocol):
@@ -34,13 +34,15 @@ class Transport(Sender, Protocol):
 WHOLE_RANGE = 1 << 62
 """Bytes read for one message: the core has bounded its range (`RaftConfig.max_append_bytes`), and a
 message with less than it names is ignored."""
+SNAPSHOTS_KEPT = 4
+"""Snapshots in memory for the sake of their next chunks."""
 
 
 class Carrier:
     """Sends for `node`; reads bytes from `store`, entries as `reading` lets it. `term_of`: of the
     replica of a group here."""
 
-    __slots__ = ("_line", "_node", "_reading", "_sender", "_store", "_term_of")
+    __slots__ = ("_line", "_node", "_reading", "_sender", "_snapshots", "_store", "_term_of")
 
     def __init__(
         self,
@@ -56,6 +58,7 @@ class Carrier:
         self._sender = sender
         self._reading = reading
         self._line = reading.waiting
+        self._snapshots: dict[GroupId, Snapshot] = {}
         self._term_of = term_of
 
     def send(self, message: Message, written: Sequence[Write] = ()) -> None:
@@ -70,11 +73,26 @@ class Carrier:
                 self._reading.run(0, partial(self._sender.send, self._node, message.to, message))
                 return
         elif isinstance(message, InstallSnapshot):
-            snapshot = self._store.snapshot(message.group)
-            if snapshot is None or snapshot.meta.index != message.index:
+            snapshot = self._snapshot(message)
+            if snapshot is None:
                 return
             message.chunk = snapshot.data[message.offset : message.offset + message.length]
         self._sender.send(self._node, message.to, message)
+
+    def _snapshot(self, message: InstallSnapshot) -> Snapshot | None:
+        """The one that a chunk is of, if it is still the latest. It is read and checked as a whole,
+        so it is kept from the first chunk to the last, unless many are sent at once."""
+        group, kept = message.group, self._snapshots
+        snapshot = kept.pop(group, None)
+        if snapshot is None or snapshot.meta.index != message.index:
+            snapshot = self._store.snapshot(group)
+        if snapshot is None or snapshot.meta.index != message.index:
+            return None
+        if message.offset + message.length < message.total:
+            kept[group] = snapshot
+            if len(kept) > SNAPSHOTS_KEPT:
+                del kept[next(iter(kept))]
+        return snapshot
 
     def _read(self, message: AppendEntries) -> None:
         """Fill in from the store, and send, unless who asked for it leads no more: its log may be

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import pytest
+
 from broker_core_partition import batch as batch_of
 from ottla.broker.async_cluster import AsyncCluster
-from ottla.broker.carrier import Carrier
+from ottla.broker.carrier import SNAPSHOTS_KEPT, Carrier
 from ottla.broker.reading import READ_ENTRIES, Reading
 from ottla.broker.seat import unheard
 from ottla.broker.topic import Topic
 from ottla.log.build import build_batch
 from ottla.log.memory_store import MemoryDisk, MemoryStore
 from ottla.log.store import Write
-from ottla.raft.messages import AppendEntries
-from ottla.raft.types import Entry, EntryKind
+from ottla.raft.messages import AppendEntries, InstallSnapshot
+from ottla.raft.types import Entry, EntryKind, Snapshot, SnapshotMeta
 
 GROUP = 7
 
@@ -83,6 +85,31 @@ def test_so_many_entries_are_read_back_at_once_and_the_others_in_order_later():
         *range(0, 3 * READ_ENTRIES, READ_ENTRIES // 2),
         3 * READ_ENTRIES,
     ]
+
+
+@pytest.mark.parametrize("groups", [1, SNAPSHOTS_KEPT])
+def test_a_snapshot_is_read_once_however_many_chunks_it_has(groups, monkeypatch):
+    """It was read and checked as a whole for each chunk of 256 KB: of 20 MB, 76 times."""
+    store, sent, reads = MemoryStore(MemoryDisk()), Sent(), []
+    data = bytes(range(100))
+    for group in range(groups):
+        snapshot = Snapshot(SnapshotMeta(5, TERM, (1, 2), len(data)), data)
+        store.append([Write(group, snapshot=snapshot, reset=True)])
+    read = store.snapshot
+
+    def noted(group):
+        reads.append(group)
+        return read(group)
+
+    monkeypatch.setattr(store, "snapshot", noted)
+    carrier = carrier_of(store, sent, [])
+    for offset in range(0, 100, 10):
+        for group in range(groups):
+            carrier.send(InstallSnapshot(group, 1, 2, TERM, 5, TERM, (1, 2), offset, 10, 100))
+    assert b"".join(each.chunk for each in sent.messages if each.group == 0) == data
+    assert reads == list(range(groups))
+    carrier.send(InstallSnapshot(0, 1, 2, TERM, 4, TERM, (1, 2), 0, 10, 100))
+    assert len(sent.messages) == 10 * groups, "another snapshot has taken its place"
 
 
 def test_what_stands_in_line_when_its_leadership_ends_is_not_sent():

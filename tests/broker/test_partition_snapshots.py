@@ -141,6 +141,18 @@ def test_a_snapshot_takes_the_place_of_one_that_is_being_read():
     assert other.machine.table.snapshot() == producers_in(driver)
 
 
+@pytest.mark.parametrize(("producers", "least"), [(1, 0), (30, 1 << 8), (5000, 1 << 16)])
+def test_a_snapshot_is_what_msgpack_writes(producers: int, least: int):
+    """The last turn copied 20 MB of 200,000 producers three times, for 54 ms."""
+    driver = with_producers(producers)
+    driver.delete_records(-1)
+    driver.settle()
+    finish(driver)
+    data = driver.compactions[-1].data
+    assert data == msgpack.packb(msgpack.unpackb(data))
+    assert len(producers_in(driver)) >= least  # the head before them is longer
+
+
 def test_a_turn_writes_and_reads_as_much_however_many_producers_there_are():
     spent = []
     for times in (2, 4):
