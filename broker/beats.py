@@ -79,7 +79,8 @@ class BeatBook:
         self._incarnation = incarnation
         self._next = now
         self._urgent = False
-        self._changed: dict[GroupId, None] = {}
+        self.changed: dict[GroupId, None] = {}
+        """Groups of which others say something new, by beat or answer, until somebody clears it."""
         self._led: dict[GroupId, Led] = {}
         self._dirty: dict[GroupId, None] = {}
         self._outgoing = {peer: Outgoing(peer) for peer in peers if peer != node}
@@ -88,14 +89,6 @@ class BeatBook:
         self._hears: tuple[NodeId, ...] = ()
         # The highest term claimed, and by whom; NO_NODE once that claim is withdrawn.
         self._leaders: dict[GroupId, tuple[NodeId, Term]] = {}
-
-    def changed(self) -> Sequence[GroupId]:
-        """Groups of which other nodes say something else than when this was last asked: who leads
-        them, or that they do not follow."""
-        if not self._changed:
-            return ()
-        changed, self._changed = self._changed, {}
-        return tuple(changed)
 
     # The side that leads
 
@@ -179,7 +172,7 @@ class BeatBook:
         if outgoing is None or ack.incarnation != self._incarnation or not outgoing.take_ack(ack):
             return []
         self._seen[ack.sender] = now
-        self._changed.update(dict.fromkeys(outgoing.newly_refused))
+        self.changed.update(dict.fromkeys(outgoing.newly_refused))
         self._urgent = self._urgent or (outgoing.full and outgoing.hurry)
         replies: list[Message] = []
         for group, term in ack.higher_terms:
@@ -333,8 +326,7 @@ class BeatBook:
                         outgoing.withdraw(group)
                     else:
                         outgoing.claim(group, led)
-        if dirty:
-            self._dirty = {}
+        self._dirty = {}
 
     def _incoming_of(self, beat: Beat) -> Incoming:
         """What the beat's sender claims; from nothing when the beat is the first of its life."""
@@ -364,7 +356,7 @@ class BeatBook:
             incoming.changes += 1
             incoming.recheck.pop(group, None)
             incoming.refused.pop(group, None)
-            self._changed[group] = None
+            self.changed[group] = None
             self._disbelieve(group, incoming.peer)
 
     def _apply(self, incoming: Incoming, items: Sequence[BeatItem]) -> None:
@@ -376,7 +368,7 @@ class BeatBook:
             elif claims.get(group) != item:
                 claims[group] = item
                 incoming.changes += 1
-                recheck[group] = self._changed[group] = None
+                recheck[group] = self.changed[group] = None
                 self._believe(group, item.term, incoming.peer)
 
     def _hold_against_cores(self, incoming: Incoming, current_term: CurrentTerm) -> list[Heartbeat]:

@@ -1,4 +1,8 @@
-"""`Carrier`: fills in what a message of Raft only names, entries and chunks, and sends it."""
+"""`Carrier`: fills in what a message of Raft only names, entries and chunks, and sends it.
+
+What was just written is handed on. What is read back from the store waits its turn (`reading.py`),
+and so does what comes behind it: a message must not overtake the one before it.
+"""
 
 from __future__ import annotations
 

@@ -271,7 +271,7 @@ class Runner:
         ack, heartbeats = self.beats.on_beat(beat, now, self._term_of)
         for heartbeat in heartbeats:
             self.submit(self.seats[heartbeat.group], heartbeat)
-        changed = self.beats.changed()
+        changed, self.beats.changed = self.beats.changed, {}
         if (beat.items or beat.full) and self.lookout.beat_taken(beat, changed, now):
             self._arm()
         if not self.syncer.stalled() and not self.beats.rides(beat, ack):
@@ -282,7 +282,7 @@ class Runner:
         now = self._now()
         for message in self.beats.on_ack(ack, now):
             self.receive(message)
-        refused = self.beats.changed()
+        refused, self.beats.changed = self.beats.changed, {}
         if refused and self.lookout.doubt_all(refused, now):
             self._arm()
 

@@ -1,4 +1,8 @@
-"""What the carrier puts into a message that the core left without bytes."""
+"""What the carrier puts into a message that the core left without bytes, and when.
+
+It reads back so much from the store in a turn of the event loop, in the order in which it was asked
+to send, and a snapshot once.
+"""
 
 from __future__ import annotations
 

@@ -1,14 +1,34 @@
-"""The short way of a follower's append (`ottla.broker.lane`) in the world of `Replica`s."""
+"""What carries messages in the world of `Replica`s, and the short way of a follower's append.
+
+The short way is that of `ottla.broker.lane`, the carrier the runner's own.
+"""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from ottla.broker.carrier import Carrier
 from ottla.broker.effects import Effects
+from ottla.broker.reading import Reading
+from ottla.broker.seat import unheard
 from ottla.raft.messages import AppendEntries, Message
 
 if TYPE_CHECKING:
     from broker_core_world import Life
+
+
+def carrier_of(life: Life) -> Carrier:
+    """What fills in and sends for a life; what it reads back waits for the world's kernel."""
+    later = partial(life.world.kernel.after, 0)
+    reading = Reading(life.store, later=later, submit=unheard, broken=unheard)
+    return Carrier(
+        life.node,
+        life.store,
+        life.world,
+        reading=reading,
+        term_of=lambda _: life.replica.core.term,
+    )
 
 
 def follow_at_once(life: Life, message: Message) -> Effects | None:

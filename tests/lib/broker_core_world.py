@@ -18,18 +18,15 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from broker_core_short_way import follow_at_once
+from broker_core_short_way import carrier_of, follow_at_once
 from broker_core_watch import Watch
-from ottla.broker.carrier import Carrier
 from ottla.broker.commands import Ticket
 from ottla.broker.counters import Counters
 from ottla.broker.effects import Effects, EntriesRead
 from ottla.broker.isr import InSync
 from ottla.broker.partition import Partition
 from ottla.broker.partition_state import PartitionSettings
-from ottla.broker.reading import Reading
 from ottla.broker.replica import Input, Replica
-from ottla.broker.seat import unheard
 from ottla.idempotency.profiles import profile_named
 from ottla.log.memory_store import MemoryDisk, MemoryStore
 from ottla.log.store import SyncJob, Write
@@ -87,11 +84,7 @@ class Life:
         self.alive = True
         self.paused = False
         self.store = MemoryStore(world.disks[node])
-        later = partial(world.kernel.after, 0)
-        reading = Reading(self.store, later=later, submit=unheard, broken=unheard)
-        self._carrier = Carrier(
-            node, self.store, world, reading=reading, term_of=lambda _: self.replica.core.term
-        )
+        self._carrier = carrier_of(self)
         self.open: dict[Ticket, Micros] = {}
         self._held: list[Callable[[], None]] = []
         self._marked = False

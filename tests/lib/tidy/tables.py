@@ -48,6 +48,7 @@ DECIDING = (
     "broker/partition_state.py",
     "broker/pipeline.py",
     "broker/placement.py",
+    "broker/reading.py",
     "broker/producer_ids.py",
     "broker/purgatory.py",
     "broker/reads.py",
