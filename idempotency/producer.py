@@ -118,6 +118,19 @@ class InFlight:
         self.waiters: list[Any] = []
         """Parked copies, woken with its offset or its error."""
 
+    def describe(self) -> dict[str, Any]:
+        """Everything, as plain values."""
+        who = self.identity
+        return {
+            "epoch": who.epoch,
+            "first": who.first_sequence,
+            "last": who.last_sequence,
+            "term": self.term,
+            "index": self.index,
+            "uncertain": self.uncertain,
+            "parked": len(self.waiters),
+        }
+
 
 class Flights:
     """The requests of one producer in flight, oldest first, and what they make of its state.

@@ -129,6 +129,7 @@ class SessionTable(ProducerTable):
         if not self.profile.begun_counts:
             return super().new_term(term)
         self._expiring.clear()
+        self._recount()
         return []
 
     # ---- applying
@@ -163,6 +164,7 @@ class SessionTable(ProducerTable):
             del flights.requests[begun.identity]
             if not flights.requests:
                 del self._flights[who.producer_id]
+                self._new.discard(who.producer_id)
         return begun
 
     def apply_expire(self, producer_ids: Iterable[Any], *, index: LogIndex) -> int:

@@ -27,6 +27,7 @@ from typing import Any, TypeAlias
 
 from ottla.idempotency.decisions import Accept, Decision, Duplicate, Park, Reject
 from ottla.idempotency.identity import well_formed
+from ottla.idempotency.idle_line import IdleLine
 from ottla.idempotency.producer import Flights, InFlight, LogIndex, Micros, Producer, Term
 from ottla.idempotency.profiles import Profile
 from ottla.idempotency.rules import Fact, Row, Verdict
@@ -51,6 +52,8 @@ class ProducerTable:
         "_applied",
         "_expiring",
         "_flights",
+        "_line",
+        "_new",
         "_outcomes",
         "_window",
         "applied_index",
@@ -68,13 +71,15 @@ class ProducerTable:
         self.forgotten = False
         """Whether the applied log has ever forgotten a producer: part of the applied state."""
         self.log_written = False
-        """A fact for the rules: set by the partition once its log end offset is above 0."""
+        """A fact for the rules: the partition sets it once its log end offset is above 0."""
         self._outcomes = profile.outcomes
         self._window = profile.window
         # Ordered by last applied index: the front is idle longest.
         self._applied: OrderedDict[ProducerId, Producer] = OrderedDict()
         self._flights: dict[ProducerId, Flights] = {}
         self._expiring: set[ProducerId] = set()
+        self._new: set[ProducerId] = set()  # in flight, and unknown at the end of the log
+        self._line = IdleLine()
 
     # ---- deciding: looks only
 
@@ -114,12 +119,7 @@ class ProducerTable:
         return facts | _FULL if self._no_room() else facts
 
     def _no_room(self) -> bool:
-        applied = self._applied
-        if len(applied) + len(self._flights) < self.max_producers:
-            return False
-        expiring = self._expiring
-        new = sum(1 for pid in self._flights if pid not in applied or pid in expiring)
-        return len(applied) - len(expiring) + new >= self.max_producers
+        return len(self._applied) - len(self._expiring) + len(self._new) >= self.max_producers
 
     # ---- speculation: on a leader only
 
@@ -129,6 +129,8 @@ class ProducerTable:
         flights = self._flights.get(identity[0])
         if flights is None:
             flights = self._flights[identity[0]] = Flights()
+            if identity[0] not in self._applied or identity[0] in self._expiring:
+                self._new.add(identity[0])
         flights.requests[identity] = in_flight
         flights.epoch = identity[1]
         flights.tail = identity[3]
@@ -149,13 +151,13 @@ class ProducerTable:
 
         Without a place in the log that is definite: it is gone as if never begun. With a place its
         fate is unknown to this leader: it stays in the way of all that follows (row `uncertain`)
-        until it is applied after all or the term ends (mission-R5). One that the table has dropped
-        already changes nothing.
+        until it is applied or the term ends (mission-R5). One that is dropped changes nothing.
         """
         flights = self._flights.get(in_flight.identity[0])
         if flights is not None and flights.requests.get(in_flight.identity) is in_flight:
             if not in_flight.index:
                 self._remove(flights, in_flight)
+                self._line.forget()
             elif not in_flight.uncertain:
                 in_flight.uncertain = True
                 flights.uncertain += 1
@@ -163,10 +165,8 @@ class ProducerTable:
         return waiters
 
     def expire(self, producer_ids: Iterable[ProducerId]) -> None:
-        """The decision to forget these lies in this leader's log: judge what follows without them.
-
-        Only those that `idle_since` or `longest_idle` named in this turn; `apply_expire` follows.
-        """
+        """The decision to forget these, named by `idle_since` or `longest_idle` in this turn, lies
+        in this leader's log: judge what follows without them, until `apply_expire`."""
         for producer_id in producer_ids:
             flights = self._flights.get(producer_id)
             count = len(flights.requests) if flights else 0
@@ -181,6 +181,7 @@ class ProducerTable:
     def keep(self, producer_ids: Iterable[ProducerId]) -> None:
         """The decision to forget these was refused its place in the log: it was never made."""
         self._expiring.difference_update(producer_ids)
+        self._recount()
 
     def new_term(self, term: Term) -> list[InFlight]:
         """A leadership is over, for a newer term or within its own: drop all speculation.
@@ -193,6 +194,7 @@ class ProducerTable:
             assert in_flight.term <= term, f"in flight in {in_flight.term}, term {term} begins"
         self._flights.clear()
         self._expiring.clear()
+        self._recount()
         return dropped
 
     def in_flight(self) -> Iterator[InFlight]:
@@ -204,6 +206,14 @@ class ProducerTable:
         flights.remove(in_flight)
         if not flights.requests:
             del self._flights[in_flight.identity[0]]
+            if self._new:
+                self._new.discard(in_flight.identity[0])
+
+    def _recount(self) -> None:
+        """Others may be known, and idle, than were."""
+        self._line.forget()
+        known = self._applied.keys() - self._expiring if self._flights else ()
+        self._new = {each for each in self._flights if each not in known}
 
     # ---- applying: on every replica, in log order
 
@@ -229,6 +239,7 @@ class ProducerTable:
         producer = self._applied.get(producer_id)
         if producer is None:
             producer = self._applied[producer_id] = Producer(epoch, self._window)
+            self._new.discard(producer_id)
         else:
             self._applied.move_to_end(producer_id)
             if producer.epoch != epoch:
@@ -261,6 +272,8 @@ class ProducerTable:
         for producer_id in producer_ids:
             self._applied.pop(producer_id, None)
             self._expiring.discard(producer_id)
+            if producer_id in self._flights:
+                self._new.add(producer_id)
         gone = before - len(self._applied)
         if gone:
             self.forgotten = True
@@ -280,26 +293,25 @@ class ProducerTable:
         for producer_id in beyond:
             if not self._applied[producer_id].cut(index, end):
                 del self._applied[producer_id]
+        self._recount()
 
     # ---- who may be forgotten
 
     def longest_idle(self, count: int | None = None) -> list[ProducerId]:
-        """At most `count` candidates for eviction (None: all), by last applied index.
-
-        The same on all replicas but for those with a request in flight here: never among them.
-        """
-        return list(islice(self._idle(), count))
+        """At most `count` candidates for eviction (None: all), by last applied index: the same on
+        all replicas but for those with a request in flight here, who are never among them."""
+        idle = self._line.idle(self._applied, self.applied_index, self._is_free)
+        return list(islice(idle, count))
 
     def idle_since(self, before: Micros, count: int | None = None) -> list[ProducerId]:
         """At most `count` candidates for expiry (None: all): applied nothing here since `before`,
         longest idle first, never one with a request in flight."""
         applied = self._applied
-        old = takewhile(lambda producer_id: applied[producer_id].seen < before, self._idle())
+        old = takewhile(lambda pid: applied[pid].seen < before, filter(self._is_free, applied))
         return list(islice(old, count))
 
-    def _idle(self) -> Iterator[ProducerId]:
-        busy, expiring = self._flights, self._expiring
-        return (pid for pid in self._applied if pid not in busy and pid not in expiring)
+    def _is_free(self, producer_id: ProducerId) -> bool:
+        return producer_id not in self._flights and producer_id not in self._expiring
 
     # ---- the applied state as a value
 
@@ -340,6 +352,7 @@ class ProducerTable:
         assert not flying, f"{flying} requests in flight while a snapshot is restored"
         self.applied_index, self.forgotten, self._applied = decoding.state()[:3]
         self._expiring.clear()
+        self._recount()
 
     def digest(self) -> int:
         """64 bits over the applied state, whatever the order in memory: equal on replicas that
@@ -378,20 +391,10 @@ class ProducerTable:
     def _describe(self, producer_id: ProducerId) -> dict[str, Any]:
         producer = self._applied.get(producer_id)
         flights = self._flights.get(producer_id)
+        requests = flights.requests.values() if flights else ()
         return {
             "epoch": producer.epoch if producer else None,
             "finished": [list(f) for f in producer.finished] if producer else [],
             "expiring": producer_id in self._expiring,
-            "in_flight": [
-                {
-                    "epoch": f.identity.epoch,
-                    "first": f.identity.first_sequence,
-                    "last": f.identity.last_sequence,
-                    "term": f.term,
-                    "index": f.index,
-                    "uncertain": f.uncertain,
-                    "parked": len(f.waiters),
-                }
-                for f in (flights.requests.values() if flights else ())
-            ],
+            "in_flight": [each.describe() for each in requests],
         }

@@ -6,7 +6,7 @@ is one more look-up table made when the profile is compiled. The others override
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ottla.idempotency.decisions import Outcome, compile_outcomes
@@ -101,17 +101,19 @@ class MutatedTable(ProducerTable):
         """Forget them here and now, whatever the log says."""
         for producer_id in producer_ids:
             self._applied.pop(producer_id, None)
+        self._recount()
 
     def adopt(self, decoding: Decoding) -> None:
         """As `ProducerTable.adopt`; a snapshot may come without producers."""
         super().adopt(decoding)
         if Mutant.SNAPSHOT_WITHOUT_STATE in self.mutants:
             self._applied.clear()
+            self._recount()
 
-    def _idle(self) -> Iterator[ProducerId]:
+    def _is_free(self, producer_id: ProducerId) -> bool:
         if Mutant.EVICTS_IN_FLIGHT in self.mutants:
-            return (pid for pid in self._applied if pid not in self._expiring)
-        return super()._idle()
+            return producer_id not in self._expiring
+        return super()._is_free(producer_id)
 
 
 def _outcomes(profile: Profile, mutants: Mutants) -> tuple[Outcome, ...]:
