@@ -128,7 +128,8 @@ def _exactly(connection: socket.socket, size: int) -> bytearray:
 
 def attacks(plan: Plan) -> Iterator[Named]:
     """All attacks; topics `t` (60 MB of records), `small` (small batches) and `wide` stand."""
-    for name, attack in (*_metadata(plan), *_reads(plan), *_produces(plan), *_topics(plan)):
+    others = (*_produces(plan), *_groups(plan), *_topics(plan))
+    for name, attack in (*_metadata(plan), *_reads(plan), *others):
         yield name, attack, SMALL if "small batches" in name else TOPIC
 
 
@@ -142,6 +143,11 @@ def _metadata(plan: Plan) -> Iterator[tuple[str, Attack]]:
     yield "Metadata, unknown names", send(many)
     fewer = named(12, plan.elements // 5, create=False)
     yield f"Metadata, unknown names, {plan.clients} clients", send(fewer, clients=plan.clients)
+    odd = [{"topic_id": None, "name": f"{n:06}" + "\u6f22" * 66} for n in range(plan.elements - 1)]
+    yield (
+        "Metadata, 4 MB of names beyond ASCII",
+        send(frame("metadata", 12, topics=odd, allow_auto_topic_creation=False, **KNOWN)),
+    )
     yield "Metadata of all topics", send(everything)
     yield "Metadata of all topics, 32 at once", send(*[everything] * 32)
     yield "Metadata, names to be created", send(named(12, plan.partitions, create=True))
@@ -185,6 +191,8 @@ def _reads(plan: Plan) -> Iterator[tuple[str, Attack]]:
     ):
         for what, found in zip(("unknown", "idle"), frames, strict=True):
             yield f"{name}, {what} partitions", send(found)
+            if name == "ListOffsets":
+                yield f"{name}, {what} partitions, 5 clients", send(found, found, clients=5)
 
 
 def _produces(plan: Plan) -> Iterator[tuple[str, Attack]]:
@@ -199,7 +207,22 @@ def _produces(plan: Plan) -> Iterator[tuple[str, Attack]]:
     yield "Produce, a batch for each partition", send(produce(WIDE, plan.partitions, small))
     large = build_batch([bytes(1_000_000)])
     yield "Produce, 1 MB for each of 90", send(produce(WIDE, min(plan.partitions, 90), large))
-    yield "Produce, 90 MB for one", send(produce(TOPIC, 1, build_batch([bytes(90_000_000)])))
+    huge = build_batch([bytes(90_000_000)])
+    yield "Produce, 90 MB for one", send(produce(TOPIC, 1, huge))
+    yield "Produce, 90 MB for one that does not take them", send(produce(SMALL, 1, huge))
+    yield "Produce, 90 MB for nobody", send(produce(NOBODY, 1, huge))
+
+
+def _groups(plan: Plan) -> Iterator[tuple[str, Attack]]:
+    names = [f"g{n}" for n in range(plan.elements - 1)]
+    asked = {"include_authorized_operations": False}
+    yield "DescribeGroups", send(frame("describe_groups", 5, groups=names, **asked))
+    yield "DeleteGroups", send(frame("delete_groups", 2, groups_names=names))
+    keys = {"key_type": 0, "coordinator_keys": names}
+    yield "FindCoordinator", send(frame("find_coordinator", 4, **keys))
+    parts = [{"name": "t", "partition_indexes": list(range(plan.elements - 3))}]
+    groups = [{"group_id": "g", "topics": parts}]
+    yield "OffsetFetch", send(frame("offset_fetch", 8, groups=groups, require_stable=False))
 
 
 def _topics(plan: Plan) -> Iterator[tuple[str, Attack]]:
