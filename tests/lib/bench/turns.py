@@ -143,7 +143,7 @@ def _metadata(plan: Plan) -> Iterator[tuple[str, Attack]]:
     yield "Metadata, unknown names", send(many)
     fewer = named(12, plan.elements // 5, create=False)
     yield f"Metadata, unknown names, {plan.clients} clients", send(fewer, clients=plan.clients)
-    odd = [{"topic_id": None, "name": f"{n:06}" + "\u6f22" * 66} for n in range(plan.elements - 1)]
+    odd = [{"topic_id": None, "name": f"{n:06}" + "\u6f22" * 60} for n in range(plan.elements - 1)]
     yield (
         "Metadata, 4 MB of names beyond ASCII",
         send(frame("metadata", 12, topics=odd, allow_auto_topic_creation=False, **KNOWN)),
