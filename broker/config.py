@@ -61,56 +61,72 @@ class FlushPolicy(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterConfig:
-    """All settings, with the defaults a test wants. Raises `ConfigError` on nonsense."""
+    """All settings, with the defaults a test wants. Raises `ConfigError` for a value out of the
+    limits that stand with each, which are those of `LEAST` and `MOST_OF`."""
 
     election_timeout_ms: int = 500
-    """A follower that hears nothing for 1x to 2x of this starts an election."""
+    """A follower that hears nothing for 1x to 2x of this starts an election; at least twice
+    `heartbeat_ms`. From 1 to 1_000_000_000_000."""
     heartbeat_ms: int = 50
-    """Between two beats from a node to each other; at most half of the election timeout."""
+    """Between two beats from a node to each other; at most half of
+    `election_timeout_ms`. From 1 to 1_000_000_000_000."""
     default_partitions: int = 1
-    """For topics whose creator names no count."""
+    """For topics whose creator names no count; at most `max_partitions_per_topic`. From 1 to
+    2_147_483_647."""
     default_replication_factor: int = 3
-    """For topics whose creator names none; never more than there are nodes."""
+    """For topics whose creator names none; never more than there are nodes. From 1 to
+    2_147_483_647."""
     auto_create_topics: bool = True
     """An unknown topic in a Metadata request is created, if the client allows it."""
     min_insync_replicas: int = 1
     """With acks=all: replicas in sync, before the append (else error 19) and before the answer
-    (else 20). A topic's `min.insync.replicas` overrides it."""
+    (else 20). A topic's `min.insync.replicas` overrides it. From 1 to 2_147_483_647."""
     replica_lag_ms: int = 10_000
-    """A replica that has not caught up for this long is no longer in sync (mission-A2)."""
+    """A replica that has not caught up for this long is no longer in sync (mission-A2). From 0 to
+    1_000_000_000_000."""
     max_message_bytes: int = 1_048_588
-    """Largest record batch accepted. A topic's `max.message.bytes` overrides it."""
+    """Largest record batch accepted. A topic's `max.message.bytes` overrides it. From 1 to
+    2_147_483_647."""
     max_request_bytes: int = 104_857_600
-    """Largest frame; a client that announces more is cut off. Without records it is 5 MiB."""
+    """Largest frame; a client that announces more is cut off. Without records it is 5 MiB. From 1 to
+    2_147_483_647."""
     max_partitions_per_topic: int = 1_000
-    """More are refused with INVALID_PARTITIONS: they would make turns of the loop long."""
+    """More are refused with INVALID_PARTITIONS: they would make turns of the loop long. From 1 to
+    1_048_576."""
     max_inflight_requests: int = 64
-    """Per connection; at the limit it is read no further until an answer has left."""
+    """Per connection; at the limit it is read no further until an answer has left. From 1 to
+    1_000_000_000_000."""
     max_inflight_bytes: int = 64 << 20
-    """Per connection, of requests not yet answered."""
+    """Per connection, of requests not yet answered. From 1 to 1_000_000_000_000."""
     connections_max_idle_ms: int = 600_000
-    """A client silent for longer is dropped."""
+    """A client silent for longer is dropped. From 1 to 1_000_000_000_000."""
     leader_queue_bytes: int = 32 << 20
-    """Per partition: bytes proposed and not yet committed; more wait in the leader queue."""
+    """Per partition: bytes proposed and not yet committed; more wait in the leader queue. From 1 to
+    1_000_000_000_000."""
     max_producers: int = 10_000
-    """Per partition: idempotent producers remembered. One more makes the longest idle one go."""
+    """Per partition: idempotent producers remembered. One more makes the longest idle one go. From
+    1 to 1_000_000_000_000."""
     producer_expiry_ms: int = 86_400_000
-    """A producer idle for longer is forgotten, by a decision in the log."""
+    """A producer idle for longer is forgotten, by a decision in the log. From 1 to
+    1_000_000_000_000."""
     flush: FlushPolicy = FlushPolicy.EACH_TURN
     """When the log is synced."""
     flush_interval_ms: int = 100
-    """With `FlushPolicy.INTERVAL`: between two syncs."""
+    """With `FlushPolicy.INTERVAL`: between two syncs. From 0 to 1_000_000_000_000."""
     sync_stall_ms: int = 10_000
-    """A sync that takes longer makes its leaders resign (mission-R5)."""
+    """A sync that takes longer makes its leaders resign (mission-R5). From 0 to
+    1_000_000_000_000."""
     entry_cache_bytes: int = 32 << 20
     """With a data folder, per node: entries kept in memory beside those that are not durable yet,
-    for followers and consumers that are near the end; after a start, the last ones of its logs."""
+    for followers and consumers that are near the end; after a start, the last ones of its logs.
+    From 0 to 1_000_000_000_000."""
     link_delay_ms: float = 0.0
-    """One-way delay between nodes of one process."""
+    """One-way delay between nodes of one process; twice this and `heartbeat_ms` must fit into
+    `election_timeout_ms`. From 0 to 1_000_000_000_000."""
     profile: str = "reference"
     """Whose rules idempotent producers meet; one of `ottla.idempotency.profiles.PROFILES`."""
     seed: int | None = None
-    """Of election jitter; None draws one."""
+    """Of election jitter; None draws one. From 0 to 9_223_372_036_854_775_807."""
 
     def __post_init__(self) -> None:
         for item in fields(self):

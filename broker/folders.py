@@ -49,6 +49,8 @@ def check_left_out(
             raise ConfigError(
                 f"without_nodes: there is no node {shown(each)}; nodes are {_few(nodes)}"
             )
+        if node in numbers:
+            raise ConfigError(f"without_nodes names node {node} twice; name each node once")
         numbers[node] = None
     found = tuple(numbers)
     left = len(nodes) - len(found)

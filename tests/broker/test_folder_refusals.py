@@ -217,6 +217,7 @@ def test_a_partition_that_lies_only_on_who_is_left_out_holds_nobody_up(used):
         ((4,), "there is no node 4; nodes are 1, 2, 3"),
         ((True,), "there is no node True"),
         (("2",), "there is no node '2'"),
+        ((1, 1), "without_nodes names node 1 twice; name each node once"),
     ],
 )
 def test_who_can_not_be_left_out(used, without, told):

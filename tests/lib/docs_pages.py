@@ -7,11 +7,12 @@ that a program could ask for; roles and progress come from their tables.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
 
-from ottla.broker.config import ClusterConfig, FlushPolicy
+from ottla.broker.config import LEAST, MOST, MOST_OF, ClusterConfig, FlushPolicy
 from ottla.broker.topic_configs import TOPIC_CONFIGS
 from ottla.raft.describe import progress_diagram, role_diagram
 from ottla.raft.progress import PROGRESS
@@ -29,8 +30,8 @@ _SETTINGS_HEAD = """\
 
 Written from `broker/config.py` by `tests/tidy/test_generated_pages.py`; do not edit. Every field is
 a keyword of `ottla.Cluster`: `Cluster(nodes=3, election_timeout_ms=100, heartbeat_ms=20)`. Names in
-`_ms` are milliseconds, in `_bytes` bytes. What makes no sense raises `ConfigError`.
-`ottla up` has options for some: `--profile`, `--flush`, `--min-insync-replicas`,
+`_ms` are milliseconds, in `_bytes` bytes. Values out of the limits that stand with each setting
+raise `ConfigError`. `ottla up` has options for some: `--profile`, `--flush`, `--min-insync-replicas`,
 `--election-timeout-ms`, `--default-partitions`, `--auto-create`. Where a cluster listens (`host`,
 `port`), what it is advertised as (`advertised`) and where its logs lie (`data_dir`) are arguments
 of their own: [in tests](../how-to/embed-in-tests.md), and options of `ottla up`.
@@ -56,6 +57,8 @@ million. What makes no sense is refused in one line.
 """
 _OF_THE_CLUSTER = {"min_insync": "min_insync_replicas"}
 """Settings that a cluster has under another name; the others that say nothing have its words."""
+_LIMITS = re.compile(r" From [\d_]+ to [\d_]+\.$")
+"""How it ends in the words of a cluster's setting; a simulated one has limits of its own."""
 _FLUSH_HEAD = """
 ## Flush policies
 
@@ -147,8 +150,14 @@ def meanings() -> dict[str, str]:
     of a cluster is that it becomes."""
     own, cluster = said_of("RunConfig", SIMULATED), said_of("ClusterConfig")
     return {
-        name: own[name] or cluster.get(_OF_THE_CLUSTER.get(name, name), "") for name in SETTINGS
+        name: own[name] or _LIMITS.sub("", cluster.get(_OF_THE_CLUSTER.get(name, name), ""))
+        for name in SETTINGS
     }
+
+
+def limits(name: str) -> str:
+    """How the words of a setting of a cluster end, if it is a number."""
+    return f" From {LEAST.get(name, 1):_} to {MOST_OF.get(name, MOST):_}."
 
 
 def _possible(name: str) -> str:

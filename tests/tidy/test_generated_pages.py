@@ -11,7 +11,7 @@ from dataclasses import fields
 import pytest
 
 import docs_pages
-from ottla.broker.config import ClusterConfig, FlushPolicy
+from ottla.broker.config import LEAST, MOST, MOST_OF, ClusterConfig, FlushPolicy
 from ottla.broker.errors import ConfigError
 
 PAGES = {
@@ -35,6 +35,22 @@ def test_every_setting_has_a_meaning_on_the_page():
     assert list(said) == [each.name for each in fields(ClusterConfig)]
     assert [name for name, meaning in said.items() if not meaning] == []
     assert list(docs_pages.said_of("FlushPolicy")) == [each.name for each in FlushPolicy]
+
+
+def test_the_words_of_a_setting_end_with_the_limits_that_are_checked():
+    """Nobody could find out how large `link_delay_ms` may be but by trying."""
+    said, plain = docs_pages.said_of("ClusterConfig"), ClusterConfig()
+    numbers = [each for each in said if type(getattr(plain, each)) in {int, float}] + ["seed"]
+    assert [each for each in numbers if not said[each].endswith(docs_pages.limits(each))] == []
+
+
+@pytest.mark.parametrize("name", [*LEAST, *MOST_OF, "max_producers"])
+def test_the_limits_themselves_are_taken_and_what_is_beyond_them_is_not(name):
+    least, most = LEAST.get(name, 1), MOST_OF.get(name, MOST)
+    for beyond in (least - 1, most + 1):
+        with pytest.raises(ConfigError, match=f"{name} is "):
+            ClusterConfig(**{name: beyond})
+    assert getattr(ClusterConfig(**{name: least}), name) == least
 
 
 def test_every_setting_of_a_simulated_run_has_a_meaning_on_the_page():
