@@ -7,7 +7,7 @@ from ottla.demo.ledger import Ack, Failure, Ledger
 from ottla.demo.losses import Loss
 from ottla.demo.nemesis import EXTRAS, FAULTS, LEADER_FAULTS, plan
 from ottla.demo.result import Figure
-from ottla.demo.settings import MIN_LEADER_FAULTS, DemoSettings
+from ottla.demo.settings import MIN_LEADER_FAULTS, PROBE, DemoSettings
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -64,6 +64,21 @@ def test_a_client_that_gives_up_fails_the_run():
     other.next_value(0)
     other.problems.append("fatal error")
     assert run_of(other) == ["The clients are content"]
+
+
+def test_all_that_is_acknowledged_is_counted_in_one_way():
+    """The sentence said 7,027 records and a check below it 7,026: one was the raw producer's."""
+    writer, probe = Ledger("p", 3), Ledger(PROBE, 3)
+    for ledger in (writer, probe):
+        ledger.acked[0].append(Ack(ledger.next_value(0), 7))
+    probe.failed.append(Failure(probe.next_value(0), "a gap, as it was meant to be"))
+    found = about_the_run(DemoSettings(records=3), [writer, probe], MIN_LEADER_FAULTS, [])
+    told = {each.check: each.compared for each in found}
+    assert all(each.passed for each in found)
+    assert told["The clients are content"].startswith("2 records acknowledged")
+    assert told["Enough was written"] == (
+        "3 records sent, 1 of them to be refused; at least 3 were asked for"
+    )
 
 
 def test_losing_nothing_and_losing_without_a_reason_both_fail():

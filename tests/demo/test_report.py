@@ -5,6 +5,7 @@ can be found in it by its hover title.
 """
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -134,6 +135,21 @@ def test_a_page_with_lost_records_has_no_green_headline():
     head = page(result(acks="1")).split("</header>")[0]
     assert '<span class="badge bad">2 acknowledged records lost</span>' in head
     assert '<span class="badge good">all checks passed</span>' in page(result())
+
+
+def test_losing_nothing_in_one_run_says_little_of_others():
+    said = "in this run nothing was lost, stored twice or out of order. Of other runs one says"
+    assert f"{said} little: with 95 % confidence at most 95 in 100" in page(result())
+    lossless = replace(result(acks="1"), losses=[])
+    assert "in this run nothing was lost. Of other runs one says little" in lossless.sentence
+
+
+def test_what_was_so_before_the_beginning_is_so_from_its_beginning_on():
+    """A leader led "from -0.00 s"."""
+    made = result()
+    made.timelines[1] = Timeline([Reign(1, 3, 1, -4_000, 4 * SECOND)], [])
+    assert "node 3 led term 1 from 0.00 s to 4.00 s" in titles(page(made))
+    assert "-0.00" not in page(made)
 
 
 def test_a_last_burst_does_not_flatten_what_came_before():

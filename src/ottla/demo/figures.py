@@ -13,7 +13,7 @@ from ottla.demo.audit import Verdict, verdict
 from ottla.demo.ledger import Ledger, place_of
 from ottla.demo.losses import Loss
 from ottla.demo.result import Figure
-from ottla.demo.settings import MIN_LEADER_FAULTS, DemoSettings
+from ottla.demo.settings import MIN_LEADER_FAULTS, PROBE, DemoSettings
 from ottla.demo.timeline import Timeline, p50
 
 
@@ -76,11 +76,15 @@ def about_the_run(
 ) -> list[Verdict]:
     """Was the run what it should be: enough records, enough faults, no client in trouble?"""
     sent = sum(each.sent_count for each in ledgers)
+    refused = sum(len(each.failed) for each in ledgers if each.producer == PROBE)
+    meant = f", {refused:,} of them to be refused" if refused else ""
     short = [] if sent >= settings.records else [f"{sent:,} of {settings.records:,}"]
     few = [] if leader_faults >= MIN_LEADER_FAULTS else [f"{leader_faults} of {MIN_LEADER_FAULTS}"]
     return [
         verdict(
-            "Enough was written", f"{sent:,} records sent, {settings.records:,} asked for", short
+            "Enough was written",
+            f"{sent:,} records sent{meant}; at least {settings.records:,} were asked for",
+            short,
         ),
         verdict(
             "Enough went wrong",
@@ -93,14 +97,14 @@ def about_the_run(
 
 def _clients(settings: DemoSettings, ledgers: Sequence[Ledger]) -> Verdict:
     told = [f"{ledger.producer}: {text}" for ledger in ledgers for text in ledger.problems]
-    writers = [ledger for ledger in ledgers if ledger.producer != "raw"]
     if settings.idempotent:
         told += [
             f"{ledger.producer}: {place_of(failure.value)} failed: {failure.reason}"
-            for ledger in writers
+            for ledger in ledgers
+            if ledger.producer != PROBE
             for failure in ledger.failed
         ]
-    acked = sum(each.acked_count for each in writers)
+    acked = sum(each.acked_count for each in ledgers)
     return verdict(
         "The clients are content", f"{acked:,} records acknowledged, no error left", told
     )

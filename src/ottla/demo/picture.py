@@ -54,8 +54,8 @@ class Picture:
         return LEFT + share * (WIDTH - LEFT - RIGHT)
 
     def seconds(self, at: Micros) -> float:
-        """Seconds since the run began."""
-        return (at - self.start) / 1e6
+        """Seconds since the run began; what was so before is so from its beginning on."""
+        return max(at - self.start, 0) / 1e6
 
     def draw(self) -> str:
         """The whole picture."""

@@ -12,6 +12,8 @@ NODES = 3
 MIN_LEADER_FAULTS = 6
 SECONDS_PER_FAULT = 1.25
 """What a leader fault takes: an election, the return of the old leader, a moment of health."""
+PROBE = "raw"
+"""The producer that misbehaves on purpose, by name."""
 
 
 @dataclass(frozen=True, slots=True)

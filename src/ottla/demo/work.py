@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 from ottla.demo.ledger import Ledger
 from ottla.demo.producers import Writer
-from ottla.demo.settings import PARTITIONS
-
-PROBE = "raw"
+from ottla.demo.settings import PARTITIONS, PROBE
 
 
 class Work:
