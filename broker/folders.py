@@ -12,6 +12,7 @@ committed. Only a change of membership makes a new voter of it, and that is not 
 
 from __future__ import annotations
 
+import errno
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -70,11 +71,19 @@ def refused(
     told = [_told(each, folder / f"node-{each}", error) for each, error in errors.items()]
     if all(isinstance(error, FolderInUseError) for error in errors.values()):
         advice = "End who uses it, or choose another folder"
+    elif all(_unusable(error) for error in errors.values()):
+        advice = "Mend that, or choose another folder"
     elif all(isinstance(error, FormatError) for error in errors.values()):
         advice = "Put back the folder that belongs there, or choose another folder"
     else:
         advice = advise(list(errors), good, total)
     return DataFolderError(f"{'; '.join(told)}. {advice}", node, folder / f"node-{node}")
+
+
+def _unusable(error: Exception) -> bool:
+    """Whether it is about the place and not about what lies there."""
+    codes = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.ENOTDIR}
+    return isinstance(error, OSError) and error.errno in codes
 
 
 def _told(node: NodeId, folder: Path, error: Exception) -> str:

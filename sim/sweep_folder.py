@@ -111,7 +111,9 @@ def swept_into(folder: Path) -> Swept:
     try:
         return _manifest(folder / "sweep.json")
     except OSError as error:
-        raise SweepError(f"{folder} holds no sweep: {error.strerror}") from None
+        raise SweepError(
+            f"{folder} holds no sweep: {error.strerror}; name what `ottla sim sweep --out` wrote"
+        ) from None
     except SweepError as error:
         raise SweepError(f"{folder} holds no sweep: {error}") from None
 

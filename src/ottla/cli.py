@@ -46,7 +46,7 @@ from ottla.up_options import (
     meant,
     one_or_each,
 )
-from ottla.usage import UsageError, check_profile
+from ottla.usage import UsageError, check_profile, check_words, one_line, refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,15 +69,23 @@ app.add_typer(study_app, name="study")
 def main() -> NoReturn:
     """Run the command line; the process ends with its status."""
     try:
+        check_words(sys.argv[1:])
         status = app(standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
         status = 130
+    except BrokenPipeError:
+        raise  # nobody reads on
+    except OSError as error:
+        if error.filename is None:
+            raise  # not about a file, so nothing that its user could name otherwise
+        sys.stderr.write(f"ottla: {one_line(f'{error.filename}: {refused(error)}')}\n")
+        status = 2
     except typer.TyperException as error:
         told = getattr(error, "format_message", error.__str__)()
-        if "\n" in told:  # the help that stands in for a missing command
+        if told.startswith("Usage: "):  # the help that stands in for a missing command
             sys.stdout.write(told + "\n")
         else:
-            sys.stderr.write(f"ottla: {told}\n")
+            sys.stderr.write(f"ottla: {one_line(told)}\n")
         status = 2
     sys.exit(status or 0)
 

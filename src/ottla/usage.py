@@ -3,29 +3,85 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+_KINDS = {
+    "integer range": "a whole number",
+    "int range": "a whole number",
+    "integer": "a whole number",
+    "float range": "a number",
+    "float": "a number",
+}
+"""Kinds of values as those who read options call them, and as people do."""
 
 
 class UsageError(typer.TyperException):
     """The user can do something about it; the text is one line that says what."""
 
 
+def check_words(words: Iterable[str]) -> None:
+    """Whether what was typed is text. A word of other bytes, or with a NUL in it, could be the name
+    of no file that a page, a table or a JSON object tells of. Raises `UsageError`."""
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise UsageError(f"{word!r} is no text in UTF-8; write or name it otherwise") from None
+        if "\0" in word:
+            raise UsageError(f"{word!r} has a NUL in it; write it without")
+
+
+def one_line(told: str) -> str:
+    """A refusal in one line, whatever was typed: what a terminal would obey is spelt out."""
+    for name, plain in _KINDS.items():
+        told = told.replace(f"a valid {name}", plain)
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in told)
+
+
 def folder(text: str | Path) -> Path:
     """A folder's name as it was typed: an empty one is a variable that was never set, not this
     folder. Raises `typer.BadParameter`, also for a name that the system does not take."""
-    if not str(text):
-        raise typer.BadParameter("is empty; name a folder")
+    return _named(text, "folder")
+
+
+def file(text: str | Path) -> Path:
+    """A file's name as it was typed. Raises `typer.BadParameter`, as `folder` does."""
+    return _named(text, "file")
+
+
+def refused(error: OSError, instead: str = "another file") -> str:
+    """What the system said, and what can be named instead."""
+    return f"{error.strerror or error}; name {instead}"
+
+
+def _named(text: str | Path, of: str) -> Path:
+    if not str(text).strip():
+        raise typer.BadParameter(f"is empty; name a {of}")
     try:
-        str(text).encode()
+        check_words([str(text)])
         Path(text).stat()
-    except UnicodeEncodeError:
-        raise typer.BadParameter("is no text in UTF-8; name another folder") from None
-    except (FileNotFoundError, NotADirectoryError):
+    except UsageError as error:
+        raise typer.BadParameter(str(error)) from None
+    except FileNotFoundError:
         pass  # it is made, or refused by whoever makes it
+    except NotADirectoryError:
+        raise typer.BadParameter(
+            f"{_above(Path(text))} is a file, and no folder; name another {of}"
+        ) from None
     except OSError as error:
-        raise typer.BadParameter(f"{error.strerror}; name another folder") from None
+        raise typer.BadParameter(refused(error, f"another {of}")) from None
     return Path(text)
+
+
+def _above(path: Path) -> Path:
+    """What stands in the way of a path."""
+    return next((each for each in path.parents if each.exists()), path.parent)
 
 
 def check_profile(profile: str) -> None:

@@ -11,8 +11,10 @@ import subprocess
 import sys
 
 import pytest
+import typer
 
 from cli_process import PROGRAM, ottla
+from ottla.cli import app, main
 from ottla.sim.scenarios.page import files
 
 TIMEOUT = ("--set", "election_timeout_ms=500")
@@ -49,11 +51,21 @@ def refused(*arguments):
         (["up", "--topic", "a:1:1", "--topic", "a:2:1"], "'a' is asked for twice"),
         (["up", "--data-dir", ""], "'--data-dir': is empty"),
         (["up", "--data-dir", TOO_LONG], "'--data-dir': File name too long; name another folder"),
-        (["up", "--data-dir", "\udcff"], "'--data-dir': is no text in UTF-8"),
-        (["demo", "--out", "\udcff"], "'--out': is no text in UTF-8"),
+        (["up", "--data-dir", "\udcff"], "'\\udcff' is no text in UTF-8; write or name it"),
+        (["demo", "--out", "caf\udce9"], "'caf\\udce9' is no text in UTF-8"),
         (["demo", "--out", TOO_LONG], "'--out': File name too long"),
-        (["up", "--host", "\udcff"], "host is '\\udcff'"),
-        (["up", "--advertised", "\udcff"], "advertised as '\\udcff'"),
+        (["up", "--host", "\udcff"], "'\\udcff' is no text in UTF-8"),
+        (["sim", "explain", "7", "--out", "caf\udce9.html"], "'caf\\udce9.html' is no text in UTF"),
+        (["study", "run", "acks", "--out", "\udcff"], "'\\udcff' is no text in UTF-8"),
+        (["sim", "replay", "a\nb\x1b[31m"], "'a\\nb\\x1b[31m' is no seed"),
+        (["sim", "run", "--seed", "7", "--config", "a\nb"], "--config a\\nb: No such file"),
+        (["sim", "run", "--seed", "7", "--config", ""], "'--config': is empty; name a file"),
+        (["sim", "run", "--seed", "7", "--config", "/"], "--config /: Is a directory; name a TOML"),
+        (["sim", "replay", "/"], "/: is a folder; name a seed, or a file with a tape"),
+        (["sim", "replay", ""], "what is meant is empty; name a seed, or a file with a tape"),
+        (["sim", "sweep", "--out", ""], "'--out': is empty; name a folder"),
+        (["sim", "run", "--seed", "7", "--tape", "/dev/null/x"], "/dev/null is a file, and no"),
+        (["sim", "show", "7", "--last", "x"], "'x' is not a whole number"),
         (["sim", "explain", "seed"], "'seed' is no seed"),
         (["sim", "run", "--seed", f"0x{'f' * 6000}"], "is no seed; seeds have at most 128 bits"),
         (["sim", "run", "--seed", "7", "--set", f"records=0x{'f' * 6000}"], "0 to 1000000 are"),
@@ -68,15 +80,15 @@ def refused(*arguments):
         (["sim", "why", "s07"], "s07 is a scenario: ottla sim explain s07 tells of it"),
         (["sim", "explain", "7", "--out", "no/such.html"], "there is no folder no"),
         (["sim", "explain", "s07", "--partition", "9"], "the run has no such partition"),
-        (["sim", "why", "7", "--out", "/"], "/: Is a directory"),
+        (["sim", "why", "7", "--out", "/"], "/: is a folder; name a file"),
         (["sim", "cover", "--out", "no/such.html"], "there is no folder no"),
         (["sim", "mutants", "--page", "no/such.md"], "there is no folder no"),
         (["sim", "run", "--seed", "7", "--tape", "no/such.tape"], "there is no folder no"),
         (["sim", "shrink", "7", "--out", "no/such.tape"], "there is no folder no"),
-        (["sim", "shrink", "7", "--out", TOO_LONG], "xxx: File name too long"),
-        (["sim", "explain", "7", "--out", TOO_LONG], "xxx: File name too long"),
+        (["sim", "shrink", "7", "--out", TOO_LONG], "File name too long; name a"),
+        (["sim", "explain", "7", "--out", TOO_LONG], "File name too long; name a"),
         (["sim", "replay", "/dev/zero"], "/dev/zero: not a tape: it is larger than 64 MiB"),
-        (["sim", "replay", TOO_LONG], "xxx: File name too long"),
+        (["sim", "replay", TOO_LONG], "File name too long; name a"),
         (["sim", "shrink", "7", "--out", "/proc/small.tape"], "/proc/small.tape: "),
         (["sim", "run", "--seed", "7", "--set", "nods=3"], "no such setting: nods; did you mean"),
         (["sim", "shrink", "7", "--seconds", "nan"], "--seconds nan: is no number"),
@@ -174,7 +186,10 @@ def refused(*arguments):
         (["demo", "--seconds", "nan"], "--seconds"),
         (["demo", "--seed", "-1"], "--seed"),
         (["demo", "--out", ""], "'--out': is empty"),
-        (["demo", "--out", "/dev/null/report"], "--out /dev/null/report: Not a directory"),
+        (
+            ["demo", "--out", "/dev/null/report"],
+            "'--out': /dev/null is a file, and no folder; name another",
+        ),
     ],
 )
 def test_a_wrong_argument_is_one_line(arguments, told):
@@ -235,3 +250,37 @@ def test_an_output_that_takes_nothing_is_one_line(output, told):
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert told in line
+
+
+def options(command, path=()):
+    """Each option and argument of each command, with the words that call the command."""
+    for name, each in getattr(command, "commands", {}).items():
+        yield from options(each, (*path, name))
+    if not hasattr(command, "commands"):
+        yield from ((path, each) for each in command.params)
+
+
+def test_each_name_of_a_file_or_folder_is_looked_at_in_one_place():
+    """An option that takes a path by itself would take "" for this folder."""
+    found = [(path, each) for path, each in options(typer.main.get_command(app))]
+    assert len(found) > 50
+    assert [(path, each.name) for path, each in found if each.type.name == "path"] == []
+    looked_at = [each.name for _, each in found if each.type.name in {"file", "folder"}]
+    assert len(looked_at) >= 15
+
+
+@pytest.mark.parametrize("word", ["caf\udce9", "a\0b"])
+@pytest.mark.parametrize(
+    "command", [["sim", "sweep", "--out"], ["study", "run"], ["up", "--topic"]]
+)
+def test_a_word_that_is_no_text_is_refused_before_anything_is_made(
+    command, word, monkeypatch, capsys, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["ottla", *command, word])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out, len(err.splitlines())) == (2, "", 1)
+    assert err.startswith(f"ottla: {word!r} ")
+    assert not list(tmp_path.iterdir())

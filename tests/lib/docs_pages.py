@@ -31,7 +31,8 @@ _SETTINGS_HEAD = """\
 Written from `broker/config.py` by `tests/tidy/test_generated_pages.py`; do not edit. Every field is
 a keyword of `ottla.Cluster`: `Cluster(nodes=3, election_timeout_ms=100, heartbeat_ms=20)`. Names in
 `_ms` are milliseconds, in `_bytes` bytes. Values out of the limits that stand with each setting
-raise `ConfigError`. `ottla up` has options for some: `--profile`, `--flush`, `--min-insync-replicas`,
+raise `ConfigError`.
+`ottla up` has options for some: `--profile`, `--flush`, `--min-insync-replicas`,
 `--election-timeout-ms`, `--default-partitions`, `--auto-create`. Where a cluster listens (`host`,
 `port`), what it is advertised as (`advertised`) and where its logs lie (`data_dir`) are arguments
 of their own: [in tests](../how-to/embed-in-tests.md), and options of `ottla up`.

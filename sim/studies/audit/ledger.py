@@ -186,7 +186,7 @@ def opened(folder: Path, topic: str) -> Audit:
         found = _decoded(file.read_bytes())
         last = committed(folder)
     except OSError as error:
-        raise SourceError(f"--checkpoint {folder}: {error.strerror}") from None
+        raise SourceError(f"--checkpoint {no_folder(folder, error)}") from None
     except (ValueError, TypeError, KeyError, msgpack.UnpackException):
         raise SourceError(f"{file} is damaged; audit with a new --checkpoint") from None
     if found is None:
@@ -230,7 +230,7 @@ def reached(folder: Path, audit: Audit) -> dict[int, Offset]:
         what = f"has lost its micro-batch {audit.batch}"
         raise SourceError(f"{folder / STREAM} {what}; audit with a new --checkpoint") from None
     except OSError as error:
-        raise SourceError(f"--checkpoint {folder}: {error.strerror}") from None
+        raise SourceError(f"--checkpoint {no_folder(folder, error)}") from None
     except (LookupError, TypeError, ValueError, AttributeError):
         raise SourceError(f"{file} is damaged; audit with a new --checkpoint") from None
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ottla.usage import file, refused
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="One setting; repeatable.")
 ]
-ConfigFile = Annotated[Path | None, typer.Option("--config", help="Settings as TOML.")]
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", parser=file, metavar="FILE", help="Settings as TOML.")
+]
 What = Annotated[str, typer.Argument(help="A seed, or a file with a tape.")]
 Whole = Annotated[
     bool, typer.Option("--whole", help="As studies do: draw no settings, go on to the end.")
@@ -44,6 +48,7 @@ _KINDS = {bool: "true or false", int: "a whole number", str: "a word"}
 _SCENARIO = re.compile(r"(sim-)?s\d+(_\w+)?", re.IGNORECASE)
 """What is meant for one: ids as commands and pages write them, and names of files."""
 MOST_SEED = 2**128 - 1
+_TAPE = "a seed, or a file with a tape"
 _NOTHING_DRAWN = "with --whole nothing is drawn"
 
 
@@ -107,7 +112,7 @@ def _text_of(path: Path) -> str:
         text = path.read_text(encoding="utf-8")
         check_faults(from_toml(text))
     except OSError as error:
-        raise SimUsageError(f"--config {path}: {error.strerror}") from None
+        raise SimUsageError(f"--config {path}: {refused(error, 'a TOML file')}") from None
     except UnicodeDecodeError:
         raise SimUsageError(f"--config {path}: not TOML: no text in UTF-8") from None
     except ConfigError as error:
@@ -161,10 +166,16 @@ def _value(text: str) -> int | str | bool:
 
 def taped(what: str) -> bool:
     """Whether a file is meant, not a seed. Raises `SimUsageError`."""
+    if not what.strip():
+        raise SimUsageError(f"what is meant is empty; name {_TAPE}")
+    path = Path(what)
     try:
-        return _is_there(Path(what))
+        there = _is_there(path)
     except OSError as error:  # such as a name that is too long, or a folder that is closed to us
-        raise SimUsageError(f"{what}: {error.strerror}") from None
+        raise SimUsageError(f"{what}: {refused(error, _TAPE)}") from None
+    if there and path.is_dir():
+        raise SimUsageError(f"{what}: is a folder; name {_TAPE}")
+    return there
 
 
 def _is_there(path: Path) -> bool:
@@ -215,7 +226,7 @@ def outcome_of(what: str, config: Path | None = None, settings: list[str] | None
         kept = read(Path(what))
         check_faults(kept.case.config)
     except OSError as error:
-        raise SimUsageError(f"{what}: {error.strerror}") from None
+        raise SimUsageError(f"{what}: {refused(error, _TAPE)}") from None
     except (TapeError, ConfigError) as error:
         raise SimUsageError(f"{what}: {error}") from None
     warn_of_other_code(f"{what}: kept", kept.code, "the run may be another")
@@ -287,7 +298,7 @@ def check_out(path: Path | None) -> None:
     try:
         refusal = _why_not(path)
     except OSError as error:
-        refusal = str(error.strerror)
+        refusal = refused(error)
     if refusal:
         raise SimUsageError(f"{path}: {refusal}")
 
@@ -296,13 +307,13 @@ def _why_not(path: Path) -> str:
     """Why a file cannot be written there; empty where it can. Raises `OSError`."""
     there = _is_there(path)
     if path.is_dir():
-        return "Is a directory"
+        return "is a folder; name a file"
     if not path.parent.is_dir():
-        return f"there is no folder {path.parent}"
+        return f"there is no folder {path.parent}; make it, or name another file"
     if path.is_file():
         path.open("ab").close()
     elif there:  # a pipe, say, whose reader would take a look for the end
-        return "" if os.access(path, os.W_OK) else os.strerror(EACCES)
+        return "" if os.access(path, os.W_OK) else refused(OSError(EACCES, os.strerror(EACCES)))
     else:  # a file without a name in that folder, which is gone again
         TemporaryFile(dir=path.parent).close()
     return ""
@@ -315,4 +326,4 @@ def keep(path: Path, case: Case) -> None:
     try:
         write(path, case)
     except OSError as error:
-        raise SimUsageError(f"{path}: {error.strerror}") from None
+        raise SimUsageError(f"{path}: {refused(error)}") from None

@@ -19,6 +19,7 @@ from ottla.sim_cli.asking import (
 from ottla.sim_cli.explaining import check_page, title_of, write
 from ottla.sim_cli.interrupting import NOTHING, interruptible
 from ottla.sim_cli.telling import Line, passed, say
+from ottla.usage import file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +36,9 @@ def why(
     tries: Annotated[int, typer.Option(min=2, help="Futures at each point.")] = 16,
     seed: Annotated[int, typer.Option(min=0, help="What futures are drawn from.")] = 0,
     jobs: Jobs = 1,
-    out: Annotated[Path | None, typer.Option(help="A page with the curve, too.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(parser=file, metavar="FILE", help="A page with the curve, too.")
+    ] = None,
 ) -> None:
     """When did a failure become inevitable? Its future is drawn anew from many of its moments."""
     from ottla.explain.curve import curve_section

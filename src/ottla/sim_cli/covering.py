@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ottla import usage
 from ottla.sim_cli.asking import (
     ConfigFile,
     Jobs,
@@ -41,7 +42,12 @@ SEEDS = 200
 
 def cover(
     folder: Annotated[
-        Path | None, typer.Argument(help="What `ottla sim sweep --out` wrote: the same seeds.")
+        Path | None,
+        typer.Argument(
+            parser=usage.folder,
+            metavar="FOLDER",
+            help="What `ottla sim sweep --out` wrote: the same seeds.",
+        ),
     ] = None,
     *,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many; 200 if not said.")] = None,
@@ -50,7 +56,10 @@ def cover(
     config: ConfigFile = None,
     settings: Settings = None,
     out: Annotated[
-        Path | None, typer.Option(help="A page with the same, a curve, each state.")
+        Path | None,
+        typer.Option(
+            parser=usage.file, metavar="FILE", help="A page with the same, a curve, each state."
+        ),
     ] = None,
 ) -> None:
     """Which scenarios, rules and abstract states seeds reach; the seeds are run for that."""

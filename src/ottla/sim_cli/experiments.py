@@ -17,6 +17,7 @@ from ottla.sim_cli.asking import SimUsageError, check_out, seed_of
 from ottla.sim_cli.explaining import there, write
 from ottla.sim_cli.interrupting import NOTHING, interruptible
 from ottla.sim_cli.telling import Line, say
+from ottla.usage import file
 
 if TYPE_CHECKING:
     from ottla.sim.experiments.conduct import Done
@@ -33,7 +34,12 @@ def experiment(
     seeds: Annotated[int | None, typer.Option(min=1, help="How many; each has its own.")] = None,
     first: Annotated[str, typer.Option(help="The first seed.")] = "0",
     out: Annotated[
-        Path | None, typer.Option(help="Where it goes: .md Markdown, else a page with the picture.")
+        Path | None,
+        typer.Option(
+            parser=file,
+            metavar="FILE",
+            help="Where it goes: .md Markdown, else a page with the picture.",
+        ),
     ] = None,
 ) -> None:
     """A published table, measured again: pipelining, idempotence or acks."""

@@ -26,6 +26,7 @@ from ottla.sim_cli.asking import (
     whole_of,
 )
 from ottla.sim_cli.telling import busy, say
+from ottla.usage import file, refused
 
 if TYPE_CHECKING:
     from ottla.sim.recording.record import Recording
@@ -45,7 +46,9 @@ def explain(
     partition: Annotated[
         int | None, typer.Option(min=-1, help="Draw this one alone; -1 is the controller.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Where the page goes.")] = Path("explain.html"),
+    out: Annotated[
+        Path, typer.Option(parser=file, metavar="FILE", help="Where the page goes.")
+    ] = Path("explain.html"),
 ) -> None:
     """One HTML page: what happened in a run, step by step, and what went wrong first."""
     from ottla.explain.report import page
@@ -139,7 +142,7 @@ def there(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8") if path.is_file() else ""
     except OSError as error:
-        raise SimUsageError(f"{path}: {error.strerror}") from None
+        raise SimUsageError(f"{path}: {refused(error)}") from None
     except UnicodeDecodeError:
         raise SimUsageError(f"{path}: is there, and no page: no text in UTF-8") from None
 
@@ -162,4 +165,4 @@ def write(path: Path, text: str) -> None:
     try:
         write_whole(path, text.encode())
     except OSError as error:
-        raise SimUsageError(f"{path}: {error.strerror}") from None
+        raise SimUsageError(f"{path}: {refused(error)}") from None

@@ -34,6 +34,7 @@ from ottla.sim_cli.asking import (
 from ottla.sim_cli.interrupting import interruptible
 from ottla.sim_cli.telling import Line, busy, passed, say, say_object, tell
 from ottla.sim_cli.telling import show as show_outcome
+from ottla.usage import file
 
 if TYPE_CHECKING:
     from ottla.sim.run import Outcome
@@ -45,7 +46,10 @@ def run(
     seed: Annotated[str, typer.Option(help="A number, or 0x and hexadecimal digits.")],
     config: ConfigFile = None,
     settings: Settings = None,
-    tape: Annotated[Path | None, typer.Option(help="Keep what replays the run here.")] = None,
+    tape: Annotated[
+        Path | None,
+        typer.Option(parser=file, metavar="FILE", help="Keep what replays the run here."),
+    ] = None,
     whole: Whole = False,
     failure: Failure = "",
     as_json: AsJson = False,
@@ -131,7 +135,9 @@ def shrink(
     *,
     config: ConfigFile = None,
     settings: Settings = None,
-    out: Annotated[Path, typer.Option(help="Where the smaller tape goes.")] = Path("small.tape"),
+    out: Annotated[
+        Path, typer.Option(parser=file, metavar="FILE", help="Where the smaller tape goes.")
+    ] = Path("small.tape"),
     seconds: Annotated[float, typer.Option(min=1, help="How long to try.")] = 60.0,
 ) -> None:
     """The same anomaly with as few choices as possible.

@@ -29,6 +29,7 @@ from ottla.sim_cli.asking import (
 from ottla.sim_cli.explaining import given, there, write
 from ottla.sim_cli.interrupting import NOTHING, interruptible
 from ottla.sim_cli.telling import Line, say, say_object
+from ottla.usage import file, folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,7 +47,12 @@ def sweep(
     config: ConfigFile = None,
     settings: Settings = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the results; a sweep there is resumed.")
+        Path | None,
+        typer.Option(
+            parser=folder,
+            metavar="FOLDER",
+            help="Folder for the results; a sweep there is resumed.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -190,7 +196,9 @@ def mutants(
     page: Annotated[
         Path | None,
         typer.Option(
-            help="Keep the matrix here, as Markdown, row by row; rows there of others stay."
+            parser=file,
+            metavar="FILE",
+            help="Keep the matrix here, as Markdown, row by row; rows there of others stay.",
         ),
     ] = None,
 ) -> None:

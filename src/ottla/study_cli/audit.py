@@ -25,6 +25,7 @@ import typer
 from ottla.sim_cli.telling import Line, say
 from ottla.study_cli.stopping import Ear, Stopped
 from ottla.study_cli.studies import StudyUsageError
+from ottla.usage import folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,7 +45,11 @@ def audit(
     topic: Annotated[str, typer.Option(help="The topic.")],
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="Folder from which an audit goes on; without it, it begins anew."),
+        typer.Option(
+            parser=folder,
+            metavar="FOLDER",
+            help="Folder from which an audit goes on; without it, it begins anew.",
+        ),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="End where the topic ends now.")] = False,
     seconds: Annotated[
@@ -67,12 +72,12 @@ def audit(
         stack.enter_context(line)
         stack.callback(line.clear)
         line.doing("looking the topic up")
-        folder = checkpoint or Path(stack.enter_context(TemporaryDirectory()))
+        place = checkpoint or Path(stack.enter_context(TemporaryDirectory()))
         job = None
         with suppress(Stopped):
             with ear.leaving():
                 _check_spark(master)
-                job = _begun(bootstrap, topic, folder, line.over, (timeout, batch))
+                job = _begun(bootstrap, topic, place, line.over, (timeout, batch))
                 stack.callback(job.close)
             _run(job, line, ear, once=once, seconds=seconds, master=master)
         line.clear()

@@ -97,7 +97,9 @@ def _told_plainly(out: str) -> Iterator[None]:
     except StudyError as error:
         raise StudyUsageError(str(error)) from None
     except OSError as error:  # a disk that is full, a folder that went away
-        raise StudyUsageError(f"{error.filename or out}: {error.strerror or error}") from None
+        raise StudyUsageError(
+            f"{error.filename or out}: {error.strerror or error}; when that is mended {_GO_ON}"
+        ) from None
     except NotTheSameError as error:
         raise StudyUsageError(f"{error}: the code is not the one that ran it") from None
     except KeyboardInterrupt:
