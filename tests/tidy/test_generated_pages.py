@@ -7,6 +7,7 @@ OTTLA_REWRITE=1 writes them anew. Four more pages are compared beside what they 
 
 import os
 from dataclasses import fields
+from typing import Any
 
 import pytest
 
@@ -47,10 +48,13 @@ def test_the_words_of_a_setting_end_with_the_limits_that_are_checked():
 @pytest.mark.parametrize("name", [*LEAST, *MOST_OF, "max_producers"])
 def test_the_limits_themselves_are_taken_and_what_is_beyond_them_is_not(name):
     least, most = LEAST.get(name, 1), MOST_OF.get(name, MOST)
+    given: dict[str, Any]
     for beyond in (least - 1, most + 1):
+        given = {name: beyond}
         with pytest.raises(ConfigError, match=f"{name} is "):
-            ClusterConfig(**{name: beyond})
-    assert getattr(ClusterConfig(**{name: least}), name) == least
+            ClusterConfig(**given)
+    given = {name: least}
+    assert getattr(ClusterConfig(**given), name) == least
 
 
 def test_every_setting_of_a_simulated_run_has_a_meaning_on_the_page():
