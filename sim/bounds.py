@@ -5,6 +5,10 @@ bound is Clopper's and Pearson's, one-sided at 95 %: the largest share with whic
 fewer would still come up once in twenty times. Without any hit it is 1 - 0.05^(1/n), which is about
 3/n ("rule of three").
 
+An estimate between none and all has Wilson's two-sided interval of 95 %, for tables and charts;
+where none was hit, or all were, it ends at the one-sided bound, so that a table and a sentence of
+the same runs say the same.
+
 The unit is what is independent of one another: a run, or a seed where each is run with several
 variants. Records of one run share its faults, so their number bounds nothing: a run that loses one
 mostly loses many.
@@ -15,10 +19,11 @@ for each of them was looked for in every log.
 
 from __future__ import annotations
 
-from math import ceil, exp, floor, lgamma, log, log1p
+from math import ceil, exp, floor, lgamma, log, log1p, sqrt
 
 RISK = 0.05
 """How often the bound may be too low."""
+_Z = 1.96
 _SMALL = 0.1
 """A share from here on is said in hundredths, a smaller one as one in so many."""
 _HALVINGS = 60
@@ -41,14 +46,33 @@ def upper_bound(hits: int, runs: int) -> float:
     return high
 
 
-def bounded(runs: int) -> str:
-    """The bound in words, rounded away from what it would be nice to say, where no run was hit.
+def interval(hits: int, runs: int) -> tuple[float, float, float]:
+    """A share, and the ends of its 95 % interval.
 
-    >>> bounded(1_000), bounded(20), bounded(1)
-    ('with 95 % confidence at most 1 in 334', 'with 95 % confidence at most 14 in 100', \
-'with 95 % confidence at most 95 in 100')
+    >>> [round(each, 3) for each in interval(5, 100)], [round(each, 3) for each in interval(0, 100)]
+    ([0.05, 0.022, 0.112], [0.0, 0.0, 0.03])
     """
-    share = upper_bound(0, runs)
+    if not runs:
+        return 0.0, 0.0, 1.0
+    share = hits / runs
+    spread = _Z * sqrt(share * (1 - share) / runs + _Z * _Z / (4 * runs * runs))
+    middle, scale = share + _Z * _Z / (2 * runs), 1 + _Z * _Z / runs
+    low, high = (middle - spread) / scale, (middle + spread) / scale
+    if hits == 0:
+        low, high = 0.0, upper_bound(0, runs)
+    if hits == runs:
+        low, high = 1 - upper_bound(0, runs), 1.0
+    return share, low, high
+
+
+def bounded(runs: int, hits: int = 0) -> str:
+    """The bound in words, rounded away from what it would be nice to say.
+
+    >>> bounded(1_000), bounded(20), bounded(1_000, 3)
+    ('with 95 % confidence at most 1 in 334', 'with 95 % confidence at most 14 in 100', \
+'with 95 % confidence at most 1 in 129')
+    """
+    share = upper_bound(hits, runs)
     if share >= _SMALL:
         told = f"{ceil(round(100 * share, 9))} in 100"
     else:

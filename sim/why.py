@@ -24,9 +24,9 @@ from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from ottla.raft.types import Micros
+from ottla.sim.bounds import interval
 from ottla.sim.choices import Forked
 from ottla.sim.history import Event
-from ottla.sim.mutants.matrix import wilson
 from ottla.sim.run import Outcome, run_choices
 from ottla.sim.tape_file import Case, decode, encode
 from ottla.sim.world import World
@@ -53,7 +53,7 @@ class Point(NamedTuple):
     @property
     def share(self) -> tuple[float, float, float]:
         """With the ends of its 95 % interval."""
-        return wilson(self.hits, self.tries)
+        return interval(self.hits, self.tries)
 
 
 @dataclass(frozen=True, slots=True)

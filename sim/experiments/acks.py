@@ -12,7 +12,7 @@ from itertools import product
 from typing import NamedTuple
 
 from ottla.sim.bounds import bounded
-from ottla.sim.experiments.failures import FAILURES, Failure
+from ottla.sim.experiments.failures import FAILURES, NOTHING, Failure
 from ottla.sim.experiments.model import (
     Chart,
     Column,
@@ -150,13 +150,19 @@ def _line(measured: Measured, promise: Promise, failure: Failure) -> Line:
 def _reason(
     promise: Promise, failure: Failure, synced: Sequence[Figures], unsynced: Sequence[Figures]
 ) -> str:
-    spared = failure.spared if promise.acks != -1 else _SPARED.get(promise, "Nothing is lost.")
-    told = [_taken(synced) or spared]
+    spared = failure.spared if promise.acks != -1 else _SPARED.get(promise, NOTHING)
+    told = [_taken(synced) or _rare(spared, len(synced))]
     if total(unsynced, "crash") > total(synced, "crash"):
         told.append(f"Without waiting for syncs: {_taken(unsynced)}")
     if promise.acks == -1 and total(synced, "too few"):
         told.append("While fewer are in sync than the minimum, nothing is taken.")
     return " ".join(told)
+
+
+def _rare(spared: str, seeds: int) -> str:
+    """That nothing is lost, with how rare it may be that something is."""
+    few = NOTHING.removesuffix(".")
+    return spared.replace(few, f"{few} ({bounded(seeds)} seeds lose any)", 1)
 
 
 def _taken(figures: Sequence[Figures]) -> str:

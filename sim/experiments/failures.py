@@ -28,13 +28,16 @@ LAG: Micros = 300_000
 """How long the others have heard nothing of a leader, or a follower of it, when the leader dies."""
 
 
+NOTHING = "Nothing is lost."
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """One kind of failure."""
 
     name: str
     strike: Callable[[World], None]
-    spared: str = "Nothing is lost."
+    spared: str = NOTHING
     """Why nothing is lost for which nobody waits but the leader, if it is not."""
     takes: Micros = 0
     """What passes between its moment and its worst."""

@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from math import sqrt
 
+from ottla.sim.bounds import interval
 from ottla.sim.mutants.catalogue import BY_ID, Row
 from ottla.sim.processes import go_on, processes
 from ottla.sim.run import run
 from ottla.sim.settings import RunConfig
 from ottla.sim.settings_file import from_toml
 
-Z = 1.96
-"""Of a 95 % interval."""
 CHUNK = 25
 """Seeds of one mutant that a process runs before it gives back what it found."""
 PROFILE = "reference-strict"
@@ -44,29 +42,13 @@ class Kills:
 
     @property
     def share(self) -> tuple[float, float, float]:
-        """Share of seeds that fail, with the ends of its 95 % Wilson interval."""
-        return wilson(self.killed, self.seeds)
+        """Share of seeds that fail, with the ends of its 95 % interval."""
+        return interval(self.killed, self.seeds)
 
     @property
     def seeds_to_kill(self) -> float | None:
         """Seeds until the first kill, on average; None if none was seen."""
         return self.seeds / self.killed if self.killed else None
-
-
-def wilson(hits: int, tries: int) -> tuple[float, float, float]:
-    """A share and its 95 % interval (Wilson 1927), which at 0 and at 1 ends just there.
-
-    >>> [round(each, 3) for each in wilson(5, 100)]
-    [0.05, 0.022, 0.112]
-    """
-    if not tries:
-        return 0.0, 0.0, 1.0
-    share = hits / tries
-    spread = Z * sqrt(share * (1 - share) / tries + Z * Z / (4 * tries * tries))
-    middle, scale = share + Z * Z / (2 * tries), 1 + Z * Z / tries
-    low = (middle - spread) / scale if hits else 0.0
-    high = (middle + spread) / scale if hits < tries else 1.0
-    return share, low, high
 
 
 def settings_of(row: Row) -> RunConfig:

@@ -10,6 +10,7 @@ own:
 | `{n:seed|seeds}` | the first where n is 1 or true, else the second; {names} in them are filled |
 | `{us:duration}` | microseconds, told in hours, in minutes or in seconds |
 | `{n:bounded}` | how often at most, where none of n runs was hit (`ottla.sim.bounds`) |
+| `{hits:bounded n}` | the same where so many of them were; *n* is the name of a column, too |
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def answer(asked: Answer, rows: Rows) -> str:
 def filled(text: str, row: Mapping[str, Any], where: str) -> str:
     """A text with its {names} filled from a row. Raises `StudyError`."""
     try:
-        return _Told().vformat(text, (), row)
+        return _Told(row).vformat(text, (), row)
     except KeyError as error:
         raise StudyError(f"{where}.text: no column {error}; there are {listed(row)}") from None
     except _FormatError as error:
@@ -75,6 +76,9 @@ def duration(us: float) -> str:
 class _Told(Formatter):
     """`str.format` as the rest of a report has it."""
 
+    def __init__(self, row: Mapping[str, Any]):
+        self._row = row
+
     def get_field(
         self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[Any, str]:
@@ -98,8 +102,8 @@ class _Told(Formatter):
             return endless(value)
         if spec == _DURATION and isinstance(value, int | float | Decimal):
             return duration(float(value))
-        if spec == _BOUNDED and isinstance(value, int | float | Decimal):
-            return bounded(int(value))
+        if spec.split(" ", maxsplit=1)[0] == _BOUNDED and isinstance(value, int | float | Decimal):
+            return self._bounded(int(value), spec.removeprefix(_BOUNDED).strip())
         if isinstance(value, float | Decimal) and not spec:
             return number(float(value))
         try:
@@ -107,6 +111,13 @@ class _Told(Formatter):
         except (ValueError, TypeError, OverflowError):
             raise _FormatError(_unfit(spec, value)) from None
         return f"{told[:-1]}\u00a0%" if spec.endswith("%") else told
+
+    def _bounded(self, value: int, of: str) -> str:
+        """Of so many, none of which was hit; or where a column is named, of as many as it says."""
+        if not of:
+            return bounded(value)
+        total = self._row[of]
+        return NOTHING if total is None else bounded(int(total), value)
 
 
 def _unfit(spec: str, value: Any) -> str:

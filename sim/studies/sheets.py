@@ -119,7 +119,9 @@ Older files are read, a newer one is refused.
 """
 _GOLD_SAYS = (
     "A few rows per variant; of gold_partings one per seed. Intervals are of shares, Wilson's, of "
-    "95 %; percentiles are nearest ranks: the smallest value that so many percent do not exceed."
+    "95 %; where none was hit, or all were, they are one-sided, Clopper's and Pearson's, as in "
+    "sentences. Percentiles are nearest ranks: the smallest value that so many percent do not "
+    "exceed."
 )
 _QUANTILES_SAY = (
     "The same in every study. A mean over few seeds is less certain than 1.96 standard errors say: "

@@ -25,6 +25,7 @@ SELECT r.run_id, r.verdict, COALESCE(': ' || COALESCE(r.reason, r.noticed), '') 
   CASE WHEN r.lost IS NULL THEN 'ended before anybody looked what was lost'
     WHEN r.lost = 1 THEN '1 acknowledged record lost'
     ELSE CAST(r.lost AS STRING) || ' acknowledged records lost' END AS told_lost,
+  r.lost = 0 AS none_lost, c.looked, c.lossy,
   COALESCE(f.longest_us, 0) / 1E3 AS longest_ms,
   CASE WHEN f.gave_up > 0 THEN 1 ELSE 0 END AS in_vain, f.gave_up, f.at_us, f.partition
 FROM runs r
@@ -44,12 +45,18 @@ LEFT JOIN (
   ) w
   WHERE w.place = 1
 ) f ON f.run_id = r.run_id
+CROSS JOIN (
+  SELECT COUNT(lost) AS looked, SUM(CASE WHEN lost > 0 THEN 1 ELSE 0 END) AS lossy
+  FROM runs
+  WHERE broke = 0
+) c
 WHERE r.broke = 0
 ORDER BY CASE WHEN r.verdict = 'failed' THEN 0 ELSE 1 END, COALESCE(r.lost, 0) DESC,
   COALESCE(f.gave_up, 0) DESC, COALESCE(f.longest_us, 0) DESC, r.run_id
 """,
-    "verdict {verdict}{told_why}; {told_lost}; {in_vain:nobody who had waited for a leader was "
-    "served, {gave_up:,} {gave_up:record was|records were} given up"
+    "verdict {verdict}{told_why}; {told_lost}{none_lost: (any in {lossy:,} of {looked:,} "
+    "{looked:run|runs}; {lossy:bounded looked} runs lose any)|}; {in_vain:nobody who had waited "
+    "for a leader was served, {gave_up:,} {gave_up:record was|records were} given up"
     "|longest without a leader that serves: {longest_ms:,.0f} ms}",
 )
 

@@ -15,7 +15,7 @@ from ottla.raft.mutants import Mutant
 from ottla.raft.types import NO_MUTANTS
 from ottla.sim.invariants.judge import attach
 from ottla.sim.mutants.catalogue import BY_ID, CATALOGUE
-from ottla.sim.mutants.matrix import kills, settings_of, wilson
+from ottla.sim.mutants.matrix import kills, settings_of
 from ottla.sim.scenarios.script import choices_of
 from ottla.sim.settings import RunConfig
 from ottla.sim.world import World
@@ -56,14 +56,6 @@ def test_what_is_fresh_was_not_restarted():
     online = attach(world.history)
     world.boot()
     assert online.first == {}
-
-
-@pytest.mark.parametrize("tries", range(1, 60))
-def test_an_interval_contains_its_share_and_ends_at_none_and_at_all(tries):
-    for hits in range(tries + 1):
-        share, low, high = wilson(hits, tries)
-        assert (low == 0) if hits == 0 else (0 < low < share)
-        assert (high == 1) if hits == tries else (share < high < 1)
 
 
 def test_the_catalogue_names_every_mutant_once():

@@ -1,5 +1,8 @@
 """What study `clean` says of hand-made runs, one of which ended before anybody saw its logs."""
 
+import pytest
+
+from ottla.sim.bounds import upper_bound
 from ottla.sim.studies.findings import table_of
 from ottla.sim.studies.names import VARIANTS
 from ottla.sim.studies.pairs import PAIRS, pairs_query
@@ -45,9 +48,9 @@ def test_what_nobody_looked_at_is_neither_lost_nor_whole(engine):
     said = answer(STUDY.answer, engine.rows(STUDY.answer.sql))
     assert said.startswith("1 of 3 seeds failed")
     assert said.endswith(
-        "0 of 60 acknowledged records were lost (by none of 2 runs: with 95 % confidence at most "
-        "78 in 100 runs lose any), 0 stored twice, not counting 1 of the runs, which "
-        "ended before anybody looked."
+        "0 of 60 acknowledged records were lost (in 0 of 2 runs; with 95 % confidence at most 78 "
+        "in 100 runs lose any), 0 stored twice (in 0 of them; with 95 % confidence at most 78 in "
+        "100 runs store any twice), not counting 1 of the runs, which ended before anybody looked."
     )
     (asked,) = (each for each in STUDY.tables if each.title == "What the runs were")
     found = table_of("", engine.rows(asked.sql))
@@ -62,8 +65,18 @@ def test_what_nobody_looked_at_is_neither_lost_nor_whole(engine):
 def test_where_all_were_looked_at_nothing_is_said_of_it(engine):
     fill(engine, [run_of(0), run_of(1)])
     said = answer(STUDY.answer, engine.rows(STUDY.answer.sql))
-    assert said.endswith("at most 78 in 100 runs lose any), 0 stored twice.")
+    assert said.endswith("at most 78 in 100 runs store any twice).")
 
     fill(engine, [run_of(0), run_of(1, lost=2)])
     said = answer(STUDY.answer, engine.rows(STUDY.answer.sql))
-    assert said.endswith("2 of 60 acknowledged records were lost, 0 stored twice.")
+    assert "2 of 60 acknowledged records were lost (in 1 of 2 runs; with 95 % confidence" in said
+    assert "at most 98 in 100 runs lose any), 0 stored twice (in 0 of them; " in said
+
+
+def test_the_table_bounds_what_it_counts_as_the_sentence_does(engine):
+    fill(engine, [run_of(each) for each in range(20)])
+    (asked,) = (each for each in STUDY.tables if each.title == "What the runs were")
+    (row,) = engine.rows(asked.sql)
+    for name in ("runs_with_loss_share", "runs_with_copies_share"):
+        found = row[name], row[f"{name}_low"], row[f"{name}_high"]
+        assert found == pytest.approx((0.0, 0.0, upper_bound(0, 20)))

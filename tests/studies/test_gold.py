@@ -2,7 +2,7 @@
 
 import pytest
 
-from ottla.sim.mutants.matrix import wilson
+from ottla.sim.bounds import interval
 from ottla.sim.studies.names import GOLD_PREFIX
 from ottla.sim.studies.pairs import PAIRS, pairs, pairs_query
 from ottla.sim.studies.sheets import GOLD, sheets
@@ -55,10 +55,10 @@ def test_each_gold_table_has_a_case():
         ("kills", "failed", "runs"),
     ],
 )
-def test_an_interval_is_wilsons_and_ends_at_no_share_and_at_all(gold, name, hits, tries):
+def test_an_interval_is_that_of_sentences_and_ends_at_no_share_and_at_all(gold, name, hits, tries):
     for row in (each for each in gold[name] if each[tries]):
         found = row["share"], row["low"], row["high"]
-        assert found == pytest.approx(wilson(row[hits], row[tries]), rel=1e-12)
+        assert found == pytest.approx(interval(row[hits], row[tries]), rel=1e-12)
         assert (row["low"] == 0) == (row[hits] == 0)
         assert (row["high"] == 1) == (row[hits] == row[tries])
 

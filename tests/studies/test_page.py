@@ -145,7 +145,7 @@ def test_when_all_are_judged_and_nothing_is_broken_it_says_so():
     text = page(findings, {})
     all_of_them = "All 700 runs were judged in SQL: all that were not ok, and of the others 5 %,"
     assert all_of_them in text
-    assert "No invariant is broken." in text
+    assert "No invariant is broken: with 95 % confidence at most " in text
 
 
 def test_when_all_were_to_be_judged_no_share_is_told():

@@ -279,9 +279,10 @@ def test_a_run_that_failed_says_why(duck):
     why = {each.run_id: each.why for each in worst_runs(parse(TINY), duck)}
     idle = "longest without a leader that serves: 0 ms"
     unseen = "ended before anybody looked what was lost"
+    any_lost = "(any in 1 of 2 runs; with 95 % confidence at most 98 in 100 runs lose any)"
     assert why == {
         1: f"verdict failed: sim-I09 at event 7: so; {unseen}; {idle}",
-        2: f"verdict failed: sim-I24; 0 acknowledged records lost; {idle}",
+        2: f"verdict failed: sim-I24; 0 acknowledged records lost {any_lost}; {idle}",
         0: f"verdict ok; 2 acknowledged records lost; {idle}",
     }
 

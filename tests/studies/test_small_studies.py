@@ -49,6 +49,8 @@ def run_of(number, variant=0, **others):
         ("{n:seed|seeds}", {"n": None}, "seeds"),
         ("all{some: but {n:,} {n:run|runs}|}", {"some": True, "n": 1}, "all but 1 run"),
         ("all{some: but {n:,} {n:run|runs}|}", {"some": False, "n": 1}, "all"),
+        ("{hit:bounded n}", {"hit": 3, "n": 20}, "with 95 % confidence at most 35 in 100"),
+        ("{hit:bounded n}", {"hit": 3, "n": None}, "\N{EN DASH}"),
         ("{n:bounded}", {"n": 1_000}, "with 95 % confidence at most 1 in 334"),
         ("{us:duration}", {"us": 7_560_000_000}, "2.1 hours"),
         ("{us:duration}", {"us": 3_599_000_000}, "60.0 minutes"),
@@ -83,21 +85,25 @@ def clean(engine, *failed):
     return said(engine, "clean", {"runs": runs}, [{"variant": 0}])
 
 
-def test_clean_of_one_seed_claims_no_bound_of_what_fails(duck):
+def test_clean_of_one_seed_says_how_little_it_claims(duck):
     assert clean(duck, False) == (
-        "0 of 1 seed failed. It lived through 1 fault and 1 leadership in 6.0 seconds of simulated "
-        "time; 0 of 1 acknowledged record was lost (by none of 1 run: with 95 % confidence at most "
-        "95 in 100 runs lose any), 0 stored twice."
+        "0 of 1 seed failed (with 95 % confidence at most 95 in 100 seeds fail). It lived through "
+        "1 fault and 1 leadership in 6.0 seconds of simulated time; 0 of 1 acknowledged record was "
+        "lost (in 0 of 1 run; with 95 % confidence at most 95 in 100 runs lose any), 0 stored "
+        "twice (in 0 of them; with 95 % confidence at most 95 in 100 runs store any twice)."
     )
     assert clean(duck, True, True, True).startswith("3 of 3 seeds failed. They lived through 3 ")
 
 
-def test_clean_rounds_its_bound_down(duck):
-    """Wilson's interval of 0 of 40 ends at 8.76 %, one in 11.4; of 0 of 19 at 16.8 %, in 5.9."""
-    for seeds, bound in ((40, 11), (19, 5)):
+def test_clean_bounds_what_fails_as_all_other_pages_do(duck):
+    """It had Wilson's interval, which ends elsewhere: of 0 of 19 at 17 in 100."""
+    for seeds, bound in ((40, "1 in 13"), (19, "15 in 100")):
         assert clean(duck, *[False] * seeds).startswith(
-            f"0 of {seeds} seeds failed, so with 95 % confidence fewer than one in {bound} do. "
+            f"0 of {seeds} seeds failed (with 95 % confidence at most {bound} seeds fail). "
         )
+    assert clean(duck, True, *[False] * 19).startswith(
+        "1 of 20 seeds failed (with 95 % confidence at most 22 in 100 seeds fail). "
+    )
 
 
 def compared(engine, *others):
@@ -117,7 +123,8 @@ def compared(engine, *others):
 def test_profiles_that_answer_alike_are_not_ranked(duck):
     assert compared(duck) == (
         "With 1 seed no two profiles differ, neither in an answer nor in what the broker decided "
-        "about a batch: 3 answers were compared, pair by pair."
+        "about a batch (with 95 % confidence at most 95 in 100 seeds tell any two apart): 3 "
+        "answers were compared, pair by pair."
     )
 
 
@@ -149,17 +156,22 @@ def mutants(engine, seeds, killed):
 
 
 def test_mutants_of_one_seed_have_no_seeds_to_a_kill(duck):
-    assert mutants(duck, 1, 3) == "3 of 4 mutants were killed with 1 seed each. Still alive: M03."
+    assert mutants(duck, 1, 3) == (
+        "3 of 4 mutants were killed with 1 seed each. Still alive: M03 (noticed in none of 1 seed: "
+        "with 95 % confidence at most 95 in 100 seeds notice it)."
+    )
+    assert mutants(duck, 2, 4).endswith(" Still alive: none.")
     assert mutants(duck, 2, 2) == (
         "2 of 4 mutants were killed with 2 seeds each. Half of all mutants take 2.0 seeds to a "
         "kill or fewer, on average; the hardest that was killed takes 2. Still alive: 2, M02 among "
-        "them."
+        "them (noticed in none of 2 seeds: with 95 % confidence at most 78 in 100 seeds notice it)."
     )
 
 
 def test_where_most_mutants_live_half_of_them_have_no_seeds_to_a_kill(duck):
     assert mutants(duck, 2, 1) == (
-        "1 of 4 mutants was killed with 2 seeds each. Still alive: 3, M01 among them."
+        "1 of 4 mutants was killed with 2 seeds each. Still alive: 3, M01 among them (noticed "
+        "in none of 2 seeds: with 95 % confidence at most 78 in 100 seeds notice it)."
     )
 
 
@@ -200,10 +212,10 @@ def test_acks_that_lose_nothing_say_how_rare_a_loss_may_be(duck):
         for variant in range(3)
     ]
     said_of = said(duck, "acks", {"runs": runs}, named)
-    rare = "(in none of 10 seeds: with 95 % confidence at most 26 in 100 seeds lose any)"
+    rare = "(in 0 of 10 seeds; with 95 % confidence at most 26 in 100 seeds lose any)"
     assert (
         f"acks=all lost 0 of 600 acknowledged records, whatever the minimum in sync {rare}; "
-        f"acks=1 lost 0 of 600 {rare}, acks=0 70 of 600."
+        f"acks=1 lost 0 of 600 {rare}, acks=0 70 of 600 (in each of 10 seeds)."
     ) in said_of
 
 
@@ -213,10 +225,17 @@ def test_acks_that_lose_nothing_say_how_rare_a_loss_may_be(duck):
         (
             0,
             0,
-            "none (in none of 2 seeds: with 95 % confidence at most 78 in 100 seeds lose any).",
+            "none (in 0 of 2 seeds; with 95 % confidence at most 78 in 100 seeds lose any).",
         ),
-        (0, 1, "1, all of them when all lost power at once."),
-        (2, 1, "3, 1 of them when all lost power at once."),
+        (
+            0,
+            1,
+            (
+                "1 (in 1 of 2 seeds; with 95 % confidence at most 98 in 100 seeds lose any), all "
+                "of them when all lost power at once."
+            ),
+        ),
+        (2, 1, "3 (in each of 2 seeds), 1 of them when all lost power at once."),
     ],
 )
 def test_acks_that_lose_nothing_or_all_at_once_say_so(duck, lost, power, told):

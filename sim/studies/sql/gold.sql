@@ -1,7 +1,7 @@
 -- Gold: a few rows per variant, over the silver tables of all waves. Shares have Wilson's interval
--- of 95 % (z = 1.96): between low and high. At a share of 0, or of 1, it ends there, which rounding
--- would miss by a little. Percentiles are nearest ranks: the smallest value that so many percent do
--- not exceed. `pairs` are two variants each that differ in their profile alone. A run that broke has
+-- of 95 % (z = 1.96): between low and high. Where none was hit, or all were, the interval is
+-- one-sided, Clopper's and Pearson's, as in sentences (sim/bounds.py). Percentiles are nearest
+-- ranks: the smallest value that so many percent do not exceed. `pairs` are two variants each that differ in their profile alone. A run that broke has
 -- no figures, and is one of no share: it counts in no table here.
 
 -- verdicts: one row per variant and invariant that broke in any of its runs. Every run that is not
@@ -15,10 +15,14 @@
 -- low DOUBLE: lower end of its interval
 -- high DOUBLE: upper end
 SELECT variant, invariant, runs, judged, broken, 1E0 * broken / runs AS share,
-  CASE WHEN broken = 0 THEN 0E0 ELSE (broken + 1.9208E0) / (runs + 3.8416E0)
+  CASE WHEN broken = 0 THEN 0E0
+    WHEN broken = runs THEN POWER(0.05E0, 1E0 / runs)
+    ELSE (broken + 1.9208E0) / (runs + 3.8416E0)
     - 1.96E0 * SQRT(1E0 * broken * (runs - broken) / runs + 0.9604E0) / (runs + 3.8416E0)
   END AS low,
-  CASE WHEN broken = runs THEN 1E0 ELSE (broken + 1.9208E0) / (runs + 3.8416E0)
+  CASE WHEN broken = runs THEN 1E0
+    WHEN broken = 0 THEN 1E0 - POWER(0.05E0, 1E0 / runs)
+    ELSE (broken + 1.9208E0) / (runs + 3.8416E0)
     + 1.96E0 * SQRT(1E0 * broken * (runs - broken) / runs + 0.9604E0) / (runs + 3.8416E0)
   END AS high
 FROM (
@@ -53,11 +57,15 @@ FROM (
 -- took_undecided BIGINT: in a log, not committed when the run ended
 -- took_unknown BIGINT: lost without an explanation
 SELECT variant, acks, acknowledged, lost, 1E0 * lost / NULLIF(acknowledged, 0) AS share,
-  CASE WHEN acknowledged = 0 THEN NULL WHEN lost = 0 THEN 0E0 ELSE (lost + 1.9208E0) / (acknowledged + 3.8416E0)
+  CASE WHEN acknowledged = 0 THEN NULL WHEN lost = 0 THEN 0E0
+    WHEN lost = acknowledged THEN POWER(0.05E0, 1E0 / acknowledged)
+    ELSE (lost + 1.9208E0) / (acknowledged + 3.8416E0)
     - 1.96E0 * SQRT(1E0 * lost * (acknowledged - lost) / acknowledged + 0.9604E0)
     / (acknowledged + 3.8416E0)
   END AS low,
-  CASE WHEN acknowledged = 0 THEN NULL WHEN lost = acknowledged THEN 1E0 ELSE (lost + 1.9208E0) / (acknowledged + 3.8416E0)
+  CASE WHEN acknowledged = 0 THEN NULL WHEN lost = acknowledged THEN 1E0
+    WHEN lost = 0 THEN 1E0 - POWER(0.05E0, 1E0 / acknowledged)
+    ELSE (lost + 1.9208E0) / (acknowledged + 3.8416E0)
     + 1.96E0 * SQRT(1E0 * lost * (acknowledged - lost) / acknowledged + 0.9604E0)
     / (acknowledged + 3.8416E0)
   END AS high,
@@ -175,10 +183,14 @@ LEFT JOIN (
 -- seeds_to_kill BIGINT: how many seeds it takes to the first that fails, in their order; NULL if
 -- none
 SELECT variant, runs, failed, 1E0 * failed / runs AS share,
-  CASE WHEN failed = 0 THEN 0E0 ELSE (failed + 1.9208E0) / (runs + 3.8416E0)
+  CASE WHEN failed = 0 THEN 0E0
+    WHEN failed = runs THEN POWER(0.05E0, 1E0 / runs)
+    ELSE (failed + 1.9208E0) / (runs + 3.8416E0)
     - 1.96E0 * SQRT(1E0 * failed * (runs - failed) / runs + 0.9604E0) / (runs + 3.8416E0)
   END AS low,
-  CASE WHEN failed = runs THEN 1E0 ELSE (failed + 1.9208E0) / (runs + 3.8416E0)
+  CASE WHEN failed = runs THEN 1E0
+    WHEN failed = 0 THEN 1E0 - POWER(0.05E0, 1E0 / runs)
+    ELSE (failed + 1.9208E0) / (runs + 3.8416E0)
     + 1.96E0 * SQRT(1E0 * failed * (runs - failed) / runs + 0.9604E0) / (runs + 3.8416E0)
   END AS high,
   first_failed - first_seed + 1 AS seeds_to_kill

@@ -89,6 +89,10 @@ def meta(
             wrong += _drivers_differ(line, done, plan.first, told)
     except InterpreterError as error:
         raise SimUsageError(str(error)) from None
+    if not wrong:
+        from ottla.sim.bounds import bounded
+
+        say(f"{bounded(seeds)} seeds differ between two runs")
     say(others.told())
     raise typer.Exit(1 if wrong else 0)
 

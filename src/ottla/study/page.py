@@ -25,6 +25,7 @@ from ottla.explain.report import glance_legend
 from ottla.page.chart import STYLE as CHART_STYLE
 from ottla.page.chart import certainty, draw, legend
 from ottla.page.document import document, facts, header, section
+from ottla.sim.bounds import bounded
 from ottla.sim.experiments.model import Chart, Column
 from ottla.sim.studies.findings import Findings, Stage, Table, Worst, counted, number, percent
 
@@ -191,7 +192,8 @@ def _judged(findings: Findings) -> str:
     these = "it" if findings.judged == 1 else "each of them"
     told += f" On {these} SQL and the simulator's own checkers say the same."
     if not findings.verdicts.rows:
-        return f"<p>{told} No invariant is broken.</p>"
+        rare = bounded(findings.seeds)
+        return f"<p>{told} No invariant is broken: {rare} seeds break any.</p>"
     return f"<p>{told}</p>{_table(findings.verdicts)}"
 
 
