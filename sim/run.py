@@ -14,7 +14,7 @@ every process and on every Python.
 
 | verdict | what it means |
 |---|---|
-| ok | nothing to say against it |
+| ok | no invariant is broken |
 | failed | an invariant does not hold; `anomalies` say which |
 | weakened | all that went wrong is explained: by a script that went beyond the fault budget, or |
 | | because no more was promised, with acks of 0 or 1 or to a forgotten producer |
@@ -91,7 +91,7 @@ class Outcome:
             first = self.anomalies[0]
             rest = f" (and {more} more)" if more else ""
             return f"{first.invariant} at event {first.eid}: {first.text}{rest}"
-        told = self.weakened or [*self.unavoidable, *self.noted] or ["nothing to say against it"]
+        told = self.weakened or [*self.unavoidable, *self.noted] or ["no invariant is broken"]
         more = len(told) - 1
         return told[0] + (f" (and {more} more)" if more else "")
 

@@ -91,8 +91,9 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "sim-I03",
         "reorder",
-        "first copies of the records of one producer lie in the order in which its client was "
-        "handed them, but for what it left out when it was forgotten",
+        "the records of one producer lie in the log in the order in which its client was "
+        "given them (of one that is stored twice the first copy counts), but for those "
+        "that it left out when the log had forgotten it",
         _END,
         order.reordered,
     ),
@@ -151,8 +152,9 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "sim-I11",
         "phantom or truncated read",
-        "what a consumer was given lies at that offset of the canonical log, or below the log "
-        "start; and all that lies there was handed to a client, for that partition",
+        "what a consumer was given at an offset is what the canonical log holds there, "
+        "unless that is below the log start; and each record of that log was given to a "
+        "client for that partition",
         _END,
         reads.phantoms,
     ),
@@ -183,16 +185,16 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "sim-I16",
         "double vote",
-        "a node gives one vote in a term, its own if it leads: in a life whatever it wrote, over "
-        "all lives what left it",
+        "a node votes for one candidate in a term, for itself if it leads; as long as it "
+        "is up each vote that it wrote counts, over restarts each vote that it sent",
         _ON,
         Terms,
     ),
     Invariant(
         "sim-I17",
         "term regression",
-        "a node's term never falls within a life, nor ever below one in which it voted or led "
-        "before others",
+        "a node's term never falls while it is up, and after a restart it is never below "
+        "a term in which others saw it vote or lead",
         _ON,
         Terms,
     ),
@@ -227,15 +229,15 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "sim-I22",
         "truncation below commit",
-        "a node cuts nothing that it knows committed, goes back to no snapshot below that, and "
-        "loses nothing in a crash that was durable",
+        "a node never cuts an entry that it knows committed, never goes back to a "
+        "snapshot before it, and loses no durable entry in a crash",
         _ON,
         Durability,
     ),
     Invariant(
         "sim-I23",
         "commit regression",
-        "what leaders commit never falls below what was committed in a term up to their own",
+        "what a leader commits is never below what was committed in its term or an earlier one",
         _ON,
         Leadership,
     ),
@@ -287,8 +289,9 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "sim-I32",
         "exactly-once yield",
-        "a record that was handed over ends once at most, as acknowledged, failed or unknown, and "
-        "none ends that was not; measured: the share that was acknowledged",
+        "each record that was given to a client ends at most once, as acknowledged, "
+        "failed or unknown, and no other record ends; measured: the share that was "
+        "acknowledged",
         _END,
         acks.ended_twice,
     ),
@@ -302,9 +305,9 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "sim-I34",
         "idempotence strength",
-        "no record is stored twice because its client was refused what was stored already, nor "
-        "because it began anew when a gap was refused rightly, unless librdkafka's rules say so; "
-        "other copies are classified",
+        "no record is stored twice because the broker refused what it had stored already,"
+        " nor because a client began anew when a gap was refused rightly, unless "
+        "librdkafka's rules say so; other copies are told with their cause",
         _END,
         resent.resent,
     ),
@@ -319,15 +322,16 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "sim-I36",
         "a gap told that is none",
-        "who tells a client of a gap had not seen it first when what fills it was committed",
+        "no leader tells a client of a gap if the batch, or what lies before it, was "
+        "committed when the leader was asked",
         _END,
         refusals.untrue_gaps,
     ),
     Invariant(
         "sim-I37",
         "replicas hold different records",
-        "in the end all logs hold the same record at an offset up to which they are committed, "
-        "with the same producer, epoch and sequence, and up to there none has a hole",
+        "in the end all logs hold the same record at each committed offset, with the same"
+        " producer, epoch and sequence, and none has a hole there",
         _END,
         replicas.apart,
     ),

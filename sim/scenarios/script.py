@@ -30,7 +30,8 @@ election, and a crash takes all that it may of what is not synced; nothing is ra
 | `clock N jumps SPAN` · `clock N drifts PPM` | its monotonic clock is further on, goes faster |
 | `clock N wall SPAN` | its wall clock is off by that |
 | `wipe-disk N` | nothing is left on a dead node's disk |
-| `disk-lies N` · `id-again` | beyond what Raft stands: syncs keep nothing; an id is given twice |
+| `disk-lies N` · `id-again` | a fault that Raft cannot survive: syncs keep nothing; an id is given
+twice |
 | `copy-disk N` · `restore-disk N` | and a backup, and a dead node back on it |
 | `at POINT N [KIND]: COMMAND` | when the node gets there (`life.py` lists points; a message, |
 | | or `records`, `term`, `snapshot`, `vote`, says with what), in the middle of its turn |

@@ -159,7 +159,7 @@ def verdict(
     yield from (f"weakened: {_ROW.sub('', each)}" for each in weakened)
     yield from (found(each) for each in left)
     if not left and not weakened:
-        yield "nothing to say against it"
+        yield "no invariant is broken"
 
 
 def found(anomaly: Anomaly) -> str:

@@ -55,8 +55,8 @@ ORDER BY CASE WHEN r.verdict = 'failed' THEN 0 ELSE 1 END, COALESCE(r.lost, 0) D
   COALESCE(f.gave_up, 0) DESC, COALESCE(f.longest_us, 0) DESC, r.run_id
 """,
     "verdict {verdict}{told_why}; {told_lost}{none_lost: (any in {lossy:,} of {looked:,} "
-    "{looked:run|runs}; {lossy:bounded looked} runs lose any)|}; {in_vain:nobody who had waited "
-    "for a leader was served, {gave_up:,} {gave_up:record was|records were} given up"
+    "{looked:run|runs}; {lossy:bounded looked} runs lose any)|}; {in_vain:no record that "
+    "waited for a leader was acknowledged, {gave_up:,} {gave_up:was|were} given up"
     "|longest without a leader that serves: {longest_ms:,.0f} ms}",
 )
 

@@ -26,7 +26,9 @@ Port = Annotated[
     int,
     typer.Option(min=0, max=MAX_PORT, help="Port of node 1; node i has port + i - 1. 0: free."),
 ]
-Profile = Annotated[str, typer.Option(help="Whose rules producers meet.")]
+Profile = Annotated[
+    str, typer.Option(help="Whose rules idempotent producers meet: a profile, such as reference.")
+]
 DataDir = Annotated[
     Path | None,
     typer.Option(
@@ -62,7 +64,7 @@ ElectionTimeoutMs = Annotated[
     ),
 ]
 DefaultPartitions = Annotated[
-    int, typer.Option(min=1, help="Of topics whose creator names no number.")
+    int, typer.Option(min=1, help="Partitions of a topic whose creator gives no number.")
 ]
 
 

@@ -97,7 +97,7 @@ def test_a_scenario_with_another_outcome_fails():
 
 
 def test_what_is_lost_with_acks_1_weakens_a_scenario_as_it_weakens_a_run():
-    """S36, S54 and S57 said that there was nothing to say against it."""
+    """S36, S54 and S57 said that no invariant was broken."""
     text = (
         "> nodes 3\n> producers P=7\n> isolate 1\n> send P A to 1 seq 0 acks 1\n"
         "> until leader 2\n> mend\n> judge\n"
@@ -106,7 +106,7 @@ def test_what_is_lost_with_acks_1_weakens_a_scenario_as_it_weakens_a_run():
     with undisturbed():
         played = script.play(text)
     assert "weakened: 1 of 1 records acknowledged with acks=1 are lost" in played
-    assert "nothing to say against it" not in played
+    assert "no invariant is broken" not in played
     assert script.unexpected == ["weakened"]
 
 

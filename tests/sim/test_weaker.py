@@ -18,7 +18,7 @@ FORGETFUL = RunConfig(max_producers=1, producers=3, load_ms=3_000, records=120, 
 
 
 def test_records_lost_with_acks_1_weaken_a_run_which_says_what_took_them():
-    """They were gone, and the verdict was ok: nothing to say against it."""
+    """They were gone, and the verdict was ok: no invariant is broken."""
     outcome = run(4, ACKS_1)
     assert (outcome.verdict, outcome.anomalies) == (Verdict.WEAKENED, [])
     assert outcome.reason.startswith("30 of 85 records acknowledged with acks=1 are lost (")

@@ -62,7 +62,7 @@ def test_what_goes_wrong_is_a_plan_by_name():
 
 
 def test_it_says_whom_the_healed_majority_did_not_have_to_serve():
-    """Five partitions were excused in its rows, and it said "nothing to say against it"."""
+    """Five partitions were excused in its rows, and it said "no invariant is broken"."""
     config = RunConfig(nodes=7, replicas=1, partitions=20, records=20, load_ms=500)
     outcome, _ = run_whole(Drawn(0), config)
     excused = [row.partition for row in outcome.rows if row.code == "excused"]

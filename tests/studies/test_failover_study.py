@@ -93,12 +93,14 @@ def test_copies_of_a_draw_make_no_interval_narrower(charts):
 def test_failovers_that_ended_for_nobody_are_told(engine):
     said = answer(STUDY.answer, engine.rows(STUDY.answer.sql))
     assert "half of 800 failovers were over within 50 ms" in said
-    assert "election. In 2 more nobody was served who had waited for it. The median" in said
+    assert (
+        "election. In 2 more failovers no record that waited was acknowledged. The median" in said
+    )
     (asked,) = STUDY.tables
     found = table_of("", engine.rows(asked.sql))
     heads = [each.head for each in found.columns]
     told = [
-        (row[heads.index("failovers")], row[heads.index("ended for nobody")]) for row in found.rows
+        (row[heads.index("failovers")], row[heads.index("nobody served")]) for row in found.rows
     ]
     assert told == [("100", "1"), *[("100", "0")] * 7, ("0", "1")]
 
@@ -131,9 +133,9 @@ def test_an_outage_that_ended_for_nobody_is_worse_than_any_that_ended(engine):
     worst = worst_runs(STUDY, engine)
     assert [each.run_id for each in worst] == [1, 0, 2]
     assert worst[0].at == 1_500_000
-    phases = "400 ms until somebody stands for election, 5 ms until one that"
+    phases = "400 ms until a node starts an election, 5 ms until a leader that"
     slow = "For 90,000 ms, 180.0 times the election timeout, nobody serves, from 1.500 s on"
-    vain = "From 1.500 s on nobody who had waited was served, 1 record was given up"
+    vain = "From 1.500 s on no record that waited was acknowledged, 1 was given up"
     assert [each.why for each in worst[:2]] == [
         f"{vain}: {phases} was to serve has won.",
         f"{slow}: {phases} serves has won.",
@@ -149,7 +151,7 @@ def test_it_is_so_too_where_a_study_does_not_say_what_is_worst(engine):
         "most 64 in 100 runs lose any);"
     )
     assert [each.why for each in worst] == [
-        f"{told} nobody who had waited for a leader was served, 1 record was given up",
+        f"{told} no record that waited for a leader was acknowledged, 1 was given up",
         f"{told} longest without a leader that serves: 90,000 ms",
         f"{told} longest without a leader that serves: 1 ms",
     ]

@@ -259,8 +259,8 @@ def worst(name, row):
 def test_what_is_worst_is_told_of_one_record_and_of_one_seed(duck):
     row = {"gone": 1, "at_s": 2.0, "took": "the log was cut"}
     assert worst("acks", row) == (
-        "1 acknowledged record is gone; it was acknowledged at 2.000 s, and taken thus: the log "
-        "was cut."
+        "1 acknowledged record is gone; it was acknowledged at 2.000 s, and was lost because "
+        "the log was cut."
     )
     row = {"failed": 1, "runs": 1, "reason": "no"}
     assert worst("mutants", row) == "Noticed in 1 of 1 seed, as here: no"

@@ -45,14 +45,19 @@ def demo(
     seconds: Annotated[
         float, typer.Option(min=0.5, max=600, help="Time over which writing is spread.")
     ] = 15.0,
-    seed: Annotated[int, typer.Option(min=0, help="Of elections and of the order of faults.")] = 1,
-    profile: Annotated[str, typer.Option(help="Whose rules producers meet.")] = "reference-strict",
+    seed: Annotated[
+        int, typer.Option(min=0, help="Random seed of elections and of the order of faults.")
+    ] = 1,
+    profile: Annotated[
+        str,
+        typer.Option(help="Whose rules idempotent producers meet: a profile, such as reference."),
+    ] = "reference-strict",
     out: Annotated[
         Path, typer.Option(parser=folder, metavar="PATH", help="Folder for the report.")
     ] = Path("out"),
     show: Annotated[bool, typer.Option("--open", help="Open the report in a browser.")] = False,
 ) -> None:
-    """Write through failing leaders with real clients, then prove what became of every record.
+    """Write through failing leaders, then check every record.
 
     Ends with status 1 when a check fails.
     """

@@ -195,7 +195,7 @@ def _verdicts(recording: Recording, drawn: Sequence[Drawn]) -> Iterator[str]:
             shown = Drawn(story, (), [])
         yield section("What went wrong", _verdict(anomaly, shown), "verdict")
     elif recording.weakened:
-        yield section("What it took", _weakened(recording), "verdict")
+        yield section("What weakened it", _weakened(recording), "verdict")
 
 
 def _verdict(anomaly: Anomaly, drawn: Drawn) -> str:
@@ -227,7 +227,7 @@ def _story(recording: Recording, drawn: Drawn, *, alone: bool) -> str:
     story = drawn.story
     title = "The story" if alone else f"{group_name(story.partition).capitalize()}: the story"
     if not story.items:
-        return section(title, "<p>Nothing happened here but what was meant to.</p>")
+        return section(title, "<p>Nothing unexpected happened here.</p>")
     anchors = drawn.anchors()
     lines = []
     for item in story.items:

@@ -65,7 +65,7 @@ def _sent(step: Step) -> str | None:
         verb = _VOTES[message.pre, message.granted]
         return f"{verb} for {to} in term {message.term}{lost}"
     if isinstance(message, TimeoutNow):
-        return f"hands over to {to}{lost}"
+        return f"hands leadership over to {to}{lost}"
     if isinstance(message, AppendReply) and not message.success:
         return f"refuses entries of {to}{lost}"
     if isinstance(message, InstallSnapshot):
@@ -106,7 +106,7 @@ def _crash(row: Event) -> str:
 
 def _vote(row: Event) -> str | None:
     if row.cand == row.node and not row.aux:
-        return f"stands for election in term {row.term}"
+        return f"starts an election in term {row.term}"
     return None
 
 
@@ -168,8 +168,8 @@ def _of(row: Event) -> str:
 _PHASES = {
     "load": "the run begins: clients work, faults may happen",
     "settle": "all nodes are healed",
-    "done": "all is at rest",
-    "excused": "nothing is asked of this partition any more: its majority is away for good",
+    "done": "nothing is under way any more",
+    "excused": "this partition is not checked any more: its majority never comes back",
 }
 
 Tell: TypeAlias = Callable[[Any], str | None]
@@ -195,7 +195,9 @@ _ROWS: dict[str, Tell] = {
     "poll": lambda row: f"reads {row.off}",
     "close": lambda row: f"connection to {row.node} is gone: {row.code}",
     "fault": lambda row: None if row.code.startswith("program ") else f"fault: {row.code}",
-    "beyond": lambda row: f"beyond what Raft stands: {row.code or f'id {row.pid} given twice'}",
+    "beyond": lambda row: (
+        f"a fault that Raft cannot survive: {row.code or f'id {row.pid} given twice'}"
+    ),
     "decide": _decide,
     "phase": _phase,
     "final": _final,

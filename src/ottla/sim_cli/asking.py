@@ -36,10 +36,10 @@ ConfigFile = Annotated[
 ]
 What = Annotated[str, typer.Argument(help="A seed, or a file with a tape.")]
 Whole = Annotated[
-    bool, typer.Option("--whole", help="As studies do: draw no settings, go on to the end.")
+    bool, typer.Option("--whole", help="Draw no settings and go on to the end, as studies do.")
 ]
 Failure = Annotated[
-    str, typer.Option(help="A plan of what goes wrong, twice within 7 s of load; as with --whole.")
+    str, typer.Option(help="What goes wrong, twice within 7 s of load; implies --whole.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs: JSON, one object a line.")]
 Jobs = Annotated[int, typer.Option(min=1, max=1024, help="Processes.")]

@@ -33,14 +33,16 @@ def why(
     *,
     config: ConfigFile = None,
     settings: Settings = None,
-    tries: Annotated[int, typer.Option(min=2, help="Futures at each point.")] = 16,
-    seed: Annotated[int, typer.Option(min=0, help="What futures are drawn from.")] = 0,
+    tries: Annotated[int, typer.Option(min=2, help="Futures that are drawn at each moment.")] = 16,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of these futures.")] = 0,
     jobs: Jobs = 1,
     out: Annotated[
-        Path | None, typer.Option(parser=file, metavar="FILE", help="A page with the curve, too.")
+        Path | None,
+        typer.Option(parser=file, metavar="FILE", help="Also write a page with the curve."),
     ] = None,
 ) -> None:
-    """When did a failure become inevitable? Its future is drawn anew from many of its moments."""
+    """When did a failure become inevitable? The run is kept up to many of its moments, and what
+    follows is drawn anew."""
     from ottla.explain.curve import curve_section
     from ottla.explain.report import page
     from ottla.sim.processes import processes

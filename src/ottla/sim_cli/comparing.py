@@ -28,14 +28,15 @@ Warm = Annotated[
     int | None,
     typer.Option(
         min=0,
-        help="Seeds that one process runs beforehand: as many, at most 1000, if not said.",
+        help="Seeds that one of the processes runs beforehand; if not said, as many as "
+        "--seeds, at most 1000.",
     ),
 ]
 Named = Annotated[
     list[str] | None,
     typer.Option(
-        help="Another interpreter that has Ottla's libraries; repeatable. Each other CPython "
-        "that is found and has them, if none is named."
+        help="Path of another Python with Ottla's libraries; repeatable. If none is named, "
+        "each other CPython that is found."
     ),
 ]
 Required = Annotated[
@@ -56,12 +57,13 @@ def meta(
     settings: Settings = None,
     warm: Warm = None,
     drivers: Annotated[
-        int, typer.Option(min=0, help="Of how many seeds the turns are played under both drivers.")
+        int, typer.Option(min=0, help="How many seeds are also played under both drivers.")
     ] = 20,
     python: Named = None,
     require_python: Required = None,
 ) -> None:
-    """One seed, one history? Every seed in several processes. Ends with status 1 if not.
+    """Check that one seed is one history: run each in several processes. Ends with status 1 if any
+    two differ.
 
     The first of them are also taped, turn by turn, and played to fresh replicas under both drivers,
     the event kernel and the deterministic loop: they must come to the same logs. Which CPythons

@@ -46,7 +46,7 @@ def cover(
         typer.Argument(
             parser=usage.folder,
             metavar="FOLDER",
-            help="What `ottla sim sweep --out` wrote: the same seeds.",
+            help="A folder of `ottla sim sweep --out`, for its seeds.",
         ),
     ] = None,
     *,
@@ -58,11 +58,11 @@ def cover(
     out: Annotated[
         Path | None,
         typer.Option(
-            parser=usage.file, metavar="FILE", help="A page with the same, a curve, each state."
+            parser=usage.file, metavar="FILE", help="Also write a page with a curve and each state."
         ),
     ] = None,
 ) -> None:
-    """Which scenarios, rules and abstract states seeds reach; the seeds are run for that."""
+    """Count what seeds reach: scenarios, rules, abstract states. The seeds are run for that."""
     from ottla.sim.coverage.cover import Cover
     from ottla.sim.coverage.cover import cover as reach
     from ottla.sim.settings_file import from_toml

@@ -31,7 +31,9 @@ WIDE = 160
 def experiment(
     name: Annotated[str, typer.Argument(help="pipelining, idempotence or acks.")],
     *,
-    seeds: Annotated[int | None, typer.Option(min=1, help="How many; each has its own.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="How many; each experiment has a default of its own.")
+    ] = None,
     first: Annotated[str, typer.Option(help="The first seed.")] = "0",
     out: Annotated[
         Path | None,

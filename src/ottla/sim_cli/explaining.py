@@ -50,7 +50,7 @@ def explain(
         Path, typer.Option(parser=file, metavar="FILE", help="Where the page goes.")
     ] = Path("explain.html"),
 ) -> None:
-    """One HTML page: what happened in a run, step by step, and what went wrong first."""
+    """Write an HTML page about one run: each step, and what went wrong first."""
     from ottla.explain.report import page
     from ottla.sim.recording.scenario import scenario_named
 

@@ -48,13 +48,15 @@ def run(
     settings: Settings = None,
     tape: Annotated[
         Path | None,
-        typer.Option(parser=file, metavar="FILE", help="Keep what replays the run here."),
+        typer.Option(
+            parser=file, metavar="FILE", help="Write a tape here, a file that replays the run."
+        ),
     ] = None,
     whole: Whole = False,
     failure: Failure = "",
     as_json: AsJson = False,
 ) -> None:
-    """One run: what it was, its digest, the verdict and one line of reason.
+    """Run one seed: its settings, its digest, the verdict, the reason.
 
     Ends with status 1 unless the verdict is ok.
     """
@@ -75,9 +77,9 @@ def run(
 
 
 def replay(what: What, *, config: ConfigFile = None, settings: Settings = None) -> None:
-    """A run once more, from its seed or its tape. Ends with status 1 unless the verdict is ok.
+    """Run a seed or a tape again. Ends with status 1 unless the verdict is ok.
 
-    A seed is another run under other settings: give those that it was swept with.
+    With a seed, give the settings of the sweep that it is from: with others it is another run.
     """
     tell(outcome_of(what, config, settings))
 
@@ -91,7 +93,8 @@ def show(
     last: Annotated[int, typer.Option(min=1, help="Only so many, the last ones.")] = 1_000_000,
     as_json: AsJson = False,
 ) -> None:
-    """The history of a run, one event a line (`sim/history.py` says what the columns mean)."""
+    """Print the history of a run, one event a line (`sim/history.py` says what the columns
+    mean)."""
     from ottla.sim.compare import told
     from ottla.sim.history import KINDS
 
@@ -116,7 +119,7 @@ def diff(
 ) -> None:
     """The first event at which two runs differ. Ends with status 1 if there is one.
 
-    Settings are those of each side that is a seed.
+    --config and --set hold for each side that is a seed.
     """
     from ottla.sim.compare import parting
 
@@ -140,9 +143,9 @@ def shrink(
     ] = Path("small.tape"),
     seconds: Annotated[float, typer.Option(min=1, help="How long to try.")] = 60.0,
 ) -> None:
-    """The same anomaly with as few choices as possible.
+    """Make a run that failed smaller, with the same anomaly.
 
-    Interrupted, it keeps the smallest so far.
+    If it is interrupted, it keeps the smallest run so far.
     """
     from ottla.sim.choices import Replayed
     from ottla.sim.run import replay as replay_tape

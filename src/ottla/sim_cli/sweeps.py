@@ -56,11 +56,12 @@ def sweep(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Many seeds; those that fail are listed as they come. Ends with status 1 if any does.
+    """Run many seeds and list those that fail. Ends with status 1 if any does.
 
-    So are those that were weakened, by a fault beyond the budget or where less was promised than
-    with acks=all, which is no failure. Below each stands the command that does its run again. Two
-    mutants are run first, the canary. Is one not noticed, the sweep is void and ends there.
+    Listed, too, are seeds whose run was weakened: by a fault that Raft cannot survive, or because
+    acks=0 and acks=1 promise less than acks=all. That is no failure. Below each seed stands the
+    command that runs it again. Two brokers that are known to be broken are run first, the canary:
+    if one of them is not noticed, the sweep is void and ends there.
     """
     from ottla.sim.sweep import VoidSweepError
     from ottla.sim.sweep import sweep as run_sweep
@@ -188,7 +189,9 @@ def _in_short(found: Counter[str]) -> str:
 
 
 def mutants(
-    only: Annotated[list[str] | None, typer.Argument(help="Ids, such as M07; all without.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Argument(help="Ids, such as M07; if none is named, all.")
+    ] = None,
     *,
     seeds: Annotated[int, typer.Option(min=1, help="For each mutant.")] = 500,
     first: Annotated[str, typer.Option(help="The first seed.")] = "0",
@@ -198,15 +201,15 @@ def mutants(
         typer.Option(
             parser=file,
             metavar="FILE",
-            help="Keep the matrix here, as Markdown, row by row; rows there of others stay.",
+            help="Write the matrix here, as Markdown; rows of other mutants that are there stay.",
         ),
     ] = None,
 ) -> None:
-    """Which switched-off safety mechanism is missed: in which scenario, and how soon by chance.
+    """Switch off one safety mechanism at a time, and see which seeds and scenarios notice.
 
-    Each is looked for where it can show: the nemesis and clients are told what to try. Below its
-    figures stands the command that runs the first seed that failed, with these settings (or the one
-    that sweeps, where none did). Ends with status 1 if one is not missed in both.
+    Each of these brokers, the mutants, is run under settings in which its mechanism matters. Below
+    its figures stands the command that runs the first seed that failed (or, where none did, the
+    command that sweeps them). Ends with status 1 if a mutant is noticed by no seed or no scenario.
     """
     from ottla.sim.mutants import report
     from ottla.sim.mutants.catalogue import BY_ID

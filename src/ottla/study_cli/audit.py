@@ -53,10 +53,15 @@ def audit(
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="End where the topic ends now.")] = False,
     seconds: Annotated[
-        float | None, typer.Option("--for", min=1, help="Seconds; else until it is stopped.")
+        float | None,
+        typer.Option(
+            "--for", min=1, help="Seconds after which it ends; else it goes on until it is stopped."
+        ),
     ] = None,
     master: Annotated[str | None, typer.Option(help="Spark's master, such as local[4].")] = None,
-    timeout: Annotated[int, typer.Option(min=1, help="Seconds without any answer.")] = 60,
+    timeout: Annotated[
+        int, typer.Option(min=1, help="Seconds without any answer after which it gives up.")
+    ] = 60,
     batch: Annotated[int, typer.Option(min=1, help="Records of a micro-batch.")] = 200_000,
 ) -> None:
     """Audit a topic of any Kafka-compatible broker for gaps, duplicates and reorders.

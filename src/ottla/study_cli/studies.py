@@ -28,15 +28,19 @@ if TYPE_CHECKING:
     from ottla.sim.studies.lake import Plan
 
 
-Out = Annotated[str, typer.Option(metavar="PATH", help="Folder; a study there is gone on with.")]
+Out = Annotated[
+    str, typer.Option(metavar="PATH", help="Folder of the study; one that is there is continued.")
+]
 Processes = Annotated[
-    int | None, typer.Option(min=1, max=1024, help="Processes of DuckDB's; 1 if not said.")
+    int | None, typer.Option(min=1, max=1024, help="Processes, with DuckDB; 1 if not said.")
 ]
 Share = Annotated[
-    float | None, typer.Option(min=0, max=1, help="Of clean runs that SQL judges too.")
+    float | None,
+    typer.Option(min=0, max=1, help="Share of the runs that are ok which SQL judges, too."),
 ]
 Wave = Annotated[
-    int | None, typer.Option(min=1, help="Runs swept together; more for over 40 cores.")
+    int | None,
+    typer.Option(min=1, help="Runs that are swept together; raise it for more than 40 cores."),
 ]
 
 
@@ -59,7 +63,7 @@ def run(
     share: Share = None,
     wave: Wave = None,
 ) -> None:
-    """Simulate, keep, judge, aggregate, report: a study from its file to its page."""
+    """Run a study, from its file to its report."""
     with _told_plainly(out), terminable(f"stopped by SIGTERM; {_GO_ON}"):
         asked = _Asked(name, out, seeds, first, engine, master, jobs, _share(share), wave)
         with Display() as display:
