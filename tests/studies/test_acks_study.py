@@ -117,6 +117,6 @@ def test_what_took_the_last_one_is_not_what_is_last_in_the_alphabet(engine):
     first, *_ = worst_runs(STUDY, engine)
     assert (first.run_id, first.at) == (0, 2_000_000)
     assert first.why == (
-        "3 acknowledged records are gone; the last one was acknowledged at 2.000 s, and taken "
-        "thus: not synced when the node went down."
+        "3 acknowledged records are gone; the last one was acknowledged at 2.000 s, and was "
+        "lost because it was not synced when the node went down."
     )
