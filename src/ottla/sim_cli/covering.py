@@ -39,16 +39,18 @@ MARKS = 10
 BAR = 40
 SEEDS = 200
 
+Swept = Annotated[
+    Path | None,
+    typer.Argument(
+        parser=usage.folder,
+        metavar="FOLDER",
+        help="A folder of `ottla sim sweep --out`, for its seeds.",
+    ),
+]
+
 
 def cover(
-    folder: Annotated[
-        Path | None,
-        typer.Argument(
-            parser=usage.folder,
-            metavar="FOLDER",
-            help="A folder of `ottla sim sweep --out`, for its seeds.",
-        ),
-    ] = None,
+    folder: Swept = None,
     *,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many; 200 if not said.")] = None,
     first: Annotated[str | None, typer.Option(help="The first seed; 0 if not said.")] = None,
