@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from math import ceil, inf
+from math import ceil, floor, inf
 from statistics import median
 
 from ottla.sim.mutants.catalogue import BY_ID, Row
@@ -94,7 +94,7 @@ def span(kills: Kills) -> str:
     """Seeds to kill, with the ends of the interval."""
     _, low, high = kills.share
     if kills.seeds_to_kill is None:
-        return f"more than {1 / high:.0f}"
+        return f"more than {floor(1 / high)}"
     return f"{kills.seeds_to_kill:.1f} ({1 / high:.1f} to {1 / low:.1f})"
 
 

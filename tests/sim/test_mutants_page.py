@@ -57,7 +57,7 @@ def test_figures_over_all_count_who_survives_as_never_killed():
     )
     assert "95th percentile inf" in over_all(found)
     assert span(found[1]) == "10.0 (5.7 to 18.1)"
-    assert span(found[2]) == "more than 27"
+    assert span(found[2]) == "more than 33"
     assert "| sim-M02 | refusal of gaps | " in page(found)
 
 
