@@ -88,8 +88,8 @@ class ClusterConfig:
     """Largest record batch accepted. A topic's `max.message.bytes` overrides it. From 1 to
     2_147_483_647."""
     max_request_bytes: int = 104_857_600
-    """Largest frame; a client that announces more is cut off. Without records it is 5 MiB. From 1 to
-    2_147_483_647."""
+    """Largest frame; a client that announces more is cut off. Without records it is 5 MiB. From 1
+    to 2_147_483_647."""
     max_partitions_per_topic: int = 1_000
     """More are refused with INVALID_PARTITIONS: they would make turns of the loop long. From 1 to
     1_048_576."""
