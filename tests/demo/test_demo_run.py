@@ -34,7 +34,7 @@ def test_a_small_run_earns_every_column(tmp_path):
     assert column(told, "failovers") >= 6
     for name in ("retries", "duplicates answered", "duplicates parked", "gaps refused"):
         assert column(told, name) > 0
-    assert "Nothing was lost, stored twice or out of order." in told
+    assert "in this run nothing was lost, stored twice or out of order." in told
     assert "all checks passed" in report
     assert f"report: {tmp_path / 'demo.html'}" in told
 
