@@ -58,7 +58,7 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PATH": os.pathsep.join((bin_folder, os.environ["PATH"]))}
 
 
-def run(line: str, folder: Path, seconds: float = 60) -> subprocess.CompletedProcess[str]:
+def run(line: str, folder: Path, seconds: float = 300) -> subprocess.CompletedProcess[str]:
     """Run a command in `folder`, as a shell would; it may take so many seconds."""
     name, *arguments = line.split()
     program = [sys.executable] if name == "python" else [sys.executable, "-m", name]
