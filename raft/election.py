@@ -7,7 +7,8 @@
   Its requests leave only when its own vote is durable: otherwise a crash in between would let it
   ask again in the same term with a shorter log, and count votes given to the longer one.
 * **Votes** go to the first candidate of a term whose log is at least as up to date (paper 5.2,
-  5.4.1). A grant leaves when it is durable, a refusal at once.
+  5.4.1). A grant leaves when it is durable, a refusal at once. Who granted one waits for a leader
+  from then on; that the candidate asks again, for it hears no answer, puts nothing off.
 * **Leases on votes** (thesis 4.2.3): who heard of its leader within the shortest election timeout
   refuses, whatever the candidate's term, and does not adopt that term. A leader itself refuses as
   long as it leads: check-quorum ends that soon enough. Requests sent at the leader's own wish
@@ -171,12 +172,13 @@ def on_request_vote(state: RaftState, message: RequestVote, at: Micros) -> None:
         refuse(state, message)
         return
     if not message.pre:
+        anew = state.vote != message.sender
         state.vote = message.sender
         state.outbox.moved = True
         role = state.role
         if isinstance(role, Candidate) and not _stands_on(state, role):
             become_follower(state, Trigger.VOTE_GRANTED, at)
-        elif isinstance(role, Follower):
+        elif isinstance(role, Follower) and anew:
             role.waits_from = max(role.waits_from, at)
     reply = VoteReply(
         group=state.config.group,

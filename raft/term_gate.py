@@ -3,14 +3,16 @@
 | the message's term is | and it is | then |
 |---|---|---|
 | older | RequestVote | refuse, with the own term |
-| older | AppendEntries, Heartbeat, InstallSnapshot | tell the stale leader the own term |
+| older | AppendEntries, Heartbeat, InstallSnapshot | tell the stale leader the own term (below) |
 | older | an answer, TimeoutNow | ignore it: it speaks of a term that is over |
 | newer | RequestVote (pre), a granted pre-vote | look at it; nobody has started that term yet |
 | newer | RequestVote, while a lease holds | ignore it, term included (thesis 4.2.3) |
 | newer | anything else | adopt the term, follow nobody, then look at it |
 
 The stale leader is told even if it would lead otherwise: a member whose term is ahead (it stood for
-election and failed) can only come back if the term of the others catches up (thesis 9.6).
+election and failed) can only come back if the term of the others catches up (thesis 9.6). It is
+not told before that term is durable: who hears of it resigns, and behind a disk that hangs nobody
+would come to lead in it.
 """
 
 from __future__ import annotations
@@ -59,8 +61,8 @@ def _answer_stale(state: RaftState, message: Message) -> None:
     if isinstance(message, RequestVote):
         election.refuse(state, message)
     elif isinstance(message, AppendEntries):
-        state.outbox.send(AppendReply(group, me, sender, term, False, message.prev_index))
+        state.outbox.send_after(AppendReply(group, me, sender, term, False, message.prev_index))
     elif isinstance(message, Heartbeat):
-        state.outbox.send(HeartbeatReply(group, me, sender, term))
+        state.outbox.send_after(HeartbeatReply(group, me, sender, term))
     elif isinstance(message, InstallSnapshot):
-        state.outbox.send(SnapshotReply(group, me, sender, term, message.index, 0))
+        state.outbox.send_after(SnapshotReply(group, me, sender, term, message.index, 0))

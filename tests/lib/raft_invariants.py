@@ -149,7 +149,7 @@ class Watch:
             durable = message.term == hard_state.term and message.to == hard_state.vote
             assert behind or durable, f"{member.node}: {message} leaves, disk: {hard_state}"
         if message.term == hard_state.term:
-            match = message.match if isinstance(message, AppendReply) else 0
+            match = message.match if isinstance(message, AppendReply) and message.success else 0
             if isinstance(message, SnapshotReply):
                 match = message.index
             assert match == 0 or disk.reaches(match), f"{member.node}: {message} is not on disk"

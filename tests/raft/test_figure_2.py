@@ -92,7 +92,7 @@ class TestAppendEntries:
         """AppendEntries 1: reply false if term < currentTerm."""
         lone = Lone([1], term=5)
         ready = lone.step(lone.append((2, 1), [4], term=4))
-        reply = only(AppendReply, ready.messages)
+        reply = only(AppendReply, ready.messages_after)
         assert (reply.success, reply.term) == (False, 5)
         assert lone.core.leader == 0
         assert lone.core.last_index == 2

@@ -207,7 +207,7 @@ class TestSnapshot:
     def test_a_leader_of_an_older_term_is_told_so(self) -> None:
         lone = Lone(term=4)
         ready = lone.step(self.chunk(lone, 0, b"abcdef", term=3))
-        assert only(SnapshotReply, ready.messages).term == 4
+        assert only(SnapshotReply, ready.messages_after).term == 4
         assert ready.snapshot is None
 
     def test_an_empty_snapshot_is_whole_at_once(self) -> None:

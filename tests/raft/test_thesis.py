@@ -143,8 +143,8 @@ class TestVoteLeases:
         lone = Lone(term=7)
         messages: list[Message] = [beat(lone, term=5), lone.append((1, 0), term=5)]
         ready = lone.step(*messages)
-        assert only(HeartbeatReply, ready.messages).term == 7
-        assert only(AppendReply, ready.messages).term == 7
+        assert only(HeartbeatReply, ready.messages_after).term == 7
+        assert only(AppendReply, ready.messages_after).term == 7
 
 
 class TestCheckQuorum:
