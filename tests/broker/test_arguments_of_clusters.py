@@ -1,6 +1,7 @@
 """What a cluster is made of: values that make no sense are refused when it is made, in one line.
 
-Type checkers find the same mistakes; so a misspelt setting is told before anything runs.
+Type checkers find the same mistakes: a misspelt setting is told before anything runs. What methods
+take is in `test_arguments.py`, numbers in `test_arguments_numbers.py`.
 """
 
 from __future__ import annotations

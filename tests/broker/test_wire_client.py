@@ -154,6 +154,8 @@ def test_who_waits_for_an_answer_hears_that_it_is_none(body):
         async def serve(reader, writer):
             head = await reader.readexactly(12)
             writer.write(framed(int.from_bytes(head[8:], "big"), body))
+            await reader.read()  # until the client hangs up
+            writer.close()  # from Python 3.12 on a server waits for its connections
 
         async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
             client = await Client.connect(*server.sockets[0].getsockname())
