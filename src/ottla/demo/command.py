@@ -46,7 +46,10 @@ def demo(
         float, typer.Option(min=0.5, max=600, help="Time over which writing is spread.")
     ] = 15.0,
     seed: Annotated[
-        int, typer.Option(min=0, help="Random seed of elections and of the order of faults.")
+        int,
+        typer.Option(
+            min=0, max=2**63 - 1, help="Random seed of elections and of the order of faults."
+        ),
     ] = 1,
     profile: Annotated[
         str,
