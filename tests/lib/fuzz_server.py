@@ -1,12 +1,13 @@
 """A hostile broker: whatever it is asked, it answers with one change in an else valid answer.
 
-It hangs up when it has answered all that a connection asks for: an answer may have announced more
-bytes than come, and nobody should have to guess for how long to wait for them.
+It hangs up behind an answer that announces another size than it has: nobody should have to guess
+for how long to wait for more.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import sys
 from pathlib import Path
@@ -15,9 +16,6 @@ from random import Random
 from fuzz_frames import FRAME, answer
 from fuzz_hostile import NUMBERS, change, fixed
 
-ASKED = 8
-"""Requests of a connection."""
-
 
 class HostileServer(asyncio.Protocol):
     """One connection."""
@@ -25,7 +23,6 @@ class HostileServer(asyncio.Protocol):
     def __init__(self, rng: Random):
         self._rng = rng
         self._received = bytearray()
-        self._answered = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """asyncio: connected."""
@@ -40,9 +37,9 @@ class HostileServer(asyncio.Protocol):
             if len(self._received) < 4 + size:
                 return
             del self._received[: 4 + size]
-            self._transport.write(self._answer(key, version, correlation_id))
-            self._answered += 1
-            if self._answered == ASKED:
+            answer = self._answer(key, version, correlation_id)
+            self._transport.write(answer)
+            if answer[:4] != fixed(len(answer) - 4, 4):
                 self._transport.close()
 
     def _answer(self, key: int, version: int, correlation_id: int) -> bytes:
@@ -59,9 +56,10 @@ class HostileServer(asyncio.Protocol):
 async def serve(connections: int, seed: int) -> dict[str, int]:
     """Answer one client, in a process of its own, which asks on so many connections. What it saw.
     Fails when its process has ended otherwise than well."""
-    rng = Random(seed)
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: HostileServer(rng), "127.0.0.1", 0)
+    # Each connection its own: how far one comes before it is hung up on changes no other.
+    numbers = itertools.count(seed * 1_000_000)
+    server = await loop.create_server(lambda: HostileServer(Random(next(numbers))), "127.0.0.1", 0)
     async with server:
         host, port = server.sockets[0].getsockname()
         script = Path(__file__).with_name("fuzz_victim.py")
