@@ -150,6 +150,8 @@ class Cluster:
     def __enter__(self) -> Self:
         try:
             return self.start()
+        except NodeStateError:
+            raise  # It runs already, for somebody else: that one goes on.
         except BaseException:
             self.stop()  # An interrupt may come when it has started.
             raise

@@ -24,7 +24,6 @@ from contextlib import contextmanager
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from importlib import import_module
 from io import BytesIO
 from pkgutil import iter_modules
 from struct import Struct
@@ -33,6 +32,7 @@ from uuid import UUID
 
 from ottla.broker.collecting import nothing_collected
 from ottla.broker.errors import FrameError
+from ottla.broker.modules import load
 from ottla.broker.wire_guard import Guard, nested_entity
 from ottla.broker.wire_walk import (
     ANSWER_LIMITS,
@@ -165,7 +165,7 @@ class Schema:
     __slots__ = ("_guard", "_read", "_write", "cls", "header_tags")
 
     def __init__(self, key: int, version: int, direction: EntityType):
-        module = import_module(f"kio.schema.{API_NAMES[key]}.v{version}.{direction.name}")
+        module = load(f"kio.schema.{API_NAMES[key]}.v{version}.{direction.name}")
         self.cls: type[Any] = next(
             found
             for found in vars(module).values()
@@ -254,7 +254,7 @@ def _schema(key: int, version: int, direction: EntityType) -> Schema:
 @cache
 def known_versions(key: int) -> Sequence[int]:
     """The versions of an API that kio has schemas of."""
-    package = import_module(f"kio.schema.{API_NAMES[key]}")
+    package = load(f"kio.schema.{API_NAMES[key]}")
     found = [each.name for each in iter_modules(package.__path__)]
     return sorted(int(each[1:]) for each in found if each[:1] == "v" and each[1:].isdigit())
 

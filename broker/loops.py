@@ -11,6 +11,7 @@ A cluster's listeners and timers live on its loop. Two things follow for a loop 
 from __future__ import annotations
 
 import asyncio
+import os
 import select
 import types
 from collections.abc import Iterable
@@ -23,13 +24,31 @@ _leases: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
 """Clusters that run on each loop."""
 
 
+_STANDARD = 3
+"""Descriptors of the standard streams lie below."""
+
+
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """The fastest event loop there is: uvloop's where it is installed, else asyncio's own."""
+    """The fastest event loop there is: uvloop's where it is installed, else asyncio's own.
+
+    Where a standard stream is closed, as by a daemon or a test runner, what is opened next gets its
+    number. uvloop ends the whole process when it closes such a descriptor, asyncio does not.
+    """
     try:
         import uvloop
     except ImportError:
         return asyncio.new_event_loop()
-    return uvloop.new_event_loop()
+    return asyncio.new_event_loop() if _lowest_free() < _STANDARD else uvloop.new_event_loop()
+
+
+def _lowest_free() -> int:
+    """The number that the next descriptor gets."""
+    try:
+        found = os.open(os.devnull, os.O_RDONLY)
+    except OSError:  # none is left: the loop says so
+        return _STANDARD
+    os.close(found)
+    return found
 
 
 class Lease:

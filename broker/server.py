@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from ottla.broker.connection import Connection
 from ottla.broker.host import Host
+from ottla.broker.modules import give_up_spare, keep_spare
 from ottla.broker.ports import Listening, Port, descriptor_of
 from ottla.broker.routes import Routes
 from ottla.log.forking import disown_in_children
@@ -65,6 +66,7 @@ class Server:
         self._stopped = False
         self._listener = await port.listen(self.loop, self._accept)
         self.address = port.address
+        keep_spare()
 
     def descriptors(self) -> list[int]:
         """Of the clients' connections: see `ottla.log.forking`."""
@@ -83,6 +85,7 @@ class Server:
         if self._listener is not None:
             self._listener.close()
             self._listener = None
+            give_up_spare()
         for connection in list(self._connections):
             if politely:
                 connection.leave()

@@ -16,8 +16,9 @@ only: released librdkafka looks for Produce v0 when it decides about gzip, snapp
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, NamedTuple
+
+from ottla.broker.modules import load
 
 
 class Api(NamedTuple):
@@ -80,7 +81,7 @@ def handler(key: int) -> Handler:
     """The `handle` of a served API; its module is imported at the first call."""
     found = _handlers.get(key)
     if found is None:
-        module = import_module(f"ottla.broker.api.{BY_KEY[key].module}")
+        module = load(f"ottla.broker.api.{BY_KEY[key].module}")
         found = _handlers[key] = module.handle
     return found
 

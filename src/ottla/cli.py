@@ -288,8 +288,17 @@ async def _start(cluster: AsyncCluster) -> None:
 
 
 def _say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+    out: Any = sys.stdout  # None when whoever started the process had closed it
+    if out is None:
+        raise UsageError("standard output is closed; the ready line needs one")
+    try:
+        out.write(line + "\n")
+        out.flush()
+    except OSError as error:
+        nowhere = os.open(os.devnull, os.O_WRONLY)  # for what is left in the buffer
+        os.dup2(nowhere, out.fileno())
+        os.close(nowhere)
+        raise UsageError(f"standard output: {error.strerror}") from None
 
 
 app.command()(demo)

@@ -34,6 +34,14 @@ def test_a_cluster_that_runs_is_not_started_again():
             pass
 
 
+def test_who_enters_one_that_runs_does_not_stop_it():
+    """`with` took the refusal for a start that had failed, and ended what others used."""
+    with Cluster(nodes=1, topics=["t"]) as running:
+        with pytest.raises(NodeStateError, match="runs already"), running:
+            pass
+        assert running.leader("t") == 1
+
+
 def test_nor_on_a_loop_of_its_users():
     async def main():
         async with Cluster(nodes=3) as cluster:

@@ -183,6 +183,7 @@ def refused(*arguments):
         (["sim", "explain", "s07", "--set", "nodes=5"], "a scenario has its own settings"),
         (["demo", "--acks", "2"], "--acks"),
         (["demo", "--records", "1"], "--records"),
+        (["demo", "--records", "9" * 400], "--records"),
         (["demo", "--seed", "99999999999999999999"], "--seed"),
         (["demo", "--seconds", "nan"], "--seconds"),
         (["demo", "--seed", "-1"], "--seed"),

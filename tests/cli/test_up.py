@@ -10,6 +10,8 @@ import os
 import resource
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -51,6 +53,35 @@ def test_ready_means_that_a_produce_succeeds_and_a_signal_ends_it(with_signal):
         answer = asyncio.run(produce(address(place), "t", b"first"))
         assert (answer.error, answer.base_offset) == (ErrorCode.NONE, 0)
         assert up.stop(with_signal) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("redirected", "said"),
+    [
+        (">/dev/full", "standard output: No space left on device"),
+        (">&-", "standard output is closed; the ready line needs one"),
+    ],
+)
+def test_where_the_ready_line_cannot_be_said_is_one_line(redirected, said):
+    """It was a traceback; with the stream closed, uvloop ended the process."""
+    command = f"exec {sys.executable} -m ottla up --nodes 1 --port 0 {redirected}"
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], stderr=subprocess.PIPE, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (2, f"ottla: {said}\n")
+
+
+def test_a_service_without_standard_error_serves():
+    command = f"exec {sys.executable} -m ottla up --nodes 1 --port 0 --topic t 2>&-"
+    with subprocess.Popen(["/bin/sh", "-c", command], stdout=subprocess.PIPE, text=True) as up:
+        assert up.stdout is not None
+        word, _, place = up.stdout.readline().strip().partition(" bootstrap=")
+        try:
+            assert word == "ready"
+            assert asyncio.run(metadata_error(address(place), "t"))[0] is ErrorCode.NONE
+        finally:
+            up.send_signal(signal.SIGINT)
+        assert up.wait(60) == 0
 
 
 def test_json_names_nodes_ports_and_topics():

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 CLIENTS = {"confluent_kafka": "confluent-kafka", "aiokafka": "aiokafka"}
 """Packages that the demo drives, by the name under which each is imported."""
 INTERRUPTED = 128 + signal.SIGINT
+MOST_RECORDS = 100_000_000
+"""Each has a place in the ledger that the audit reads."""
 
 
 class Acks(StrEnum):
@@ -41,7 +43,9 @@ class Acks(StrEnum):
 def demo(
     *,
     acks: Annotated[Acks, typer.Option(help="What producers wait for.")] = Acks.ALL,
-    records: Annotated[int, typer.Option(min=300, help="Records to write, at least.")] = 120_000,
+    records: Annotated[
+        int, typer.Option(min=300, max=MOST_RECORDS, help="Records to write, at least.")
+    ] = 120_000,
     seconds: Annotated[
         float, typer.Option(min=0.5, max=600, help="Time over which writing is spread.")
     ] = 15.0,

@@ -1,0 +1,58 @@
+"""Modules that requests need, imported when the first of their kind arrives.
+
+Importing one opens a file. A peer that opens connections until no descriptor is left would so cut
+off others, at their first request of a kind. So one descriptor is kept for that.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import suppress
+from importlib import import_module
+from types import ModuleType
+
+_NONE_LEFT = frozenset({errno.EMFILE, errno.ENFILE})
+
+
+class _Spare:
+    """A descriptor that is open for nothing but to be closed in need."""
+
+    users = 0
+    """Listeners of this process."""
+    held: int | None = None
+
+
+def keep_spare() -> None:
+    """Hold one, if there is any, until who asked for it says `give_up_spare`."""
+    _Spare.users += 1
+    _hold()
+
+
+def give_up_spare() -> None:
+    """The last of them closes it."""
+    _Spare.users -= 1
+    if not _Spare.users and _Spare.held is not None:
+        spare, _Spare.held = _Spare.held, None
+        os.close(spare)
+
+
+def _hold() -> None:
+    if _Spare.held is None:
+        with suppress(OSError):
+            _Spare.held = os.open(os.devnull, os.O_RDONLY)
+
+
+def load(name: str) -> ModuleType:
+    """The module of that name. Raises what importing it raises."""
+    try:
+        return import_module(name)
+    except OSError as error:
+        if error.errno not in _NONE_LEFT or _Spare.held is None:
+            raise
+    spare, _Spare.held = _Spare.held, None
+    os.close(spare)
+    try:
+        return import_module(name)
+    finally:
+        _hold()
