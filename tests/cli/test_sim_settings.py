@@ -85,7 +85,7 @@ def test_shrink_notices_a_full_disk_before_it_has_spent_its_time(tmp_path, monke
     monkeypatch.setattr(Shrinker, "run", lambda _: pytest.fail("shrunk first"))
     out = tmp_path / "small.tape"
     told = CliRunner().invoke(app, ["shrink", "0", *SHARED, "--out", str(out)])
-    assert str(told.exception) == f"{out}: No space left on device"
+    assert str(told.exception) == f"{out}: No space left on device; name another file"
 
 
 def test_shrink_that_is_interrupted_keeps_the_smallest_so_far(tmp_path, monkeypatch):

@@ -145,7 +145,9 @@ def test_what_goes_on_is_not_said_behind_what_came_of_it(monkeypatch):
     done = asked("--python", sys.executable, "--drivers", "2")
     found = [*(f"{way.name}: 2 seeds, 0 mismatches" for way in variants([sys.executable]))]
     *rest, last = done.stdout.splitlines()
+    *rest, bounded = rest
     assert rest == [*found, "both drivers: 2 seeds, 0 mismatches"]
+    assert bounded.endswith(" in 100 seeds differ between two runs")
     assert last.startswith("compared: ")
     assert "both drivers: seed 1" in done.stderr.splitlines()
 

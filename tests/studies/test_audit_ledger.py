@@ -236,7 +236,7 @@ def test_what_is_not_this_audit_is_refused_in_one_line(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(SourceError, match=f"{tmp_path} is not empty and holds no audit; name"):
         opened(tmp_path, "t")
-    with pytest.raises(SourceError, match=r"--checkpoint .*file: "):
+    with pytest.raises(SourceError, match=r"--checkpoint .*file is a file; name a folder"):
         opened(tmp_path / "file", "t")
 
 

@@ -12,12 +12,15 @@ from ottla.sim.studies.bronze import Work
 from ottla.sim.studies.marks import marked, marks_of
 from ottla.sim.studies.pipeline import STAGES, Progress
 from ottla.sim.studies.study import StudyError
+from ottla.sim_cli import telling
+from ottla.sim_cli.telling import NOW_AND_THEN_S
 from ottla.study_cli.progress import Display, line_of
 from studies_tiny import TINY, WAVE, study
 
 
-def test_a_line_comes_at_once_and_another_within_seconds(capsys):
+def test_a_line_comes_at_once_and_another_within_seconds(capsys, monkeypatch):
     """The first came after half a minute, and a log of a short study had none."""
+    monkeypatch.setattr(telling, "NOW_AND_THEN_S", NOW_AND_THEN_S)
     said = []
 
     def told():
