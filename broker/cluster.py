@@ -92,10 +92,8 @@ class Cluster:
     # --- life ---------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Start the cluster in its own thread; returns when it elects leaders and listens.
-
-        An interrupt on the way (Ctrl-C, a test's timeout) stops what had started.
-        """
+        """Start the cluster in its own thread; returns when it elects leaders and listens. An
+        interrupt on the way (Ctrl-C, a test's timeout) stops what had started."""
         thread = LoopThread(self._cluster.start, self._cluster.stop)
         try:
             return self._run(thread)
