@@ -10,7 +10,6 @@ all (group commit, `syncing.py`). While a sync is under way in the writer thread
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 
 from ottla.broker.alarm import Alarm
@@ -20,6 +19,7 @@ from ottla.broker.clockwork import Clockwork
 from ottla.broker.commands import Ticket, answer, not_stored
 from ottla.broker.config import ClusterConfig
 from ottla.broker.effects import EntriesRead
+from ottla.broker.endings import close_replica, log_stop, resign
 from ottla.broker.lane import Lane
 from ottla.broker.looking import LookDriver, Looks
 from ottla.broker.lookout import GLANCE, Lookout
@@ -33,8 +33,6 @@ from ottla.log.store import LogStore, Write
 from ottla.raft.messages import AppendEntries, Message, RequestVote
 from ottla.raft.roles import Role
 from ottla.raft.types import Entry, GroupId, Micros, NodeId, Term
-
-log = logging.getLogger("ottla")
 
 
 class Runner:
@@ -57,7 +55,7 @@ class Runner:
         self.store = store
         self.beats = beats
         self.seats: dict[GroupId, Seat] = {}
-        self.paused = False
+        self.paused = self._closed = False
         self.failed: Exception | None = None
         """The store's error, once it failed: this node does nothing any more."""
         self.on_failed: Callable[[Exception], None] = unheard  # set before the first turn, as are:
@@ -79,7 +77,6 @@ class Runner:
         self._marked = False
         self._unsaid: list[Turn] = []
         """Turns that became durable while this node was paused."""
-        self._closed = False
         self.syncer: Syncer[Turn] = Syncer(
             store, config, clockwork=clockwork, on_durable=self._durable, on_failed=self.broken
         )
@@ -317,10 +314,7 @@ class Runner:
     def broken(self, error: Exception) -> None:
         """The store is gone, or an invariant does not hold: this node stops, the others go on. What
         was answered is answered; who still waits hears of the stop."""
-        if isinstance(error, StoreError):
-            log.error("node %d stops: %s", self.node, error)
-        else:
-            log.critical("node %d stops, this is a bug of Ottla", self.node, exc_info=error)
+        log_stop(self.node, error)
         self.failed = error
         self.on_failed(error)
 
@@ -345,32 +339,17 @@ class Runner:
     def _do_what_is_due(self, now: Micros) -> None:
         self._reading.refill()
         if self.syncer.stalled():
-            self._resign(now)
+            resign(self.seats.values(), now, self.wake)
         for beat in self.beats.due(now):
             self._sender.send(self.node, beat.to, beat)
         self.lookout.due(now)
         self.syncer.poll()
         self._arm()
 
-    def _resign(self, now: Micros) -> None:
-        """A sync that hangs leaves every write behind it uncertain: leaders resign."""
-        for seat in self.seats.values():
-            if seat.replica.leading:
-                seat.replica.step_down(now)
-                self.wake(seat)
-
     # --- ends ---------------------------------------------------------------------------------
 
     def _close(self, seat: Seat) -> None:
-        """No turns any more: answer who waits, as well as a replica that may be broken can."""
-        seat.gone, seat.dirty = True, False
-        try:
-            waiting = seat.replica.close(self._now())
-            answer(
-                not_stored(waiting) if isinstance(self.failed, StoreError) else waiting, self.node
-            )
-        except Exception:
-            log.exception("node %d: group %d does not end cleanly", self.node, seat.group)
+        close_replica(seat, self.node, self._now(), isinstance(self.failed, StoreError))
 
     def pause(self) -> None:
         """Stop doing anything, as a process that is stopped by its operating system."""

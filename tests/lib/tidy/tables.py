@@ -28,6 +28,7 @@ DECIDING = (
     "broker/counters.py",
     "broker/directory.py",
     "broker/effects.py",
+    "broker/endings.py",
     "broker/errors.py",
     "broker/fields.py",
     "broker/handover.py",
