@@ -14,10 +14,11 @@ from itertools import islice
 from ottla.sim.history import KINDS, Event
 from ottla.sim.invariants.findings import Anomaly, Findings, Row, Rows
 from ottla.sim.invariants.index import Index
+from ottla.sim.invariants.invariant import Place, Watcher
 from ottla.sim.invariants.losses import Losses, losses
 from ottla.sim.invariants.mutants import NO_CHECKER_MUTANTS, CheckerMutant, CheckerMutants
 from ottla.sim.invariants.numbers import ACKED_SHARE, LONGEST_GAP, acked_share, longest_gap
-from ottla.sim.invariants.registry import INVARIANTS, Place, Watcher
+from ottla.sim.invariants.registry import INVARIANTS
 from ottla.sim.invariants.resent import Duplicate, copies
 
 

@@ -11,11 +11,6 @@ the final logs. What is *measured* judges nothing by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from enum import Enum
-from typing import Protocol, TypeAlias
-
 from ottla.sim.invariants import (
     acks,
     decisions,
@@ -28,47 +23,10 @@ from ottla.sim.invariants import (
     states,
 )
 from ottla.sim.invariants.durability import Durability
-from ottla.sim.invariants.findings import Anomaly, Findings, Rows
-from ottla.sim.invariants.index import Index
+from ottla.sim.invariants.invariant import Invariant, Place
 from ottla.sim.invariants.leadership import Leadership
-from ottla.sim.invariants.mutants import CheckerMutants
 from ottla.sim.invariants.terms import Terms
 from ottla.sim.invariants.visibility import Visibility
-
-
-class Place(Enum):
-    """Where an invariant is judged."""
-
-    ONLINE = "online"
-    END = "at the end"
-    MEASURED = "measured"
-
-
-class Watcher(Protocol):
-    """Sees rows as they come, and reports the first hit of each invariant it judges."""
-
-    def __init__(self, findings: Findings, mutants: CheckerMutants) -> None: ...
-
-    def listen(self, rows: Rows) -> None:
-        """Ask for the kinds of rows it needs."""
-
-
-Check: TypeAlias = Callable[[Index], Iterator[Anomaly]]
-
-
-@dataclass(frozen=True, slots=True)
-class Invariant:
-    """One row."""
-
-    id: str
-    name: str
-    """What it is called when it does not hold."""
-    says: str
-    """What must hold, in one sentence."""
-    place: Place
-    judge: type[Watcher] | Check | None
-    """None: a figure, see `numbers.py`."""
-
 
 _ON, _END = Place.ONLINE, Place.END
 

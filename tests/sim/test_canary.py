@@ -13,9 +13,10 @@ from ottla.sim import run as run_module
 from ottla.sim.canary import MUTANTS, Canary
 from ottla.sim.invariants.findings import Anomaly, Findings, Rows
 from ottla.sim.invariants.index import Index
+from ottla.sim.invariants.invariant import Place
 from ottla.sim.invariants.judge import attach
 from ottla.sim.invariants.mutants import CheckerMutant
-from ottla.sim.invariants.registry import Place, invariant
+from ottla.sim.invariants.registry import invariant
 from ottla.sim.settings import RunConfig
 from ottla.sim.sweep import VoidSweepError, sweep
 from ottla.sim.sweep_folder import Plan

@@ -14,9 +14,10 @@ import pytest
 from ottla.sim.history import Event, History
 from ottla.sim.invariants import statements
 from ottla.sim.invariants.findings import AnomalyError
+from ottla.sim.invariants.invariant import Place
 from ottla.sim.invariants.judge import attach, judge
 from ottla.sim.invariants.numbers import ACKED_SHARE, LONGEST_GAP
-from ottla.sim.invariants.registry import INVARIANTS, WAITING, Place, invariant
+from ottla.sim.invariants.registry import INVARIANTS, WAITING, invariant
 from sim_histories import FOLDER, histories, read
 
 CORPUS = histories()

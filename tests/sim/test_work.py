@@ -22,11 +22,12 @@ from ottla.sim.choices import Drawn
 from ottla.sim.history import Event
 from ottla.sim.invariants.findings import Findings
 from ottla.sim.invariants.index import Index
+from ottla.sim.invariants.invariant import Place, Watcher
 from ottla.sim.invariants.judge import Retold
 from ottla.sim.invariants.losses import losses
 from ottla.sim.invariants.mutants import NO_CHECKER_MUTANTS
 from ottla.sim.invariants.numbers import acked_share, longest_gap
-from ottla.sim.invariants.registry import INVARIANTS, Place, Watcher
+from ottla.sim.invariants.registry import INVARIANTS
 from ottla.sim.invariants.resent import copies
 from ottla.sim.run import Verdict, run_choices
 from ottla.sim.settings import RunConfig
