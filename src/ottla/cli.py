@@ -24,7 +24,7 @@ from ottla import __version__
 from ottla.demo.command import demo
 from ottla.saying import first_of, ready_object, unusable
 from ottla.sim_cli.app import app as sim_app
-from ottla.sim_cli.telling import Line
+from ottla.sim_cli.telling import Line, say
 from ottla.study_cli.app import app as study_app
 from ottla.up_options import (
     MAX_PORT,
@@ -257,7 +257,7 @@ async def _serve(cluster: AsyncCluster, nodes: int, *, as_json: bool) -> bool:
         if not told.is_set():
             gc.freeze()  # what a start makes stays: nothing of it is ever looked through again
             gc.enable()
-            _say(ready_object(cluster) if as_json else f"ready bootstrap={first_of(cluster)}")
+            say(ready_object(cluster) if as_json else f"ready bootstrap={first_of(cluster)}")
             await told.wait()
         return bool(left)
     finally:
@@ -285,20 +285,6 @@ async def _start(cluster: AsyncCluster) -> None:
         raise UsageError(str(error)) from None
     except ClusterTimeoutError as error:
         raise UsageError(f"does not get ready: {str(error).splitlines()[0]}") from None
-
-
-def _say(line: str) -> None:
-    out: Any = sys.stdout  # None when whoever started the process had closed it
-    if out is None:
-        raise UsageError("standard output is closed; the ready line needs one")
-    try:
-        out.write(line + "\n")
-        out.flush()
-    except OSError as error:
-        nowhere = os.open(os.devnull, os.O_WRONLY)  # for what is left in the buffer
-        os.dup2(nowhere, out.fileno())
-        os.close(nowhere)
-        raise UsageError(f"standard output: {error.strerror}") from None
 
 
 app.command()(demo)

@@ -59,7 +59,7 @@ def test_ready_means_that_a_produce_succeeds_and_a_signal_ends_it(with_signal):
     ("redirected", "said"),
     [
         (">/dev/full", "standard output: No space left on device"),
-        (">&-", "standard output is closed; the ready line needs one"),
+        (">&-", "standard output is closed"),
     ],
 )
 def test_where_the_ready_line_cannot_be_said_is_one_line(redirected, said):
