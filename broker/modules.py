@@ -12,6 +12,8 @@ from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
 
+from ottla.broker.native import make_lock
+
 _NONE_LEFT = frozenset({errno.EMFILE, errno.ENFILE})
 
 
@@ -21,20 +23,23 @@ class _Spare:
     users = 0
     """Listeners of this process."""
     held: int | None = None
+    lock = make_lock()
+    """Clusters of one process may run in several threads."""
 
 
 def keep_spare() -> None:
     """Hold one, if there is any, until who asked for it says `give_up_spare`."""
-    _Spare.users += 1
-    _hold()
+    with _Spare.lock:
+        _Spare.users += 1
+        _hold()
 
 
 def give_up_spare() -> None:
     """The last of them closes it."""
-    _Spare.users -= 1
-    if not _Spare.users and _Spare.held is not None:
-        spare, _Spare.held = _Spare.held, None
-        os.close(spare)
+    with _Spare.lock:
+        _Spare.users -= 1
+        if not _Spare.users:
+            _let_go()
 
 
 def _hold() -> None:
@@ -43,16 +48,22 @@ def _hold() -> None:
             _Spare.held = os.open(os.devnull, os.O_RDONLY)
 
 
+def _let_go() -> None:
+    if _Spare.held is not None:
+        os.close(_Spare.held)
+        _Spare.held = None
+
+
 def load(name: str) -> ModuleType:
     """The module of that name. Raises what importing it raises."""
     try:
         return import_module(name)
     except OSError as error:
-        if error.errno not in _NONE_LEFT or _Spare.held is None:
+        if error.errno not in _NONE_LEFT:
             raise
-    spare, _Spare.held = _Spare.held, None
-    os.close(spare)
-    try:
-        return import_module(name)
-    finally:
-        _hold()
+    with _Spare.lock:
+        _let_go()
+        try:
+            return import_module(name)
+        finally:
+            _hold()
