@@ -41,6 +41,7 @@ from ottla.raft.types import GroupId, Micros, NodeId
 GLANCE: Micros = 50_000
 """How soon after a turn a busy replica is looked at, at the latest."""
 AT_ONCE: Micros = 0
+"""A time that is past: what is due then is due now."""
 MOST_LOOKS = 200
 """Looks in one turn of the event loop, at some 20 us each; the rest is due in the next one."""
 

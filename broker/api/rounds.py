@@ -24,7 +24,7 @@ MOST_TEXT = 1000
 
 MOST_OUT = 100
 """Commands that one request has at the controller at a time. Thousands would be some ten objects
-each for as long as the slowest takes, and Python stops all to look through what has become old."""
+each for as long as the slowest takes, and the more for Python's collector to look through."""
 
 _MICROSECOND = timedelta(microseconds=1)
 

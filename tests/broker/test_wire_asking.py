@@ -1,7 +1,7 @@
 """Requests that ask the controller thousands of things have few of them out at a time.
 
-A DeleteTopics of 9,900 names had as many commands under way: some hundred thousand objects, which
-Python's collector looked through in single turns of 140 ms.
+A DeleteTopics of 9,900 names had as many commands under way, some hundred thousand objects, and
+Python's collector had the more to look through at once.
 """
 
 import pytest
