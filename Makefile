@@ -13,11 +13,13 @@ unexport VIRTUAL_ENV
 
 PYTHON ?=
 ARGS ?=
+# Tests of one folder: `make test T=broker/partition`.
+T ?=
 # In how many processes tests run; 0 is one, that of pytest itself, which a debugger needs.
 WORKERS ?= auto
 BIN := .venv/bin
 # Tests of one file stay together, in their order: what they share is made once (tests/conftest.py).
-PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist loadfile
+PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist loadfile $(if $(T),tests/$(T))
 # Scripts and the editable install name the checkout's place, so a moved checkout installs again.
 STAMP := .venv/installed-$(shell pwd -P | cksum | cut -d' ' -f1)
 
@@ -45,7 +47,7 @@ demo: install  ## show Ottla at work: real clients while leaders die, then a sma
 	@rm -rf out/study-acks
 	$(BIN)/ottla study run acks --seeds 3 --jobs 2 --out out/study-acks
 
-test: install  ## run the quick test suite (ARGS="-k name" to choose)
+test: install  ## run the quick test suite (T=broker/partition for a folder, ARGS="-k name" to choose)
 	$(PYTEST) -m "not slow" $(ARGS)
 
 check: format-check lint types imports tidy  ## format, lint, types, import contracts, limits of the house

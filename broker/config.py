@@ -15,9 +15,9 @@ from dataclasses import dataclass, fields, replace
 from enum import Enum
 from typing import Any, Literal, TypedDict, cast
 
-from ottla.broker.arguments import INT32_MAX, choice, number, text, truth, whole
+from ottla.broker.arguments.arguments import INT32_MAX, choice, number, text, truth, whole
+from ottla.broker.arguments.spelling import no_such, shown
 from ottla.broker.errors import ConfigError
-from ottla.broker.spelling import no_such, shown
 from ottla.idempotency.errors import UnknownProfileError
 from ottla.idempotency.profiles import profile_named
 

@@ -36,7 +36,7 @@ class Profile:
     `epochs_apart` only."""
     one_stage: bool = False
     """Whether `enqueued` ends only with the result, so that a connection has one produce request
-    under way (`ottla.broker.pipeline`)."""
+    under way (`ottla.broker.wire.pipeline`)."""
 
     @property
     def begins_anywhere(self) -> bool:

@@ -10,7 +10,8 @@ checksum, replaced as a whole. It says
 * the node's own values (`put_meta`): their bytes bear no checksum in the data.
 
 A note that is gone or damaged beside whole data costs nothing but what it would have shown: it is
-written again. The folder of a whole cluster has a note of the same form (`ottla.broker.stores`).
+written again. The folder of a whole cluster has a note of the same form
+(`ottla.broker.node.disks`).
 """
 
 from __future__ import annotations

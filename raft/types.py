@@ -3,7 +3,7 @@
 Numbers are plain ints behind names, so that signatures say what they count:
 
 * `Term` counts elections, `LogIndex` counts entries (Kafka *offsets* count records; the two never
-  mix, `broker/partition.py` holds the one conversion),
+  mix, `broker/partition/partition.py` holds the one conversion),
 * `Micros` is a point or span of the caller's monotonic clock in whole microseconds. The core never
   reads a clock; it is told the time with every input.
 

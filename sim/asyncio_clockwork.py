@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from ottla.broker.addresses import Address
-from ottla.broker.clockwork import Cancel, Work
-from ottla.broker.ports import Listening
+from ottla.broker.arguments.addresses import Address
+from ottla.broker.event_loop.clockwork import Cancel, Work
+from ottla.broker.wire.ports import Listening
 from ottla.log.types import Millis
 from ottla.raft.types import Micros
 from ottla.sim.asyncio_loop import DeterministicLoop
@@ -16,7 +16,7 @@ from ottla.sim.clocks import EPOCH_MS
 
 
 class LoopClockwork:
-    """`ottla.broker.clockwork.Clockwork`: work beside a node takes `work_micros`."""
+    """`ottla.broker.event_loop.clockwork.Clockwork`: work beside a node takes `work_micros`."""
 
     def __init__(self, loop: DeterministicLoop, work_micros: Micros = 1000):
         self._loop = loop
@@ -38,7 +38,7 @@ class LoopClockwork:
 
 
 class LoopPort:
-    """`ottla.broker.ports.Port`, where there is no other program that could take it."""
+    """`ottla.broker.wire.ports.Port`, where there is no other program that could take it."""
 
     def __init__(self, host: str, port: int):
         self.address: Address = (host, port)

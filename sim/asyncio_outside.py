@@ -46,7 +46,7 @@ def _rows(by: str, name: str, *modules: str) -> tuple[Patch, ...]:
 
 PATCHES: tuple[Patch, ...] = (
     *_rows("the loop's time", "time", "logging"),
-    *_rows("drawn", "uuid", "ottla.broker.async_cluster"),
+    *_rows("drawn", "uuid", "ottla.broker.cluster.async_cluster"),
     *_rows(
         "the loop's time",
         "time",

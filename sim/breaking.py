@@ -17,10 +17,11 @@ A run that broke itself fails, but says nothing of what was to be shown with it:
 and a study counts it in no figure. No fault explains it either, nor what was swallowed.
 
 Where a node delivers answers it goes on whatever is raised there, by code of its own or of who
-asked, and no more than its log tells of it (`broker/runner.py`). A run would go on as well, until
-the client tries again and all is well. So what is said there of an exception is sim-I00, unless a
-store failed, which faults make it do. The log itself is no use in a run: each of its records reads
-the wall clock (`outside.py`), and whether there is one depends on how somebody set it up.
+asked, and no more than its log tells of it (`broker/driver/runner.py`). A run would go on as well,
+until the client tries again and all is well. So what is said there of an exception is sim-I00,
+unless a store failed, which faults make it do. The log itself is no use in a run: each of its
+records reads the wall clock (`outside.py`), and whether there is one depends on how somebody set it
+up.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from copy import copy
 
 from ottla.broker.config import FlushPolicy
-from ottla.broker.stores import CLUSTER_ID_KEY, knows
+from ottla.broker.node.disks import CLUSTER_ID_KEY, knows
 from ottla.log.errors import StoreError
 from ottla.log.memory_disk import Image, MemoryDisk, Replaced
 from ottla.log.records import records_of

@@ -27,7 +27,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from ottla.broker.partition import Partition
+from ottla.broker.partition.partition import Partition
 from ottla.raft.quorum import majority
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.clients.base import Client

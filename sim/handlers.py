@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from ottla.broker.commands import (
+from ottla.broker.errors import DEFECT_CODES, ErrorCode
+from ottla.broker.turn.tickets import (
     ANY_EPOCH,
     DeleteRecordsTicket,
     FetchTicket,
@@ -17,9 +18,8 @@ from ottla.broker.commands import (
     ProduceTicket,
     WatchTicket,
 )
-from ottla.broker.errors import DEFECT_CODES, ErrorCode
-from ottla.broker.host import HostedReplica, absent_partition
-from ottla.broker.pipeline import Slot
+from ottla.broker.wire.host import HostedReplica, absent_partition
+from ottla.broker.wire.pipeline import Slot
 from ottla.log.errors import CompactedError, StoreError
 from ottla.log.record_batch import SEQUENCE_MASK, BatchDefect, read_batch
 from ottla.log.records import records_of

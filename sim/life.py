@@ -22,10 +22,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from ottla.broker.clockwork import Cancel, Work
-from ottla.broker.node import Node
-from ottla.broker.replica_factory import ReplicaFactory
-from ottla.broker.scheduler import Scheduler
+from ottla.broker.event_loop.clockwork import Cancel, Work
+from ottla.broker.event_loop.scheduler import Scheduler
+from ottla.broker.node.node import Node
+from ottla.broker.node.replica_factory import ReplicaFactory
 from ottla.log.memory_store import MemoryStore, MemorySyncJob
 from ottla.log.store import SyncJob, Write
 from ottla.log.types import Millis
@@ -132,7 +132,7 @@ class Life:
 
 
 class SimClockwork:
-    """`ottla.broker.clockwork.Clockwork` of one life, in virtual time."""
+    """`ottla.broker.event_loop.clockwork.Clockwork` of one life, in virtual time."""
 
     def __init__(self, life: Life):
         world = life.world

@@ -10,8 +10,8 @@ import re
 from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
+from ottla.broker.controller.placement import Loads
 from ottla.broker.errors import ConfigError
-from ottla.broker.placement import Loads
 from ottla.raft.quorum import majority
 from ottla.raft.types import Micros, NodeId
 
@@ -19,7 +19,7 @@ CLIENTS: NodeId = 0
 """Stands for all clients in the name of a link: no node has that number."""
 MAX_WAIT_US: Micros = 2 * 10**6
 """What messages and syncs may take: 2 s. The controller has to be asked, and to have its followers
-store something, within 5 s (`broker/producer_ids.py`), or nobody is given a producer id."""
+store something, within 5 s (`broker/node/producer_ids.py`), or nobody is given a producer id."""
 RoundTrips: TypeAlias = Mapping[tuple[NodeId, NodeId], Micros]
 """There and back, at best, by both ends; each link stands there in both directions."""
 

@@ -119,7 +119,7 @@ class LogView:
 
 def _command(entry: Entry) -> tuple[tuple[int, ...], Offset | None]:
     """Whom a partition's command forgets, and the log start that it sets
-    (`ottla.broker.partition`: commands in the log)."""
+    (`ottla.broker.partition.partition`: commands in the log)."""
     if entry.kind is not EntryKind.COMMAND:
         return _NOTHING
     told = msgpack.unpackb(cast(bytes, entry.payload), strict_map_key=False)

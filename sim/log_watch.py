@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgpack
 
-from ottla.broker.partition import Partition
-from ottla.broker.seat import Seat
+from ottla.broker.driver.hosted import Seat
+from ottla.broker.partition.partition import Partition
 from ottla.idempotency.profiles import profile_named
 from ottla.idempotency.sessions import make_table
 from ottla.log.memory_store import MemorySyncJob

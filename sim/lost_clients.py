@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from ottla.broker.node import HEARD_TIMEOUTS
+from ottla.broker.node.node import HEARD_TIMEOUTS
 from ottla.raft.types import NodeId
 from ottla.sim.clients.base import MS, Client
 from ottla.sim.handlers import TOPIC

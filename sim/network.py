@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, TypeAlias
 
-from ottla.broker.control_client import ControlRequest, ControlResponse
+from ottla.broker.controller.client import ControlRequest, ControlResponse
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.choices import Choices
 from ottla.sim.delays import SHAPES, spans

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from ottla.broker.controller import CONTROLLER_GROUP
-from ottla.broker.partition import Partition
-from ottla.broker.seat import Seat
+from ottla.broker.controller.controller import CONTROLLER_GROUP
+from ottla.broker.driver.hosted import Seat
+from ottla.broker.partition.partition import Partition
 from ottla.idempotency.decisions import Decision
 from ottla.idempotency.snapshot import digest_of
 from ottla.log.record_batch import SEQUENCE_MASK, identity

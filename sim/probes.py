@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
-from ottla.broker.partition import Partition
+from ottla.broker.partition.partition import Partition
 from ottla.log.types import Offset
 from ottla.raft.types import NodeId
 from ottla.sim.clients.base import Client

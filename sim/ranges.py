@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ottla.broker.arguments.spelling import shown
 from ottla.broker.config import FlushPolicy
 from ottla.broker.errors import ConfigError
-from ottla.broker.spelling import shown
 from ottla.sim.link_times import MAX_WAIT_US
 from ottla.sim.told import MAX_NODES
 

@@ -1,8 +1,8 @@
 """The node's side of client connections: requests in, tickets to partitions, answers in order.
 
-What `broker/connection.py` and `broker/api/` do with bytes is done here with values, around the
-same `Pipeline`: what may be begun, what is answered in which order, when a connection closes. What
-is decided about a batch is decided behind it, in the broker's own code.
+What `broker/wire/connection.py` and `broker/wire/api/` do with bytes is done here with values,
+around the same `Pipeline`: what may be begun, what is answered in which order, when a connection
+closes. What is decided about a batch is decided behind it, in the broker's own code.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, cast
 
-from ottla.broker.host import Host, HostedReplica
-from ottla.broker.pipeline import Pipeline, Slot, limits_of
-from ottla.broker.seat import Seat
+from ottla.broker.driver.hosted import Seat
+from ottla.broker.wire.host import Host, HostedReplica
+from ottla.broker.wire.pipeline import Pipeline, Slot, limits_of
 from ottla.sim.handlers import HANDLERS, TOPIC
 from ottla.sim.requests import Produce, Request, size_of
 
 if TYPE_CHECKING:
-    from ottla.broker.ports import Port
+    from ottla.broker.wire.ports import Port
     from ottla.sim.life import Life
     from ottla.sim.tcp import Connection
 
 
 class SimListener:
-    """`ottla.broker.host.Listener` of one life: its connections."""
+    """`ottla.broker.wire.host.Listener` of one life: its connections."""
 
     def __init__(self, life: Life, host: Host):
         self.life = life

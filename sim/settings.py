@@ -14,9 +14,9 @@ from typing import Any
 
 import msgpack
 
+from ottla.broker.arguments.spelling import no_such
 from ottla.broker.config import ClusterConfig, FlushPolicy
 from ottla.broker.errors import ConfigError
-from ottla.broker.spelling import no_such
 from ottla.idempotency.errors import UnknownProfileError
 from ottla.idempotency.profiles import profile_named
 from ottla.raft.mutants import Mutant

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ottla.broker.spelling import shown
+from ottla.broker.arguments.spelling import shown
 
 _LONG = 60
 

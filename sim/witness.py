@@ -15,10 +15,10 @@ from typing import Any, cast
 
 import msgpack
 
-from ottla.broker.admission import CommandItem
-from ottla.broker.isr import InSync
-from ottla.broker.partition import Partition
-from ottla.broker.partition_state import PartitionSettings
+from ottla.broker.partition.admission import CommandItem
+from ottla.broker.partition.in_sync import InSync
+from ottla.broker.partition.partition import Partition
+from ottla.broker.partition.state import PartitionSettings
 from ottla.idempotency.decisions import Accept, Decision, Duplicate, Park
 from ottla.idempotency.table import ProducerTable
 from ottla.log.types import BatchIdentity

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from ottla.broker.controller import CONTROLLER_GROUP
+from ottla.broker.controller.controller import CONTROLLER_GROUP
 from ottla.broker.counters import Counters
+from ottla.broker.driver.hosted import Seat
 from ottla.broker.errors import ErrorCode
-from ottla.broker.host import Host
-from ottla.broker.partition import Partition
-from ottla.broker.replica_factory import ReplicaFactory
-from ottla.broker.seat import Seat
-from ottla.broker.topic import Topic
+from ottla.broker.node.replica_factory import ReplicaFactory
+from ottla.broker.partition.partition import Partition
+from ottla.broker.topics.topic import Topic
+from ottla.broker.wire.host import Host
 from ottla.log.errors import CorruptLogError, StoreError
 from ottla.raft.quorum import majority
 from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term

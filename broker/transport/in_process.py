@@ -23,7 +23,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from ottla.broker.arguments import whole
+from ottla.broker.arguments.arguments import whole
 from ottla.raft.types import Micros, NodeId
 
 Receive: TypeAlias = Callable[[NodeId, Any], None]

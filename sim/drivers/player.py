@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from ottla.broker.commands import ProduceTicket, WatchTicket
 from ottla.broker.config import ClusterConfig
-from ottla.broker.controller import Controller
+from ottla.broker.controller.controller import Controller
 from ottla.broker.counters import Counters
-from ottla.broker.replica import Replica
-from ottla.broker.replica_factory import ReplicaFactory
+from ottla.broker.node.replica_factory import ReplicaFactory
+from ottla.broker.turn.replica import Replica
+from ottla.broker.turn.tickets import ProduceTicket, WatchTicket
 from ottla.log.memory_disk import MemoryDisk
 from ottla.log.memory_store import MemoryStore
 from ottla.log.store import Write

@@ -1,10 +1,10 @@
 """The tape of turns: everything that the replicas of a run were given, in order.
 
-A replica is driven by nine calls and no others (`broker/replica.py`); the nemesis has one besides,
-which lets a core stand for election. `taped` makes the factory of a node make replicas that note
-each call, with the node's clock, with what a turn drained from its inbox and with every number that
-was drawn for an election timeout. What comes out of a call is noted in short, so that a player sees
-at once where it goes another way (`player.py`).
+A replica is driven by nine calls and no others (`broker/turn/replica.py`); the nemesis has one
+besides, which lets a core stand for election. `taped` makes the factory of a node make replicas
+that note each call, with the node's clock, with what a turn drained from its inbox and with every
+number that was drawn for an election timeout. What comes out of a call is noted in short, so that a
+player sees at once where it goes another way (`player.py`).
 
 A life begins with what its disk held. A log is known by the index and term of its entries (log
 matching), so the tape keeps those, and the player its own entries.
@@ -23,15 +23,15 @@ from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from ottla.broker.commands import ControlTicket, ProduceTicket, Ticket, WatchTicket
 from ottla.broker.config import ClusterConfig
-from ottla.broker.controller import CONTROLLER_GROUP, Controller
-from ottla.broker.effects import Effects
-from ottla.broker.host import TopicImage
-from ottla.broker.machine import Machine
-from ottla.broker.partition import Partition
-from ottla.broker.replica import Replica
-from ottla.broker.replica_factory import Opening, ReplicaFactory
+from ottla.broker.controller.controller import CONTROLLER_GROUP, Controller
+from ottla.broker.images import TopicImage
+from ottla.broker.node.replica_factory import Opening, ReplicaFactory
+from ottla.broker.partition.partition import Partition
+from ottla.broker.turn.effects import Effects
+from ottla.broker.turn.machine import Machine
+from ottla.broker.turn.replica import Replica
+from ottla.broker.turn.tickets import ControlTicket, ProduceTicket, Ticket, WatchTicket
 from ottla.log.store import LogStore
 from ottla.log.types import RecordBatch
 from ottla.raft.config import JitterSource

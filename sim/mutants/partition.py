@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ottla.broker.admission import Admission, Item
-from ottla.broker.commands import FetchTicket, ProduceTicket
 from ottla.broker.errors import ErrorCode
-from ottla.broker.isr import InSync
-from ottla.broker.partition import Partition
-from ottla.broker.partition_snapshots import Snapshots
-from ottla.broker.partition_state import PartitionSettings
-from ottla.broker.purgatory import Purgatory
-from ottla.broker.reads import Reads
+from ottla.broker.partition.admission import Admission, Item
+from ottla.broker.partition.in_sync import InSync
+from ottla.broker.partition.partition import Partition
+from ottla.broker.partition.purgatory import Purgatory
+from ottla.broker.partition.reads import Reads
+from ottla.broker.partition.snapshots import Snapshots
+from ottla.broker.partition.state import PartitionSettings
+from ottla.broker.turn.tickets import FetchTicket, ProduceTicket
 from ottla.raft.mutants import Mutant
 from ottla.raft.types import LogIndex, Micros, Mutants, Term
 from ottla.sim.mutants.table import MutatedTable

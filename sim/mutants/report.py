@@ -42,7 +42,7 @@ told, why, and the commands that show it again.
 A follower has a general way to take entries and a short one (`raft/following.py`, `follow`), which
 most appends take. The switches are in the general way, so the short one is closed to every mutant.
 That it ends where the general one would is the business of `tests/raft/test_follow.py` and
-`tests/broker/test_core_follow.py`.
+`tests/broker/driver/test_fast_append.py`.
 
 Written by `ottla sim mutants ID... --seeds N --first SEED --page docs/reference/mutants.md`; a row
 says from which seed on it was swept, and `ottla sim mutants M15 --seeds 500 --first 1000000` sweeps

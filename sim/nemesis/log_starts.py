@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ottla.broker.commands import DeleteRecordsTicket
+from ottla.broker.turn.tickets import DeleteRecordsTicket
 from ottla.raft.messages import InstallSnapshot
 from ottla.raft.types import GroupId, NodeId
 from ottla.sim.life import Life

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ottla.broker.seat import Seat
+from ottla.broker.driver.hosted import Seat
 from ottla.raft.messages import AppendEntries, AppendReply, RequestVote, VoteReply
 from ottla.raft.types import EntryKind, GroupId, NodeId
 from ottla.sim.life import Life

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ottla.broker.arguments.spelling import no_such
 from ottla.broker.errors import ConfigError
-from ottla.broker.spelling import no_such
 from ottla.sim.delays import exponential
 from ottla.sim.nemesis.beyond import BEYOND
 from ottla.sim.nemesis.hand import MS, Hand

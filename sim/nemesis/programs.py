@@ -13,10 +13,10 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from ottla.broker.beats import Beat, BeatAck
-from ottla.broker.control_client import ControlRequest, ControlResponse
-from ottla.broker.handover import hand_over
-from ottla.broker.seat import Seat
+from ottla.broker.controller.client import ControlRequest, ControlResponse
+from ottla.broker.driver.hosted import Seat
+from ottla.broker.heartbeats.heartbeats import Beat, BeatAck
+from ottla.broker.node.handover import hand_over
 from ottla.raft.messages import (
     AppendEntries,
     AppendReply,

@@ -16,9 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ottla.broker.controller import CONTROLLER_GROUP
-from ottla.broker.partition import Partition
-from ottla.broker.seat import Seat
+from ottla.broker.controller.controller import CONTROLLER_GROUP
+from ottla.broker.driver.hosted import Seat
+from ottla.broker.partition.partition import Partition
 from ottla.raft.types import LogIndex, NodeId, Term
 from ottla.sim.handlers import TOPIC
 from ottla.sim.history import CONTROLLER_PARTITION

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ottla.broker.handover import hand_over
+from ottla.broker.node.handover import hand_over
 from ottla.log.store import Write
 from ottla.raft.messages import VoteReply
 from ottla.raft.types import NO_NODE, EntryKind, Micros

@@ -52,7 +52,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ottla.broker.errors import ErrorCode
-from ottla.broker.partition import Partition
+from ottla.broker.partition.partition import Partition
 from ottla.raft.roles import Role
 from ottla.raft.types import NodeId
 from ottla.sim.breaking import Swallowed, anomaly_here, in_order

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ottla.broker.partition import Partition
-from ottla.broker.seat import Seat
+from ottla.broker.driver.hosted import Seat
+from ottla.broker.partition.partition import Partition
 from ottla.log.records import records_of
 from ottla.log.types import RecordBatch
 from ottla.sim.clients.batch import value_of

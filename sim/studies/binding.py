@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any, TypeAlias
 
-from ottla.broker.spelling import listed
+from ottla.broker.arguments.spelling import listed
 from ottla.sim.studies import names
 from ottla.sim.studies.pairs import PAIRS, pairs_query
 from ottla.sim.studies.sentences import filled

@@ -22,7 +22,7 @@ from math import isfinite
 from string import Formatter
 from typing import Any
 
-from ottla.broker.spelling import listed
+from ottla.broker.arguments.spelling import listed
 from ottla.sim.bounds import bounded
 from ottla.sim.studies.findings import NOTHING, Rows, endless, number
 from ottla.sim.studies.study import Answer, StudyError

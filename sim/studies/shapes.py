@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ottla.broker.spelling import listed, no_such
+from ottla.broker.arguments.spelling import listed, no_such
 from ottla.sim.spelling import as_written
 
 TOP: Mapping[str, type] = {

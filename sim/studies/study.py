@@ -30,8 +30,8 @@ from math import prod
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
+from ottla.broker.arguments.spelling import called, listed
 from ottla.broker.errors import ConfigError
-from ottla.broker.spelling import called, listed
 from ottla.sim.experiments.failures import FAILURES
 from ottla.sim.nemesis.nemesis import check_faults
 from ottla.sim.settings import RunConfig

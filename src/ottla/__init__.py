@@ -10,20 +10,20 @@ import pathlib as _pathlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ottla.broker.cluster import Cluster
-    from ottla.broker.cluster_faults import DiskFault
+    from ottla.broker.cluster.cluster import Cluster
+    from ottla.broker.cluster.faults import DiskFault
     from ottla.broker.errors import OttlaError
-    from ottla.broker.topic import Topic
+    from ottla.broker.topics.topic import Topic
 
 __all__ = ["Cluster", "DiskFault", "OttlaError", "Topic", "__version__"]
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Cluster": "ottla.broker.cluster",
-    "DiskFault": "ottla.broker.cluster_faults",
+    "Cluster": "ottla.broker.cluster.cluster",
+    "DiskFault": "ottla.broker.cluster.faults",
     "OttlaError": "ottla.broker.errors",
-    "Topic": "ottla.broker.topic",
+    "Topic": "ottla.broker.topics.topic",
 }
 
 # Links get lost on checkouts without symlink rights and in unpacked sdists; the packages

@@ -51,8 +51,8 @@ from ottla.usage import UsageError, check_profile, check_words, one_line, refuse
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ottla.broker.async_cluster import AsyncCluster
-    from ottla.broker.topic import Topic
+    from ottla.broker.cluster.async_cluster import AsyncCluster
+    from ottla.broker.topics.topic import Topic
 
 SERVICE_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -159,7 +159,7 @@ def up(
 
 def _cluster(nodes: int, **settings: Any) -> AsyncCluster:
     # Everything at once: what is imported later is imported while somebody waits.
-    from ottla.broker.async_cluster import AsyncCluster
+    from ottla.broker.cluster.async_cluster import AsyncCluster
     from ottla.broker.errors import ConfigError
 
     try:
@@ -172,7 +172,7 @@ def _run(cluster: AsyncCluster, nodes: int, *, as_json: bool) -> bool:
     """On a loop of its own: see `_serve`."""
     import asyncio
 
-    from ottla.broker.loops import new_event_loop
+    from ottla.broker.event_loop.loops import new_event_loop
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(_serve(cluster, nodes, as_json=as_json))
@@ -197,8 +197,8 @@ def _topics(texts: Sequence[str], nodes: int) -> list[Topic]:
 
 def _topic(text: str, nodes: int) -> Topic:
     from ottla.broker.errors import ConfigError
-    from ottla.broker.topic import Topic
-    from ottla.broker.topic_requests import name_refusal
+    from ottla.broker.topics.names import name_refusal
+    from ottla.broker.topics.topic import Topic
 
     try:
         topic = Topic.parse(text)

@@ -12,7 +12,7 @@ import pytest
 import ottla
 
 if TYPE_CHECKING:
-    from ottla.broker.cluster import Cluster
+    from ottla.broker.cluster.cluster import Cluster
 
 
 @pytest.fixture

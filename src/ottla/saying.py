@@ -9,7 +9,7 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ottla.broker.async_cluster import AsyncCluster
+    from ottla.broker.cluster.async_cluster import AsyncCluster
 
 
 def unusable(error: OSError) -> str:

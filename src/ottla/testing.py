@@ -10,7 +10,8 @@ So a test can send a gap, a wrong epoch, or the same batch twice, and look at th
     answer.error, answer.base_offset
 """
 
-from ottla.broker.client import (
+from ottla.broker.errors import ErrorCode
+from ottla.broker.wire.client import (
     Client,
     DamagedBatchError,
     Exchange,
@@ -19,7 +20,6 @@ from ottla.broker.client import (
     Producer,
     split_batches,
 )
-from ottla.broker.errors import ErrorCode
 from ottla.log.build import Codec, NewRecord, build_batch
 from ottla.log.records import iter_records
 from ottla.log.types import RecordBatch

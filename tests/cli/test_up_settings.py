@@ -16,8 +16,8 @@ import pytest
 from typer.testing import CliRunner
 
 from cli_process import PROGRAM, ottla, running
-from ottla.broker.client import Client
 from ottla.broker.config import ClusterConfig, FlushPolicy
+from ottla.broker.wire.client import Client
 from ottla.cli import app
 
 
@@ -62,7 +62,7 @@ def test_all_of_them_reach_the_cluster(monkeypatch):
         asked.update(settings, nodes=nodes)
         raise AskedError
 
-    monkeypatch.setattr("ottla.broker.async_cluster.AsyncCluster", cluster)
+    monkeypatch.setattr("ottla.broker.cluster.async_cluster.AsyncCluster", cluster)
     monkeypatch.setattr("signal.signal", lambda *_: None)  # these are the process's own, and stay
     monkeypatch.setattr("gc.disable", lambda: None)
     given = {"min-insync-replicas": 2, "election-timeout-ms": 2000, "default-partitions": 3}

@@ -10,7 +10,7 @@ from clients_audit import audit
 from clients_patience import until
 from clients_writers import WRITERS, progress, writing
 from ottla import Cluster, Topic
-from ottla.broker.cluster_faults import DiskFault
+from ottla.broker.cluster.faults import DiskFault
 from ottla.broker.config import ClusterConfig
 
 pytestmark = pytest.mark.clients

@@ -27,7 +27,7 @@ from kafka.admin import KafkaAdminClient
 from clients_confluent import ConfluentKit
 from clients_kits import WAIT, Record, quiet
 from ottla import Cluster, Topic
-from ottla.broker.api.no_groups import TEXT
+from ottla.broker.wire.api.no_groups import TEXT
 
 pytestmark = pytest.mark.clients
 FATAL = -150

@@ -1,6 +1,6 @@
 """Who led when, from events alone: failovers, hand-overs, interruptions."""
 
-from ottla.broker.events import ClusterEvent
+from ottla.broker.cluster.events import ClusterEvent
 from ottla.demo.timeline import p50, timeline
 
 END = 1_000

@@ -1,7 +1,7 @@
 """What redpanda.md suspects of Redpanda (S1 to S14), asked of profile `reference`.
 
-Those that concern one partition's leader and Raft are asked in tests/broker/test_suspects.py;
-docs/explanation/suspects.md answers them all.
+Those that concern one partition's leader and Raft are asked in
+tests/broker/partition/test_suspects.py; docs/explanation/suspects.md answers them all.
 """
 
 import pytest

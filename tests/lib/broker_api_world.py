@@ -13,20 +13,20 @@ from typing import Any, cast
 
 from broker_control import CLUSTER_ID, ControllerDriver, controller, ticket
 from broker_machine import MachineDriver
-from ottla.broker.api import table
-from ottla.broker.api.call import Call, Link, Route
-from ottla.broker.codec import API_NAMES, request_schema, response_schema
-from ottla.broker.commands import ControlTicket, ProduceTicket, Ticket
 from ottla.broker.config import ClusterConfig
 from ottla.broker.counters import Counters
 from ottla.broker.errors import ErrorCode
-from ottla.broker.host import BrokerImage, LeaderImage, TopicImage
-from ottla.broker.isr import InSync
-from ottla.broker.partition import Partition
-from ottla.broker.partition_state import PartitionSettings
-from ottla.broker.remarks import Remarks
-from ottla.broker.searches import Searches
-from ottla.broker.slices import Job
+from ottla.broker.event_loop.slices import Job
+from ottla.broker.images import BrokerImage, LeaderImage, TopicImage
+from ottla.broker.partition.in_sync import InSync
+from ottla.broker.partition.partition import Partition
+from ottla.broker.partition.state import PartitionSettings
+from ottla.broker.turn.tickets import ControlTicket, ProduceTicket, Ticket
+from ottla.broker.wire.api import table
+from ottla.broker.wire.api.call import Call, Link, Route
+from ottla.broker.wire.codec import API_NAMES, request_schema, response_schema
+from ottla.broker.wire.remarks import Remarks
+from ottla.broker.wire.searches import Searches
 from ottla.idempotency.profiles import profile_named
 from ottla.log.build import NewRecord, build_batch
 from ottla.log.record_batch import read_batch

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from ottla.broker.beats import Beat, BeatAck, BeatBook
+from ottla.broker.heartbeats.heartbeats import Beat, BeatAck, BeatBook
 from ottla.raft.messages import Heartbeat
 
 INTERVAL = 50

@@ -9,7 +9,7 @@ an event.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ottla.broker.beats import Beat, BeatAck, BeatBook
+from ottla.broker.heartbeats.heartbeats import Beat, BeatAck, BeatBook
 from ottla.raft.messages import Heartbeat
 
 INTERVAL = 50

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable
 
-from ottla.broker.collecting import nothing_collected
+from ottla.broker.event_loop.collecting import nothing_collected
 
 
 def calls_of(action: Callable[[], object]) -> int:

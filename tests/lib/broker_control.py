@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from broker_machine import MachineDriver
-from ottla.broker.commands import ControlTicket, Origin
 from ottla.broker.config import ClusterConfig
-from ottla.broker.controller import Controller
+from ottla.broker.controller.controller import Controller
 from ottla.broker.errors import ErrorCode
+from ottla.broker.turn.tickets import ControlTicket, Origin
 
 CLUSTER_ID = "a-test-cluster"
 NEVER = 10**15

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from functools import partial
 
 from broker_core_world import MS, NODES, World
-from ottla.broker.commands import ProduceTicket
 from ottla.broker.errors import ErrorCode
+from ottla.broker.turn.tickets import ProduceTicket
 from ottla.log.build import build_batch
 from ottla.log.record_batch import read_batch
 from ottla.log.types import RecordBatch

@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from broker_core_replicas import NOW, FirstJitter
-from ottla.broker.beats import BeatBook
-from ottla.broker.clockwork import Cancel, Work
 from ottla.broker.config import ClusterConfig
 from ottla.broker.counters import Counters
-from ottla.broker.host import TopicImage
-from ottla.broker.replica_factory import ReplicaFactory
-from ottla.broker.runner import Runner
-from ottla.broker.scheduler import Scheduler
-from ottla.broker.seat import Seat
+from ottla.broker.driver.hosted import Seat
+from ottla.broker.driver.runner import Runner
+from ottla.broker.event_loop.clockwork import Cancel, Work
+from ottla.broker.event_loop.scheduler import Scheduler
+from ottla.broker.heartbeats.heartbeats import BeatBook
+from ottla.broker.images import TopicImage
+from ottla.broker.node.replica_factory import ReplicaFactory
 from ottla.log.memory_store import MemoryDisk, MemoryStore
 from ottla.raft.types import GroupId, Micros, NodeId
 

@@ -11,7 +11,8 @@ from random import Random
 
 from broker_core_clients import Connection, Producer
 from broker_core_world import ELECTION, MS, NODES, SECOND, Life, Options, World
-from ottla.broker.commands import (
+from ottla.broker.partition.reads import LATEST_TIMESTAMP
+from ottla.broker.turn.tickets import (
     ANY_EPOCH,
     DeleteRecordsTicket,
     EpochEndTicket,
@@ -20,7 +21,6 @@ from ottla.broker.commands import (
     Ticket,
     WatchTicket,
 )
-from ottla.broker.reads import LATEST_TIMESTAMP
 from ottla.log.build import build_batch
 from ottla.raft.types import NodeId
 

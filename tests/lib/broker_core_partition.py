@@ -7,7 +7,12 @@ tells which tickets are done. Time limits are `LONG` unless a test says otherwis
 from __future__ import annotations
 
 from broker_machine import MachineDriver
-from ottla.broker.commands import (
+from ottla.broker.counters import Counters
+from ottla.broker.errors import ErrorCode
+from ottla.broker.partition.in_sync import InSync
+from ottla.broker.partition.partition import Partition
+from ottla.broker.partition.state import PartitionSettings
+from ottla.broker.turn.tickets import (
     ANY_EPOCH,
     DeleteRecordsTicket,
     EpochEndTicket,
@@ -17,11 +22,6 @@ from ottla.broker.commands import (
     Ticket,
     WatchTicket,
 )
-from ottla.broker.counters import Counters
-from ottla.broker.errors import ErrorCode
-from ottla.broker.isr import InSync
-from ottla.broker.partition import Partition
-from ottla.broker.partition_state import PartitionSettings
 from ottla.idempotency.profiles import profile_named
 from ottla.log.build import build_batch
 from ottla.log.inspection import DEFAULT_RULES, NO_CLOCK, RecordRules

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from broker_core_partition import make_partition
 from broker_core_world import NODES, SECOND
-from ottla.broker.commands import ProduceTicket
-from ottla.broker.effects import Effects
-from ottla.broker.partition import Partition
-from ottla.broker.replica import Replica
+from ottla.broker.partition.partition import Partition
+from ottla.broker.turn.effects import Effects
+from ottla.broker.turn.replica import Replica
+from ottla.broker.turn.tickets import ProduceTicket
 from ottla.log.types import RecordBatch
 from ottla.raft.config import RaftConfig
 from ottla.raft.core import RaftCore

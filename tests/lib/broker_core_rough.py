@@ -14,14 +14,14 @@ from random import Random
 from broker_core_clients import Connection
 from broker_core_nemesis import Story
 from broker_core_world import MS, NODES, SECOND, Options, World
-from ottla.broker.commands import (
+from ottla.broker.errors import ErrorCode
+from ottla.broker.turn.tickets import (
     ANY_EPOCH,
     DeleteRecordsTicket,
     FetchTicket,
     ProduceTicket,
     Ticket,
 )
-from ottla.broker.errors import ErrorCode
 from ottla.log.build import build_batch
 from ottla.log.record_batch import identity
 from ottla.log.types import BatchIdentity, Offset

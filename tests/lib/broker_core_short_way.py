@@ -1,6 +1,6 @@
 """What carries messages in the world of `Replica`s, and the short way of a follower's append.
 
-The short way is that of `ottla.broker.lane`, the carrier the runner's own.
+The short way is that of `ottla.broker.driver.fast_append`, the carrier the runner's own.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ottla.broker.carrier import Carrier
-from ottla.broker.effects import Effects
-from ottla.broker.reading import Reading
-from ottla.broker.seat import unheard
+from ottla.broker.driver.hosted import unheard
+from ottla.broker.driver.reading import Reading
+from ottla.broker.driver.sender import Carrier
+from ottla.broker.turn.effects import Effects
 from ottla.raft.messages import AppendEntries, Message
 
 if TYPE_CHECKING:

@@ -19,13 +19,13 @@ from typing import Any
 from broker_core_kernel import Kernel
 from broker_core_short_way import carrier_of, follow_at_once
 from broker_core_watch import Watch
-from ottla.broker.commands import Ticket
 from ottla.broker.counters import Counters
-from ottla.broker.effects import Effects, EntriesRead
-from ottla.broker.isr import InSync
-from ottla.broker.partition import Partition
-from ottla.broker.partition_state import PartitionSettings
-from ottla.broker.replica import Input, Replica
+from ottla.broker.partition.in_sync import InSync
+from ottla.broker.partition.partition import Partition
+from ottla.broker.partition.state import PartitionSettings
+from ottla.broker.turn.effects import Effects, EntriesRead
+from ottla.broker.turn.replica import Input, Replica
+from ottla.broker.turn.tickets import Ticket
 from ottla.idempotency.profiles import profile_named
 from ottla.log.memory_store import MemoryDisk, MemoryStore
 from ottla.log.store import SyncJob, Write

@@ -18,9 +18,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from random import Random
 
-from ottla.broker.async_cluster import AsyncCluster
-from ottla.broker.cluster_faults import DiskFault
-from ottla.broker.description import PartitionDescription
+from ottla.broker.cluster.async_cluster import AsyncCluster
+from ottla.broker.cluster.description import PartitionDescription
+from ottla.broker.cluster.faults import DiskFault
 from ottla.broker.errors import ClusterTimeoutError, NodeStateError, UnknownTopicError
 
 PATIENCE = 50

@@ -9,19 +9,19 @@ from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Any
 
-from ottla.broker.commands import (
+from ottla.broker.config import ClusterConfig
+from ottla.broker.errors import ErrorCode
+from ottla.broker.event_loop.slices import Slices
+from ottla.broker.images import BrokerImage, LeaderImage, PartitionImage, TopicImage
+from ottla.broker.turn.tickets import (
     EpochEndTicket,
     FetchTicket,
     ListOffsetsTicket,
     ProduceTicket,
     WatchTicket,
 )
-from ottla.broker.config import ClusterConfig
-from ottla.broker.errors import ErrorCode
-from ottla.broker.host import BrokerImage, LeaderImage, PartitionImage, TopicImage
-from ottla.broker.remarks import Remarks
-from ottla.broker.searches import Searches
-from ottla.broker.slices import Slices
+from ottla.broker.wire.remarks import Remarks
+from ottla.broker.wire.searches import Searches
 from ottla.log.types import EpochStart
 from ottla.raft.types import Entry, EntryKind
 

@@ -2,7 +2,7 @@
 
 A test says what consensus decided (`lead`, `follow`, `commit`, `receive`) and sees what the machine
 did (`answered`, `enqueued`, `proposed`). Order and conditions of the calls are those of
-`ottla.broker.machine`; the driver keeps the log and the clock, and asserts nothing else.
+`ottla.broker.turn.machine`; the driver keeps the log and the clock, and asserts nothing else.
 
     driver = MachineDriver(Controller(...))
     driver.lead(term=1)                 # its first entry is appended, not committed
@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
-from ottla.broker.commands import ProduceTicket, Ticket
-from ottla.broker.machine import Compaction, Machine
+from ottla.broker.turn.machine import Compaction, Machine
+from ottla.broker.turn.tickets import ProduceTicket, Ticket
 from ottla.raft.types import Entry, EntryKind, LogIndex, Micros, NodeId, Snapshot, SnapshotMeta
 
 M = TypeVar("M", bound=Machine)

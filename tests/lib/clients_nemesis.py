@@ -23,7 +23,7 @@ from random import Random
 from typing import Any
 
 from clients_patience import until
-from ottla.broker.cluster_faults import DiskFault
+from ottla.broker.cluster.faults import DiskFault
 from ottla.broker.errors import ClusterTimeoutError
 
 NODES = (1, 2, 3)

@@ -13,7 +13,7 @@ from enum import Enum
 from pathlib import Path
 
 from ottla.broker.config import LEAST, MOST, MOST_OF, ClusterConfig, FlushPolicy
-from ottla.broker.topic_configs import TOPIC_CONFIGS
+from ottla.broker.topics.configs import TOPIC_CONFIGS
 from ottla.raft.describe import progress_diagram, role_diagram
 from ottla.raft.progress import PROGRESS
 from ottla.raft.roles import TRANSITIONS
@@ -69,7 +69,7 @@ _FLUSH_HEAD = """
 _CONFIGS_HEAD = """\
 # Topic configs
 
-Written from `broker/topic_configs.py` by `tests/tidy/test_generated_pages.py`; do not edit. These
+Written from `broker/topics/configs.py` by `tests/tidy/test_generated_pages.py`; do not edit. These
 are the 33 topic configs of Apache Kafka 4.3.1, with its types, validators and defaults (measured).
 A value that Kafka refuses is refused with INVALID_CONFIG in Kafka's words.
 

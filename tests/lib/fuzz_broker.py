@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from fuzz_fire import MARKER, Fire, Outcome
 from fuzz_frames import FRAME, PARTITIONS, PRODUCE, SERVED, TOPIC, Frame, request
 from fuzz_hostile import changed_batch, changed_request, changed_size
-from ottla.broker.codec import response_schema, skip_tags
+from ottla.broker.wire.codec import response_schema, skip_tags
 
 GROWTH_BYTES = 100 << 20
 _STEADY = {18, 60}

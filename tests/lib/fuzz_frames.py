@@ -16,9 +16,9 @@ from types import NoneType
 from typing import Any, NamedTuple, get_args, get_origin
 
 from fuzz_java import Java, Spot
-from ottla.broker.api.table import TABLE
-from ottla.broker.codec import Schema, build, request_schema, response_schema
 from ottla.broker.errors import ErrorCode
+from ottla.broker.wire.api.table import TABLE
+from ottla.broker.wire.codec import Schema, build, request_schema, response_schema
 from ottla.log.build import Codec, NewRecord, build_batch
 
 FRAME = Struct(">ihhih")

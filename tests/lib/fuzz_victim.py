@@ -19,10 +19,10 @@ from random import Random
 from fuzz_broker import memory
 from fuzz_bystander import say
 from fuzz_frames import SERVED, entity
-from ottla.broker.client import Client
-from ottla.broker.client_requests import API_KEYS
-from ottla.broker.codec import request_schema
 from ottla.broker.errors import FrameError
+from ottla.broker.wire.client import Client
+from ottla.broker.wire.client_requests import API_KEYS
+from ottla.broker.wire.codec import request_schema
 
 NAMES = {key: name for name, key in API_KEYS.items()}
 

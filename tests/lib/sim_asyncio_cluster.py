@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
-from ottla.broker.async_cluster import AsyncCluster
-from ottla.broker.topic import Topic
+from ottla.broker.cluster.async_cluster import AsyncCluster
+from ottla.broker.topics.topic import Topic
 from ottla.sim.asyncio_clockwork import LoopClockwork, LoopPort
 from ottla.sim.asyncio_loop import DeterministicLoop
 from ottla.sim.asyncio_network import StreamNetwork

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.broker.host import BrokerImage
+from ottla.broker.images import BrokerImage
 from ottla.raft.types import NodeId
 from ottla.sim.choices import Replayed, Tape
 from ottla.sim.clients.workload import Clients, make_clients

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ottla.broker.partition import Partition
+from ottla.broker.partition.partition import Partition
 from ottla.log.records import records_of
 from ottla.log.types import RecordBatch
 from ottla.raft.types import EntryKind

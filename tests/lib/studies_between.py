@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from struct import Struct
 from typing import TypeAlias
 
-from ottla.broker.client_requests import API_KEYS
+from ottla.broker.wire.client_requests import API_KEYS
 
 Address: TypeAlias = tuple[str, int]
 Change: TypeAlias = Callable[[int, int, bytes], bytes]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from ottla.broker.collecting import nothing_collected
+from ottla.broker.event_loop.collecting import nothing_collected
 
 
 def lines_of(call: Callable[[], object]) -> int:

@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from ottla.broker.async_cluster import AsyncCluster
+from ottla.broker.cluster.async_cluster import AsyncCluster
 from ottla.sim.asyncio_clockwork import LoopClockwork, LoopPort
 from ottla.sim.asyncio_engine import RunFailedError
 from ottla.sim.asyncio_outside import PATCHES

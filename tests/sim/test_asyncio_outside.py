@@ -31,7 +31,7 @@ READ = {owner.__name__: set(names) for owner, names in GUARDED} | {
     "secrets": {"token_hex", "token_bytes", "choice", "randbelow"},
 }
 ROWS = {(row.module, row.name) for row in PATCHES}
-NO_CLOCK = {("ottla.broker.codec", "datetime")}
+NO_CLOCK = {("ottla.broker.wire.codec", "datetime")}
 """Makes dates of milliseconds, and asks for none."""
 
 

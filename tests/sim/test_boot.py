@@ -2,7 +2,7 @@
 
 import pytest
 
-from ottla.broker.controller import CONTROLLER_GROUP
+from ottla.broker.controller.controller import CONTROLLER_GROUP
 from ottla.broker.errors import ErrorCode
 from ottla.sim.choices import Drawn
 from ottla.sim.settings import RunConfig

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ottla.broker.errors import ConfigError
-from ottla.broker.pipeline import Pipeline
+from ottla.broker.wire.pipeline import Pipeline
 from ottla.idempotency.table import ProducerTable
 from ottla.log.errors import StoreError
 from ottla.sim import run as run_module

@@ -49,7 +49,7 @@ def test_the_commit_is_that_of_who_keeps_this_code(tmp_path, monkeypatch):
         ("sim/studies/sql/gold.sql", True),
         ("sim/studies/catalogue/acks.toml", False),
         ("sim/studies/audit/job.py", False),
-        ("broker/lane.py", True),
+        ("broker/driver/fast_append.py", True),
     ],
 )
 def test_what_has_no_part_in_a_run_or_its_tables_is_no_other_code(monkeypatch, name, decides):

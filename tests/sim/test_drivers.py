@@ -9,9 +9,9 @@ from dataclasses import replace as changed
 
 import pytest
 
-import ottla.broker.node_factory
+import ottla.broker.node.node_factory
 from ottla.broker.config import ClusterConfig
-from ottla.broker.controller import CONTROLLER_GROUP
+from ottla.broker.controller.controller import CONTROLLER_GROUP
 from ottla.sim.asyncio_policies import shuffled
 from ottla.sim.asyncio_run import run as run_program
 from ottla.sim.drivers.player import (
@@ -70,7 +70,7 @@ def test_turns_of_the_real_cluster_come_to_the_same_in_the_kernel():
 
         def main(loop):
             made.append(Recorder(loop.now))
-            replace(stack, ottla.broker.node_factory, "ReplicaFactory", taped(made[0]))
+            replace(stack, ottla.broker.node.node_factory, "ReplicaFactory", taped(made[0]))
             return program(kill_the_leader, 300)(loop)
 
         outcome = run_program(main, seed=7, policy=shuffled, jitter=200, chop_ppm=50_000)

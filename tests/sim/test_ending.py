@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.broker.host import LeaderImage
+from ottla.broker.images import LeaderImage
 from ottla.sim.choices import Tape
 from ottla.sim.ending import MS, Ending, NotLive
 from ottla.sim.handlers import TOPIC

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.broker.host import BrokerImage, LeaderImage
+from ottla.broker.images import BrokerImage, LeaderImage
 from ottla.sim.choices import Tape
 from ottla.sim.handlers import TOPIC
 from ottla.sim.lost_clients import lost

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.broker.controller import CONTROLLER_GROUP
+from ottla.broker.controller.controller import CONTROLLER_GROUP
 from ottla.broker.errors import ConfigError
 from ottla.sim.choices import Replayed, Tape
 from ottla.sim.clients.workload import make_clients

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.control_client import ControlRequest
+from ottla.broker.controller.client import ControlRequest
 from ottla.raft.messages import AppendReply
 from ottla.sim.choices import Replayed, Tape
 from ottla.sim.kernel import Kernel

@@ -6,8 +6,8 @@ truncation or a snapshot that goes gives back what it had replaced, as rows of i
 
 import pytest
 
-from ottla.broker.commands import DeleteRecordsTicket
-from ottla.broker.partition import Partition
+from ottla.broker.partition.partition import Partition
+from ottla.broker.turn.tickets import DeleteRecordsTicket
 from ottla.sim.choices import Replayed, Tape
 from ottla.sim.clients.workload import make_clients
 from ottla.sim.run import undisturbed

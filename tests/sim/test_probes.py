@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from ottla.broker.controller import CONTROLLER_GROUP
-from ottla.broker.host import LeaderImage
+from ottla.broker.controller.controller import CONTROLLER_GROUP
+from ottla.broker.images import LeaderImage
 from ottla.sim.choices import Drawn
 from ottla.sim.mutants.catalogue import BY_ID
 from ottla.sim.mutants.matrix import settings_of

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.beats import BeatBook
-from ottla.broker.beats_out import Outgoing
-from ottla.broker.catching_up import CatchingUp
-from ottla.broker.directory import Directory
-from ottla.broker.lookout import Lookout, Vouched
-from ottla.broker.node import Node
-from ottla.broker.seat import Seat
+from ottla.broker.driver.deadlines import Lookout, Vouched
+from ottla.broker.driver.hosted import Seat
+from ottla.broker.heartbeats.heartbeats import BeatBook
+from ottla.broker.heartbeats.outgoing import Outgoing
+from ottla.broker.node.directory import Directory
+from ottla.broker.node.node import Node
+from ottla.broker.node.readiness import CatchingUp
 from ottla.sim.kernel import Kernel
 from ottla.sim.mutants.catalogue import BY_ID
 from ottla.sim.run import undisturbed

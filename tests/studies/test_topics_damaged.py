@@ -9,7 +9,7 @@ import time
 import pytest
 
 from ottla import Cluster, Topic
-from ottla.broker.client_requests import API_KEYS
+from ottla.broker.wire.client_requests import API_KEYS
 from ottla.sim.studies.topics.asked import SourceError
 from ottla.sim.studies.topics.offsets import Range
 from ottla.sim.studies.topics.wire import WireTopics

@@ -8,8 +8,8 @@ import pytest
 
 from awaiting import await_that
 from ottla import Cluster, Topic
-from ottla.broker.api.rounds import hosted
 from ottla.broker.errors import ErrorCode
+from ottla.broker.wire.api.rounds import hosted
 from ottla.sim.studies.topics.asked import SourceError, asked
 from ottla.sim.studies.topics.identity import joined, parted, without_leader
 from ottla.sim.studies.topics.offsets import Bounds, shorter
@@ -61,7 +61,7 @@ def test_what_a_leader_says_of_one_partition_is_not_said_of_its_others(monkeypat
     with Cluster(nodes=1, topics=[Topic("t", partitions=3)]) as running:
         write(running, "t", [batch(partition, 1, 0, 5) for partition in range(3)])
         topics = WireTopics([running.addresses[1]], timeout=1)
-        monkeypatch.setattr("ottla.broker.api.list_offsets.hosted", refused)
+        monkeypatch.setattr("ottla.broker.wire.api.list_offsets.hosted", refused)
         assert topics.led("t") == ({0: Bounds(0, 5), 2: Bounds(0, 5)}, frozenset({1}))
         with pytest.raises(SourceError, match=r"t-1: NOT_LEADER_OR_FOLLOWER$"):
             topics.bounds("t")

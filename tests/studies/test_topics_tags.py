@@ -5,7 +5,7 @@ metadata that can have any.
 """
 
 from ottla import Cluster, Topic
-from ottla.broker.client_requests import API_KEYS
+from ottla.broker.wire.client_requests import API_KEYS
 from ottla.sim.studies.topics.offsets import Bounds
 from ottla.sim.studies.topics.wire import WireTopics
 from studies_between import between

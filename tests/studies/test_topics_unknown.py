@@ -7,7 +7,7 @@ met is looked for is set to nothing here.
 import pytest
 
 from ottla import Cluster, Topic
-from ottla.broker.client_requests import API_KEYS
+from ottla.broker.wire.client_requests import API_KEYS
 from ottla.sim.studies.topics.asked import SourceError, asked
 from ottla.sim.studies.topics.identity import parted
 from ottla.sim.studies.topics.offsets import Bounds, Range

@@ -29,10 +29,10 @@ def open_node(path): ...
 
 @pytest.fixture(scope="module")
 def tree():
-    files = ["broker/node.py", "broker/api/fetch.py", "src/ottla/cli.py", "docs/a.md"]
+    files = ["broker/node/node.py", "broker/wire/api/fetch.py", "src/ottla/cli.py", "docs/a.md"]
     code = [
-        Source("broker/node.py", NODE),
-        Source("broker/api/fetch.py", "def handle(): ..."),
+        Source("broker/node/node.py", NODE),
+        Source("broker/wire/api/fetch.py", "def handle(): ..."),
         Source("src/ottla/cli.py", "def main(): ..."),
         Source("tests/x/test_x.py", "def test_it(): ..."),
     ]
@@ -42,8 +42,8 @@ def tree():
 @pytest.mark.parametrize(
     "span",
     [
-        "broker/node.py",
-        "broker/api/",
+        "broker/node/node.py",
+        "broker/wire/api/",
         "node.py",
         "ottla/cli.py",
         "tests/x/test_x.py::test_it[case]",
@@ -54,8 +54,8 @@ def tree():
         "DiskNode.state",
         "disk_node.start_up(port)",
         "node.open_node",
-        "ottla.broker.node.open_node",
-        "broker.api.fetch",
+        "ottla.broker.node.node.open_node",
+        "broker.wire.api.fetch",
         "api.fetch.handle",
         "cli.main",
         "ottla.cli.main",
@@ -92,8 +92,8 @@ def test_what_is_there_or_not_ours_passes(tree, span):
         "disk_node.start(port)",
         "node.open_nodes",
         "ottla.broker.nodes",
-        "ottla.broker.node.close_node",
-        "broker.api.fetch.handled",
+        "ottla.broker.node.node.close_node",
+        "broker.wire.api.fetch.handled",
         "close_node(path)",
         "close(path)",
         "close_node",
@@ -108,8 +108,8 @@ def test_what_is_gone_is_found(tree, span):
 
 def test_a_renamed_function_is_found_wherever_it_was_named():
     text = "`DiskNode.start_up` calls `start_up()`."
-    before = references.index([], [Source("broker/node.py", NODE)])
-    after = references.index([], [Source("broker/node.py", NODE.replace("start_up", "begin"))])
+    before = references.index([], [Source("broker/node/node.py", NODE)])
+    after = references.index([], [Source("broker/node/node.py", NODE.replace("start_up", "begin"))])
     assert list(references.lost_references("docs/x.md", text, before)) == []
     assert len(list(references.lost_references("docs/x.md", text, after))) == 2
 

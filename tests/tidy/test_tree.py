@@ -46,13 +46,15 @@ def test_all_that_a_simulated_run_imports_decides_or_is_named(files):
 def test_a_module_that_a_run_imports_and_nobody_named_is_found():
     """Through a module of the table, inside a function; for type checking it would not count."""
     planted = [
-        Source("sim/run.py", "from ottla.broker import node"),
-        Source("broker/node.py", "def f():\n    from ottla.broker.planted import x"),
-        Source("broker/planted.py", "if TYPE_CHECKING:\n    import ottla.broker.server\nx = 1"),
-        Source("broker/server.py", "x = 1"),
+        Source("sim/run.py", "from ottla.broker.node import node"),
+        Source("broker/node/node.py", "def f():\n    from ottla.broker.planted import x"),
+        Source(
+            "broker/planted.py", "if TYPE_CHECKING:\n    import ottla.broker.wire.server\nx = 1"
+        ),
+        Source("broker/wire/server.py", "x = 1"),
     ]
     reached = imported_by_runs(planted)
-    assert reached == {"sim/run.py", "broker/node.py", "broker/planted.py"}
+    assert reached == {"sim/run.py", "broker/node/node.py", "broker/planted.py"}
     assert left_out(reached) == ["broker/planted.py"]
     assert left_out(reached, {"broker/planted.py": "why"}) == []
 

@@ -19,10 +19,10 @@ from typing import Any, cast
 
 import msgpack
 
-from ottla.broker.catalog import Catalog
-from ottla.broker.controller import CONTROLLER_GROUP
+from ottla.broker.controller.catalog import Catalog
+from ottla.broker.controller.controller import CONTROLLER_GROUP
 from ottla.broker.errors import SnapshotFormatError
-from ottla.broker.host import PartitionImage
+from ottla.broker.images import PartitionImage
 from ottla.log.errors import CompactedError, StoreError
 from ottla.log.types import Offset, RecordBatch
 from ottla.raft.types import EntryKind, GroupId, LogIndex

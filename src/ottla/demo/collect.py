@@ -13,9 +13,9 @@ import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
 
-from ottla.broker.async_cluster import AsyncCluster
-from ottla.broker.events import ClusterEvent
-from ottla.broker.node import Node
+from ottla.broker.cluster.async_cluster import AsyncCluster
+from ottla.broker.cluster.events import ClusterEvent
+from ottla.broker.node.node import Node
 from ottla.demo.audit import Claims, Evidence, LogEntry
 from ottla.demo.ledger import Ledger
 from ottla.demo.losses import Dropped

@@ -21,9 +21,9 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from ottla.broker.async_cluster import AsyncCluster
-from ottla.broker.description import PartitionDescription
-from ottla.broker.native import monotonic_micros
+from ottla.broker.cluster.async_cluster import AsyncCluster
+from ottla.broker.cluster.description import PartitionDescription
+from ottla.broker.event_loop.native import monotonic_micros
 from ottla.demo.probe import skip_a_sequence
 from ottla.demo.settings import NODES, PARTITIONS, TOPIC, DemoSettings
 from ottla.demo.stage import Deed, Stage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from ottla.broker.native import monotonic_micros
+from ottla.broker.event_loop.native import monotonic_micros
 from ottla.demo.ledger import Ledger
 from ottla.demo.settings import PARTITIONS, TOPIC
 from ottla.demo.stage import Sample, Stage

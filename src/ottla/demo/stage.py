@@ -12,10 +12,10 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, NamedTuple, Self, TypeVar
 
-from ottla.broker.async_cluster import AsyncCluster
-from ottla.broker.loops import new_event_loop
-from ottla.broker.native import monotonic_micros
-from ottla.broker.topic import Topic
+from ottla.broker.cluster.async_cluster import AsyncCluster
+from ottla.broker.event_loop.loops import new_event_loop
+from ottla.broker.event_loop.native import monotonic_micros
+from ottla.broker.topics.topic import Topic
 from ottla.demo.settings import NODES, PARTITIONS, TOPIC, DemoSettings
 from ottla.raft.types import Micros
 

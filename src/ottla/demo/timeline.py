@@ -24,7 +24,7 @@ NO_ROLES = ("leader", "truncated")
 
 
 class Event(Protocol):
-    """What is used of `ottla.broker.events.ClusterEvent`."""
+    """What is used of `ottla.broker.cluster.events.ClusterEvent`."""
 
     @property
     def at(self) -> Micros:

@@ -251,8 +251,8 @@ def whole_of(
 ) -> tuple[Outcome, Again]:
     """The run of a seed under just these settings, to its end, as experiments and studies do it;
     and what does it again. Raises `SimUsageError`."""
+    from ottla.broker.arguments.spelling import listed
     from ottla.broker.errors import ConfigError
-    from ottla.broker.spelling import listed
     from ottla.sim.choices import Drawn
     from ottla.sim.experiments.whole import BY_NAME, run_whole
     from ottla.sim_cli.telling import busy

@@ -14,9 +14,9 @@ from typing import Any
 from kio.serial import entity_reader
 
 from bench.measure import Outcome, Report
-from ottla.broker.codec import Schema, request_schema
-from ottla.broker.wire_guard import Guard
-from ottla.broker.wire_walk import REQUEST_LIMITS
+from ottla.broker.wire.codec import Schema, request_schema
+from ottla.broker.wire.guard import Guard
+from ottla.broker.wire.walk import REQUEST_LIMITS
 
 LONGEST_MS = 15.0
 """A check of the largest body runs in one turn of the loop."""

@@ -22,9 +22,9 @@ from typing import Any
 import ottla
 from bench.null_server import NullServer
 from bench.pipe import say
-from ottla.broker.async_cluster import AsyncCluster
+from ottla.broker.cluster.async_cluster import AsyncCluster
 from ottla.broker.config import FlushPolicy
-from ottla.broker.loops import new_event_loop
+from ottla.broker.event_loop.loops import new_event_loop
 
 TOPIC = "bench"
 SOURCES = f"{Path(ottla.__file__).parent}{os.sep}"

@@ -1,8 +1,8 @@
 """What looking into produced batches costs: for each record, and in one turn of the loop at most.
 
 Times are of CPU, the least of several passes: another process on the machine only adds. A *turn* is
-a slice as a node works it off (`ottla.broker.looking`), with what a piece that is inflated in one
-go takes on top.
+a slice as a node works it off (`ottla.broker.turn.looks`), with what a piece that is inflated in
+one go takes on top.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from bench.measure import Outcome, Report
 from ottla import Cluster
-from ottla.broker.async_cluster import AsyncCluster
+from ottla.broker.cluster.async_cluster import AsyncCluster
 from ottla.broker.config import ClusterConfig
 from ottla.log.build import NewRecord, build_batch
 

@@ -6,7 +6,7 @@ made by parsing, not by importing:
 
 | in backticks | looks like ours when | must be |
 |---|---|---|
-| `broker/node.py`, `tests/x.py::test_y` | in a folder of ours, or .py, or .md | there |
+| `broker/node/node.py`, `tests/x.py::test_y` | in a folder of ours, or .py, or .md | there |
 | `Replica.turn`, `admission.take` | begins with a module, class or instance | defined |
 | `ProduceTicket`, `EACH_TURN`, `on_beat` | written as code is | defined or foreign |
 | `kill(node)` | it is a call | defined or foreign |

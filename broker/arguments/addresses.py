@@ -1,0 +1,121 @@
+"""Hosts and ports as people write them: what to listen on, and what to tell clients.
+
+A node *listens* on `host` and a port of its own. What it is *advertised* as, in Metadata and in
+`bootstrap_servers`, is where clients find it: the same, unless `advertised` says otherwise, as
+behind a proxy or in a container. A wildcard (`""`, `0.0.0.0`, `::`) is no address that a client
+could connect to: such a node is advertised on the loopback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from ottla.broker.arguments.arguments import as_whole
+from ottla.broker.arguments.spelling import shown
+from ottla.broker.errors import ConfigError
+from ottla.raft.types import NodeId
+
+Address: TypeAlias = tuple[str, int]
+Advertised: TypeAlias = str | Sequence[str] | Mapping[NodeId, str]
+"""`HOST`, or `HOST:PORT` of node 1 (node *i* has `PORT + i - 1`); or one of these for each node."""
+
+LOOPBACKS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - it listens there
+"""Hosts that stand for all of this machine's, and where this machine reaches itself."""
+MAX_PORT = 65_535
+MOST_DIGITS = 5
+"""Of a port."""
+LONGEST_HOST = 255
+"""Bytes of a name, as DNS bears them; a longer one fits into no answer that all clients read."""
+
+
+def is_host(name: str) -> bool:
+    """Whether clients can be told of such a host: it is encodable, short enough, and printable."""
+    sound = name.isprintable() and not any(each in name for each in "[] /,@")
+    return sound and len(name.encode()) <= LONGEST_HOST
+
+
+def bare_host(host: str) -> str:
+    """A host without the brackets of IPv6. Raises `ConfigError` for what cannot be one."""
+    bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    if any(each in bare for each in "[] /,@"):
+        raise ConfigError(f"host is {shown(host)}; name one host, without a port")
+    if bare.count(":") == 1:
+        raise ConfigError(f"host is {shown(host)}; the port is a setting of its own")
+    return bare
+
+
+def join(address: Address) -> str:
+    """`host:port` as Kafka clients want it, IPv6 in brackets."""
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def reachable(host: str) -> str:
+    """Where this machine's own clients reach what listens on `host`."""
+    return LOOPBACKS.get(host, host)
+
+
+def split(text: str) -> tuple[str, int | None]:
+    """Host and port of `HOST`, `HOST:PORT`, `[HOST]:PORT`. Raises `ConfigError`."""
+    host, port = text, ""
+    if text.startswith("["):
+        host, closed, rest = text[1:].partition("]")
+        port = rest.removeprefix(":")
+        sound = bool(closed) and (not rest or rest.startswith(":"))
+    elif text.count(":") == 1:
+        host, _, port = text.partition(":")
+        sound = bool(port)
+    else:
+        sound = True
+    if not sound or host in LOOPBACKS or not is_host(host):
+        wanted = "write HOST or HOST:PORT that clients can reach"
+        raise ConfigError(f"advertised as {shown(text)}; {wanted}")
+    if not port:
+        return host, None
+    digits = port.isascii() and port.isdecimal() and len(port) <= MOST_DIGITS
+    if not digits or not 0 < int(port) <= MAX_PORT:
+        raise ConfigError(f"advertised as {shown(text)}; a port is a number from 1 to {MAX_PORT}")
+    return host, int(port)
+
+
+class AdvertisedAs:
+    """What each node is advertised as. Raises `ConfigError` when made of nonsense."""
+
+    def __init__(self, given: Advertised | None, nodes: Sequence[NodeId]):
+        self._told: dict[NodeId, tuple[str, int | None]] = {}
+        if given is None:
+            return
+        if isinstance(given, str):
+            host, port = split(given)
+            for place, node in enumerate(nodes):
+                self._told[node] = host, None if port is None else _checked(given, port + place)
+        else:
+            self._tell_each(given, nodes)
+
+    def _tell_each(self, given: Any, nodes: Sequence[int]) -> None:
+        if not isinstance(given, Mapping):
+            if not isinstance(given, Sequence) or isinstance(given, bytes | bytearray):
+                wanted = "write HOST:PORT, or one for each node"
+                raise ConfigError(f"advertised is {shown(given)}; {wanted}")
+            if len(given) != len(nodes):
+                raise ConfigError(f"{len(given)} advertised addresses for {len(nodes)} nodes")
+            given = dict(zip(nodes, given, strict=True))
+        for key, text in given.items():
+            node = as_whole(key)
+            if node is None or node not in nodes:
+                raise ConfigError(f"node {shown(key)} is advertised; nodes are 1 to {len(nodes)}")
+            if not isinstance(text, str):
+                raise ConfigError(f"node {node} is advertised as {shown(text)}; write HOST:PORT")
+            self._told[node] = split(text)
+
+    def of(self, node: NodeId, listening: Address) -> Address:
+        """What a node that listens there is advertised as."""
+        host, port = self._told.get(node, (listening[0], None))
+        return reachable(host), listening[1] if port is None else port
+
+
+def _checked(text: str, port: int) -> int:
+    if port > MAX_PORT:
+        raise ConfigError(f"advertised as {shown(text)}: the last node would need port {port}")
+    return port

@@ -1,0 +1,106 @@
+"""What callers of the Python API hand in: taken where a person would write it so, else refused.
+
+One function per kind of argument. Each gets the argument's name and its value, and returns the
+value as the rest of the code wants it: a plain `int`, `float`, `str`, `bool` or member of an
+enumeration. What it cannot take raises `ConfigError`: the text names the argument, shows the value,
+and says what is accepted. So nothing that a user types can get any further than the call it stands
+in; once a wrong type had reached the controller, every node that met it stopped.
+
+A truth is no number here, though Python counts it as one: `partitions=True` is a mistake.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from enum import Enum
+from numbers import Real
+from operator import index
+from typing import Any, TypeVar
+
+from ottla.broker.arguments.spelling import no_such, shown
+from ottla.broker.errors import ConfigError
+
+Choice = TypeVar("Choice", bound=Enum)
+
+INT32_MAX = 2**31 - 1
+INT64_MAX = 2**63 - 1
+LONGEST_SECONDS = 31_536_000.0
+"""A year: who waits longer than that, for ever included, waits so long."""
+
+
+def whole(name: str, value: Any, least: int = -INT64_MAX - 1, most: int = INT64_MAX) -> int:
+    """A whole number from `least` to `most`; also one of numpy's, no float, no truth, no text."""
+    number = as_whole(value)
+    if number is None:
+        raise ConfigError(f"{name} is {shown(value)}; {_whole_number(least, most)} is wanted")
+    if not least <= number <= most:
+        raise ConfigError(f"{name} is {shown(value)}; {least} to {most} are possible")
+    return number
+
+
+def as_whole(value: Any) -> int | None:
+    """The whole number that a value is; None when it is none."""
+    if isinstance(value, bool):
+        return None
+    try:
+        return int(index(value))
+    except TypeError:
+        return None
+
+
+def _whole_number(least: int, most: int) -> str:
+    if -least > INT32_MAX or most > INT32_MAX:
+        return "a whole number"
+    return f"a whole number from {least} to {most}"
+
+
+def number(name: str, value: Any, least: float, most: float) -> float:
+    """A number from `least` to `most`, with or without a fraction."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ConfigError(f"{name} is {shown(value)}; a number is wanted")
+    try:
+        taken = float(value)
+    except OverflowError:
+        taken = math.nan  # more than any float
+    if not least <= taken <= most:  # nor is what is not a number
+        raise ConfigError(f"{name} is {shown(value)}; {least:g} to {most:g} are possible")
+    return taken
+
+
+def seconds(name: str, value: Any) -> float:
+    """A time to wait, in seconds: 0 or more; `math.inf` for as long as it takes."""
+    return min(number(name, value, 0, math.inf), LONGEST_SECONDS)
+
+
+def text(name: str, value: Any) -> str:
+    """A text, as a plain `str` whatever its class."""
+    if not isinstance(value, str):
+        raise ConfigError(f"{name} is {shown(value)}; a text is wanted")
+    return str.__str__(value)
+
+
+def truth(name: str, value: Any) -> bool:
+    """True or False, and nothing that only counts as one."""
+    if not isinstance(value, bool):
+        raise ConfigError(f"{name} is {shown(value)}; True or False is wanted")
+    return value
+
+
+def choice(name: str, value: Any, among: type[Choice]) -> Choice:
+    """A member of an enumeration, given as itself or by its value, in letters of any size."""
+    if isinstance(value, among):
+        return value
+    words = [str(each.value) for each in among]
+    if not isinstance(value, str):
+        raise ConfigError(f"{name} is {shown(value)}; one of {', '.join(words)} is wanted")
+    if value.lower() not in words:
+        raise ConfigError(f"{name}: there is no {no_such(value, words)}")
+    return among(value.lower())
+
+
+def items(name: str, value: Any, of: str) -> list[Any]:
+    """A list, a tuple or the like: anything with members that is neither a text nor a mapping."""
+    if isinstance(value, str | bytes | bytearray | Mapping) or not isinstance(value, Collection):
+        raise ConfigError(f"{name} is {shown(value)}; a list of {of} is wanted")
+    return list(value)

@@ -1,0 +1,141 @@
+"""Fields of a command: what each may hold, and how a command is read by a table of them.
+
+A field is a function: it gets a value out of a message or a log, and returns it as the rest of the
+code wants it, or raises `FieldError` with what is wanted. A command is a table of fields by name;
+`read` takes exactly those, and says of the first bad one which it is. The tables of the
+controller's commands stand in `ottla.broker.controller.commands`, those of a partition's in
+`ottla.broker.partition.commands`; nothing else looks at the types of what came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import msgpack
+
+from ottla.broker.arguments.arguments import INT64_MAX, as_whole
+from ottla.broker.arguments.spelling import shown
+
+Field: TypeAlias = Callable[[Any], Any]
+Fields: TypeAlias = Mapping[str, Field]
+
+
+class FieldError(ValueError):
+    """A value is none that its field takes; the message says what is wanted."""
+
+
+class CommandError(ValueError):
+    """A command is none; the message says why."""
+
+
+MISSING: Any = object()
+"""Stands for a field that a command does not have."""
+
+
+def unpack(payload: bytes) -> Any:
+    """What lies in a log entry. Raises `CommandError` for bytes that are no msgpack."""
+    try:
+        return msgpack.unpackb(payload)
+    except (ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
+        raise CommandError(f"its {len(payload)} bytes are no msgpack ({error})") from error
+
+
+def read(command: Mapping[Any, Any], fields: Fields) -> dict[str, Any]:
+    """The fields of a command, each as its row in the table wants it; others are left out.
+    Raises `CommandError`."""
+    taken = {}
+    for name, field in fields.items():
+        value = command.get(name, MISSING)
+        try:
+            taken[name] = field(value)
+        except FieldError as wanted:
+            said = f"has no {name}" if value is MISSING else f"has {name} {shown(value)}"
+            raise CommandError(f"it {said}; {wanted} is wanted") from wanted
+    return taken
+
+
+def whole(least: int = -INT64_MAX - 1, most: int = INT64_MAX, *, loose: bool = False) -> Field:
+    """A whole number; `loose`: older versions let 2.0 stand for 2."""
+
+    def field(value: Any) -> int:
+        if value.__class__ is int and least <= value <= most:
+            return value  # nearly always; wide topics come with thousands of them
+        if loose and isinstance(value, float) and value.is_integer():
+            value = int(value)
+        number = int(value) if isinstance(value, bool) and loose else as_whole(value)
+        if number is None or not least <= number <= most:
+            raise FieldError(f"a whole number from {least} to {most}")
+        return number
+
+    return field
+
+
+def text(most: int) -> Field:
+    """A text of at most so many characters."""
+
+    def field(value: Any) -> str:
+        if not isinstance(value, str) or len(value) > most:
+            raise FieldError(f"a text of at most {most} characters")
+        return str.__str__(value)
+
+    return field
+
+
+def truth(value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, bool):
+        raise FieldError("True or False")
+    return value
+
+
+def some_bytes(size: int) -> Field:
+    """So many bytes."""
+
+    def field(value: Any) -> bytes:
+        if not isinstance(value, bytes) or len(value) != size:
+            raise FieldError(f"{size} bytes")
+        return value
+
+    return field
+
+
+def optional(field: Field, default: Any = None) -> Field:
+    """The same, or `default` where it is missing or None."""
+    return lambda value: default if value is MISSING or value is None else field(value)
+
+
+def listing(field: Field, least: int = 0, *, distinct: bool = False) -> Field:
+    """A list of at least so many of the same, no two alike if they are to be `distinct`."""
+
+    def taken(value: Any) -> list[Any]:
+        if not isinstance(value, list | tuple) or len(value) < least:
+            raise FieldError(f"a list of at least {least}")
+        members = [field(each) for each in value]
+        if distinct and len(dict.fromkeys(members)) < len(members):
+            raise FieldError("a list without repetitions")
+        return members
+
+    return taken
+
+
+def record(*fields: Field) -> Field:
+    """A list with one member for each of these."""
+
+    def taken(value: Any) -> list[Any]:
+        if not isinstance(value, list | tuple) or len(value) != len(fields):
+            raise FieldError(f"a list of {len(fields)}")
+        return [field(each) for field, each in zip(fields, value, strict=True)]
+
+    return taken
+
+
+def mapping(key: Field, field: Field) -> Field:
+    """A map with such keys and values."""
+
+    def taken(value: Any) -> dict[Any, Any]:
+        if not isinstance(value, Mapping):
+            raise FieldError("a map")
+        return {key(name): field(each) for name, each in value.items()}
+
+    return taken

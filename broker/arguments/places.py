@@ -1,0 +1,57 @@
+"""Where a cluster lives, as its user says it: a host, a port, a folder. Checked when it is made.
+
+As in `arguments.py`, each function takes what was handed in, and raises `ConfigError` for what
+names no such place; whether it can be had shows at the start.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ottla.broker.arguments.addresses import MAX_PORT, bare_host, is_host
+from ottla.broker.arguments.arguments import text, whole
+from ottla.broker.arguments.spelling import shown
+from ottla.broker.errors import ConfigError
+
+Folder: TypeAlias = os.PathLike[str] | os.PathLike[bytes] | str | bytes
+
+
+def host_of(value: Any) -> str:
+    """A host's name or address. Raises `ConfigError`."""
+    host = bare_host(text("host", value))
+    try:
+        named = is_host(host) and len(host.encode("idna")) >= 0
+    except UnicodeError:
+        named = False
+    if not named:
+        raise ConfigError(f"host is {shown(value)}; the name or address of this machine is wanted")
+    return host
+
+
+def port_of(value: Any, nodes: int) -> int:
+    """The port of node 1, so that there is one for each of `nodes`; 0 for free ones. Raises
+    `ConfigError`."""
+    port = whole("port", value, 0, MAX_PORT)
+    if port and port + nodes - 1 > MAX_PORT:
+        raise ConfigError(f"port is {port}: node {nodes} would need port {port + nodes - 1}")
+    return port
+
+
+def folder_of(value: Any) -> Path | None:
+    """A folder for logs, for good: a relative one lies in the working directory of now, `~` is the
+    user's home. None where they live in memory. Raises `ConfigError`."""
+    if value is None:
+        return None
+    named = os.fsdecode(value) if isinstance(value, str | bytes | os.PathLike) else ""
+    if not named or "\0" in named:
+        raise ConfigError(f"data_dir is {shown(value)}; the path of a folder is wanted")
+    try:
+        folder = Path(named).expanduser().absolute()
+        str(folder).encode()
+    except RuntimeError as error:
+        raise ConfigError(f"data_dir is {shown(value)}; {error}") from None
+    except UnicodeEncodeError:  # LMDB, and every text that names it, want UTF-8
+        raise ConfigError(f"data_dir is {shown(value)}; a name in UTF-8 is wanted") from None
+    return folder

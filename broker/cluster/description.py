@@ -1,0 +1,266 @@
+"""What `Cluster.describe()` shows: plain values, printable and ready for JSON.
+
+`str()` of a description is the page to read at night: one line per node, then one per partition
+with its leader, leader epoch, offsets and how far each replica is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+from ottla.broker.arguments.addresses import join, reachable
+from ottla.broker.config import ClusterConfig
+from ottla.broker.driver.hosted import Seat
+from ottla.broker.images import PartitionImage
+from ottla.broker.node.node import Node
+from ottla.broker.partition.partition import Partition
+from ottla.broker.topics.configs import Effect, has_effect
+from ottla.broker.turn.replica import Replica
+from ottla.raft.types import Micros
+
+SERVED: str = Effect.SERVED.value
+NO_EFFECT: str = Effect.NONE.value
+
+
+class NodeDescription(NamedTuple):
+    """One node: `state` is running, paused, isolated, dead, failed or left out (without_nodes).
+
+    `error` says why it has failed, was left out, or could not be restarted."""
+
+    node: int
+    address: str
+    state: str
+    connections: int = 0
+    leads: int = 0
+    """Partitions it leads."""
+    turns: int = 0
+    syncs: int = 0
+    error: str = ""
+
+
+class ReplicaDescription(NamedTuple):
+    """One replica of a partition: Raft's view (indexes) and Kafka's (offsets)."""
+
+    node: int
+    role: str
+    term: int
+    last_index: int
+    commit_index: int
+    applied_index: int
+    log_start_offset: int
+    high_watermark: int
+    log_end_offset: int
+    producers: int
+
+
+class PartitionDescription(NamedTuple):
+    """One partition: its leader (0: nobody serves it) as of the highest term seen."""
+
+    topic: str
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...]
+    log_start_offset: int
+    high_watermark: int
+    members: dict[int, ReplicaDescription]
+
+
+class ConfigDescription(NamedTuple):
+    """A config that a topic was created with; `effect` is *served* or *no effect here*."""
+
+    value: str
+    effect: str
+
+
+class ClusterDescription(NamedTuple):
+    """Nodes by id, topics by name, what happened since the start (`counters`) and on the links;
+    `configs`, by topic and name, are those that topics were created with."""
+
+    cluster_id: str
+    controller: int
+    nodes: dict[int, NodeDescription]
+    topics: dict[str, list[PartitionDescription]]
+    counters: dict[str, int]
+    messages_delivered: dict[str, int]
+    messages_dropped: dict[str, int]
+    configs: dict[str, dict[str, ConfigDescription]]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Nested plain values, for `json.dumps`."""
+        return cast(dict[str, Any], _plain(self))
+
+    def __str__(self) -> str:
+        lines = [f"cluster {self.cluster_id}, controller on node {self.controller}"]
+        for node in self.nodes.values():
+            tail = f": {node.error}" if node.error else f", leads {node.leads}"
+            lines.append(f"  node {node.node} at {node.address} is {node.state}{tail}")
+        for name, partitions in self.topics.items():
+            lines.extend(_config_lines(name, self.configs.get(name, {})))
+            lines.extend(_partition_line(each) for each in partitions)
+        return "\n".join(lines)
+
+
+def _plain(value: Any) -> Any:
+    """A description as dicts all the way down."""
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list) else value
+
+
+def _config_lines(topic: str, configs: Mapping[str, ConfigDescription]) -> list[str]:
+    """What a topic was created with, on one line; none where it was created with nothing."""
+    said = [
+        f"{name}={each.value}" + (" (no effect here)" if each.effect == NO_EFFECT else "")
+        for name, each in configs.items()
+    ]
+    return [f"  topic {topic} with {', '.join(said)}"] if said else []
+
+
+def _partition_line(partition: PartitionDescription) -> str:
+    members = ", ".join(
+        f"{each.node}:{each.role[0]}{each.term} {each.applied_index}/{each.last_index}"
+        for each in partition.members.values()
+    )
+    return (
+        f"  {partition.topic}-{partition.partition} leader {partition.leader} "
+        f"epoch {partition.leader_epoch} offsets {partition.log_start_offset}.."
+        f"{partition.high_watermark} in sync {list(partition.in_sync)} "
+        f"(node:role+term applied/last: {members})"
+    )
+
+
+def seats_of(image: PartitionImage, lives: Mapping[int, Node]) -> list[tuple[int, Seat]]:
+    """The replicas of a partition on the nodes that are alive, with their nodes."""
+    found = ((node, lives.get(node)) for node in image.replicas)
+    return [
+        (node, life.runner.seats[image.group])
+        for node, life in found
+        if life is not None and image.group in life.runner.seats
+    ]
+
+
+def leading_seat(seats: Sequence[tuple[int, Seat]]) -> tuple[int, Seat] | None:
+    """The replica that leads in the highest term and serves, with its node."""
+    leading = [
+        (seat.soft.term, node, seat)
+        for node, seat in seats
+        if seat.replica.leading and cast(Partition, seat.replica.machine).state.synced
+    ]
+    if not leading:
+        return None
+    _, node, seat = max(leading, key=lambda each: each[:2])
+    return node, seat
+
+
+def describe_node(
+    number: int, node: Node | None, state: str, why_dead: str = ""
+) -> NodeDescription:
+    """A node in its present life, None when it has none, because of `why_dead`."""
+    if node is None:
+        return NodeDescription(number, "", state, error=why_dead)
+    seats = node.runner.seats.values()
+    host, port = node.server.address
+    return NodeDescription(
+        number,
+        join((reachable(host), port)),
+        state,
+        connections=node.server.connections,
+        leads=sum(seat.replica.leading for seat in seats if seat.group),
+        turns=node.runner.turns,
+        syncs=node.runner.syncer.syncs,
+        error="" if node.failed is None else str(node.failed),
+    )
+
+
+def describe_topics(
+    lives: Mapping[int, Node],
+    serving: Callable[[PartitionImage], tuple[int, Seat] | None],
+    now: Micros,
+) -> tuple[int, dict[str, list[PartitionDescription]]]:
+    """Controller and topics, as the node knows them that is ahead of the others."""
+    freshest = _freshest(lives)
+    if freshest is None:
+        return 0, {}
+    topics = {
+        name: [
+            describe_partition(name, each, seats_of(each, lives), serving(each), now)
+            for each in topic.partitions
+        ]
+        for name, topic in freshest.topics().items()
+    }
+    return freshest.controller(), topics
+
+
+def describe_configs(lives: Mapping[int, Node]) -> dict[str, dict[str, ConfigDescription]]:
+    """What topics were created with, as the node knows it that is ahead of the others."""
+    freshest = _freshest(lives)
+    if freshest is None:
+        return {}
+    return {
+        name: {
+            config: ConfigDescription(value, _effect(config, topic.configs, freshest.config))
+            for config, value in topic.configs.items()
+        }
+        for name, topic in freshest.topics().items()
+    }
+
+
+def _effect(config: str, configs: Mapping[str, str], settings: ClusterConfig) -> str:
+    return SERVED if has_effect(config, configs, settings) else NO_EFFECT
+
+
+def _freshest(lives: Mapping[int, Node]) -> Node | None:
+    """The node whose controller log is applied furthest; None when all are dead."""
+    return max(lives.values(), key=lambda each: each.controller_machine.applied, default=None)
+
+
+def describe_partition(
+    topic: str,
+    image: PartitionImage,
+    seats: Sequence[tuple[int, Seat]],
+    leader: tuple[int, Seat] | None,
+    now: Micros,
+) -> PartitionDescription:
+    """A partition, from its replicas that are alive and the one that serves, if any."""
+    members = {node: describe_replica(node, seat.replica) for node, seat in seats}
+    if leader is None:
+        last = max((each.log_start_offset for each in members.values()), default=0)
+        return PartitionDescription(
+            topic, image.partition, 0, -1, image.replicas, (), last, last, members
+        )
+    node, seat = leader
+    state = cast(Partition, seat.replica.machine).state
+    return PartitionDescription(
+        topic,
+        image.partition,
+        node,
+        seat.soft.term,
+        image.replicas,
+        state.in_sync.in_sync(now),
+        state.log_start_offset,
+        state.high_watermark,
+        members,
+    )
+
+
+def describe_replica(node: int, replica: Replica) -> ReplicaDescription:
+    """One replica of a partition."""
+    core, partition = replica.core, cast(Partition, replica.machine)
+    state = partition.state
+    return ReplicaDescription(
+        node,
+        core.role.name.lower(),
+        core.term,
+        core.last_index,
+        core.commit,
+        state.applied,
+        state.log_start_offset,
+        state.high_watermark,
+        state.index.next_offset,
+        len(partition.table),
+    )

@@ -1,0 +1,96 @@
+"""What changed a cluster, in order: roles of replicas, entries lost, faults asked for or met.
+
+For timelines, and for whoever asks at night what happened before it broke. Bounded: the newest
+`EVENTS_KEPT` stay, fewer if the entries that they hold on to come to more than `DROPPED_BYTES`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from ottla.broker.driver.hosted import Seat
+from ottla.broker.event_loop.native import monotonic_micros
+from ottla.broker.node.node import Node
+from ottla.raft.types import Entry, Micros
+
+EVENTS_KEPT = 100_000
+"""At about 200 bytes each."""
+DROPPED_BYTES = 32 << 20
+"""Of entries that were truncated, in all events together."""
+
+
+class ClusterEvent(NamedTuple):
+    """Something that changed the cluster: a role, a truncation, a fault that was asked for."""
+
+    at: Micros
+    """Monotonic clock."""
+    kind: str
+    """leader, follower, candidate..., truncated, failed, or kill, restart, pause, resume, isolate,
+    heal, disk stalled, disk failed, disk full, disk mended, left out."""
+    node: int
+    topic: str = ""
+    partition: int = -1
+    term: int = 0
+    leader: int = 0
+    dropped: tuple[Entry, ...] = ()
+    """truncated: the entries that the log of the leader of `term` replaced."""
+    reason: str = ""
+    """failed: why the node has stopped by itself."""
+
+
+class EventLog:
+    """The events of one cluster, oldest first."""
+
+    def __init__(self) -> None:
+        self.now: Callable[[], Micros] = monotonic_micros
+        """The clock of the cluster."""
+        self._events: deque[ClusterEvent] = deque()
+        self._dropped_bytes = 0
+        self.forgotten = 0
+        """Events that are no longer here, because newer ones came: the oldest of all."""
+
+    def __iter__(self) -> Iterator[ClusterEvent]:
+        return iter(tuple(self._events))
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def note(self, kind: str, node: int) -> None:
+        """Something was done to a node."""
+        self._add(ClusterEvent(self.now(), kind, node))
+
+    def failed(self, life: Node, error: Exception) -> None:
+        """A node has stopped by itself."""
+        self._add(ClusterEvent(self.now(), "failed", life.node, reason=str(error)))
+
+    def role_changed(self, life: Node, seat: Seat) -> None:
+        """A replica of `life` has another role, term or known leader."""
+        self._append(seat.soft.role.name.lower(), life, seat)
+
+    def truncated(self, life: Node, seat: Seat, dropped: Sequence[Entry]) -> None:
+        """A newer leader's log replaced these entries of a replica of `life`."""
+        self._append("truncated", life, seat, tuple(dropped))
+
+    def _append(self, kind: str, life: Node, seat: Seat, dropped: tuple[Entry, ...] = ()) -> None:
+        placed = life.controller_machine.partition_of(seat.group)
+        topic, partition = ("", -1) if placed is None else (placed[0].name, placed[1].partition)
+        soft, at = seat.replica.soft, self.now()
+        self._add(
+            ClusterEvent(at, kind, life.node, topic, partition, soft.term, soft.leader, dropped)
+        )
+
+    def _add(self, event: ClusterEvent) -> None:
+        events = self._events
+        events.append(event)
+        self._dropped_bytes += _bytes_of(event)
+        while len(events) > EVENTS_KEPT or self._dropped_bytes > DROPPED_BYTES:
+            if len(events) == 1:
+                return  # The newest stays, however large it is.
+            self._dropped_bytes -= _bytes_of(events.popleft())
+            self.forgotten += 1
+
+
+def _bytes_of(event: ClusterEvent) -> int:
+    return sum(entry.size for entry in event.dropped)

@@ -1,0 +1,73 @@
+"""`Stages`: replication in two steps, both awaitable, for whoever embeds a cluster (mission-R1).
+
+    stages = cluster.replicate_in_stages("orders", 0, batch)
+    await stages.enqueued      # the batch has its place in the log: its order is certain
+    await stages.replicated    # committed; the result is its base offset
+
+`enqueued` ends in the log index of the entry, `replicated` in the base offset of the first record.
+Where the batch is refused, or its fate cannot be learned, both that are not done yet raise
+`RequestFailedError` with Kafka's code; its `definite` says whether it may still be stored. A
+duplicate never gets a place of its own: both stages end when its original's offset is known, and
+`enqueued` in index 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NamedTuple
+
+from ottla.broker.driver.hosted import Seat
+from ottla.broker.errors import ErrorCode, RequestFailedError
+from ottla.broker.node.node import Node
+from ottla.broker.turn.tickets import ProduceTicket
+from ottla.log.record_batch import BatchDefect, read_batch
+from ottla.log.types import Offset
+from ottla.raft.types import LogIndex, Micros
+
+
+class Stages(NamedTuple):
+    """The two stages of one batch; see the module's text."""
+
+    enqueued: asyncio.Future[LogIndex]
+    replicated: asyncio.Future[Offset]
+
+
+def replicate_in_stages(
+    node: Node, seat: Seat, batch: bytes, *, acks: int = -1, timeout: Micros
+) -> Stages:
+    """Submit one record batch (as a producer would send it) to a replica of this loop.
+
+    Raises `RequestFailedError` at once when the bytes are no record batch.
+    """
+    parsed = read_batch(batch)
+    if isinstance(parsed, BatchDefect):
+        raise RequestFailedError(ErrorCode.INVALID_RECORD, parsed.value)
+    stages = Stages(asyncio.Future(), asyncio.Future())
+    ticket = ProduceTicket(
+        parsed,
+        acks,
+        lambda done: _finish(stages, done),
+        node.now() + timeout,
+        wall_ms=node.wall_ms(),
+    )
+    ticket.on_enqueued = lambda staged: _resolve(stages.enqueued, staged.index)
+    node.submit(seat, ticket)
+    return stages
+
+
+def _resolve(stage: asyncio.Future[int], value: int) -> None:
+    if not stage.done():
+        stage.set_result(value)
+
+
+def _finish(stages: Stages, ticket: ProduceTicket) -> None:
+    if ticket.error is ErrorCode.NONE:
+        _resolve(stages.enqueued, ticket.index)
+        _resolve(stages.replicated, ticket.base_offset)
+        return
+    why = "; ".join(fault.text for fault in ticket.faults)
+    for stage in (stages.enqueued, stages.replicated):
+        if not stage.done():
+            stage.set_exception(RequestFailedError(ticket.error, why))
+            # Whoever awaits only one of them is not warned about the other.
+            stage.exception()

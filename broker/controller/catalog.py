@@ -1,0 +1,235 @@
+"""What the controller's log says: topics, partitions, producer ids. State without consensus.
+
+`Catalog.apply(index, command)` is the one way it changes, and what it becomes depends on nothing
+but the commands and their log indexes: every node that applied the same entries holds the same
+catalog, whatever its settings and however it got there (replay or snapshot). To that end a command
+lies in the log *resolved* (`broker/controller/requests.py`): counts instead of defaults, and the
+nodes to choose from instead of those some node is configured with.
+
+* Partitions become Raft groups, numbered from 1 in the order of their creation and never reused.
+  So a group below `next_group` that no topic has is deleted, for good, and nothing has to be
+  remembered about it.
+* Topic ids are a hash of cluster id and log index: unlike any other, and the same in every replay.
+* Producer ids go out in blocks, one node each (`ottla.idempotency.id_blocks`).
+
+Commands as they lie in the log are maps; `type` names the row of `Catalog.COMMANDS`, and what else
+there is in them stands in `broker/controller/commands.py`, which reads them. In create_topic,
+`assignments` is per partition the list of its nodes, or None: placed by `Loads`.
+
+`by` is the origin of a command that may come again (`broker/controller/outcomes.py`). A block of
+producer ids has none: two for one request lose a block, and none is ever given to two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from typing import Any, ClassVar
+
+import msgpack
+
+from ottla.broker.controller.commands import stored_config
+from ottla.broker.controller.outcomes import Outcome, Recent, refused
+from ottla.broker.controller.placement import Loads
+from ottla.broker.errors import ErrorCode, SnapshotFormatError
+from ottla.broker.images import PartitionImage, TopicImage
+from ottla.idempotency.id_blocks import IdBlocks
+from ottla.raft.types import GroupId, LogIndex
+
+Command = Mapping[str, Any]
+
+FIRST_PARTITION_GROUP: GroupId = 1
+"""Group 0 is the controller's own."""
+SNAPSHOT_FORMAT = 2
+WITHOUT_RECENT = 1
+"""The format of snapshots that do not say which commands were decided lately; still read."""
+
+
+def topic_id_at(cluster_id: str, index: LogIndex) -> bytes:
+    """The 16 bytes that name the topic created at this log index: a version 8 uuid (RFC 9562).
+
+    Index 0 is no entry: its id is what a request that only validates is answered with.
+    """
+    digest = bytearray(blake2b(f"{cluster_id}:{index}".encode(), digest_size=16).digest())
+    digest[6] = digest[6] & 0x0F | 0x80
+    digest[8] = digest[8] & 0x3F | 0x80
+    return bytes(digest)
+
+
+def collision_key(name: str) -> str:
+    """Names with the same key collide: Kafka's metrics write `.` and `_` alike."""
+    return name.replace(".", "_")
+
+
+class Catalog:
+    """See the module's text."""
+
+    def __init__(self, cluster_id: str) -> None:
+        self.cluster_id = cluster_id
+        self.version = 0
+        """Rises by one with every command that changed something."""
+        self.topics: dict[str, TopicImage] = {}
+        """By name, in the order of their creation."""
+        self.next_group: GroupId = FIRST_PARTITION_GROUP
+        self.id_blocks = IdBlocks()
+        self.loads = Loads()
+        self.recent = Recent()
+        self._groups: dict[GroupId, tuple[str, int]] = {}
+        self._ids: dict[bytes, str] = {}
+        self._collisions: dict[str, str] = {}
+
+    # ---- reading
+
+    def partition_of(self, group: GroupId) -> tuple[TopicImage, PartitionImage] | None:
+        """The topic and partition whose group this is; None when no topic has it (any more)."""
+        place = self._groups.get(group)
+        if place is None:
+            return None
+        topic = self.topics[place[0]]
+        return topic, topic.partitions[place[1]]
+
+    def deleted(self, group: GroupId) -> bool:
+        """Whether this group existed once and is gone for good."""
+        return FIRST_PARTITION_GROUP <= group < self.next_group and group not in self._groups
+
+    def colliding(self, name: str) -> str | None:
+        """The existing topic that differs from `name` only in `.` and `_`; it may be `name`."""
+        return self._collisions.get(collision_key(name))
+
+    def name_refused(self, name: str) -> Outcome | None:
+        """Why no topic can be created under this name now; None when one can."""
+        if name in self.topics:
+            return refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        other = self.colliding(name)
+        if other is not None:
+            text = f"Topic '{name}' collides with existing topic: {other}"
+            return refused(ErrorCode.INVALID_TOPIC_EXCEPTION, text)
+        return None
+
+    def find(self, command: Command) -> TopicImage | Outcome:
+        """The topic that a command names by `name` or `topic_id`, or the refusal."""
+        topic_id = command.get("topic_id")
+        if topic_id is None:
+            topic = self.topics.get(command["name"])
+            text = "This server does not host this topic-partition."
+            return topic or refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
+        name = self._ids.get(topic_id)
+        if name is None:
+            text = "This server does not host this topic ID."
+            return refused(ErrorCode.UNKNOWN_TOPIC_ID, text)
+        return self.topics[name]
+
+    # ---- changing
+
+    def apply(self, index: LogIndex, command: Command) -> Outcome:
+        """Carry out the command that lies at `index`. A refusal leaves everything as it was, and so
+        does a command that was decided before."""
+        by = command.get("by")
+        origin = None if by is None else tuple(by)
+        known = self.recent.find(origin)
+        if known is not None:
+            return known[1]
+        outcome = self.COMMANDS[command["type"]](self, index, command)
+        if outcome.error is ErrorCode.NONE:
+            self.version += 1
+        if origin is not None:
+            self.recent.add(origin, index, outcome)
+        return outcome
+
+    def _create_topic(self, index: LogIndex, command: Command) -> Outcome:
+        name = command["name"]
+        refusal = self.name_refused(name)
+        if refusal is not None:
+            return refusal
+        lists = command["assignments"]
+        if lists is None:
+            count, factor = command["partitions"], command["replication_factor"]
+            unheard = command.get("unheard", ())
+            placed = self.loads.place(command["nodes"], count, factor, unheard)
+        else:
+            placed = tuple(tuple(nodes) for nodes in lists)
+        partitions = tuple(
+            PartitionImage(number, self.next_group + number, replicas)
+            for number, replicas in enumerate(placed)
+        )
+        self.next_group += len(partitions)
+        topic_id = topic_id_at(self.cluster_id, index)
+        topic = TopicImage(name, topic_id, partitions, dict(command["configs"]))
+        self._add(topic)
+        return Outcome(result=created(topic))
+
+    def _delete_topic(self, _: LogIndex, command: Command) -> Outcome:
+        topic = self.find(command)
+        if isinstance(topic, Outcome):
+            return topic
+        del self.topics[topic.name]
+        del self._ids[topic.topic_id]
+        del self._collisions[collision_key(topic.name)]
+        for partition in topic.partitions:
+            del self._groups[partition.group]
+            self.loads.remove(partition.replicas)
+        return Outcome(result={"name": topic.name, "topic_id": topic.topic_id})
+
+    def _allocate_producer_ids(self, _: LogIndex, command: Command) -> Outcome:
+        return Outcome(result=self.id_blocks.allocate(command["node"])._asdict())
+
+    COMMANDS: ClassVar[Mapping[str, Callable[[Catalog, LogIndex, Command], Outcome]]] = {
+        "create_topic": _create_topic,
+        "delete_topic": _delete_topic,
+        "allocate_producer_ids": _allocate_producer_ids,
+    }
+    """Every type of command there is, and what applies it."""
+
+    def _add(self, topic: TopicImage) -> None:
+        self.topics[topic.name] = topic
+        self._ids[topic.topic_id] = topic.name
+        self._collisions[collision_key(topic.name)] = topic.name
+        for partition in topic.partitions:
+            self._groups[partition.group] = (topic.name, partition.partition)
+            self.loads.add(partition.replicas)
+
+    # ---- snapshots
+
+    def encode(self) -> bytes:
+        """The whole catalog, for `decode`. Equal catalogs give equal bytes."""
+        topics = [
+            (
+                topic.name,
+                topic.topic_id,
+                [(partition.group, partition.replicas) for partition in topic.partitions],
+                sorted(topic.configs.items()),
+            )
+            for topic in self.topics.values()
+        ]
+        state = (SNAPSHOT_FORMAT, self.version, self.next_group, self.id_blocks.next_id, topics)
+        packed: bytes = msgpack.packb((*state, self.recent.state()))
+        return packed
+
+    @classmethod
+    def decode(cls, cluster_id: str, data: bytes) -> Catalog:
+        """The catalog that `encode` wrote. Raises `SnapshotFormatError` for another format."""
+        state = msgpack.unpackb(data)
+        if state[0] not in {WITHOUT_RECENT, SNAPSHOT_FORMAT}:
+            text = f"controller snapshot has format {state[0]}, this Ottla reads 1 and 2"
+            raise SnapshotFormatError(text)
+        catalog = cls(cluster_id)
+        _, catalog.version, catalog.next_group, catalog.id_blocks.next_id, topics, *recent = state
+        catalog.recent = Recent.restored(recent[0] if recent else ())
+        for name, topic_id, partitions, configs in topics:
+            images = tuple(
+                PartitionImage(number, group, tuple(map(int, replicas)))
+                for number, (group, replicas) in enumerate(partitions)
+            )
+            stored = {each: stored_config(value) for each, value in configs}
+            catalog._add(TopicImage(name, topic_id, images, stored))
+        return catalog
+
+
+def created(topic: TopicImage) -> dict[str, Any]:
+    """The answer to create_topic."""
+    return {
+        "name": topic.name,
+        "topic_id": topic.topic_id,
+        "partitions": len(topic.partitions),
+        "replication_factor": len(topic.partitions[0].replicas),
+    }

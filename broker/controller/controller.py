@@ -1,0 +1,374 @@
+"""`Controller`: the machine of Raft group 0, of which every node hosts a replica.
+
+It puts a `Catalog` (what the log says) behind the `Machine` seam. A command's way:
+
+1. `submit` on the leader. Not the leader: NOT_CONTROLLER at once. Led, but the leader's own first
+   entry of this term not applied yet: the catalog may lack what earlier terms committed, so the
+   ticket waits (`sync()` of mission-R3).
+2. `resolve` refuses what is wrong, for nothing but an answer, and names everything the log needs.
+3. `take_proposals` hands the commands out in the order they came, with the synced term.
+4. `apply`, on every node: the command is read again (`broker/controller/commands.py`), and the
+   catalog changes. Where the ticket was submitted it is answered, with the outcome of *this* entry;
+   another command may have come first.
+
+A ticket leaves early in two ways. On loss of leadership all open ones are answered NOT_CONTROLLER,
+past their deadline they are answered REQUEST_TIMED_OUT; if such a command was proposed already it
+may still be applied, if not it never will be, unless its asker sends it again. A refusal in step 2
+comes from a catalog that another leader may have left behind by at most the time after which
+CheckQuorum retires this one; what is stored never depends on it.
+
+A command that was decided before, in the log by the same origin, is answered with what came of it
+then (`broker/controller/outcomes.py`): its asker sent it again because the leader it asked first
+fell silent.
+
+New partitions are placed on the nodes that `unheard` does not name; the rest only fills up.
+
+The command `position` is answered without the log, with the index that is applied here. A node that
+has just come to life waits until it has applied that much itself before it serves clients.
+
+Every `compact_every` applied entries the controller asks for a snapshot of the catalog, so its log
+and the restart of a node stay short. No barriers are needed: nothing is read through this machine.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import Any, cast
+
+import msgpack
+
+from ottla.broker.arguments.fields import CommandError
+from ottla.broker.config import ClusterConfig
+from ottla.broker.controller.catalog import Catalog, collision_key, topic_id_at
+from ottla.broker.controller.commands import logged
+from ottla.broker.controller.name_order import NameOrder
+from ottla.broker.controller.outcomes import Outcome, refused
+from ottla.broker.controller.requests import resolve
+from ottla.broker.errors import ErrorCode
+from ottla.broker.images import PartitionImage, TopicImage
+from ottla.broker.turn.machine import Compaction, Outbox, Proposals
+from ottla.broker.turn.tickets import ControlTicket, Ticket
+from ottla.raft.types import (
+    ENTRY_OVERHEAD_BYTES,
+    Entry,
+    EntryKind,
+    GroupId,
+    LogIndex,
+    Micros,
+    NodeId,
+    Proposal,
+    Snapshot,
+    Term,
+)
+
+log = logging.getLogger("ottla")
+
+CONTROLLER_GROUP: GroupId = 0
+MAY_COME_AGAIN = frozenset({"create_topic", "delete_topic"})
+"""Commands that take their origin along into the log: done twice they would tell, or do, harm."""
+
+
+def _nobody() -> Sequence[NodeId]:
+    """All nodes are heard of."""
+    return ()
+
+
+class Controller:
+    """See the module's text. A `Machine`; `topics`, `version` and `deleted` are for its node."""
+
+    def __init__(
+        self,
+        cluster_id: str,
+        nodes: Sequence[NodeId],
+        config: ClusterConfig,
+        *,
+        compact_every: int = 1000,
+        unheard: Callable[[], Sequence[NodeId]] = _nobody,
+    ) -> None:
+        """`nodes` are all nodes of the cluster: where new partitions may be placed; `unheard` says
+        which of them this node has not heard of lately."""
+        assert compact_every > 0, f"a snapshot every {compact_every} entries"
+        self.outbox = Outbox()
+        self._touched: dict[str, None] | None = {}
+        """Topics created or deleted since the node last asked; None: any may have been."""
+        self.compaction: Compaction | None = None
+        self.applied: LogIndex = 0
+        self.last_index: LogIndex = 0
+        self._cluster_id = cluster_id
+        self._nodes = tuple(sorted(nodes))
+        self._config = config
+        self._compact_every = compact_every
+        self.unheard = unheard
+        """Asked when a topic is placed."""
+        self._compacted: LogIndex = 0
+        self._catalog = Catalog(cluster_id)
+        self._term: Term = 0
+        """The term this node leads; 0 while it does not."""
+        self._term_start: LogIndex = 0
+        # Open tickets by number of arrival; the other collections name them by it, and an entry
+        # there whose ticket is no longer here has been answered.
+        self._arrivals = 0
+        self._open: dict[int, ControlTicket] = {}
+        self._unsynced: deque[int] = deque()
+        self._queue: deque[tuple[int, bytes]] = deque()
+        self._handed_out: list[int] = []
+        self._proposed: dict[LogIndex, int] = {}
+        self._names = NameOrder()
+        self._deadlines: list[tuple[Micros, int]] = []
+
+    # ---- for the node
+
+    @property
+    def topics(self) -> Mapping[str, TopicImage]:
+        """All topics by name, in the order of their creation. A live view: it changes in place."""
+        return self._catalog.topics
+
+    @property
+    def version(self) -> int:
+        """Rises with every applied change; equal versions of one cluster mean equal topics."""
+        return self._catalog.version
+
+    @property
+    def catalog(self) -> Catalog:
+        """Everything decided so far."""
+        return self._catalog
+
+    @property
+    def synced(self) -> bool:
+        """Whether this node leads and knows everything earlier terms decided."""
+        return self._term > 0 and self.applied >= self._term_start
+
+    def partition_of(self, group: GroupId) -> tuple[TopicImage, PartitionImage] | None:
+        """The topic and partition whose Raft group this is, if it exists."""
+        return self._catalog.partition_of(group)
+
+    def deleted(self, group: GroupId) -> bool:
+        """Whether this group's partition was deleted: its replica and log may go, for good."""
+        return self._catalog.deleted(group)
+
+    def take_touched(self) -> Sequence[str] | None:
+        """Names of the topics created or deleted since the last call; None: look at all of them."""
+        touched, self._touched = self._touched, {}
+        return None if touched is None else tuple(touched)
+
+    # ---- tickets
+
+    def submit(self, ticket: Ticket, now: Micros) -> None:
+        """Take in a `ControlTicket`; its command is one of `ottla.broker.controller.requests`."""
+        control = cast(ControlTicket, ticket)
+        if not self._term:
+            self._answer(control, Outcome(ErrorCode.NOT_CONTROLLER))
+            return
+        self._arrivals += 1
+        number = self._arrivals
+        self._open[number] = control
+        heappush(self._deadlines, (control.deadline, number))
+        if self.synced:
+            self._admit(number)
+        else:
+            self._unsynced.append(number)
+
+    def tick(self, now: Micros) -> None:
+        """Answer what is overdue."""
+        while self._deadlines and self._deadlines[0][0] <= now:
+            _, number = heappop(self._deadlines)
+            self._close(number, Outcome(ErrorCode.REQUEST_TIMED_OUT))
+
+    def deadline(self) -> Micros | None:
+        """When the next open ticket is overdue."""
+        deadlines = self._deadlines
+        while deadlines and deadlines[0][1] not in self._open:
+            heappop(deadlines)
+        return deadlines[0][0] if deadlines else None
+
+    def _admit(self, number: int) -> None:
+        """Refuse, answer without the log, or queue one command; the catalog is synced."""
+        ticket = self._open[number]
+        command = ticket.command
+        if command.get("type") == "position":
+            # Who waits until it has applied that much knows all that is decided by now.
+            ticket.index = self.applied
+            self._close(number, Outcome())
+            return
+        decided = self._catalog.recent.find(ticket.origin)
+        if decided is not None:
+            ticket.index, outcome = decided
+            self._close(number, outcome)
+            return
+        name = self._name_of(command)
+        if name is not None and self._names.waits(number, name):
+            return
+        resolved = resolve(command, self._catalog, self._nodes, self._config, self.unheard())
+        if isinstance(resolved, Outcome):
+            self._close(number, resolved)
+        elif command.get("validate_only"):
+            self._close(number, Outcome(result=self._would_create(resolved)))
+        else:
+            if ticket.origin is not None and resolved["type"] in MAY_COME_AGAIN:
+                resolved["by"] = ticket.origin
+            self._queue.append((number, msgpack.packb(resolved)))
+            if name is not None:
+                self._names.begin(number, name)
+
+    def _name_of(self, command: Mapping[str, Any]) -> str | None:
+        """What stands for the topic that a command is about; None when it is about none."""
+        name, topic_id = command.get("name"), command.get("topic_id")
+        if isinstance(topic_id, bytes):
+            topic = self._catalog.find({"topic_id": topic_id})
+            name = None if isinstance(topic, Outcome) else topic.name
+        return collision_key(name) if isinstance(name, str) else None
+
+    def _pass_on(self, number: int) -> None:
+        """This command is applied or never will be: who waited behind it is judged now."""
+        for waiting in self._names.end(number):
+            if waiting in self._open:
+                self._admit(waiting)
+
+    def _would_create(self, resolved: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to a creation that is only validated; its topic id is nobody's."""
+        return {
+            "topic_id": topic_id_at(self._cluster_id, 0),
+            "partitions": resolved["partitions"],
+            "replication_factor": resolved["replication_factor"],
+        }
+
+    def _close(self, number: int, outcome: Outcome) -> None:
+        """Answer an open ticket; one that has been answered stays as it is."""
+        ticket = self._open.pop(number, None)
+        if ticket is not None:
+            self._answer(ticket, outcome)
+
+    def _answer(self, ticket: ControlTicket, outcome: Outcome) -> None:
+        ticket.done = True
+        ticket.error = outcome.error
+        ticket.result = outcome.result
+        self.outbox.now.append(ticket)
+
+    # ---- the way into the log
+
+    def restless(self) -> bool:
+        """Whether commands wait for their place in the log."""
+        return len(self._queue) > 0
+
+    def take_proposals(self, inflight_bytes: int, now: Micros) -> Proposals | None:
+        """Queued commands in order of arrival, up to the leader queue's budget in bytes."""
+        budget = self._config.leader_queue_bytes - inflight_bytes
+        items: list[Proposal] = []
+        while self._queue and budget > 0:
+            number, payload = self._queue.popleft()
+            if number in self._open:
+                self._handed_out.append(number)
+                items.append(Proposal(EntryKind.COMMAND, payload))
+                budget -= len(payload) + ENTRY_OVERHEAD_BYTES
+            else:
+                self._pass_on(number)
+        return Proposals(self._term, items) if items else None
+
+    def proposed(self, first: LogIndex | None) -> None:
+        """Where the commands handed out last now lie; None: in no log, so they will never be."""
+        handed_out, self._handed_out = self._handed_out, []
+        for place, number in enumerate(handed_out):
+            if first is None:
+                self._close(number, Outcome(ErrorCode.NOT_CONTROLLER))
+                self._pass_on(number)
+            else:
+                ticket = self._open[number]
+                ticket.index = first + place
+                self._proposed[first + place] = number
+
+    def take_barriers(self) -> int:
+        """None are ever needed."""
+        return 0
+
+    def barrier_done(self, confirmed: bool, now: Micros) -> None:
+        """Cannot be: none was asked for."""
+        raise AssertionError(f"a barrier of group {CONTROLLER_GROUP} ended; 0 were started")
+
+    # ---- the log
+
+    def appended(self, entries: Sequence[Entry]) -> None:
+        """Note the end of the log; commands count when they are committed."""
+        self.last_index = entries[-1].index
+
+    def truncated(self, first: LogIndex) -> None:
+        """Note the end of the log."""
+        assert first > self.applied, f"truncation at {first}, applied {self.applied}"
+        self.last_index = first - 1
+
+    def apply(self, entries: Sequence[Entry], now: Micros) -> None:
+        """Change the catalog, answer who asked for it."""
+        for entry in entries:
+            assert entry.index == self.applied + 1, f"apply of {entry.index} after {self.applied}"
+            self.applied = entry.index
+            if entry.kind is EntryKind.COMMAND:
+                self._apply_command(entry)
+        if self._unsynced and self.synced:
+            waiting, self._unsynced = self._unsynced, deque()
+            for number in waiting:
+                if number in self._open:
+                    self._admit(number)
+        if self.applied - self._compacted >= self._compact_every:
+            self._compacted = self.applied
+            self.compaction = Compaction(self.applied, self._catalog.encode())
+
+    def _apply_command(self, entry: Entry) -> None:
+        outcome = self._outcome_of(entry)
+        name = outcome.result.get("name")
+        if name is not None and self._touched is not None:
+            self._touched[name] = None
+        number = self._proposed.pop(entry.index, None)
+        if number is not None:
+            assert entry.term == self._term, (
+                f"entry {entry.index} of term {entry.term} took the place of a command proposed "
+                f"in term {self._term}"
+            )
+            self._close(number, outcome)
+            self._pass_on(number)
+
+    def _outcome_of(self, entry: Entry) -> Outcome:
+        """What an entry of the log comes to; nothing, where it is no command."""
+        try:
+            command = logged(cast(bytes, entry.payload))
+        except CommandError as why:
+            text = f"The command at index {entry.index} of the controller's log is refused: {why}"
+            log.warning("%s", text)
+            return refused(ErrorCode.INVALID_REQUEST, text)
+        return self._catalog.apply(entry.index, command)
+
+    def restore(self, snapshot: Snapshot, now: Micros) -> None:
+        """Replace the catalog. Raises `SnapshotFormatError` if another version wrote it."""
+        self._catalog = Catalog.decode(self._cluster_id, snapshot.data)
+        self._touched = None
+        self.applied = self.last_index = self._compacted = snapshot.meta.index
+        self.compaction = None
+
+    # ---- role
+
+    def leading(self, term: Term, term_start: LogIndex, now: Micros) -> None:
+        """This node leads; it decides once entry `term_start` is applied."""
+        self.close()
+        self._term, self._term_start = term, term_start
+
+    def not_leading(self, leader: NodeId, term: Term, now: Micros) -> None:
+        """This node does not lead: what is open is no longer its to decide."""
+        self.close()
+
+    def follower_progress(self, follower: NodeId, match: LogIndex, now: Micros) -> None:
+        """Of no interest here: the controller has no in-sync rule beyond Raft's majority."""
+
+    def follower_contact(self, follower: NodeId, at: Micros) -> None:
+        """Of no interest here, as above."""
+
+    def close(self) -> None:
+        """Decide nothing any more: what is open is answered NOT_CONTROLLER."""
+        self._term = 0
+        for number in tuple(self._open):
+            self._close(number, Outcome(ErrorCode.NOT_CONTROLLER))
+        self._unsynced.clear()
+        self._queue.clear()
+        self._proposed.clear()
+        self._names.clear()
+        self._deadlines.clear()

@@ -1,0 +1,58 @@
+"""What a runner keeps beside each replica, and beside each turn that is under way."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from ottla.broker.turn.effects import Effects
+from ottla.broker.turn.replica import Replica
+from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term
+
+
+def unheard(*_: object) -> None:
+    """Nobody wants to know."""
+
+
+class Seat:
+    """A replica's place in its runner, with what the runner remembers about it."""
+
+    __slots__ = (
+        "applied",
+        "commit",
+        "dirty",
+        "gone",
+        "group",
+        "leads",
+        "look_at",
+        "replica",
+        "soft",
+        "term",
+        "told",
+        "trusting",
+        "urgent",
+    )
+
+    def __init__(self, replica: Replica, urgent: bool):
+        self.replica = replica
+        self.group: GroupId = replica.group
+        self.dirty = False
+        self.gone = False
+        """Removed: it takes no turn any more, whoever still holds it."""
+        self.soft = replica.soft
+        self.leads = False
+        self.applied: LogIndex = 0
+        self.commit: LogIndex = 0
+        self.term: Term = replica.core.term
+        self.look_at: Micros = 0
+        """When the lookout looks at it next; in the past: not in the queue."""
+        self.told: tuple[NodeId, Term, Micros] | None = None
+        """What beats vouched for when its core last heard of it: leader, term, and when."""
+        self.trusting = False
+        """See `lookout.py`."""
+        self.urgent = urgent
+        """The node waits for what it applies (`Runner.on_applied`), and its followers hear of a
+        commit at once, not with the next beat."""
+
+
+Turn: TypeAlias = tuple[Seat, Effects]
+"""One turn on its way: its effects are performed up to their append, then wait for a sync."""

@@ -1,0 +1,42 @@
+"""`LookDriver`: begins a slice of looks when the loop has been around, as long as some wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ottla.broker.driver.hosted import Seat
+from ottla.broker.turn.looks import Looks
+from ottla.broker.turn.tickets import LookOnTicket
+from ottla.log.record_walk import SLICE
+from ottla.raft.types import GroupId
+
+
+class LookDriver:
+    """The driver's part: begins a slice when the loop has been around, as long as some wait."""
+
+    def __init__(
+        self,
+        looks: Looks,
+        call_soon: Callable[[Callable[[], None]], object],
+        seats: Mapping[GroupId, Seat],
+        submit: Callable[[Seat, LookOnTicket], None],
+    ):
+        self._looks = looks
+        self._call_soon = call_soon
+        self._seats = seats
+        self._submit = submit
+        self._planned = False
+        looks.left = SLICE
+        looks.plan = self._plan
+
+    def _plan(self) -> None:
+        if not self._planned:
+            self._planned = True
+            self._call_soon(self._begin)
+
+    def _begin(self) -> None:
+        self._planned = False
+        for group in self._looks.refill():
+            seat = self._seats.get(group)
+            if seat is not None:
+                self._submit(seat, LookOnTicket())

@@ -1,0 +1,218 @@
+"""`Clockwork`: time, and when something is done, as the drivers of a node see it.
+
+`Node`, `Runner`, `Syncer` and `Scheduler` never ask an event loop. They are handed a clockwork, of
+which there are two: `AsyncioClockwork` here, and the simulator's, where time is virtual
+(docs/decisions/0013). So what carries effects out is one piece of code under both.
+
+Times are `Micros` of a monotonic clock, the wall clock tells ms since 1970. In real time both are
+the machine's own, not what a test has put in their place (`native.py`): a broker in another process
+would know nothing of it. Time in which the process did not run is not counted (`RunningClock`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Protocol, TypeAlias
+
+from ottla.broker.event_loop.native import Writer, monotonic_micros, wall_ns
+from ottla.log.types import Millis
+from ottla.raft.config import JitterSource
+from ottla.raft.types import Micros, NodeId
+
+ROUNDING: Micros = 2_000
+"""How much too early a loop may ring."""
+
+GRAINS = 8
+"""Grains of a `RunningClock` in an election timeout."""
+SHORTEST_GRAIN: Micros = 5_000
+
+Cancel: TypeAlias = Callable[[], None]
+"""Takes back what was asked for; without effect once it happened."""
+
+
+class Work(Protocol):
+    """Something that runs beside the node."""
+
+    async def wait(self) -> None:
+        """Until it has ended, however it ended."""
+
+
+class Clockwork(Protocol):
+    """See the module's text. Everything is called back on the node's own thread."""
+
+    def now(self) -> Micros:
+        """Monotonic clock."""
+
+    def wall_ms(self) -> Millis:
+        """Wall clock."""
+
+    def call_soon(self, call: Callable[[], None], /) -> object:
+        """Run `call` when what runs now is through, in the order asked for."""
+
+    def call_at(self, when: Micros, call: Callable[[], None]) -> Cancel:
+        """Run `call` at `when`, or soon if that is past."""
+
+    def work(self, work: Callable[[], None], ended: Callable[[str | None], None]) -> Work:
+        """Run `work`, which may block, beside the node; then `ended(None)` here.
+
+        `work` keeps its own errors; `ended` is told what else kept it from ending.
+        """
+
+
+MakeClockwork: TypeAlias = Callable[[Writer | None], Clockwork]
+"""A clockwork whose `work` runs in that thread."""
+
+
+def election_jitter(seed: int | None, node: NodeId) -> JitterSource:
+    """Where a node's election timeouts come from: repeatable when the cluster has a seed."""
+    return random.Random(None if seed is None else seed * 1009 + node)
+
+
+class RunningClock:
+    """The time during which an event loop ran: `MakeClockwork` for nodes that share that loop.
+
+    A process that was stopped, or a loop that something blocked, cannot have heard of anybody. By
+    the clock on the wall every leader would have been silent for that long, every follower out of
+    sync, every client too late. So this clock does not count such a span, but for a *grain* of it:
+    who wakes late finds itself where it fell asleep, hears what waits first, and judges then.
+
+    It notices by a timer of its own, which is due every grain. If the time is read, and the timer
+    has been due for a grain, the loop did not run. A loop that is merely busy is not that late.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, grain: Micros):
+        self.loop = loop
+        self._grain = grain
+        self._lost: Micros = 0
+        """Not counted so far."""
+        self._late_at: Micros = sys.maxsize
+        """When the loop is late, if its timer has not rung by then."""
+        self._timer: asyncio.TimerHandle | None = None
+
+    @classmethod
+    def fit_for(cls, loop: asyncio.AbstractEventLoop, election_timeout_ms: int) -> RunningClock:
+        """A clock fine enough for elections after such a timeout."""
+        return cls(loop, max(SHORTEST_GRAIN, election_timeout_ms * 1000 // GRAINS))
+
+    def __call__(self, writer: Writer | None) -> AsyncioClockwork:
+        """A clockwork by this clock."""
+        if self._timer is None:
+            self._ring()
+        return AsyncioClockwork(self, writer)
+
+    def now(self) -> Micros:
+        """Microseconds; never goes back."""
+        at = monotonic_micros() - self._lost
+        return at if at < self._late_at else self._woke_late(at)
+
+    def _woke_late(self, at: Micros) -> Micros:
+        counted = self._late_at
+        self._lost += at - counted
+        self._late_at = counted + 2 * self._grain
+        return counted
+
+    def _ring(self) -> None:
+        self._late_at = self.now() + 2 * self._grain
+        self._timer = self.loop.call_later(self._grain / 1e6, self._ring)
+
+    def stop(self) -> None:
+        """Nobody asks any more."""
+        self._late_at = sys.maxsize
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class AsyncioClockwork:
+    """Real time on an event loop; `writer` runs what blocks (None: nothing does)."""
+
+    def __init__(self, clock: RunningClock, writer: Writer | None = None):
+        self._loop = clock.loop
+        self._writer = writer
+        self.call_soon = clock.loop.call_soon
+        self.now = clock.now
+
+    def wall_ms(self) -> Millis:
+        """Wall clock, ms since 1970."""
+        return max(0, wall_ns() // 1_000_000)
+
+    def call_at(self, when: Micros, call: Callable[[], None]) -> Cancel:
+        """Run `call` at `when`, or soon if that is past."""
+        return _Timer(self._loop, self.now, when, call).cancel
+
+    def work(self, work: Callable[[], None], ended: Callable[[str | None], None]) -> Work:
+        """Run `work` in the writer's thread."""
+        assert self._writer is not None, "work for a node without a writer"
+        running = _Running(self._loop, work, ended)
+        self._writer.run_soon(running.run)
+        return running
+
+
+class _Timer:
+    """A call at a time of a clock that may not have counted all that the loop's own counts."""
+
+    __slots__ = ("_call", "_handle", "_loop", "_now", "_when")
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        now: Callable[[], Micros],
+        when: Micros,
+        call: Callable[[], None],
+    ):
+        self._loop = loop
+        self._now = now
+        self._when = when
+        self._call = call
+        self._handle = loop.call_later(max(0, when - now()) / 1e6, self._ring)
+
+    def _ring(self) -> None:
+        left = self._when - self._now()
+        if left > ROUNDING:
+            self._handle = self._loop.call_later(left / 1e6, self._ring)
+        else:
+            self._call()
+
+    def cancel(self) -> None:
+        """It will not ring."""
+        self._handle.cancel()
+
+
+class _Running:
+    """Work in a writer's thread; the rest is the loop's."""
+
+    __slots__ = ("_ended", "_loop", "_over", "_work")
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        work: Callable[[], None],
+        ended: Callable[[str | None], None],
+    ):
+        self._loop = loop
+        self._work = work
+        self._ended = ended
+        self._over: asyncio.Future[None] = loop.create_future()
+
+    def run(self) -> None:
+        """In the writer's thread."""
+        broken = None
+        try:
+            self._work()
+        except BaseException as error:  # noqa: BLE001 - `work` keeps its own; this is a broken one
+            broken = repr(error)
+        with suppress(RuntimeError):  # The loop is closed: nobody waits any more.
+            self._loop.call_soon_threadsafe(self._end, broken)
+
+    def _end(self, broken: str | None) -> None:
+        if not self._over.done():
+            self._over.set_result(None)
+        self._ended(broken)
+
+    async def wait(self) -> None:
+        """Until it has ended, however it ended."""
+        await asyncio.wait((self._over,))

@@ -1,0 +1,80 @@
+"""`Lifecycle`: what is started on an event loop and stopped again, whatever interrupts that.
+
+A start may fail, be cancelled at any await, or meet a stop; stops may come twice, at once, or be
+cancelled while they wait. So there is one state, from the first step of a start to the last of a
+stop, and both run in tasks of their own: who waits for them may be cancelled, they go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from ottla.broker.errors import NodeStateError
+from ottla.broker.event_loop.loops import Lease
+
+NOT_OURS = "the cluster belongs to the parent process, from which this one forked; make another one"
+Begin = Callable[[asyncio.AbstractEventLoop], Coroutine[Any, Any, None]]
+End = Callable[[], Coroutine[Any, Any, None]]
+
+
+class Lifecycle:
+    """See the module's text. `end` undoes whatever `begin` has done so far."""
+
+    def __init__(self, begin: Begin, end: End):
+        self._begin = begin
+        self._end = end
+        self._process = 0
+        """In which it was started last."""
+        self._lease: Lease | None = None
+        """From the beginning of a start to the end of a stop."""
+        self._starting: asyncio.Task[None] | None = None
+        self._stopping: asyncio.Task[None] | None = None
+
+    @property
+    def begun(self) -> bool:
+        """A start has begun, and no stop has ended."""
+        return self._lease is not None
+
+    async def start(self) -> None:
+        """Run `begin`. Raises what it raises, when everything is undone, and `NodeStateError`."""
+        if self._lease is not None:
+            if self._process != os.getpid():
+                raise NodeStateError(NOT_OURS)
+            raise NodeStateError("the cluster runs already; stop it before it starts again")
+        try:
+            loop = asyncio.get_running_loop()
+            self._process = os.getpid()
+            self._lease = Lease(loop)
+            self._starting = loop.create_task(self._begin(loop))
+            await self._starting
+        except BaseException as error:
+            stopped = self._stopping is not None
+            await self.stop()
+            if stopped and isinstance(error, asyncio.CancelledError):
+                raise NodeStateError("the cluster was stopped while it started") from None
+            raise
+
+    async def stop(self) -> None:
+        """Run `end`, once; returns when it is through. Nothing to do before a start, and in a
+        forked child, to which nothing of it belongs."""
+        if self._lease is None or self._process != os.getpid():
+            return
+        if self._stopping is None:
+            self._stopping = asyncio.get_running_loop().create_task(self._stop())
+        await asyncio.shield(self._stopping)
+
+    async def _stop(self) -> None:
+        try:
+            try:
+                if self._starting is not None and not self._starting.done():
+                    self._starting.cancel()
+                    await asyncio.wait({self._starting})
+            finally:
+                await self._end()
+        finally:
+            if self._lease is not None:
+                self._lease.end()
+            self._lease = self._starting = self._stopping = None

@@ -1,0 +1,188 @@
+"""`LoopThread`: an event loop in a thread of its own, for callers that block.
+
+It runs `start`, waits until it is to end, and runs `stop`; in between it runs what `call` hands
+over. An interrupt (Ctrl-C, a test's timeout) may strike the caller between any two steps. So the
+caller owns nothing: whoever wants the thread to end says so and waits, any number of times and from
+any number of threads, and the thread cleans up after itself, also if nobody waits any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, TypeVar, cast
+
+from ottla.broker.errors import NodeStateError
+from ottla.broker.event_loop.loops import new_event_loop
+from ottla.broker.event_loop.native import Latch, NativeThread, make_lock
+
+Result = TypeVar("Result")
+Step = Callable[[], Coroutine[Any, Any, None]]
+
+STOPPED = "the cluster was stopped meanwhile"
+
+
+class LoopThread:
+    """See the module's text. One life: it is started once."""
+
+    def __init__(self, start: Step, stop: Step):
+        self._start = start
+        self._stop = stop
+        self._thread = NativeThread(self._run, "ottla")
+        self._lock = make_lock()
+        self._begun = False
+        self._left = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """What takes calls; None before and behind that."""
+        self._leave: Callable[[], None] = _nothing
+        self._calls: dict[_Call[Any], None] = {}
+        self._started = Latch()
+        self._error: BaseException | None = None
+        """What kept it from starting, or from stopping cleanly."""
+
+    def run(self) -> None:
+        """Start the thread, and wait until `start` is through. Raises what that raised."""
+        self._thread.start()
+        self._started.wait()
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        if self._left:
+            raise NodeStateError(STOPPED)
+
+    def end(self) -> None:
+        """Have it end, and wait for that. Raises what `stop` raised, to the first who asks."""
+        with self._lock:
+            self._left = True
+            begun, loop = self._begun, self._loop
+            if loop is not None:
+                loop.call_soon_threadsafe(self._leave)
+        if begun:
+            self._thread.join()
+            error, self._error = self._error, None
+            if error is not None:
+                raise error
+
+    def call(self, work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+        """Run `work` on the loop. Raises what it raises, `NodeStateError` when the thread ends.
+
+        The coroutine is made on the loop: whom an interrupt strikes leaves none that nobody awaits.
+        """
+        call = _Call(work)
+        try:
+            if not self._submit(call):
+                raise NodeStateError(STOPPED)
+            call.over.wait()
+            return call.result()
+        finally:
+            self._let_go(call)
+
+    def _submit(self, call: _Call[Any]) -> bool:
+        with self._lock:
+            if self._loop is not None:
+                self._calls[call] = None
+                self._loop.call_soon_threadsafe(call.begin, self._loop)
+            return self._loop is not None
+
+    def _let_go(self, call: _Call[Any]) -> None:
+        """Nobody waits for it any more; an interrupt may have come at any step."""
+        with self._lock:
+            self._calls.pop(call, None)
+            if self._loop is None:
+                call.fail()
+            elif not call.over.is_set:
+                self._loop.call_soon_threadsafe(call.cancel)
+
+    # --- in the thread --------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        with self._lock:
+            self._begun = not self._left
+        try:
+            if self._begun:
+                with asyncio.Runner(loop_factory=new_event_loop) as runner:
+                    runner.run(self._live())
+        except BaseException as error:  # noqa: BLE001 - told to whoever waits, whatever it is
+            self._error = error
+        finally:
+            with self._lock:
+                self._loop = None
+                calls, self._calls = self._calls, {}
+            for call in calls:
+                call.fail()
+            self._started.set()
+
+    async def _live(self) -> None:
+        loop = asyncio.get_running_loop()
+        leave = asyncio.Event()
+        starting = loop.create_task(self._start())
+
+        def asked_to_leave() -> None:
+            leave.set()
+            starting.cancel()
+
+        with self._lock:
+            self._leave, self._loop = asked_to_leave, loop
+            left = self._left
+        if left:
+            asked_to_leave()
+        try:
+            await starting
+            self._started.set()
+            await leave.wait()
+            await self._stop()
+        except asyncio.CancelledError:
+            pass  # asked to leave while it started, which has undone itself
+        finally:
+            with self._lock:  # The loop closes next: nobody may call into it any more.
+                self._loop = None
+
+
+class _Call(Generic[Result]):
+    """Work that somebody in another thread waits for."""
+
+    def __init__(self, work: Callable[[], Coroutine[Any, Any, Result]]):
+        self.over = Latch()
+        self._work = work
+        self._task: asyncio.Task[Result] | None = None
+        self._cancelled = False
+        self._error: BaseException | None = None
+        self._result: Result | None = None
+
+    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        """On the loop: start."""
+        if self._cancelled:
+            return
+        self._task = loop.create_task(self._work())
+        self._task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Result]) -> None:
+        if task.cancelled():
+            self._error = NodeStateError(STOPPED)
+        elif (error := task.exception()) is not None:
+            self._error = error
+        else:
+            self._result = task.result()
+        self.over.set()
+
+    def cancel(self) -> None:
+        """On the loop: nobody waits any more."""
+        self._cancelled = True
+        if self._task is not None:
+            self._task.cancel()
+
+    def fail(self) -> None:
+        """The loop has ended, and with it what had begun."""
+        if not self.over.is_set:
+            self._error = NodeStateError(STOPPED)
+            self.over.set()
+
+    def result(self) -> Result:
+        """What came of it."""
+        if self._error is not None:
+            raise self._error
+        return cast(Result, self._result)
+
+
+def _nothing() -> None:
+    """Nobody is to leave yet."""

@@ -1,0 +1,85 @@
+"""Event loops that clusters run on: the fastest there is, or the caller's own.
+
+A cluster's listeners and timers live on its loop. Two things follow for a loop of the caller's:
+
+* asyncio's own loops measure time by `time.monotonic`, which tests freeze: no timer would ring any
+  more. While a cluster runs on such a loop, its time is the machine's (`Lease`). Loops with a time
+  of their own (uvloop's, simulated ones) stay as they are.
+* A forked child shares the loop's epoll set with its parent: see `ottla.log.forking`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import types
+from collections.abc import Iterable
+from weakref import WeakKeyDictionary
+
+from ottla.broker.event_loop.native import monotonic_seconds
+from ottla.log.forking import disown_loops_in_children
+
+_leases: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
+"""Clusters that run on each loop."""
+
+
+_STANDARD = 3
+"""Descriptors of the standard streams lie below."""
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """The fastest event loop there is: uvloop's where it is installed, else asyncio's own.
+
+    Where a standard stream is closed, as by a daemon or a test runner, what is opened next gets its
+    number. uvloop ends the whole process when it closes such a descriptor, asyncio does not.
+    """
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return asyncio.new_event_loop() if _lowest_free() < _STANDARD else uvloop.new_event_loop()
+
+
+def _lowest_free() -> int:
+    """The number that the next descriptor gets."""
+    try:
+        found = os.open(os.devnull, os.O_RDONLY)
+    except OSError:  # none is left: the loop says so
+        return _STANDARD
+    os.close(found)
+    return found
+
+
+class Lease:
+    """A cluster's use of a loop, until `end`."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop):
+        self._loop: asyncio.AbstractEventLoop | None = loop
+        if getattr(loop, "time", None) == types.MethodType(asyncio.BaseEventLoop.time, loop):
+            vars(loop)["time"] = monotonic_seconds
+            _leases[loop] = 0
+        if loop in _leases:
+            _leases[loop] += 1
+        disown_loops_in_children(self)
+
+    def end(self) -> None:
+        """The cluster needs the loop no longer; the last one gives its time back."""
+        loop, self._loop = self._loop, None
+        if loop is None or loop not in _leases:
+            return
+        _leases[loop] -= 1
+        if not _leases[loop]:
+            del _leases[loop], vars(loop)["time"]
+
+    def pollers(self) -> Iterable[int]:
+        """See `ottla.log.forking`."""
+        if self._loop is None or not hasattr(select, "epoll"):
+            return
+        # uvloop's has a name for it, asyncio's keeps a selector; others may have neither.
+        backend = getattr(self._loop, "_get_backend_id", None)
+        if backend is not None:
+            yield backend()
+        selector = getattr(self._loop, "_selector", None)
+        if selector is not None and hasattr(selector, "fileno"):
+            yield selector.fileno()

@@ -1,0 +1,276 @@
+"""`Disks`: the disks of a cluster's nodes. They outlive the nodes that are killed on them.
+
+Without a data folder a disk is a `MemoryDisk`; with one it is an LMDB environment per node, in
+`node-1`, `node-2`..., each with a writer thread of its own (one of the only two uses of threads).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from ottla.broker.config import ClusterConfig, FlushPolicy
+from ottla.broker.errors import ConfigError
+from ottla.broker.event_loop.clockwork import Clockwork
+from ottla.broker.event_loop.collecting import nothing_collected
+from ottla.broker.event_loop.native import Writer
+from ottla.broker.node import folders
+from ottla.log.errors import StoreError
+from ottla.log.memory_store import MemoryDisk, MemoryStore
+from ottla.log.store import LogStore
+from ottla.raft.types import NodeId
+
+CLUSTER_ID_KEY = "cluster-id"
+NODES_KEY = "nodes"
+"""How many nodes the cluster has: for life, as its groups' voters are fixed."""
+
+
+def knows(cluster: str, told: bytes | None) -> bool:
+    """Whether a disk on which this stands as `CLUSTER_ID_KEY` is one of the cluster's.
+
+    One that is not has forgotten the node's votes and log, or never had any: nobody may take part
+    on it (sim-S35).
+    """
+    return told is not None and told.decode() == cluster
+
+
+class Disks:
+    """See the module's text. `without`: nodes whose folders are not looked at."""
+
+    def __init__(
+        self,
+        nodes: Sequence[NodeId],
+        folder: Path | None,
+        config: ClusterConfig,
+        without: Sequence[NodeId] = (),
+    ):
+        self._size = len(nodes)
+        self._nodes = [node for node in nodes if node not in without]
+        self._without = without
+        self._folder = folder
+        self._config = config
+        self._memory = {node: MemoryDisk() for node in nodes}
+        self._cluster = ""
+        """The cluster's id, once it is known."""
+        self._open: dict[NodeId, LogStore] = {}
+        self._writers: dict[NodeId, Writer] = {}
+
+    def cluster_id(self, invent: Callable[[], str]) -> str:
+        """The cluster's id: what the first disk remembers, or a new one, told to every disk.
+
+        Every disk knows it durably before any node makes a group, so one that does not know it
+        beside one that holds groups is no fresh one. When every disk does, the folder of the whole
+        cluster gets a note of it: from then on a node's folder that is gone is a lost one, also
+        that of the only node.
+
+        Raises `ConfigError`, with every disk closed and none written, when disks are damaged or
+        lost, of a cluster of another size (before any is made), or of different clusters: logs with
+        the same terms and other entries.
+        """
+        self._cluster = ""
+        try:
+            known = self._known_id()
+        except BaseException:
+            for node in self._nodes:
+                self.close(node)
+            raise
+        size = str(self._size)
+        chosen = known or invent()
+        for node in self._nodes:
+            store = self.open(node)
+            if store.get_meta(CLUSTER_ID_KEY) is None or store.get_meta(NODES_KEY) is None:
+                store.put_meta(CLUSTER_ID_KEY, chosen.encode())
+                store.put_meta(NODES_KEY, size.encode())
+                _sync(store)
+        self._note_down(chosen)
+        self._cluster = chosen
+        return chosen
+
+    def _known_id(self) -> str:
+        """The id that the disks know, empty if they are new. Raises `ConfigError`."""
+        if self._folder is None:
+            for node in self._nodes:
+                self.open(node)
+            return next(iter(self._remembered(CLUSTER_ID_KEY).values()), "")
+        self._open_all(self._folder)
+        refusal = folders.of_another_size(
+            self._folder, self._remembered(NODES_KEY), str(self._size)
+        )
+        if refusal:
+            raise ConfigError(refusal)
+        noted, ids = self._noted(), self._remembered(CLUSTER_ID_KEY)
+        error = folders.of_another_cluster(self._folder, ids, noted, self._size)
+        if error is not None:
+            raise error
+        self._check_none_lost(self._folder, used=bool(noted))
+        return next(iter(ids.values()), "")
+
+    def _open_all(self, folder: Path) -> None:
+        """Open every folder that is there; one that cannot be does not hide the next one."""
+        errors: dict[NodeId, Exception] = {}
+        for node in self._nodes:
+            try:
+                if os.path.lexists(self._path(node)):
+                    self._open[node] = self._make(node)
+            except (StoreError, OSError) as error:
+                errors[node] = error
+        if errors:
+            good = self._remembered(CLUSTER_ID_KEY)
+            raise folders.refused(folder, errors, list(good), self._size)
+
+    def _check_none_lost(self, folder: Path, *, used: bool) -> None:
+        """A node that has forgotten its votes and its log must not take part as a fresh one: it
+        would elect a leader without what it had acknowledged. Raises `ConfigError`."""
+        ids = self._remembered(CLUSTER_ID_KEY)
+        holding = [node for node, store in self._open.items() if store.groups()]
+        lost = [node for node in self._nodes if node not in ids]
+        if lost and (holding or used):
+            good = [node for node in ids if node in holding] or list(ids)
+            raise folders.of_a_lost_folder(folder, lost, good, self._size)
+        if lost and self._without:
+            raise ConfigError(
+                f"{folder} is new; a cluster begins with all its nodes: leave out without_nodes"
+            )
+
+    def _remembered(self, key: str) -> dict[NodeId, str]:
+        """What each open disk that knows it has under this key."""
+        found = {node: store.get_meta(key) for node, store in self._open.items()}
+        return {node: value.decode() for node, value in found.items() if value is not None}
+
+    def _noted(self) -> str:
+        """The cluster's id as the folder of the whole cluster names it; empty when it does not."""
+        from ottla.log.note import read_fields
+
+        try:
+            return str((read_fields(self._base()) or {}).get("cluster", ""))
+        except (StoreError, OSError) as error:
+            raise ConfigError(f"{self._folder}: its note cannot be read: {error}") from error
+
+    def _note_down(self, cluster: str) -> None:
+        from ottla.log.note import write_fields
+
+        if self._folder is not None and self._noted() != cluster:
+            try:
+                write_fields(self._folder, {"cluster": cluster})
+            except OSError as error:
+                raise ConfigError(f"{self._folder}: {error}") from error
+
+    def open(self, node: NodeId) -> LogStore:
+        """The node's store, opened if it is not. Raises `DataFolderError`, with the store closed,
+        when its folder is damaged, or does not know the cluster that runs: it was lost while the
+        node was down."""
+        store = self._open.get(node)
+        if store is not None:
+            return store
+        good = [each for each in self._open if each != node]
+        if self._cluster and self._folder is not None and not self._path(node).exists():
+            raise folders.of_a_lost_folder(self._folder, [node], good, self._size)
+        try:
+            store = self._make(node)
+        except (StoreError, OSError) as error:
+            raise folders.refused(self._base(), {node: error}, good, self._size) from error
+        if self._cluster and not knows(self._cluster, store.get_meta(CLUSTER_ID_KEY)):
+            store.close()
+            raise folders.of_a_lost_folder(self._base(), [node], good, self._size)
+        self._open[node] = store
+        return store
+
+    async def opened(self, node: NodeId, clockwork: Clockwork) -> LogStore:
+        """As `open`, as work beside the node: to read a long log takes seconds, in which the other
+        nodes go on."""
+        if self._folder is None or node in self._open:
+            return self.open(node)
+        errors: list[Exception] = []
+
+        def work() -> None:
+            try:
+                self.open(node)
+            except Exception as error:  # noqa: BLE001 - raised where it is awaited
+                errors.append(error)
+
+        await clockwork.work(work, _unheard).wait()
+        if errors:
+            raise errors[0]
+        return self._open[node]
+
+    def _base(self) -> Path:
+        assert self._folder is not None, "disks in memory are always to be opened"
+        return self._folder
+
+    def _make(self, node: NodeId) -> LogStore:
+        if self._folder is None:
+            return MemoryStore(self._memory[node])
+        from ottla.log.lmdb_store import LmdbStore  # Costs memory: only where it is used.
+
+        durable = self._config.flush is not FlushPolicy.OFF
+        with nothing_collected():  # of the entries that stay in memory
+            return LmdbStore.open(
+                self._path(node),
+                node=node,
+                sync=durable,
+                cache_bytes=self._config.entry_cache_bytes,
+            )
+
+    def _path(self, node: NodeId) -> Path:
+        return self._base() / f"node-{node}"
+
+    def writer(self, node: NodeId) -> Writer:
+        """The thread in which the node's syncs run; in memory, only those that hang."""
+        if node not in self._writers:
+            self._writers[node] = Writer(f"ottla-disk-{node}")
+        return self._writers[node]
+
+    def close(self, node: NodeId) -> None:
+        """A clean end: what is appended is synced, unless the disk has failed; the store closes."""
+        self._join_writer(node)
+        store = self._open.pop(node, None)
+        if store is not None:
+            with suppress(StoreError):  # The node has said so already.
+                _sync(store)
+            store.close()
+
+    def break_(self, node: NodeId, error: StoreError | None) -> None:
+        """From the next one on syncs fail with `error`, or hang. Raises `ConfigError` for LMDB."""
+        if self._folder is not None:
+            raise ConfigError("only disks in memory can be broken; leave data_dir out")
+        if error is None:
+            self._memory[node].hold_syncs()
+        else:
+            self._memory[node].fail_syncs(error)
+
+    def hangs(self, node: NodeId) -> bool:
+        """Whether a sync that begins now would not end."""
+        return not self._memory[node].released.is_set()
+
+    def mend(self, node: NodeId) -> None:
+        """What hangs goes on, what would have failed does not; a store that has failed stays so."""
+        self._memory[node].heal()
+
+    async def crash(self, node: NodeId) -> None:
+        """Signal 9: what is not synced is gone."""
+        if self._folder is None and node in self._open:
+            self._memory[node].crash()  # Syncs that hang end, and fail.
+        self._join_writer(node)
+        store = self._open.pop(node, None)
+        if store is not None and self._folder is not None:
+            store.close()
+
+    def _join_writer(self, node: NodeId) -> None:
+        """A transaction in the writer thread ends before its environment is closed."""
+        writer = self._writers.pop(node, None)
+        if writer is not None:
+            writer.close()
+
+
+def _unheard(_: str | None) -> None:
+    """Work keeps its own errors."""
+
+
+def _sync(store: LogStore) -> None:
+    """A whole sync, on this thread. Raises `StoreError`."""
+    job = store.begin_sync()
+    if job is not None:
+        job.run()
+        store.finish_sync(job)

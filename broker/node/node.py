@@ -1,0 +1,368 @@
+"""`Node`: one broker of the cluster, from its disk to its listener.
+
+A node composes what the other modules are: a store, a `Runner` that drives its replicas, the
+replica of the controller group that every node hosts, a `Listener` for clients, and the beats that
+vouch for leaders. It is the `Host` of the request handlers.
+
+Life: made, it serves nobody; from `join` on it takes part; `stop` ends it, and what its disk keeps
+is the disk's affair; a new `Node` on the same disk is the restart. `pause` and `resume` freeze
+everything in between.
+
+What the controller's log says is carried out here: after each of its commits the node creates the
+replicas it was given and drops those of deleted topics (`Hosting`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, cast
+
+from ottla.broker.config import ClusterConfig
+from ottla.broker.controller.client import ControlClient, ControlRequest, ControlResponse
+from ottla.broker.controller.controller import CONTROLLER_GROUP, Controller
+from ottla.broker.driver.hosted import Seat
+from ottla.broker.driver.runner import Runner
+from ottla.broker.driver.sender import Transport
+from ottla.broker.errors import ErrorCode
+from ottla.broker.event_loop.clockwork import Cancel, Clockwork
+from ottla.broker.event_loop.scheduler import Scheduler
+from ottla.broker.heartbeats.heartbeats import Beat, BeatAck, BeatBook
+from ottla.broker.images import BrokerImage, LeaderImage, TopicImage
+from ottla.broker.node.directory import Directory
+from ottla.broker.node.hosting import Hosting
+from ottla.broker.node.producer_ids import ProducerIds
+from ottla.broker.node.readiness import CatchingUp
+from ottla.broker.node.replica_factory import ReplicaFactory
+from ottla.broker.turn.tickets import ControlTicket, Ticket
+from ottla.broker.wire.host import Host, HostedReplica, Listener
+from ottla.broker.wire.remarks import Remarks
+from ottla.broker.wire.searches import Searches
+from ottla.log.errors import StoreError
+from ottla.log.store import LogStore
+from ottla.log.types import ProducerEpoch, ProducerId
+from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId
+
+PATIENCE_BEATS = 5
+"""Beats in an election timeout from which on one of them more or less does not matter."""
+HEARD_TIMEOUTS = 2
+"""Election timeouts for which a node that fell silent is named to clients all the same."""
+
+
+def _unheard(*_: object) -> None:
+    """Nobody wants to know."""
+
+
+class Node:
+    """See the module's text. All methods run on the loop's thread."""
+
+    def __init__(
+        self,
+        node: NodeId,
+        config: ClusterConfig,
+        *,
+        cluster_id: str,
+        nodes: Sequence[NodeId],
+        addresses: Mapping[NodeId, tuple[str, int]],
+        store: LogStore,
+        network: Transport,
+        listen: Callable[[Host], Listener],
+        scheduler: Scheduler,
+        clockwork: Clockwork,
+        factory: ReplicaFactory,
+    ):
+        self.node = node
+        self.config = config
+        self.cluster_id = cluster_id
+        self.remarks = Remarks()
+        self.store = store
+        self.clockwork = clockwork
+        self.now, self.wall_ms, self.call_at = clockwork.now, clockwork.wall_ms, clockwork.call_at
+        self.slices = scheduler.slices
+        self.searches = Searches(clockwork.call_soon)
+        self.server = self._make_listener(listen)
+        self.failed: Exception | None = None
+        self._stop_stopping: Cancel = _unheard
+        self._nodes = tuple(nodes)
+        self._addresses = addresses
+        self._network = network
+        self._started: Micros = clockwork.now()
+        self._controller_leader: NodeId = 0
+        self._held: list[Callable[[], None]] = []  # what waits for `resume`, in order
+        self.beats = self._make_beats()
+        self.factory = factory
+        self.runner = self._make_runner(scheduler)
+        self._directory = self._make_directory()
+        # A replica has another role, term or leader; a newer log took entries; the node stopped.
+        self.on_event: Callable[[Node, Seat], None] = _unheard
+        self.on_dropped: Callable[[Node, Seat, Sequence[Entry]], None] = _unheard
+        self.on_failed: Callable[[Node, Exception], None] = _unheard
+        self.controller_machine = self._make_controller()
+        self._hosting = self._make_hosting()
+        self.control_client = self._make_control_client()
+        self._catching_up = self._make_catching_up()
+        self._between_nodes = self._make_takers()
+        self._producer_ids = ProducerIds(node, control=self.control, now=self.now)
+
+    def _make_listener(self, listen: Callable[[Host], Listener]) -> Listener:
+        """It serves nobody before `join`, and then only once the catalog is known."""
+        listener = listen(self)
+        listener.pause()
+        return listener
+
+    def _make_beats(self) -> BeatBook:
+        return BeatBook(
+            self.node,
+            [each for each in self._nodes if each != self.node],
+            self.config.heartbeat_ms * 1000,
+            incarnation=self._started,  # A later life must have a larger one.
+            now=self._started,
+            acks_ride=PATIENCE_BEATS * self.config.heartbeat_ms <= self.config.election_timeout_ms,
+        )
+
+    def _make_runner(self, scheduler: Scheduler) -> Runner:
+        runner = Runner(
+            self.node,
+            self.config,
+            store=self.store,
+            sender=self._network,
+            beats=self.beats,
+            scheduler=scheduler,
+            clockwork=self.clockwork,
+            looks=self.factory.looks,
+        )
+        runner.on_applied = self._applied
+        runner.on_role = self._role_changed
+        runner.on_failed = self._broke
+        runner.on_dropped = lambda seat, dropped: self.on_dropped(self, seat, dropped)
+        return runner
+
+    def _make_directory(self) -> Directory:
+        return Directory(
+            self.node,
+            self._nodes,
+            self.runner,
+            self.beats,
+            HEARD_TIMEOUTS * self.config.election_timeout_ms * 1000,
+        )
+
+    def _make_controller(self) -> Controller:
+        def unheard() -> Sequence[NodeId]:
+            silent, addresses = self._directory.silent(self.now()), self._addresses
+            return [each for each in self._nodes if each in silent or each not in addresses]
+
+        return Controller(self.cluster_id, self._nodes, self.config, unheard=unheard)
+
+    def _make_hosting(self) -> Hosting:
+        return Hosting(
+            self.node,
+            self.controller_machine,
+            owner=self,
+            runner=self.runner,
+            factory=self.factory,
+            store=self.store,
+            slices=self.slices,
+            now=self.now,
+        )
+
+    def _make_control_client(self) -> ControlClient:
+        return ControlClient(
+            self.node,
+            self._started,
+            now=self.now,
+            call_at=self._call_awake_at,
+            submit=self._submit_control,
+            send=lambda to, message: self._network.send(self.node, to, message),
+            leader=lambda: self.runner.seats[CONTROLLER_GROUP].replica.leadership,
+        )
+
+    def _make_catching_up(self) -> CatchingUp:
+        return CatchingUp(
+            self.config,
+            now=self.now,
+            call_at=self._call_awake_at,
+            control=self.control,
+            serve=self.server.resume,
+        )
+
+    def _make_takers(self) -> Mapping[type, Callable[[Any], None]]:
+        """Who takes messages that are no group's own; all others are Raft's."""
+        return {
+            Beat: self.runner.on_beat,
+            BeatAck: self.runner.on_beat_ack,
+            ControlRequest: self.control_client.serve,
+            ControlResponse: self.control_client.answered,
+        }
+
+    # --- life ---------------------------------------------------------------------------------
+
+    def join(self) -> None:
+        """Take part: from here on messages are heard and elections held.
+
+        Clients are served once the controller's log is known as far as it is decided, or after a
+        while (`CatchingUp`): before that, existing topics would be unknown.
+        """
+        self._directory.begin(self.now())
+        self._network.attach(self.node, self._receive)
+        self._catching_up.begin()
+        replica = self.factory.controller(self.controller_machine, self._nodes, self.now())
+        self.control_client.begin(replica.core.last_index)
+        self.runner.add(replica, urgent=True)
+
+    @property
+    def joined(self) -> bool:
+        """Takes part in the cluster; before that it only listens."""
+        return CONTROLLER_GROUP in self.runner.seats
+
+    def stop(self) -> None:
+        """Leave: no more turns, no listener, no messages. The store stays open."""
+        self.server.stop()
+        self._leave()
+
+    def _leave(self) -> None:
+        self._network.detach(self.node)
+        self.slices.drop(self)
+        self._catching_up.leave()
+        self._stop_stopping()
+        self.runner.close()
+        self.control_client.close()
+
+    def pause(self) -> None:
+        """Freeze, as a process that is stopped: nothing is read, done or said."""
+        self.runner.pause()
+        self.slices.hold(self)
+        self.server.pause()
+
+    def resume(self) -> None:
+        """Thaw: everything that arrived meanwhile is dealt with now, in order."""
+        self.runner.resume()
+        self.slices.release(self)
+        if self._catching_up.serving:
+            self.server.resume()
+        held, self._held = self._held, []
+        for call in held:
+            try:
+                call()
+            except Exception as error:  # noqa: BLE001 - what waits behind it is to be done, too
+                self.runner.broken(error)
+
+    def _call_awake_at(self, when: Micros, call: Callable[[], None]) -> Cancel:
+        return self.call_at(when, partial(self._when_awake, call))
+
+    def _when_awake(self, call: Callable[[], None]) -> None:
+        if self.runner.paused:
+            self._held.append(call)
+        else:
+            call()
+
+    def _broke(self, error: Exception) -> None:
+        if self.failed is None:
+            self.failed = error
+            self._leave()  # answers who waits
+            self.server.stop(politely=True)
+            self.on_failed(self, error)
+
+    # --- other nodes --------------------------------------------------------------------------
+
+    def _receive(self, sender: NodeId, message: Any) -> None:
+        """A message arrives, in the middle of its sender's turn: what breaks here is this node."""
+        take = self._between_nodes.get(message.__class__, self._take)
+        try:
+            if self.runner.paused:
+                self._held.append(partial(self._receive, sender, message))
+            else:
+                take(message)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the sender goes on
+            self.runner.broken(error)
+
+    def _take(self, message: Any) -> None:
+        """A message of a Raft group."""
+        if not self.runner.receive(message):
+            self._hosting.keep_early(message)
+
+    # --- what the controller decided ----------------------------------------------------------
+
+    def _applied(self, seat: Seat) -> None:
+        if seat.group != CONTROLLER_GROUP:
+            return
+        self._hosting.applied()
+        self.control_client.applied(self.controller_machine.applied)
+
+    def _role_changed(self, seat: Seat) -> None:
+        if seat.group == CONTROLLER_GROUP:
+            self.control_client.leader_moved()
+            if seat.soft.leader:
+                self._controller_leader = seat.soft.leader
+                self._catching_up.controller_heard()
+            else:
+                self._catching_up.controller_lost()
+        self.on_event(self, seat)
+
+    def _submit_control(self, ticket: ControlTicket) -> None:
+        self.runner.submit(self.runner.seats[CONTROLLER_GROUP], ticket)
+
+    # --- host of the handlers -----------------------------------------------------------------
+
+    def topics(self) -> Mapping[str, TopicImage]:
+        """All topics by name, as far as this node has applied the controller's log."""
+        return self.controller_machine.topics
+
+    def knows_all_topics(self) -> bool:
+        """Whether a name that is not among `topics` is no topic's."""
+        return self._catching_up.informed
+
+    def brokers(self, asked: Iterable[GroupId] = ()) -> Sequence[BrokerImage]:
+        """The nodes a client may turn to that asked about these groups (`Directory`)."""
+        informed = self.knows_all_topics()
+        named = self._directory.named(asked, self.now(), informed=informed)
+        at = self._addresses  # A node that was left out at the start has none.
+        return [BrokerImage(each, *at[each]) for each in named if each in at]
+
+    def registered(self) -> Sequence[BrokerImage]:
+        """See `Host`."""
+        return [BrokerImage(each, *at) for each, at in sorted(self._addresses.items())]
+
+    def controller(self) -> NodeId:
+        """Leader of the controller group; the last known one, 0 before there was any."""
+        return self._controller_leader
+
+    def leader(self, group: GroupId) -> LeaderImage:
+        """Who leads a partition, as far as this node knows."""
+        placed = self.controller_machine.partition_of(group)
+        replicas = () if placed is None else placed[1].replicas
+        return self._directory.leader(group, replicas, self.now())
+
+    def replica(self, topic: str, partition: int) -> HostedReplica | None:
+        """The replica of that partition on this node; None when it has none."""
+        image = self.controller_machine.topics.get(topic)
+        if image is None or not 0 <= partition < len(image.partitions):
+            return None
+        return self.runner.seats.get(image.partitions[partition].group)
+
+    def submit(self, replica: HostedReplica, ticket: Ticket) -> None:
+        """Put a command into the replica's inbox; it takes its turn soon."""
+        self.runner.submit(cast(Seat, replica), ticket)
+
+    def read(self, group: GroupId, first: LogIndex, last: LogIndex, max_bytes: int) -> list[Entry]:
+        """Committed entries of a hosted replica; the node stops when the store cannot give them."""
+        try:
+            return self.store.read(group, first, last, max_bytes)
+        except StoreError as error:
+            # Behind what runs now: who asked is answered before the node is gone. Once: who asks
+            # again and again would put it off again and again.
+            if self._stop_stopping is _unheard:
+                self._stop_stopping = self._call_awake_at(0, partial(self.runner.broken, error))
+            raise
+
+    def control(
+        self,
+        command: dict[str, Any],
+        done: Callable[[ErrorCode, dict[str, Any]], None],
+        deadline: Micros,
+    ) -> None:
+        """Have the controller decide `command`, wherever its leader is."""
+        self.control_client.request(command, done, deadline)
+
+    def new_producer_id(self, done: Callable[[ErrorCode, ProducerId, ProducerEpoch], None]) -> None:
+        """A producer id nobody ever had, epoch 0."""
+        self._producer_ids.hand_out(done)

@@ -1,0 +1,357 @@
+"""Admission: in which order, and whether, batches enter the log (hop 4 of design.md, section 3).
+
+The algorithm is that of Redpanda's issue 5054 (mission-R1 to R5), as one pass without I/O:
+
+    admit      leader? in sync enough? batch well-formed?           else refuse (`inspector.py`)
+               synced in this term?                                 else wait for sync()
+               producer id: take its mutex                          else wait, first come first
+    evaluate   look the batch up in the rules (idempotency/rules.py)
+                 Duplicate -> answer the old offset, release the mutex
+                 Park      -> wait on the original, release the mutex
+                 gap       -> release the mutex, prove leadership by a barrier, evaluate again
+                 Reject    -> refuse, release the mutex
+                 Accept    -> into the leader queue, *holding the mutex*
+    take       while the byte budget lasts, in queue order, into one list; hand the mutex on
+    propose    the whole list, on condition that the term still is the one the rules were asked
+               in (expected_term)
+    enqueued   every entry of the list has its index: its order is certain
+
+The mutex is handed on when its holder joins the list, not after: the list is proposed in the same
+breath and gets its places or fails as one, so nothing can be decided otherwise in between. That is
+how requests of one producer that arrive together leave as one append.
+
+Why the queue and the mutex are real: a full byte budget, a pending sync or a barrier make the way
+from *evaluate* to *enqueued* take time, and leadership may move meanwhile. Then the condition
+fails, and the batch fails together with everything that was admitted behind it (R3, R4).
+
+A client's time limit never removes a batch that has a place in this order, because its successors
+were judged with it: the client hears REQUEST_TIMED_OUT and the data stays (suspect redpanda-S1).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from ottla.broker.errors import REASON_CODES, ErrorCode, omits_log_start
+from ottla.broker.partition.commands import encode_command
+from ottla.broker.partition.inspector import UNFINISHED, Inspector, Unfinished
+from ottla.broker.partition.state import PartitionState
+from ottla.broker.turn.machine import Proposals
+from ottla.broker.turn.tickets import ProduceTicket, Ticket
+from ottla.idempotency.decisions import Accept, Duplicate, Park, Reject
+from ottla.idempotency.mutex import ProducerMutex
+from ottla.idempotency.rules import RejectReason
+from ottla.idempotency.table import ProducerTable
+from ottla.log.inspection import appended_at
+from ottla.log.record_batch import identity
+from ottla.log.types import NO_TIMESTAMP, Millis, ProducerId
+from ottla.raft.types import (
+    ENTRY_OVERHEAD_BYTES,
+    EntryKind,
+    LogIndex,
+    Micros,
+    Proposal,
+)
+
+
+class CommandItem:
+    """A decision of the state machine on its way into the log."""
+
+    __slots__ = ("expires", "index", "payload", "ticket")
+
+    def __init__(self, payload: bytes, ticket: Ticket | None, expires: Sequence[ProducerId] = ()):
+        self.payload = payload
+        self.ticket = ticket
+        self.expires = expires
+        """Whom it forgets; requests are judged as if it were applied already."""
+        self.index: LogIndex = 0
+
+
+Item = ProduceTicket | CommandItem
+
+
+class Admission:
+    """Sync wait, producer mutex, rules, leader queue and barriers of one partition."""
+
+    def __init__(self, state: PartitionState, table: ProducerTable):
+        self.state = state
+        self.table = table
+        self.counters = state.settings.counters
+        self.mutex: ProducerMutex[ProduceTicket] = ProducerMutex()
+        self._awaiting_sync: deque[ProduceTicket] = deque()
+        self._queue: deque[Item] = deque()
+        self._taken: list[Item] = []
+        self.inspector = Inspector(state)
+        self._barriers = state.barriers
+        self._append_time: Millis = NO_TIMESTAMP
+        """With LogAppendTime: that of the newest batch on its way into the log."""
+
+    # --- admit --------------------------------------------------------------------------------
+
+    def admit(self, ticket: ProduceTicket, now: Micros) -> None:
+        """Take in one batch: refuse it, answer it, or give it its place in the order."""
+        state = self.state
+        if not state.leading:
+            state.not_leader(ticket)
+            return
+        inspector = self.inspector
+        if inspector.waiting:
+            inspector.waiting.append(ticket)
+            return
+        error = inspector.refusal(ticket, now)
+        if error is not None:
+            self._stop(ticket, error)
+        elif state.synced:
+            self._enter(ticket)
+        else:
+            self._awaiting_sync.append(ticket)
+
+    def _stop(self, ticket: ProduceTicket, error: ErrorCode | Unfinished) -> None:
+        """It is refused, or not yet judged."""
+        if isinstance(error, Unfinished):
+            self.inspector.waiting.append(ticket)
+        elif omits_log_start(error):
+            self.state.answer(ticket, error)
+        else:
+            self.state.refuse(ticket, error)
+
+    def look_on(self, now: Micros) -> None:
+        """There is another slice for who waits to be looked into: go on, in order."""
+        waiting = self.inspector.waiting
+        while waiting:
+            error = self.inspector.look_on(waiting[0], now)
+            if error is UNFINISHED:
+                return
+            ticket = waiting.popleft()
+            if error is not None:
+                self._stop(ticket, error)
+            elif self.state.synced:
+                self._enter(ticket)
+            else:
+                self._awaiting_sync.append(ticket)
+
+    def synced(self) -> None:
+        """Everything earlier terms replicated is applied: let the waiting ones in, in order."""
+        waiting, self._awaiting_sync = self._awaiting_sync, deque()
+        for ticket in waiting:
+            self._enter(ticket)
+
+    def _enter(self, ticket: ProduceTicket) -> None:
+        ticket.term = self.state.term
+        producer_id = ticket.batch.producer_id
+        if producer_id < 0:
+            self._queue.append(ticket)
+        elif self.mutex.acquire(producer_id, ticket) and not self._evaluate(ticket):
+            self._release(producer_id)
+
+    def _release(self, producer_id: ProducerId) -> None:
+        """Hand the mutex on until a holder keeps it."""
+        while (ticket := self.mutex.release(producer_id)) is not None:
+            if self._evaluate(ticket):
+                return
+
+    def _evaluate(self, ticket: ProduceTicket) -> bool:
+        """Ask the rules, holding the producer's mutex. True: the mutex stays taken."""
+        who = identity(ticket.batch)
+        assert who is not None, "only batches with a producer id are evaluated"
+        decision = self.table.decide(who, ticket.term)
+        if isinstance(decision, Reject) and decision.reason is RejectReason.TABLE_FULL:
+            if not self._make_room():
+                self.state.refuse(ticket, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+                return False
+            decision = self.table.decide(who, ticket.term)
+        if isinstance(decision, Accept):
+            ticket.in_flight = self.table.begin(who, ticket.term)
+            ticket.in_flight.owner = ticket
+            self._queue.append(ticket)
+            return True
+        if isinstance(decision, Duplicate):
+            self.counters.duplicates_answered += 1
+            ticket.log_append_time = decision.max_timestamp
+            self.state.accept(ticket, decision.base_offset)
+        elif isinstance(decision, Park):
+            self._park(ticket, decision)
+        else:
+            self._reject(ticket, decision)
+        return False
+
+    def _park(self, ticket: ProduceTicket, decision: Park) -> None:
+        original: ProduceTicket = decision.in_flight.owner
+        if ticket.acks != -1 and original.index:
+            # The original is in this log already, and this client asked for no more than that.
+            ticket.log_append_time = original.batch.max_timestamp
+            self.state.accept(ticket, original.batch.base_offset)
+        else:
+            self.counters.duplicates_parked += 1
+            self.table.park(decision.in_flight, ticket)
+
+    def _reject(self, ticket: ProduceTicket, decision: Reject) -> None:
+        if decision.barrier and not ticket.barrier_passed:
+            self._barriers.ask(ticket, self._proved)
+            return
+        if decision.reason is RejectReason.GAP:
+            self.counters.gaps_refused += 1
+        self.state.refuse(ticket, REASON_CODES[decision.reason])
+
+    def _proved(self, ticket: ProduceTicket) -> None:
+        """This node leads, so judge the gap again, for good."""
+        ticket.barrier_passed = True
+        self._enter(ticket)
+
+    # --- room in the producer table -----------------------------------------------------------
+
+    def _make_room(self) -> bool:
+        """Decide to forget the producer that was idle longest. False: all have requests in flight.
+
+        The decision lies in the log before the batch that needed the room, and requests are judged
+        as if it were applied already.
+        """
+        victims = self.table.longest_idle(1)
+        self.expire(victims)
+        return bool(victims)
+
+    def expire(self, producer_ids: Sequence[ProducerId]) -> None:
+        """Queue the decision to forget idle producers."""
+        if producer_ids:
+            self.table.expire(producer_ids)
+            payload = encode_command("expire", self.table.told(producer_ids))
+            self._queue.append(CommandItem(payload, None, producer_ids))
+
+    # --- the leader queue ---------------------------------------------------------------------
+
+    def command(self, payload: bytes, ticket: Ticket | None) -> None:
+        """Queue a decision of the state machine behind what is already admitted."""
+        self._queue.append(CommandItem(payload, ticket))
+
+    def restless(self) -> bool:
+        """Whether `take`, or a barrier, may have something."""
+        return len(self._queue) > 0 or len(self._barriers.found) > 0
+
+    def take(self, inflight_bytes: int) -> Proposals | None:
+        """As much of the queue as the byte budget allows; at least one when nothing is under way.
+
+        Batches are stamped here: if the proposal is refused, they fail and the stamp with them.
+        """
+        if not self._queue:
+            return None
+        state = self.state
+        budget = state.settings.leader_queue_bytes
+        append_time = state.settings.records.append_time
+        offset = state.index.next_offset
+        proposals: list[Proposal] = []
+        queue, taken = self._queue, self._taken
+        while queue:
+            item = queue[0]
+            payload = item.batch.data if isinstance(item, ProduceTicket) else item.payload
+            size = len(payload) + ENTRY_OVERHEAD_BYTES
+            if inflight_bytes and inflight_bytes + size > budget:
+                break
+            inflight_bytes += size
+            queue.popleft()
+            taken.append(item)
+            if isinstance(item, ProduceTicket):
+                if append_time:
+                    self._set_time(item)
+                batch = item.batch
+                batch.stamp(offset, state.term)
+                offset += batch.last_offset_delta + 1
+                proposals.append(Proposal(EntryKind.BATCH, batch))
+                if item.in_flight is not None:
+                    self._release(batch.producer_id)
+            else:
+                proposals.append(Proposal(EntryKind.COMMAND, item.payload))
+        return Proposals(state.term, proposals) if proposals else None
+
+    def _set_time(self, ticket: ProduceTicket) -> None:
+        """LogAppendTime: when the batch came, but never before what lies in front of it."""
+        self._append_time = max(self._append_time, ticket.wall_ms)
+        ticket.batch = appended_at(ticket.batch, self._append_time)
+        ticket.log_append_time = self._append_time
+
+    def proposed(self, first: LogIndex | None) -> list[Item]:
+        """Outcome of the last `take`.
+
+        Accepted: the items now have their index and are *enqueued*; returns them, in order.
+        Refused (the term is over, or leadership is being
+        transferred): nothing that was admitted in this term may succeed any more, because its
+        predecessors did not (mission-R4); everything fails and the list is empty.
+        """
+        taken, self._taken = self._taken, []
+        if first is None:
+            self._queue.extendleft(reversed(taken))
+            self.fail()
+            return []
+        two_stages = not self.state.settings.profile.one_stage
+        for index, item in enumerate(taken, first):
+            item.index = index
+            if isinstance(item, ProduceTicket) and item.in_flight is not None:
+                self.table.enqueued(item.in_flight, index)
+            if isinstance(item, ProduceTicket) and item.on_enqueued is not None and two_stages:
+                self.state.outbox.enqueued.append(item)
+        return taken
+
+    # --- ends ---------------------------------------------------------------------------------
+
+    def fail(self) -> None:
+        """Nothing that is not yet in the log may enter it any more; tell everybody so."""
+        state = self.state
+        for item in self._queue:
+            if isinstance(item, ProduceTicket):
+                if item.in_flight is not None:
+                    for parked in self.table.abandon(item.in_flight):
+                        state.not_leader(parked)
+                state.not_leader(item)
+            else:
+                self.table.keep(item.expires)
+                if item.ticket is not None:
+                    state.not_leader(item.ticket)
+        self._queue.clear()
+        judged = (*self._awaiting_sync, *self.mutex.drop_all())
+        for ticket in (*judged, *self.inspector.drop_all()):
+            state.not_leader(ticket)
+        self._awaiting_sync.clear()
+
+    def overdue(self, now: Micros) -> None:
+        """Answer clients whose time is up.
+
+        Who waits for the sync has no place in the order yet and is told to go elsewhere; everything
+        else keeps its place and may still be stored.
+        """
+        state, waiting = self.state, self._awaiting_sync
+        for ticket in [each for each in waiting if each.deadline <= now]:
+            waiting.remove(ticket)
+            state.not_leader(ticket)
+        for item in (*self.mutex.waiters(), *self._queue, *self.inspector.waiting):
+            if isinstance(item, ProduceTicket):
+                if item.deadline <= now:
+                    state.refuse(item, ErrorCode.REQUEST_TIMED_OUT)
+            elif item.ticket is not None and item.ticket.deadline <= now:
+                state.answer(item.ticket, ErrorCode.REQUEST_TIMED_OUT)
+        for original, parked in self._parked():
+            if parked.deadline <= now and not parked.done:
+                parked.base_offset = original.batch.base_offset
+                state.refuse(parked, ErrorCode.REQUEST_TIMED_OUT)
+
+    def _parked(self) -> Iterable[tuple[ProduceTicket, ProduceTicket]]:
+        """Every duplicate that waits, behind the original it waits for."""
+        for in_flight in self.table.in_flight():
+            for parked in in_flight.waiters:
+                yield in_flight.owner, parked
+
+    def admitted(self) -> Iterable[Item]:
+        """What is on its way into the log, in order, without a place in it yet."""
+        yield from self._taken
+        yield from self._queue
+
+    def open_tickets(self) -> Iterable[Ticket]:
+        """Every ticket in here that waits for its answer."""
+        yield from self.inspector.waiting
+        yield from self._awaiting_sync
+        yield from self.mutex.waiters()
+        for item in self._queue:
+            ticket = item if isinstance(item, ProduceTicket) else item.ticket
+            if ticket is not None:
+                yield ticket
+        for _, parked in self._parked():
+            yield parked

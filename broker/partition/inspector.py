@@ -1,0 +1,105 @@
+"""`Inspector`: Kafka's checks of a produced batch's bytes, in order of arrival (hop 4).
+
+**Theory.** Most batches are judged when they come. One that holds very much is looked into in
+slices (`looking.py`, docs/decisions/0017), and until it is judged everything produced to this
+partition waits behind it, in order of arrival: as in Kafka, which validates under the log's lock.
+So the order of a connection and of a producer stays what it was.
+
+Who waits here has no place in the log's order yet. Its client may hear REQUEST_TIMED_OUT before it
+is judged; the batch keeps its place in the queue all the same, because its successors count on it,
+and may still be stored.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import Enum, unique
+
+from ottla.broker.errors import DEFECT_CODES, ErrorCode
+from ottla.broker.partition.state import PartitionState
+from ottla.broker.turn.looks import AT_LEAST
+from ottla.broker.turn.tickets import ProduceTicket
+from ottla.log.inspection import Flaw, Looking, looked_at, looked_into, verdict
+from ottla.log.record_batch import BatchDefect, check_batch
+from ottla.log.record_walk import Allowance
+from ottla.raft.types import Micros
+
+
+@unique
+class Unfinished(Enum):
+    """No verdict yet."""
+
+    UNFINISHED = "there is more to look into"
+
+
+UNFINISHED = Unfinished.UNFINISHED
+
+
+class Inspector:
+    """See the module's text. One per partition."""
+
+    def __init__(self, state: PartitionState):
+        self._state = state
+        self.waiting: deque[ProduceTicket] = deque()
+        """Who waits for a verdict, in order of arrival; the first one is being looked into."""
+        self._looking: Looking | None = None
+        self._allowance = Allowance()
+        self._max_bytes = min(state.settings.max_message_bytes, state.settings.segment_bytes)
+
+    def refusal(self, ticket: ProduceTicket, now: Micros) -> ErrorCode | Unfinished | None:
+        """Kafka's checks from 12 on, in Kafka's order (facts/kafka.md 1.2); None: the batch may
+        enter. `UNFINISHED`: ask `look_on` when there is another slice."""
+        state = self._state
+        if ticket.acks == -1 and state.below_minimum(now):
+            return ErrorCode.NOT_ENOUGH_REPLICAS
+        settings, batch = state.settings, ticket.batch
+        defect = check_batch(batch, self._max_bytes)
+        if defect is not None:
+            if defect is BatchDefect.TOO_LARGE and len(batch.data) <= settings.max_message_bytes:
+                return ErrorCode.RECORD_LIST_TOO_LARGE
+            return DEFECT_CODES[defect]
+        rules = settings.records
+        if rules.trusts(batch, ticket.wall_ms):
+            return None
+        found = looked_at(batch, rules, ticket.wall_ms)
+        if found is not None:
+            ticket.batch = found
+            return None
+        self._looking = looked_into(
+            batch,
+            rules,
+            ticket.wall_ms,
+            max_bytes=settings.max_message_bytes,
+            allowance=self._allowance,
+        )
+        return self._look(ticket, AT_LEAST)
+
+    def look_on(self, ticket: ProduceTicket, now: Micros) -> ErrorCode | Unfinished | None:
+        """The same for the first of those that wait, in another slice."""
+        if self._looking is None:
+            return self.refusal(ticket, now)
+        return self._look(ticket, 0)
+
+    def _look(self, ticket: ProduceTicket, at_least: int) -> ErrorCode | Unfinished | None:
+        looking, looks = self._looking, self._state.settings.looks
+        assert looking is not None, "nothing is being looked into"
+        given = self._allowance.left = max(looks.left, at_least)
+        found = verdict(looking)
+        used = given - self._allowance.left
+        looks.left -= used
+        if found is None:
+            looks.wait(self._state.settings.group, worked=used > 0)
+            return UNFINISHED
+        self._looking = None
+        if isinstance(found, Flaw):
+            ticket.faults = found.faults
+            return DEFECT_CODES[found.defect]
+        ticket.batch = found
+        return None
+
+    def drop_all(self) -> list[ProduceTicket]:
+        """Forget everybody; returns who waited."""
+        waiting = list(self.waiting)
+        self.waiting.clear()
+        self._looking = None
+        return waiting

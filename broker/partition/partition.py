@@ -1,0 +1,383 @@
+"""`Partition`: Kafka's semantics on top of an agreed log, without I/O.
+
+A `Replica` drives it through the `Machine` protocol. What happens where:
+
+    submit        tickets, to admission (produce), reads (fetch, offsets) or here (DeleteRecords)
+    appended      the local log grew: index of offsets, waiting requests
+    apply         an entry is committed: producer table, high watermark, answers
+    leading       a new term: nobody is served until sync() has seen its first entry applied
+    not_leading   everybody who waits is told to go elsewhere; speculation vanishes
+
+Leader epoch is Raft term, here and nowhere else. Offsets count records, log indexes count entries;
+`OffsetIndex` is the one map between them.
+
+Commands in the log are those of `partition_commands.py`. What is none of them changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, cast
+
+from ottla.broker.errors import ErrorCode
+from ottla.broker.partition.admission import Admission, CommandItem
+from ottla.broker.partition.commands import encode_command, sound_command
+from ottla.broker.partition.in_sync import InSync
+from ottla.broker.partition.purgatory import Purgatory
+from ottla.broker.partition.reads import Reads, ReadTicket
+from ottla.broker.partition.snapshots import Snapshots
+from ottla.broker.partition.state import PartitionSettings, PartitionState
+from ottla.broker.turn.machine import Compaction, Proposals
+from ottla.broker.turn.tickets import (
+    DeleteRecordsTicket,
+    LookOnTicket,
+    ProduceTicket,
+    Ticket,
+)
+from ottla.idempotency.sessions import make_table
+from ottla.log.offset_index import OffsetIndex
+from ottla.log.record_batch import identity
+from ottla.log.types import RecordBatch
+from ottla.raft.types import NO_NODE, Entry, EntryKind, LogIndex, Micros, NodeId, Snapshot, Term
+
+AT_ONCE: Micros = 0
+EVER: LogIndex = 1 << 63
+EXPIRY_CHECKS_PER_PERIOD = 4
+"""Idle producers are looked for this many times per expiry period."""
+MAX_EXPIRED_AT_ONCE = 1000
+
+
+class Partition:
+    """The machine of one partition replica; see the module's text."""
+
+    def __init__(self, settings: PartitionSettings, in_sync: InSync):
+        self.settings = settings
+        self.state = PartitionState(settings, OffsetIndex(), in_sync)
+        self.table = make_table(settings.profile, settings.max_producers)
+        self.admission = Admission(self.state, self.table)
+        self.purgatory = Purgatory(self.state)
+        self.reads = Reads(self.state)
+        self.outbox = self.state.outbox
+        self.snapshots = Snapshots(self.state, self.table)
+        self.compaction: Compaction | None = None
+        self._overdue_from: Micros | None = None
+        """No open ticket is due before this; a lower bound, not the exact time."""
+        self._next_expiry_check: Micros | None = None
+        self._careful_to: LogIndex = 0
+        """Up to here `_may_apply` is asked before entries are applied."""
+        self._proposed_at: Micros = 0
+
+    @property
+    def applied(self) -> LogIndex:
+        """Index of the last entry applied."""
+        return self.state.applied
+
+    @property
+    def last_index(self) -> LogIndex:
+        """Index of the last entry appended."""
+        return self.state.index.last_index
+
+    # --- commands -----------------------------------------------------------------------------
+
+    def submit(self, ticket: Ticket, now: Micros) -> None:
+        """Take in one command."""
+        due = self._overdue_from
+        if due is None or ticket.deadline < due:
+            self._overdue_from = ticket.deadline
+        if isinstance(ticket, ProduceTicket):
+            self.settings.counters.batches_received += 1
+            self.admission.admit(ticket, now)
+        elif isinstance(ticket, DeleteRecordsTicket):
+            self._delete_records(ticket)
+        elif isinstance(ticket, LookOnTicket):
+            self.admission.look_on(now)
+        else:
+            self.reads.submit(cast(ReadTicket, ticket))
+
+    def _delete_records(self, ticket: DeleteRecordsTicket) -> None:
+        state = self.state
+        if not state.leading or not state.synced:
+            state.not_leader(ticket)
+            return
+        offset = state.high_watermark if ticket.offset == -1 else ticket.offset
+        if offset > state.high_watermark and not ticket.proved:
+            state.barriers.ask(ticket, self._delete_proved)
+        elif not 0 <= offset <= state.high_watermark:
+            state.answer(ticket, ErrorCode.OFFSET_OUT_OF_RANGE)
+        elif offset <= state.log_start_offset:
+            ticket.log_start_offset = state.log_start_offset
+            state.answer(ticket, ErrorCode.NONE)
+        else:
+            self.admission.command(encode_command("delete_records", offset), ticket)
+
+    def _delete_proved(self, ticket: DeleteRecordsTicket) -> None:
+        """Another leader's high watermark is no higher."""
+        ticket.proved = True
+        self._delete_records(ticket)
+
+    # --- time ---------------------------------------------------------------------------------
+
+    def deadline(self) -> Micros | None:
+        """When `tick` may have something to do."""
+        due, check = self._overdue_from, self._next_expiry_check
+        if due is None or check is None:
+            return due if check is None else check
+        return min(due, check)
+
+    def tick(self, now: Micros) -> None:
+        """Answer overdue clients; propose to forget idle producers."""
+        if self._overdue_from is not None and self._overdue_from <= now:
+            self.admission.overdue(now)
+            self.purgatory.overdue(now)
+            self.reads.overdue(now)
+            self.state.barriers.overdue(now)
+            self._overdue_from = self._earliest_deadline()
+        if self._next_expiry_check is not None and self._next_expiry_check <= now:
+            self._expire_idle(now)
+        if self.snapshots.busy:
+            self._go_on_with_snapshot(now)
+
+    def _earliest_deadline(self) -> Micros | None:
+        open_tickets = chain(
+            self.admission.open_tickets(),
+            self.purgatory.open_tickets(),
+            self.reads.open_tickets(),
+            self.state.barriers.open_tickets(),
+        )
+        return min((each.deadline for each in open_tickets if not each.done), default=None)
+
+    def _expire_idle(self, now: Micros) -> None:
+        """A decision in the log, so that every replica forgets the same producers (sim-I25)."""
+        expiry = self.settings.producer_expiry
+        self._next_expiry_check = now + expiry // EXPIRY_CHECKS_PER_PERIOD
+        if not self.state.synced:
+            return
+        self.admission.expire(self.table.idle_since(now - expiry, MAX_EXPIRED_AT_ONCE))
+
+    # --- the way into the log -----------------------------------------------------------------
+
+    def restless(self) -> bool:
+        """Whether the leader queue or gaps without a barrier wait."""
+        return self.admission.restless()
+
+    def take_proposals(self, inflight_bytes: int, now: Micros) -> Proposals | None:
+        """What the leader queue may propose now."""
+        self._proposed_at = now
+        return self.admission.take(inflight_bytes)
+
+    def proposed(self, first: LogIndex | None) -> None:
+        """Its outcome: index of the first item, None when refused."""
+        items = self.admission.proposed(first)
+        if first is not None:
+            self.state.in_sync.appended(first + len(items) - 1, self._proposed_at)
+            self.purgatory.enter(items)
+
+    def take_barriers(self) -> int:
+        """Barriers to start now: each ends in one `barrier_done`."""
+        wanted = self.state.barriers.take()
+        self.settings.counters.barriers += wanted
+        return wanted
+
+    def barrier_done(self, confirmed: bool, now: Micros) -> None:
+        """The oldest barrier ended."""
+        self.state.barriers.ended(confirmed)
+
+    def appended(self, entries: Sequence[Entry]) -> None:
+        """These entries are the tail of the local log now."""
+        index, table = self.state.index, self.table
+        index.extend(entries)
+        if not table.log_written:
+            table.log_written = index.next_offset > 0
+
+    def truncated(self, first: LogIndex) -> None:
+        """Entries from `first` on are gone: another leader's log replaced them."""
+        assert first > self.state.applied, f"truncation at {first}, applied {self.state.applied}"
+        self.state.index.truncate_from(first)
+        self.table.log_written = self.state.index.next_offset > 0
+
+    # --- committed entries --------------------------------------------------------------------
+
+    def apply(self, entries: Sequence[Entry], now: Micros) -> None:
+        """Committed, each exactly once and in order, on every replica."""
+        state, first, last = self.state, entries[0].index, entries[-1].index
+        if first <= self._careful_to and not self._may_apply(entries):
+            return
+        assert first == state.applied + 1, f"apply of {first} after {state.applied}"
+        waiting = len(self.purgatory) > 0
+        asked = (waiting or self.reads.held) and state.leading
+        enough = not (asked and state.below_minimum(now))
+        batch: Any = None
+        for entry in self._that_count(entries):
+            if entry.kind is EntryKind.BATCH:
+                batch = entry.payload
+                if batch.producer_id >= 0:
+                    self._apply_producer(batch, entry, now, enough)
+            elif entry.kind is EntryKind.COMMAND:
+                self._apply_command(cast(bytes, entry.payload), entry.index)
+        state.applied = last
+        if self.reads.held or not enough:
+            self.reads.show(enough)
+        else:
+            state.shown = last
+            end = state.high_watermark if batch is None else batch.last_offset + 1
+            state.high_watermark = end
+        for item in self.purgatory.settle(last, enough) if waiting else ():
+            self._finish_command(item)
+        state.check_offsets()
+        if self.snapshots.wanted:
+            self._begin_snapshot(entries[-1].term)
+        if state.leading and not state.synced and state.applied >= state.term_start:
+            self._synced(now)
+        self.reads.moved()
+
+    def _may_apply(self, entries: Sequence[Entry]) -> bool:
+        """After a snapshot was read, or while one is written or read. False: not yet."""
+        snapshots = self.snapshots
+        if snapshots.reading:
+            snapshots.late += entries
+            return False
+        snapshots.keep(entries)
+        if entries[0].index <= self.table.applied_index:
+            snapshots.doubt(entries)
+        return True
+
+    def _that_count(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """Of what a follower applies at once, the entries that leave something behind.
+
+        A producer is known by its last batches (`ProducerTable`), so those before them need not be
+        applied, unless a command between them asks who is known. The last batch of all counts in
+        any case: the high watermark stands behind it.
+        """
+        window = self.settings.profile.window
+        if self.state.leading or len(entries) <= window or self.settings.profile.epochs_apart:
+            return entries
+        counted: list[Entry] = []
+        seen: dict[int, int] = {}
+        batches = EntryKind.BATCH
+        for entry in reversed(entries):
+            if entry.kind is batches:
+                batch: Any = entry.payload
+                times = seen.get(batch.producer_id, 0)
+                if times < window:
+                    seen[batch.producer_id] = times + 1
+                    counted.append(entry)
+            elif entry.kind is EntryKind.COMMAND:
+                return entries
+        return counted[::-1]
+
+    def _apply_producer(self, batch: RecordBatch, entry: Entry, now: Micros, enough: bool) -> None:
+        who = batch.identity or identity(batch)
+        assert who is not None, f"producer {batch.producer_id} without identity"
+        offset = batch.base_offset
+        for ticket in self.table.apply(
+            who, offset, batch.max_timestamp, index=entry.index, term=entry.term, now=now
+        ):
+            ticket.log_append_time = batch.max_timestamp  # as for any duplicate (facts 1.7)
+            self.purgatory.answer(ticket, offset, enough)
+
+    def _apply_command(self, payload: bytes, index: LogIndex) -> None:
+        end = self.state.index.end_offset(index)
+        name, argument = sound_command(payload, end, self.settings, index)
+        if name == "expire":
+            self.table.apply_expire(argument, index=index)
+        elif name == "delete_records":
+            self._apply_delete_records(argument)
+
+    def _apply_delete_records(self, offset: int) -> None:
+        state = self.state
+        state.log_start_offset = max(state.log_start_offset, offset)
+        self.snapshots.wanted = True
+
+    def _finish_command(self, item: CommandItem) -> None:
+        """Answer the command's own ticket, compact what it made superfluous."""
+        if isinstance(item.ticket, DeleteRecordsTicket):
+            item.ticket.log_start_offset = self.state.log_start_offset
+            self.state.answer(item.ticket, ErrorCode.NONE)
+
+    def _synced(self, now: Micros) -> None:
+        """sync() of mission-R3: what earlier terms replicated is applied; serve from here."""
+        self.state.synced = True
+        self._next_expiry_check = now + self.settings.producer_expiry // EXPIRY_CHECKS_PER_PERIOD
+        self.admission.synced()
+        self.reads.synced()
+
+    # --- role ---------------------------------------------------------------------------------
+
+    def leading(self, term: Term, term_start: LogIndex, now: Micros) -> None:
+        """This node leads `term`; it serves once entry `term_start` is applied."""
+        self._stop_leading()
+        state = self.state
+        state.leading, state.leader, state.term = True, self.settings.node, term
+        state.term_start = term_start
+        self.settings.counters.leaderships += 1
+        state.in_sync.begin(now, term_start - 1)
+
+    def not_leading(self, leader: NodeId, term: Term, now: Micros) -> None:
+        """This node follows `leader` (0: nobody known)."""
+        self.settings.counters.step_downs += self.state.leading
+        self.state.leader, self.state.term = leader, term
+        self._stop_leading()
+
+    def close(self) -> None:
+        """The replica ends with its node, or its topic: that is no step-down."""
+        self.state.leader = NO_NODE
+        self._stop_leading()
+
+    def _stop_leading(self) -> None:
+        """Serve nobody any more: who waits is told to go elsewhere, speculation vanishes."""
+        state = self.state
+        was_leading, state.leading, state.synced = state.leading, False, False
+        self._next_expiry_check = None
+        if not was_leading:
+            return
+        for in_flight in self.table.new_term(state.term):
+            for parked in in_flight.waiters:
+                if in_flight.index:
+                    state.lost(parked, in_flight.owner.batch.base_offset)
+                else:
+                    state.not_leader(parked)
+        self.admission.fail()
+        self.state.barriers.fail()
+        self.purgatory.fail()
+        self.reads.fail()
+
+    def follower_progress(self, follower: NodeId, match: LogIndex, now: Micros) -> None:
+        """A follower acknowledged entries up to `match`."""
+        self.state.in_sync.note(follower, match, self.state.index.last_index, now)
+        if self.reads.held and not self.state.below_minimum(now):
+            self.reads.show(enough=True)
+            self.reads.moved()
+
+    def follower_contact(self, follower: NodeId, at: Micros) -> None:
+        """A follower was heard of: an idle one that holds everything stays in sync."""
+        self.state.in_sync.contact(follower, at)
+
+    # --- snapshots ----------------------------------------------------------------------------
+
+    def _begin_snapshot(self, term: Term = 0) -> None:
+        """Entries that hold nothing above the log start may go."""
+        self._compacted(self.snapshots.begin(term))
+
+    def _go_on_with_snapshot(self, now: Micros) -> None:
+        snapshots = self.snapshots
+        self._compacted(snapshots.step())
+        if snapshots.late and not snapshots.reading:
+            late, snapshots.late = snapshots.late, []
+            self.apply(late, now)
+        if snapshots.wanted and not snapshots.busy:
+            self._begin_snapshot()
+
+    def _compacted(self, compaction: Compaction | None) -> None:
+        if compaction is not None:
+            self.compaction = compaction
+        if self.snapshots.busy:
+            self._overdue_from, self._careful_to = AT_ONCE, EVER
+        else:
+            self._careful_to = self.table.applied_index
+
+    def restore(self, snapshot: Snapshot, now: Micros) -> None:
+        """Replace everything by this snapshot; the log goes on behind its index."""
+        self.snapshots.restore(snapshot, now)
+        self._compacted(None)
+        self.compaction = None

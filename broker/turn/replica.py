@@ -1,0 +1,369 @@
+"""`Replica`: one member of one Raft group, taking turns (design.md, section 1).
+
+A replica joins a `RaftCore` (what is agreed) to a `Machine` (what it means). Everything that
+happens to it lies in its inbox: messages of other members, tickets of clients, completed reads. A
+*turn* drains the inbox, asks the two cores until nothing moves any more, and returns one `Effects`
+value. Nothing is decided anywhere else and nothing here does I/O, so the same turn runs in a user's
+test, in production and under the simulator's clock.
+
+Entries appended but not yet applied are kept in `_tail`, so that a commit needs no read. After a
+restart the tail is empty while the log is not; then the missing range is asked for as an effect
+(`Effects.read`) and comes back as an input (`EntriesRead`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from ottla.broker.turn.effects import Effects, EntriesRead
+from ottla.broker.turn.machine import Compaction, Machine
+from ottla.broker.turn.tickets import Ticket
+from ottla.log.store import Write
+from ottla.raft.core import RaftCore
+from ottla.raft.messages import (
+    AppendEntries,
+    AppendReply,
+    Heartbeat,
+    HeartbeatReply,
+    Message,
+)
+from ottla.raft.ready import BarrierOutcome, Ready, SoftState
+from ottla.raft.roles import Role
+from ottla.raft.types import (
+    AppendRange,
+    Entry,
+    GroupId,
+    HardState,
+    LogIndex,
+    Micros,
+    NodeId,
+    Snapshot,
+    SnapshotMeta,
+    Term,
+)
+
+MOST_UNAPPLIED = 256
+"""Committed entries that `Replica.follow` leaves to be applied later, as one."""
+
+Input: TypeAlias = Message | Ticket | EntriesRead
+
+
+class Replica:
+    """See the module's text. `submit` is cheap; all work is done in `turn`."""
+
+    __slots__ = (
+        "_barriers",
+        "_due",
+        "_inbox",
+        "_reading",
+        "_tail",
+        "applied",
+        "core",
+        "group",
+        "machine",
+        "soft",
+        "submit",
+    )
+
+    def __init__(
+        self, group: GroupId, core: RaftCore, machine: Machine, unapplied: Sequence[Entry] = ()
+    ):
+        """`unapplied`: entries at the end of the log that are at hand already."""
+        self.group = group
+        self.core = core
+        self.machine = machine
+        self.soft = SoftState(core.role, core.term, core.leader)
+        """Role, term and leader as of the last turn."""
+        self.applied: LogIndex = machine.applied
+        """The last entry the machine has seen: its own word, kept here because every turn asks."""
+        self._inbox: list[Input] = []
+        self.submit: Callable[[Input], None] = self._inbox.append
+        """Put something into the inbox, in order of arrival."""
+        self._tail: deque[Entry] = deque(unapplied)
+        self._reading = False
+        self._barriers: deque[int] = deque()
+        self._due: Micros = 0
+        """Before this no deadline needs a look; 0 while that is not known."""
+
+    # --- inputs -------------------------------------------------------------------------------
+
+    def vouch(self, message: Heartbeat | HeartbeatReply, at: Micros) -> None:
+        """A beat between nodes vouched for this group at `at` (maybe earlier than now)."""
+        self.core.step(message, at)
+        if isinstance(message, HeartbeatReply):
+            self.machine.follower_contact(message.sender, at)
+
+    def synced(self, index: LogIndex, term: Term, now: Micros) -> bool:
+        """Entries up to `index`, whose entry has `term`, are durable. True: a turn is due."""
+        self.core.persisted(index, term, now)
+        return self.core.has_ready()
+
+    def step_down(self, now: Micros) -> None:
+        """The outcome of a local write is uncertain: resign (mission-R5)."""
+        self.core.step_down(now)
+
+    def transfer(self, to: NodeId, now: Micros) -> bool:
+        """Hand the leadership to that follower. False: this node does not lead, or does already."""
+        return self.core.transfer(to, now)
+
+    def close(self, now: Micros) -> list[Ticket]:
+        """The node ends: it leads nobody, and every ticket in here is answered
+        NOT_LEADER_OR_FOLLOWER, fate unknown."""
+        core, machine = self.core, self.machine
+        core.step_down(now)
+        self.soft = SoftState(core.role, core.term, core.leader)
+        machine.close()
+        inbox = self._inbox[:]
+        self._inbox.clear()
+        for item in inbox:
+            if isinstance(item, Ticket) and not item.done:
+                machine.submit(item, now)
+        outbox = machine.outbox
+        answers = [*outbox.now, *outbox.after_append]
+        outbox.now, outbox.after_append = [], []
+        return answers
+
+    def deadline(self) -> Micros | None:
+        """When a turn is due though nothing arrives. Turns before that time spare the question."""
+        due, machine = self.core.deadline, self.machine.deadline()
+        if due is None or (machine is not None and machine < due):
+            due = machine
+        self._due = 0 if due is None else due
+        return due
+
+    def work_deadline(self) -> Micros | None:
+        """The same, without what a peer that was heard puts off: elections, quorum checks."""
+        self._due = 0
+        mine, machine = self.core.work_deadline, self.machine.deadline()
+        if mine is None or machine is None:
+            return mine if machine is None else machine
+        return min(mine, machine)
+
+    # --- the turn -----------------------------------------------------------------------------
+
+    def follow(self, message: AppendEntries, now: Micros) -> AppendReply | None:
+        """The turn of an idle follower that is sent what comes next in its log (see `lane.py`).
+
+        Its effects: write `message.entries`, then call `synced`, then send what is returned. What
+        is committed may be left to the next `turn`. None: nothing was done, `submit` the message.
+        """
+        reply = None if self._inbox else self.core.follow(message, now)
+        if reply is not None:
+            self._tail.extend(message.entries)
+            self.machine.appended(message.entries)
+            commit, next_index = self.core.commit, self.applied + 1
+            if commit >= next_index + MOST_UNAPPLIED and self._tail[0].index == next_index:
+                self._apply_committed(self.core.take_commit(), Effects(self.group), now)
+        return reply
+
+    def turn(self, now: Micros) -> Effects:
+        """Drain the inbox, decide, and say what is to be done."""
+        effects = Effects(self.group)
+        # Cleared when all is taken in: whoever closes a replica that broke on the way finds who
+        # still waits.
+        self._take_in(self._inbox, effects, now)
+        self._inbox.clear()
+        if now < self._due:
+            self._settle(effects, now)
+        else:
+            self._settle_due(effects, now)
+        outbox = self.machine.outbox
+        if outbox.now or outbox.after_append or outbox.enqueued:
+            self._hand_over(effects)
+        return effects
+
+    def _take_in(self, inbox: Sequence[Input], effects: Effects, now: Micros) -> None:
+        core, machine = self.core, self.machine
+        doubt = True
+        for item in inbox:
+            if isinstance(item, Ticket):
+                if doubt and self.leading and core.role is not Role.LEADER:
+                    # It must not be answered out of what this turn has already replaced.
+                    self._settle(effects, now)
+                doubt = False
+                machine.submit(item, now)
+                self._due = min(self._due, item.deadline)
+            elif isinstance(item, EntriesRead):
+                self._apply_read(item, now)
+            else:
+                doubt = True
+                core.step(item, now)
+                if item.__class__ is AppendReply and item.success:
+                    self._note_progress(item, now)
+
+    def _note_progress(self, reply: AppendReply, now: Micros) -> None:
+        """A follower's answer counts for the in-sync rule only if the core believes it too: not
+        one of an earlier term (the follower may have been truncated since), nor one that claims
+        more than there is."""
+        core = self.core
+        if reply.term == core.term and reply.match <= core.last_index:
+            self.machine.follower_progress(reply.sender, reply.match, now)
+
+    def _settle_due(self, effects: Effects, now: Micros) -> None:
+        """The same when a deadline may have passed."""
+        self._due = 0
+        core, machine = self.core, self.machine
+        at = core.deadline
+        if at is not None and at <= now:
+            core.advance(now)
+        self._settle(effects, now)
+        # Behind what the inbox brought: a client without patience still hears its real offset.
+        at = machine.deadline()
+        if at is not None and at <= now:
+            machine.tick(now)
+            self._settle(effects, now)
+
+    def _settle(self, effects: Effects, now: Micros) -> None:
+        """Propose, start barriers, take what the core has ready, apply; again while something came
+        of it that the machine may want to propose after, or the core to say."""
+        core, machine = self.core, self.machine
+        moved = True
+        while moved:
+            if machine.restless():
+                self._propose(now)
+            moved = core.has_effects() and self._absorb(core.ready(), effects, now)
+            commit = core.take_commit()
+            if commit > self.applied and self._apply_committed(commit, effects, now):
+                moved = True
+            compaction = machine.compaction
+            if compaction is not None and compaction.index <= core.log.persisted:
+                self._compact(compaction, effects)
+            moved = moved and (machine.restless() or core.has_effects())
+
+    def _propose(self, now: Micros) -> None:
+        """Propose what the leader queue lets go, start barriers."""
+        core, machine = self.core, self.machine
+        if core.role is Role.LEADER:
+            # What is proposed and not yet committed counts against the leader queue's budget.
+            inflight_bytes = core.log.bytes_between(core.commit, core.last_index)
+            proposals = machine.take_proposals(inflight_bytes, now)
+            if proposals is not None:
+                machine.proposed(core.propose(proposals.items, proposals.expected_term))
+        for _ in range(machine.take_barriers()):
+            self._barriers.append(core.barrier(now))
+
+    def _absorb(self, ready: Ready, effects: Effects, now: Micros) -> bool:
+        if ready.soft is not None:
+            self._change_role(ready.soft, now)
+        if ready.snapshot is not None:
+            self._install(ready.snapshot, effects, now)
+        for appended in ready.append:
+            self._append(appended, effects)
+        if ready.hard_state is not None:
+            self._remember(ready.hard_state, effects)
+        if ready.messages:
+            effects.messages = (*effects.messages, *ready.messages)
+        if ready.messages_after:
+            effects.messages_after = (*effects.messages_after, *ready.messages_after)
+        for outcome in ready.barriers:
+            self._barrier_ended(outcome, now)
+        return ready.soft is not None or len(ready.barriers) > 0
+
+    def _change_role(self, soft: SoftState, now: Micros) -> None:
+        self.soft = soft
+        if soft.role is Role.LEADER:
+            term_start = self.core.term_start
+            assert term_start is not None, f"leads term {soft.term} without a first entry"
+            self.machine.leading(soft.term, term_start, now)
+        else:
+            self.machine.not_leading(soft.leader, soft.term, now)
+
+    def _barrier_ended(self, outcome: BarrierOutcome, now: Micros) -> None:
+        started = self._barriers.popleft()
+        assert started == outcome.ticket, f"barrier {outcome.ticket} ended before {started}"
+        self.machine.barrier_done(outcome.index is not None, now)
+
+    # --- the log ------------------------------------------------------------------------------
+
+    def _append(self, appended: AppendRange, effects: Effects) -> None:
+        tail, first = self._tail, appended.first
+        truncate = first <= self.machine.last_index
+        if truncate:
+            dropped: list[Entry] = []
+            while tail and tail[-1].index >= first:
+                dropped.append(tail.pop())
+            effects.dropped = (*effects.dropped, *reversed(dropped))
+            self.machine.truncated(first)
+        tail.extend(appended.entries)
+        self.machine.appended(appended.entries)
+        write = Write(self.group, first=first, truncate=truncate, entries=appended.entries)
+        effects.writes = (*effects.writes, write)
+        last = appended.entries[-1]
+        effects.persisted = (last.index, last.term)
+
+    def _remember(self, hard_state: HardState, effects: Effects) -> None:
+        if effects.writes:
+            effects.writes[-1].hard_state = hard_state
+        else:
+            effects.writes = (Write(self.group, hard_state=hard_state),)
+
+    def _install(self, snapshot: Snapshot, effects: Effects, now: Micros) -> None:
+        """A snapshot from the leader replaces log and state."""
+        self._tail.clear()
+        self.machine.restore(snapshot, now)
+        self.applied = self.machine.applied
+        effects.writes = (*effects.writes, Write(self.group, snapshot=snapshot, reset=True))
+        effects.persisted = (snapshot.meta.index, snapshot.meta.term)
+
+    def _compact(self, compaction: Compaction, effects: Effects) -> None:
+        """Store the machine's snapshot and let go of the entries it stands for."""
+        self.machine.compaction = None
+        index, data = compaction.index, compaction.data
+        term = self.core.log.term_at(index)
+        assert term is not None, f"no term at {index} to compact to"
+        meta = SnapshotMeta(index, term, self.core.voters, len(data))
+        write = Write(self.group, snapshot=Snapshot(meta, data), compact_to=index)
+        effects.writes = (*effects.writes, write)
+        self.core.compact(meta)
+
+    def _apply_committed(self, commit: LogIndex, effects: Effects, now: Micros) -> bool:
+        """Apply what is committed and at hand; ask for a read of what is not."""
+        tail = self._tail
+        first = self.applied + 1
+        if not tail or tail[0].index > first:
+            if not self._reading:
+                self._reading = True
+                until = min(commit, tail[0].index - 1) if tail else commit
+                effects.read = (first, until)
+            return False
+        if tail[-1].index <= commit:  # nearly always
+            entries = list(tail)
+            tail.clear()
+        else:
+            entries = [tail.popleft() for _ in range(commit - first + 1)]
+        self.machine.apply(entries, now)
+        self.applied = entries[-1].index
+        return True
+
+    def _apply_read(self, read: EntriesRead, now: Micros) -> None:
+        """Entries from the store; a snapshot may have overtaken them meanwhile."""
+        self._reading = False
+        first, commit = self.applied + 1, self.core.commit
+        entries = [each for each in read.entries if first <= each.index <= commit]
+        if entries and entries[0].index == first:
+            self.machine.apply(entries, now)
+            self.applied = entries[-1].index
+
+    def _hand_over(self, effects: Effects) -> None:
+        """Move the machine's finished tickets into the effects."""
+        outbox = self.machine.outbox
+        if outbox.now:
+            effects.answers, outbox.now = outbox.now, []
+        if outbox.after_append:
+            effects.answers_after_append, outbox.after_append = outbox.after_append, []
+        if outbox.enqueued:
+            effects.enqueued, outbox.enqueued = outbox.enqueued, []
+
+    # --- views --------------------------------------------------------------------------------
+
+    @property
+    def leading(self) -> bool:
+        """Leads, as of the last turn."""
+        return self.soft.role is Role.LEADER
+
+    @property
+    def leadership(self) -> tuple[NodeId, Term]:
+        """Who leads as of the last turn, 0 when nobody is known to, and in which term."""
+        return self.soft.leader, self.soft.term

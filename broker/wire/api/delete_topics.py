@@ -1,0 +1,140 @@
+"""DeleteTopics (key 20), versions 1 to 6: by name, from version 6 on also by topic id.
+
+Any node serves it: the controller decides, wherever it leads, and every topic by itself. The answer
+waits until this node has forgotten the topic too, so that a produce that follows is answered 3, at
+most the request's timeout, then REQUEST_TIMED_OUT. Unknown names are 3, unknown ids 100, each with
+a message.
+
+What is not clearly named is INVALID_REQUEST and stays, as in Kafka (ControllerApis.deleteTopics):
+
+    name and id in one entry, or neither    each such entry is answered by itself; the topics it
+                                            names may be deleted by other entries
+    the same name, or the same id, twice    answered once; a name that is named twice does not keep
+                                            its id, in an entry of its own, from being deleted
+    a name and, in another entry, its id    answered once, with both
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from ottla.broker.errors import ErrorCode
+from ottla.broker.images import TopicImage
+from ottla.broker.wire.api.call import Call
+from ottla.broker.wire.api.create_topics import COMMAND_UNITS, UNDECIDED
+from ottla.broker.wire.api.encoding import Steps
+from ottla.broker.wire.api.rounds import Asking, Fields, deadline_after, refuse
+from ottla.broker.wire.codec import ZERO_ID, id_bytes
+
+BOTH = "You may not specify both topic name and topic id."
+NEITHER = "Neither topic name nor id were specified."
+SAME_NAME = "Duplicate topic name."
+SAME_ID = "Duplicate topic id."
+NAME_OF_THE_ID = "The provided topic name maps to an ID that was already supplied."
+
+
+class _Named(NamedTuple):
+    """One topic as it is answered, and why it is not deleted; empty: the controller decides."""
+
+    name: str | None
+    topic_id: bytes
+    why: str = ""
+
+
+Judging: TypeAlias = Generator[int, None, list[_Named]]
+"""Steps that find out what is to be answered."""
+
+
+def handle(request: Any, call: Call) -> None:
+    """Have the controller decide about every topic, answer once."""
+    responses: list[Fields] = []
+    asked = Asking(call, lambda: call.reply(throttle_time=0, responses=responses))
+    asked.run(_ask(request, call, asked, responses))
+
+
+def _ask(request: Any, call: Call, asked: Asking, responses: list[Fields]) -> Steps:
+    host = call.host
+    deadline = deadline_after(host, request.timeout)
+    judged = yield from _judged(_entries(request), host.topics())
+    for name, topic_id, why in judged:
+        fields: Fields = {"name": name, "topic_id": topic_id, "error_code": ErrorCode.NONE}
+        responses.append(fields)
+        if why:
+            refuse(fields, ErrorCode.INVALID_REQUEST, why)
+            yield 1
+            continue
+
+        def done(error: ErrorCode, result: Fields, fields: Fields = fields) -> None:
+            if error is ErrorCode.NONE:
+                fields["name"], fields["topic_id"] = result["name"], result["topic_id"]
+            else:
+                refuse(fields, error, result.get("message") or UNDECIDED.get(error, error.name))
+            asked.end()
+
+        asked.begin()
+        which: Fields = {"name": name} if name is not None else {"topic_id": topic_id}
+        host.control({"type": "delete_topic", **which}, call.guarded(done), deadline)
+        yield COMMAND_UNITS
+
+
+def _entries(request: Any) -> Iterator[tuple[str | None, bytes]]:
+    """What the request names, as (name, topic id); the zero id is none."""
+    if hasattr(request, "topic_names"):
+        for name in request.topic_names:
+            yield name, ZERO_ID
+    else:
+        for topic in request.topics:
+            yield topic.name, id_bytes(topic.topic_id)
+
+
+class _Asked:
+    """What the entries of a request come to together."""
+
+    def __init__(self) -> None:
+        self.times: Counter[tuple[str | None, bytes]] = Counter()
+        """How often each entry occurs."""
+        self.known: dict[str, bytes] = {}
+        """The topic ids of the names that exist."""
+        self.taken: set[bytes] = set()
+        """Of those, the ids that another entry supplies."""
+
+    def read(
+        self, entries: Iterator[tuple[str | None, bytes]], topics: Mapping[str, TopicImage]
+    ) -> Steps:
+        """Look at all entries."""
+        supplied: set[bytes] = set()
+        for name, topic_id in entries:
+            self.times[name, topic_id] += 1
+            if name is None:
+                supplied.add(topic_id)
+            elif name in topics:
+                self.known[name] = topics[name].topic_id
+            yield 1
+        for name, own in self.known.items():
+            if self.times[name, ZERO_ID] == 1 and own in supplied:
+                self.taken.add(own)
+            yield 1
+
+
+def _judged(
+    entries: Iterator[tuple[str | None, bytes]], topics: Mapping[str, TopicImage]
+) -> Judging:
+    """What is to be answered, in the order of the request; see the module's table."""
+    asked = _Asked()
+    yield from asked.read(entries, topics)
+    judged: list[_Named] = []
+    for (name, topic_id), count in asked.times.items():
+        if (name is None) == (topic_id == ZERO_ID):
+            judged += [_Named(name, topic_id, NEITHER if name is None else BOTH)] * count
+        elif count > 1:
+            judged.append(_Named(name, topic_id, SAME_ID if name is None else SAME_NAME))
+        elif name is not None:
+            own = asked.known.get(name, ZERO_ID)
+            why = NAME_OF_THE_ID if own in asked.taken else ""
+            judged.append(_Named(name, own if why else topic_id, why))
+        elif topic_id not in asked.taken:
+            judged.append(_Named(name, topic_id))
+        yield 1
+    return judged

@@ -1,0 +1,69 @@
+"""DescribeCluster (key 60), versions 0 to 2: the brokers that are up, and who controls.
+
+From version 1 on the request says which kind of endpoint it means: a broker asked for controllers
+(2) answers MISMATCHED_ENDPOINT_TYPE with an empty cluster id and controller -1, any other kind is
+UNSUPPORTED_ENDPOINT_TYPE (facts/kafka.md 8b). A broker that is not up is what Kafka calls fenced:
+listed from version 2 on, if the request asks for those too (KIP-1073).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ottla.broker.errors import ErrorCode
+from ottla.broker.wire.api.authorized import NOT_ASKED, cluster_operations
+from ottla.broker.wire.api.call import Call
+from ottla.broker.wire.host import named_controller
+
+BROKERS, CONTROLLERS = 1, 2
+
+
+def handle(request: Any, call: Call) -> None:
+    """Answer from what this node knows."""
+    asked_for = getattr(request, "endpoint_type", BROKERS)
+    if asked_for != BROKERS:
+        _refuse(call, asked_for)
+        return
+    host = call.host
+    brokers = host.brokers()
+    up = {broker.node for broker in brokers}
+    listed = brokers
+    if getattr(request, "include_fenced_brokers", False):
+        listed = [*brokers, *(each for each in host.registered() if each.node not in up)]
+    call.reply(
+        throttle_time=0,
+        error_code=ErrorCode.NONE,
+        error_message=None,
+        endpoint_type=BROKERS,
+        cluster_id=host.cluster_id,
+        controller_id=named_controller(host, brokers),
+        brokers=[
+            {
+                "broker_id": broker.node,
+                "host": broker.host,
+                "port": broker.port,
+                "rack": None,
+                "is_fenced": broker.node not in up,
+            }
+            for broker in listed
+        ],
+        cluster_authorized_operations=cluster_operations(request),
+    )
+
+
+def _refuse(call: Call, asked_for: int) -> None:
+    if asked_for == CONTROLLERS:
+        error = ErrorCode.MISMATCHED_ENDPOINT_TYPE
+        message = "This endpoint is a broker's; controllers have none of their own."
+    else:
+        error = ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
+        message = f"Unsupported endpoint type {asked_for}"
+    call.reply(
+        throttle_time=0,
+        error_code=error,
+        error_message=message,
+        cluster_id="",
+        controller_id=-1,
+        brokers=(),
+        cluster_authorized_operations=NOT_ASKED,
+    )

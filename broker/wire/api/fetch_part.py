@@ -1,0 +1,75 @@
+"""One partition of a Fetch (`ottla.broker.wire.api.fetch`): what is asked of it, and what was
+found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ottla.broker.errors import ErrorCode
+from ottla.broker.turn.tickets import ANY_EPOCH
+from ottla.broker.wire.api.fetch_answer import PartitionRead
+from ottla.broker.wire.host import HostedReplica
+from ottla.log.types import NO_OFFSET, EpochStart, RecordBatch
+
+
+class Part:
+    """One partition of a fetch: where to go on, and what was read."""
+
+    __slots__ = (
+        "aborted_is_null",
+        "batches",
+        "bytes",
+        "cut",
+        "diverging",
+        "epoch",
+        "error",
+        "full",
+        "high_watermark",
+        "last_fetched_epoch",
+        "limit",
+        "log_start_offset",
+        "next_offset",
+        "partition",
+        "replica",
+        "topic",
+    )
+
+    def __init__(self, topic: str, wanted: Any):
+        self.topic = topic
+        self.partition: int = wanted.partition
+        self.next_offset: int = wanted.fetch_offset
+        self.limit: int = wanted.partition_max_bytes
+        self.epoch: int = max(getattr(wanted, "current_leader_epoch", ANY_EPOCH), ANY_EPOCH)
+        epoch: int = getattr(wanted, "last_fetched_epoch", ANY_EPOCH)
+        self.last_fetched_epoch = max(epoch, ANY_EPOCH)
+        """Not yet compared with the log."""
+        self.diverging: EpochStart | None = None
+        self.replica: HostedReplica | None = None
+        self.error = ErrorCode.NONE
+        self.aborted_is_null = True
+        self.high_watermark = NO_OFFSET
+        self.log_start_offset = NO_OFFSET
+        self.batches: list[RecordBatch] = []
+        self.bytes = 0
+        self.cut: tuple[RecordBatch, int] | None = None
+        self.full = False
+        """There is more, but the limits are used up."""
+
+    def fail(self, error: ErrorCode) -> None:
+        """An error instead of records."""
+        self.error = error
+        self.high_watermark = self.log_start_offset = NO_OFFSET
+        self.aborted_is_null = True
+
+    def answer(self) -> PartitionRead:
+        """What has been found out so far."""
+        return PartitionRead(
+            self.partition,
+            self.error,
+            self.high_watermark,
+            self.log_start_offset,
+            self.batches,
+            self.aborted_is_null,
+            self.cut,
+            self.diverging,
+        )

@@ -1,0 +1,204 @@
+"""ListOffsets (key 2), versions 1 to 8: offsets by time, from a partition's leader.
+
+    timestamp       from version   answer (facts/kafka.md 8b)
+    -1 latest       1              high watermark, timestamp -1 (no transactions: also the last
+                                   stable offset); the log end for a replica id other than -1
+    -2 earliest     1              log start offset, timestamp -1
+    -3 largest      7              the first record with the largest time, and that time
+    -4 local start  8              log start offset, timestamp -1: the log is all local
+    a time          1              the first record that is not older: its time and offset
+    anything else                  UNSUPPORTED_VERSION for that partition (-5 and -6 begin with
+                                   versions 9 and 11)
+
+An empty log has no largest time, and a time may lie behind all records: error 0, offset and
+timestamp -1. Records below the log start do not count. Epoch checks 74 and 75, unknown partition 3,
+not led here 6. Before all that, the same partition twice in one request is 42, answered once, and a
+timestamp that is not served 35. Only a record is asked for its time: a batch whose header promises
+a time that none of its records has is passed over. A batch that cannot be read at all is
+INVALID_RECORD, a store that fails KAFKA_STORAGE_ERROR.
+
+A leader that does not know its high watermark yet is waited for. With replica id -2 any replica
+answers, from its own log and at once. An isolation level other than 0 and 1 is UNKNOWN_SERVER_ERROR
+for all partitions as often as they are named; between these two there is no difference.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from typing import Any, cast
+
+from ottla.broker.errors import ErrorCode
+from ottla.broker.turn.tickets import ANY_EPOCH, CONSUMER, ListOffsetsTicket
+from ottla.broker.wire.api.call import Call
+from ottla.broker.wire.api.encoding import Lazily, Steps
+from ottla.broker.wire.api.rounds import Fields, Round, by_topic, hosted, leadership_deadline
+from ottla.broker.wire.host import HostedReplica
+from ottla.log.errors import CompactedError, RecordsError, StoreError
+from ottla.log.records import Found, first_record_at_or_after, record_of_max_timestamp
+from ottla.log.types import Millis, RecordBatch
+from ottla.raft.types import EntryKind, Micros
+
+LATEST, EARLIEST, LARGEST, LOCAL_START = -1, -2, -3, -4
+FIRST_VERSION = {LATEST: 1, EARLIEST: 1, LARGEST: 7, LOCAL_START: 8}
+"""Special timestamps that are served, and the first version that knows them."""
+ISOLATION_LEVELS = (0, 1)
+"""read_uncommitted, read_committed."""
+ONE_BATCH = 1
+"""Bytes to read: the store gives at least one entry."""
+
+
+TICKET_UNITS = 10
+"""What it costs to ask one partition, with the turn that its replica takes
+(`ottla.broker.event_loop.slices`).
+"""
+LOOK_UNITS = 30
+"""The same where a batch must be looked into."""
+
+
+def handle(request: Any, call: Call) -> None:
+    """Ask every partition's leader, answer once."""
+    if getattr(request, "isolation_level", 0) not in ISOLATION_LEVELS:
+        _refuse(request, call)
+    else:
+        call.run(_ask(request, call))
+
+
+def _ask(request: Any, call: Call) -> Steps:
+    host = call.host
+    named = [
+        ((topic.name, part.partition_index), part)
+        for topic in request.topics
+        for part in topic.partitions
+    ]
+    counts = Counter(where for where, _ in named)
+    topics: dict[str, list[Fields]] = {}
+    asked = Round(lambda: call.reply(throttle_time=0, topics=by_topic(topics)))
+    for where, part in dict(named).items():
+        fields = _nothing(part)
+        topics.setdefault(where[0], []).append(fields)
+        replica = hosted(host, *where)
+        if counts[where] > 1:
+            fields["error_code"] = ErrorCode.INVALID_REQUEST
+        elif not _served(part.timestamp, call.version):
+            fields["error_code"] = ErrorCode.UNSUPPORTED_VERSION
+        elif isinstance(replica, ErrorCode):
+            fields["error_code"] = replica
+        else:
+            asked.begin()
+            question = _Question(call, replica, part, asked=asked, fields=fields)
+            question.asker = request.replica_id
+            question.ask(leadership_deadline(host))
+            yield TICKET_UNITS if part.timestamp in {LATEST, EARLIEST, LOCAL_START} else LOOK_UNITS
+            continue
+        yield 1
+    asked.end()
+
+
+def _refuse(request: Any, call: Call) -> None:
+    error = ErrorCode.UNKNOWN_SERVER_ERROR
+    topics = [
+        {"name": topic.name, "partitions": Lazily(topic.partitions, partial(_nothing, error=error))}
+        for topic in request.topics
+    ]
+    call.reply(throttle_time=0, topics=topics)
+
+
+def _nothing(part: Any, error: ErrorCode = ErrorCode.NONE) -> Fields:
+    return {
+        "partition_index": part.partition_index,
+        "error_code": error,
+        "timestamp": -1,
+        "offset": -1,
+        "leader_epoch": -1,
+    }
+
+
+def _served(timestamp: Millis, version: int) -> bool:
+    return timestamp >= 0 or version >= FIRST_VERSION.get(timestamp, version + 1)
+
+
+class _Question:
+    """One partition of a request until it is answered."""
+
+    __slots__ = (
+        "_asked",
+        "_deadline",
+        "_done",
+        "_epoch",
+        "_fields",
+        "_host",
+        "_replica",
+        "_timestamp",
+        "asker",
+    )
+
+    def __init__(
+        self, call: Call, replica: HostedReplica, part: Any, *, asked: Round, fields: Fields
+    ):
+        self._host = call.host
+        self._done = call.guarded(self._answered)
+        self._replica = replica
+        self._timestamp: Millis = EARLIEST if part.timestamp == LOCAL_START else part.timestamp
+        self._epoch = getattr(part, "current_leader_epoch", ANY_EPOCH)
+        self._asked = asked
+        self._fields = fields
+        self._deadline: Micros = 0
+        self.asker = CONSUMER
+        """Replica id of the client."""
+
+    def ask(self, deadline: Micros, behind: int = 0) -> None:
+        """Ask the partition; `behind` is the batch that was looked into in vain."""
+        self._deadline = deadline
+        ticket = ListOffsetsTicket(self._timestamp, self._epoch, self._done, deadline)
+        ticket.behind = behind
+        ticket.asker = self.asker
+        self._host.submit(self._replica, ticket)
+
+    def _answered(self, ticket: ListOffsetsTicket) -> None:
+        if ticket.error is not ErrorCode.NONE:
+            self._end(error_code=ticket.error)
+        elif ticket.timestamp in {LATEST, EARLIEST}:
+            self._end(offset=ticket.offset, leader_epoch=ticket.leader_epoch)
+        elif not ticket.index:
+            self._end()
+        else:
+            self._look(ticket)
+
+    def _look(self, ticket: ListOffsetsTicket) -> None:
+        """Look inside the batch that the partition named."""
+        try:
+            entry = self._host.read(self._replica.group, ticket.index, ticket.index, ONE_BATCH)[0]
+        except CompactedError:
+            # The log start moved past it meanwhile; the next answer knows.
+            self.ask(self._deadline)
+            return
+        except StoreError:
+            self._end(error_code=ErrorCode.KAFKA_STORAGE_ERROR)
+            return
+        assert entry.kind is EntryKind.BATCH, f"entry {entry.index} is {entry.kind!r}, no batch"
+        batch, start = cast(RecordBatch, entry.payload), ticket.log_start_offset
+        searches = self._host.searches
+        if ticket.timestamp == LARGEST:
+            search = record_of_max_timestamp(batch, start=start, allowance=searches.allowance)
+        else:
+            search = first_record_at_or_after(
+                batch, ticket.timestamp, start=start, allowance=searches.allowance
+            )
+        searches.begin(search, lambda found: self._looked(ticket, batch, found))
+
+    def _looked(
+        self, ticket: ListOffsetsTicket, batch: RecordBatch, found: Found | RecordsError
+    ) -> None:
+        if isinstance(found, RecordsError):
+            self._end(error_code=ErrorCode.INVALID_RECORD)
+        elif found is not None:
+            self._end(offset=found[0], timestamp=found[1], leader_epoch=batch.leader_epoch)
+        elif ticket.timestamp == LARGEST and batch.base_offset >= ticket.log_start_offset:
+            self._end()  # all its times lie before -1, and those of all others too (measured)
+        else:
+            self.ask(self._deadline, ticket.index)
+
+    def _end(self, **fields: Any) -> None:
+        self._fields.update(fields)
+        self._asked.end()

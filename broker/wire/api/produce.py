@@ -1,0 +1,383 @@
+"""Produce (key 0), versions 3 to 12; 0 to 2 are advertised and close the connection, as in Kafka.
+
+Hops 2 and 7 of a produce request (design.md, section 3). `begin_produce` does the checks that come
+before a partition is asked, in Kafka's order (facts/kafka.md 1.2):
+
+    1    first batch header of each partition makes sense     else CORRUPT_MESSAGE for all
+    2    no transactional batch: transactions are not served  else TRANSACTIONAL_ID_AUTHORIZATION_
+                                                              FAILED for all (fatal for clients)
+    4    topic and partition exist                            else `host.absent_partition`
+    5    a version 2 batch                                     else INVALID_RECORD
+         v<7: of a codec that exists, and not zstd            else UNKNOWN_SERVER_ERROR for all,
+                                                              UNSUPPORTED_COMPRESSION_TYPE
+         and only one                                         else INVALID_RECORD, CORRUPT_MESSAGE
+    6    whose header goes as far as the producer id          else UNKNOWN_SERVER_ERROR for all
+    8    acks is -1, 0 or 1                                   else INVALID_REQUIRED_ACKS
+    10   the partition is hosted here                         else NOT_LEADER_OR_FOLLOWER
+
+The rest is decided by the partition (`ottla.broker.partition.admission`), to which each batch goes
+as a `ProduceTicket`; from version 8 on the answer tells which records were at fault. That a batch
+ends inside its header, behind that, is the partition's to say, too. Where Kafka answers nothing at
+all (null records) the answer is INVALID_RECORD; where it silently drops the earlier of two batches
+(a partition that exists, twice in a request) it is INVALID_REQUEST, nothing stored.
+
+`finish_produce` answers when every partition of the request has its outcome. With acks=0 there is
+no answer, and an error closes the connection (mission-P2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from struct import Struct
+from typing import Any, NamedTuple, TypeAlias, cast
+
+from ottla.broker.errors import DEFECT_CODES, FAULTY_RECORDS, REQUEST_WIDE_DEFECTS, ErrorCode
+from ottla.broker.images import BrokerImage
+from ottla.broker.topics.configs import integer
+from ottla.broker.turn.tickets import ProduceTicket
+from ottla.broker.wire.api.call import Call
+from ottla.broker.wire.api.encoding import Steps
+from ottla.broker.wire.api.produce_answer import (
+    FLEXIBLE_FROM,
+    PACK_ONE_V9,
+    PartitionAnswer,
+    pack,
+    pack_in_steps,
+    pack_one,
+)
+from ottla.broker.wire.api.produce_large import copied, views
+from ottla.broker.wire.api.produce_request import Target, patience
+from ottla.broker.wire.host import Host, absent_partition
+from ottla.broker.wire.walk import ReadOnlyBuffer
+from ottla.log.record_batch import (
+    MAX_CODEC,
+    BatchDefect,
+    first_codec,
+    names_producer,
+    read_batch,
+    read_beginning,
+)
+from ottla.log.types import BATCH_HEADER_BYTES, TRANSACTIONAL_BIT, RecordBatch
+from ottla.raft.types import Micros
+
+PRODUCE_KEY = 0
+ACKS = (-1, 0, 1)
+ZSTD = 4
+NO_TRANSACTIONS = "Transactions are not served by this broker"
+
+BYTES_CHECKED_A_UNIT = 1 << 15
+"""Bytes of a batch whose checksum costs a unit of the turn (`ottla.broker.event_loop.slices`)."""
+TICKET_UNITS = 6
+"""What it costs to have a partition decide about a batch, and all its replicas store it."""
+
+_LENGTH_AND_MAGIC = Struct(">iib")
+
+
+class Refusal(NamedTuple):
+    """Why a partition, or a whole request, is refused before any partition is asked."""
+
+    error: ErrorCode
+    message: str | None = None
+
+
+Judging: TypeAlias = Generator[int, None, Refusal | None]
+"""Steps that find out whether the whole request is refused."""
+
+
+def handle(request: Any, call: Call) -> None:
+    """Hop 2 for a request that the codec has read."""
+    call.run(_begin(request, call))
+
+
+def _begin(request: Any, call: Call) -> Steps:
+    items: list[_Item] = []
+    large = views(request)
+    for topic in request.topic_data:
+        for partition in topic.partition_data:
+            view = next(large)
+            records = partition.records if view is None else view
+            item = _Item(topic.name, partition.index, records)
+            items.append(item)
+            yield 1
+            if view is not None:
+                yield from _own(item, call.host)
+    acks, timeout = request.acks, patience(request)
+    del request, large  # A large one keeps its frame.
+    yield from _Several(items, acks, call).begin(timeout)
+
+
+def _own(item: _Item, host: Host) -> Steps:
+    """Copy a batch out of its frame, unless it is larger than its topic takes: such a one is
+    refused for its size, its place, or its header, and nobody looks further."""
+    batch, topic = item.batch, host.topics().get(item.topic)
+    if isinstance(batch, BatchDefect) or topic is None:
+        return
+    if len(batch.data) <= integer("max.message.bytes", topic.configs, host.config):
+        batch.data = yield from copied(batch.data)
+
+
+def begin_produce(target: Target, records: bytes, call: Call) -> None:
+    """Hop 2 for one batch to one partition, with nothing about it that needs a closer look."""
+    batch = read_batch(records)
+    host = call.host
+    replica = host.replica(target.topic, target.partition)
+    if (
+        replica is None
+        or batch.__class__ is BatchDefect
+        or batch.attributes & target.odd_bits  # type: ignore[union-attr]
+        or target.acks not in ACKS
+    ):
+        item = _Item(target.topic, target.partition, records)
+        call.run(_Several([item], target.acks, call).begin(target.timeout))
+        return
+    call.memo = target
+    deadline = host.now() + target.timeout
+    host.submit(
+        replica,
+        ProduceTicket(
+            batch,  # type: ignore[arg-type]
+            target.acks,
+            finish_produce,
+            deadline,
+            call,
+            wall_ms=host.wall_ms(),
+        ),
+    )
+
+
+def finish_produce(ticket: ProduceTicket) -> None:
+    """Hop 7 for such a request."""
+    call: Any = ticket.owner
+    error = ticket.error
+    if ticket.acks == 0:
+        _end_unanswered(call, error)
+        return
+    target = call.memo
+    if error is not ErrorCode.NONE and (error is ErrorCode.NOT_LEADER_OR_FOLLOWER or ticket.faults):
+        answers = [(target.topic, [_outcome(target.partition, ticket)])]
+        call.answer_bytes(pack(call.version, answers, _named(call.host, answers)))
+        return
+    base, time, start = ticket.base_offset, ticket.log_append_time, ticket.log_start_offset
+    if call.version >= FLEXIBLE_FROM:
+        body = target.head + PACK_ONE_V9(target.partition, error, base, time, start, 1)
+    else:
+        numbers = (target.partition, error, base, time, start)
+        body = pack_one(target.head, call.version, numbers)
+    call.answer_bytes(body)
+
+
+def _named(
+    host: Host, answers: Sequence[tuple[str, Sequence[PartitionAnswer]]]
+) -> Sequence[BrokerImage]:
+    """The brokers for these answers: who leads one of these partitions is to be among them."""
+    topics = host.topics()
+    return host.brokers(
+        topics[name].partitions[part.partition].group
+        for name, parts in answers
+        if name in topics
+        for part in parts
+        if 0 <= part.partition < len(topics[name].partitions)
+    )
+
+
+def _end_unanswered(call: Call, error: ErrorCode) -> None:
+    """acks=0: nothing is answered; an error can only be shown by closing."""
+    if error is ErrorCode.NONE:
+        call.no_answer()
+    else:
+        call.close(f"produce with acks=0 failed: {error.name}")
+
+
+def _outcome(index: int, ticket: ProduceTicket) -> PartitionAnswer:
+    return PartitionAnswer(
+        index,
+        ticket.error,
+        ticket.base_offset,
+        ticket.log_append_time,
+        ticket.log_start_offset,
+        message=FAULTY_RECORDS.get(ticket.error) if ticket.faults else None,
+        leader=ticket.leader or -1,
+        leader_epoch=ticket.leader_epoch,
+        faults=ticket.faults,
+    )
+
+
+class _Item:
+    """One partition of a request."""
+
+    __slots__ = ("answer", "batch", "index", "records", "topic")
+
+    def __init__(self, topic: str, index: int, records: ReadOnlyBuffer | None):
+        self.topic = topic
+        self.index = index
+        self.records = cast("bytes | None", records)  # a view can all that is asked of it
+        self.batch: RecordBatch | BatchDefect = (
+            BatchDefect.NO_BATCH if self.records is None else read_batch(self.records)
+        )
+        if self.records is not None and self.batch is BatchDefect.TOO_SHORT:
+            self.batch = read_beginning(bytes(self.records[:BATCH_HEADER_BYTES]))
+        self.answer: PartitionAnswer | None = None
+
+
+class _Several:
+    """A request with any number of partitions, or with something wrong about it."""
+
+    def __init__(self, items: list[_Item], acks: int, call: Call):
+        self.items = items
+        self.acks = acks
+        self.call = call
+        self.waiting = 0
+
+    def begin(self, timeout: Micros) -> Steps:
+        """Refuse all, or refuse some and submit the others."""
+        host = self.call.host
+        deadline, wall_ms = host.now() + timeout, host.wall_ms()
+        refusal = yield from _request_refusal(self.items, self.call)
+        refusal = refusal or (yield from self._judge())
+        if refusal is not None:
+            for item in self.items:
+                item.answer = PartitionAnswer(item.index, refusal.error, message=refusal.message)
+            self.finish()
+            return
+        done = self.call.guarded(self.done)
+        self.waiting = 1
+        for item in self.items:
+            item.answer = item.answer or _refuse(item, self.acks, host)
+            if item.answer is None:
+                self._submit(
+                    item,
+                    ProduceTicket(
+                        cast(RecordBatch, item.batch),
+                        self.acks,
+                        done,
+                        deadline,
+                        item,
+                        wall_ms=wall_ms,
+                    ),
+                )
+                yield TICKET_UNITS + len(item.records or b"") // BYTES_CHECKED_A_UNIT
+            yield 1
+        self._end()
+
+    def _judge(self) -> Judging:
+        """Steps 4 and 5 for each partition, and what Kafka stumbles over behind them."""
+        times: dict[tuple[str, int], int] = {}
+        for item in self.items:
+            times[item.topic, item.index] = times.get((item.topic, item.index), 0) + 1
+        for item in self.items:
+            if times[item.topic, item.index] > 1 and _exists(item, self.call.host):
+                item.answer = PartitionAnswer(item.index, ErrorCode.INVALID_REQUEST)
+            else:
+                item.answer = _unreadable(item, self.call)
+            if item.answer is None and not names_producer(cast(RecordBatch, item.batch)):
+                return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+            yield 1
+        return None
+
+    def _submit(self, item: _Item, ticket: ProduceTicket) -> None:
+        replica = self.call.host.replica(item.topic, item.index)
+        assert replica is not None, "_refuse found it"
+        self.waiting += 1
+        self.call.host.submit(replica, ticket)
+
+    def done(self, ticket: ProduceTicket) -> None:
+        """One partition has its outcome."""
+        item = ticket.owner
+        assert isinstance(item, _Item)
+        item.answer = _outcome(item.index, ticket)
+        self._end()
+
+    def _end(self) -> None:
+        """One partition, or the submitting itself, has come to its end."""
+        self.waiting -= 1
+        if self.waiting == 0:
+            self.finish()
+
+    def finish(self) -> None:
+        """Hop 7: all partitions have their outcome."""
+        self.call.run(self._answers())
+
+    def _answers(self) -> Steps:
+        topics: dict[str, dict[int, PartitionAnswer]] = {}
+        failed = ErrorCode.NONE
+        for item in self.items:
+            answer = item.answer
+            assert answer is not None
+            topics.setdefault(item.topic, {})[item.index] = answer
+            failed = failed or answer.error
+            yield 1
+        if self.acks == 0:
+            _end_unanswered(self.call, failed)
+            return
+        answers = [(topic, list(found.values())) for topic, found in topics.items()]
+        call, parts = self.call, list[bytes]()
+        yield from pack_in_steps(call.version, answers, _named(call.host, answers), parts)
+        call.answer_bytes(b"".join(parts))
+
+
+def _request_refusal(items: list[_Item], call: Call) -> Judging:
+    """Steps 1 and 2, and what Kafka finds only for all partitions together below version 7: of
+    those that exist."""
+    for item in items:
+        if isinstance(item.batch, BatchDefect) and item.batch in REQUEST_WIDE_DEFECTS:
+            return Refusal(DEFECT_CODES[item.batch], _corruption(item))
+        if _is_transactional(item):
+            return Refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, NO_TRANSACTIONS)
+        yield 1
+    if call.version < 7:
+        for item in items:
+            if (_first_codec(item) or 0) > MAX_CODEC and _exists(item, call.host):
+                return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
+            yield 1
+    return None
+
+
+def _first_codec(item: _Item) -> int | None:
+    return None if item.records is None else first_codec(item.records)
+
+
+def _exists(item: _Item, host: Host) -> bool:
+    topic = host.topics().get(item.topic)
+    return topic is not None and 0 <= item.index < len(topic.partitions)
+
+
+def _corruption(item: _Item) -> str:
+    """What Kafka says about a first batch that makes no sense (facts/kafka.md 8)."""
+    length, _, magic = _LENGTH_AND_MAGIC.unpack_from(bytes((item.records or b"")[:17]).ljust(17), 8)
+    if item.batch is BatchDefect.UNKNOWN_MAGIC:
+        return f"Invalid magic found in record: {magic}"
+    return f"Record size {length} is less than the minimum record overhead (14)"
+
+
+def _is_transactional(item: _Item) -> bool:
+    """The transactional bit of the first batch's header; one that is cut off is no batch."""
+    records = item.records
+    if records is None or item.batch is BatchDefect.NO_BATCH:
+        return False
+    return len(records) > 22 and records[16] == 2 and bool(records[22] & TRANSACTIONAL_BIT)
+
+
+def _unreadable(item: _Item, call: Call) -> PartitionAnswer | None:
+    """Steps 4 and 5 for one partition; None when there is a batch that may be looked at."""
+    index, batch = item.index, item.batch
+    if not _exists(item, call.host):
+        return PartitionAnswer(index, absent_partition(call.host))
+    if call.version < 7 and _first_codec(item) == ZSTD:
+        return PartitionAnswer(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+    if isinstance(batch, BatchDefect):
+        return PartitionAnswer(index, DEFECT_CODES[batch])
+    return None
+
+
+def _refuse(item: _Item, acks: int, host: Host) -> PartitionAnswer | None:
+    """Steps 8 and 10 for one partition; None when the batch may be submitted."""
+    index = item.index
+    if acks not in ACKS:
+        return PartitionAnswer(index, ErrorCode.INVALID_REQUIRED_ACKS)
+    if host.replica(item.topic, index) is None:
+        if not _exists(item, host):
+            return PartitionAnswer(index, absent_partition(host))  # Not any more.
+        image = host.leader(host.topics()[item.topic].partitions[index].group)
+        error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return PartitionAnswer(index, error, leader=image.leader or -1, leader_epoch=image.epoch)
+    return None

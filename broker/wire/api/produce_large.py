@@ -1,0 +1,198 @@
+"""Large Produce requests: their records are not copied where they are decoded.
+
+kio copies the records of every partition while it decodes, and of a request of 100 MB that is one
+turn of 50 ms or more. So in a frame above `LARGE_BYTES` the records are looked for first, by one
+walk over the lengths; kio decodes the frame without those of `TAKEN_BYTES` and more, as if they
+were empty; and they come as views of the frame, to be copied one by one, when their turn has come.
+
+A frame in which lengths do not fit, or arrays are null, is kio's as a whole: those are the guard's
+to refuse (`ottla.broker.wire.guard`). What follows a good body is left out, as nobody reads it.
+
+Whoever hands over such a frame must leave it as it is for as long as there are views of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from io import BytesIO
+from itertools import repeat
+from typing import Any, NamedTuple
+
+from ottla.broker.errors import FrameError
+from ottla.broker.wire.api.packing import INT, SHORT
+from ottla.broker.wire.api.produce_answer import FLEXIBLE_FROM
+from ottla.broker.wire.walk import ReadOnlyBuffer, read_varint
+
+LARGE_BYTES = 1 << 22
+"""Frames above this size have a buffer of their own, never used again (`server.SPARE_BYTES`)."""
+TAKEN_BYTES = 1 << 10
+"""Smaller records are kio's: 20,000 of them are no more than 20 MB."""
+STEP_BYTES = 1 << 18
+"""Copied in one step."""
+BYTES_A_UNIT = 1 << 13
+"""Bytes that cost a unit of the turn to copy."""
+MOST_ELEMENTS = 20_000
+"""What the guard lets through."""
+
+Records = list[memoryview | None]
+"""Of each partition in order; None: kio has them."""
+Read = Callable[[ReadOnlyBuffer, int], Any]
+
+_short = SHORT.unpack_from
+_int = INT.unpack_from
+
+
+class LargeProduce:
+    """A Produce request, with the records of `TAKEN_BYTES` and more beside it."""
+
+    __slots__ = ("acks", "records", "timeout", "topic_data")
+
+    def __init__(self, request: Any, records: Records):
+        self.acks = request.acks
+        self.timeout = request.timeout
+        self.topic_data = request.topic_data
+        self.records = records
+
+
+def copied(data: ReadOnlyBuffer) -> Generator[int, None, bytes]:
+    """A copy of `data`, made over as many turns as it needs (`ottla.broker.event_loop.slices`).
+
+    What a `BytesIO` has been given is one bytes object already: to ask for it costs no copy.
+    """
+    copy = BytesIO()
+    for at in range(0, len(data), STEP_BYTES):
+        copy.write(data[at : at + STEP_BYTES])
+        yield STEP_BYTES // BYTES_A_UNIT
+    return copy.getvalue()
+
+
+def views(request: Any) -> Iterator[memoryview | None]:
+    """For each partition of a request its records, where kio does not have them."""
+    return iter(request.records) if isinstance(request, LargeProduce) else repeat(None)
+
+
+def reader(version: int, read: Read) -> Read:
+    """How Produce requests are decoded; `read` is the codec's way."""
+
+    def either(frame: ReadOnlyBuffer, at: int) -> Any:
+        if len(frame) <= LARGE_BYTES:
+            return read(frame, at)
+        found = _found(memoryview(frame), at, version)
+        if found is None:
+            return read(frame, at)
+        return LargeProduce(read(found.rest, 0), found.records)
+
+    return either
+
+
+class _Found(NamedTuple):
+    rest: bytes
+    """The body without the records that were taken."""
+    records: Records
+
+
+def _found(frame: memoryview, at: int, version: int) -> _Found | None:
+    """Take the records out of a body; None where it is not of the usual form."""
+    walk = (_Compact if version >= FLEXIBLE_FROM else _Plain)(frame, at)
+    try:
+        walk.body()
+    except (IndexError, FrameError, _UnusualError):
+        return None
+    pieces: list[ReadOnlyBuffer] = []
+    records: Records = []
+    start = at
+    for length_at, first, stop in walk.found:
+        if stop - first < TAKEN_BYTES:
+            records.append(None)
+            continue
+        records.append(frame[first:stop])
+        pieces += (frame[start:length_at], walk.empty)
+        start = stop
+    return _Found(b"".join((*pieces, frame[start : walk.at])), records)
+
+
+class _UnusualError(Exception):
+    """For the guard to refuse."""
+
+
+class _Plain:
+    """A walk over a body of versions 3 to 8."""
+
+    empty = bytes(4)
+
+    def __init__(self, frame: memoryview, at: int):
+        self.frame = frame
+        self.at = at
+        self.found: list[tuple[int, int, int]] = []
+        """Of each partition: where the length of its records stands, and they."""
+        self.tagged = 0
+        """Tagged fields so far."""
+
+    def body(self) -> None:
+        """Step over all of it."""
+        self.step(max(self.text(), 0))  # any negative size is null
+        self.step(6)
+        for _ in range(self.count()):
+            self.step(self.text())
+            for _ in range(self.count()):
+                self.step(4)
+                length_at = self.at
+                size = max(self.size(), 0)
+                first = self.at
+                self.step(size)
+                self.found.append((length_at, first, self.at))
+                self.tags()
+            self.tags()
+        self.tags()
+
+    def step(self, size: int) -> None:
+        """Go on by so many bytes."""
+        if not 0 <= size <= len(self.frame) - self.at:
+            raise _UnusualError
+        self.at += size
+
+    def count(self) -> int:
+        """How many elements an array has."""
+        count = self.size()
+        if count < 0 or len(self.found) + count > MOST_ELEMENTS:
+            raise _UnusualError
+        return count
+
+    def text(self) -> int:
+        """The size of a text."""
+        self.step(2)
+        return int(_short(self.frame, self.at - 2)[0])
+
+    def size(self) -> int:
+        """The size of records, or of an array."""
+        self.step(4)
+        return int(_int(self.frame, self.at - 4)[0])
+
+    def tags(self) -> None:
+        """There are none yet."""
+
+
+class _Compact(_Plain):
+    """A walk over a body of version 9 or later."""
+
+    empty = b"\1"
+
+    def text(self) -> int:
+        """Its size and one."""
+        return self.size()
+
+    def size(self) -> int:
+        """In a varint, one more than it is."""
+        size, self.at = read_varint(self.frame, self.at)
+        return size - 1
+
+    def tags(self) -> None:
+        """None that are known."""
+        count, self.at = read_varint(self.frame, self.at)
+        self.tagged += max(count, 0)
+        if self.tagged > MOST_ELEMENTS:
+            raise _UnusualError
+        for _ in range(count):
+            _, self.at = read_varint(self.frame, self.at)
+            size, self.at = read_varint(self.frame, self.at)
+            self.step(size)

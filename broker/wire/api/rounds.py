@@ -1,0 +1,135 @@
+"""What handlers share that ask several replicas, or the controller, before they answer once.
+
+A `Round` counts the questions that are out and calls back when the last answer is there. `Asking`
+is one whose questions go out in steps, few at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
+from typing import Any, TypeAlias
+
+from ottla.broker.errors import ErrorCode
+from ottla.broker.wire.api.call import Call
+from ottla.broker.wire.api.encoding import Steps
+from ottla.broker.wire.host import Host, HostedReplica, absent_partition
+from ottla.raft.types import Micros
+
+Fields: TypeAlias = dict[str, Any]
+"""Part of an answer, as `ottla.broker.wire.codec.build` takes it; filled in as outcomes come."""
+
+MOST_TEXT = 1000
+"""Characters: what a text quotes may be as long as a string can be, and then no text fits it."""
+
+MOST_OUT = 100
+"""Commands that one request has at the controller at a time. Thousands would be some ten objects
+each for as long as the slowest takes, and the more for Python's collector to look through."""
+
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class Round:
+    """Questions that are out: `finish()` is called once, when the last of them has come back.
+
+    The asker itself counts as one, so that a round whose questions are answered at once does not
+    finish while more are being asked:
+
+        asked = Round(lambda: call.reply(...))
+        for each in request:
+            asked.begin()
+            ask(each, on_answer)        # which calls asked.end()
+        asked.end()
+    """
+
+    __slots__ = ("_finish", "_open")
+
+    def __init__(self, finish: Callable[[], None]):
+        self._finish = finish
+        self._open = 1
+
+    def begin(self) -> None:
+        """One more question is out."""
+        self._open += 1
+
+    def end(self) -> None:
+        """One question, or the asking itself, has come to its end."""
+        assert self._open > 0, f"a round ended {1 - self._open} times too often"
+        self._open -= 1
+        if not self._open:
+            self._finish()
+
+
+class Asking(Round):
+    """A round whose questions go out in steps, `MOST_OUT` of them at a time.
+
+        asking = Asking(call, finish)
+        asking.run(steps)               # which call asking.begin() for each question
+
+    While the rest waits for answers, the connection begins nothing else: what this request asks
+    comes before what those behind it ask.
+    """
+
+    __slots__ = ("_call", "_steps", "_waits")
+
+    def __init__(self, call: Call, finish: Callable[[], None]):
+        super().__init__(finish)
+        self._call = call
+        self._steps: Iterator[int] = iter(())
+        self._waits = False
+
+    def run(self, steps: Iterator[int]) -> None:
+        """Ask; `steps` may yield only after a question, or where it has none."""
+        self._steps = steps
+        self._call.run(self._some())
+
+    def _some(self) -> Steps:
+        for units in self._steps:
+            yield units
+            if self._open > MOST_OUT:
+                self._waits = True
+                self._call.link.hold()
+                return
+        self.end()
+
+    def end(self) -> None:
+        """One question, or the asking itself, has come to its end; there may be room for more."""
+        super().end()
+        if self._waits and self._open <= MOST_OUT // 2:
+            self._waits = False
+            self._call.link.release()
+            self._call.run(self._some())
+
+
+def hosted(host: Host, topic: str, partition: int) -> HostedReplica | ErrorCode:
+    """The replica of a partition on this node, or what a client hears that asks in vain."""
+    replica = host.replica(topic, partition)
+    if replica is not None:
+        return replica
+    image = host.topics().get(topic)
+    if image is None or not 0 <= partition < len(image.partitions):
+        return absent_partition(host)
+    return ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def by_topic(partitions: Mapping[str, list[Fields]]) -> list[Fields]:
+    """Answers of partitions under their topics' names, as most responses hold them."""
+    return [{"name": name, "partitions": answers} for name, answers in partitions.items()]
+
+
+def refuse(fields: Fields, error: ErrorCode, message: str) -> None:
+    """Answer with an error and what there is to say about it, as far as that fits."""
+    fields["error_code"], fields["error_message"] = error, message[:MOST_TEXT]
+
+
+def deadline_after(host: Host, timeout: timedelta) -> Micros:
+    """Point in time after which a client no longer waits; a timeout of 0 or less means at once."""
+    return host.now() + max(timeout // _MICROSECOND, 0)
+
+
+def leadership_deadline(host: Host) -> Micros:
+    """How long a request that names no limit waits for a new leader to know its high watermark.
+
+    A leader that hears no majority for an election timeout resigns, so waiting longer is in vain.
+    """
+    return host.now() + host.config.election_timeout_ms * 1000

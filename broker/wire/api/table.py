@@ -1,0 +1,105 @@
+"""THE table of the APIs a broker serves: keys, versions, modules.
+
+Everything that depends on it is generated from it: the dispatch, the answer to ApiVersions and
+`docs/reference/apis.md`. To serve an API, write `broker/wire/api/<name>.py` with
+
+    def handle(request, call): ...
+
+(`request` is the decoded kio entity, `call` an `ottla.broker.wire.api.call.Call`) and add one row.
+
+*Advertised* is what ApiVersions says, *served* what is really answered; they differ for Produce
+only: released librdkafka looks for Produce v0 when it decides about gzip, snappy and lz4, so Kafka
+4.x advertises 0-2 and closes the connection when they are used (facts: KAFKA-18659; measured on
+4.3.1). An API or version outside the table closes the connection; ApiVersions alone answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ottla.broker.wire.modules import load
+
+
+class Api(NamedTuple):
+    """One row: an API as this broker serves it."""
+
+    key: int
+    name: str
+    """Kafka's own name."""
+    module: str
+    """Module below `ottla.broker.wire.api` whose `handle` serves it; imported when first needed."""
+    served: tuple[int, int]
+    """First and last version that is answered."""
+    advertised: tuple[int, int]
+    """First and last version in the answer to ApiVersions."""
+    flexible_from: int
+    """First version with compact encoding and tagged fields (KIP-482)."""
+
+
+TABLE: tuple[Api, ...] = (
+    Api(0, "Produce", "produce", (3, 12), (0, 12), 9),
+    Api(1, "Fetch", "fetch", (4, 12), (4, 12), 12),
+    Api(2, "ListOffsets", "list_offsets", (1, 8), (1, 8), 6),
+    Api(3, "Metadata", "metadata", (0, 12), (0, 12), 9),
+    Api(8, "OffsetCommit", "no_groups", (2, 9), (2, 9), 8),
+    Api(9, "OffsetFetch", "no_groups", (1, 9), (1, 9), 6),
+    Api(10, "FindCoordinator", "find_coordinator", (0, 6), (0, 6), 3),
+    Api(11, "JoinGroup", "no_groups", (0, 9), (0, 9), 6),
+    Api(12, "Heartbeat", "no_groups", (0, 4), (0, 4), 4),
+    Api(13, "LeaveGroup", "no_groups", (0, 5), (0, 5), 4),
+    Api(14, "SyncGroup", "no_groups", (0, 5), (0, 5), 4),
+    Api(15, "DescribeGroups", "no_groups", (0, 6), (0, 6), 5),
+    Api(16, "ListGroups", "no_groups", (0, 5), (0, 5), 3),
+    Api(18, "ApiVersions", "api_versions", (0, 4), (0, 4), 3),
+    Api(19, "CreateTopics", "create_topics", (2, 7), (2, 7), 5),
+    Api(20, "DeleteTopics", "delete_topics", (1, 6), (1, 6), 4),
+    Api(21, "DeleteRecords", "delete_records", (0, 2), (0, 2), 2),
+    Api(22, "InitProducerId", "init_producer_id", (0, 5), (0, 5), 2),
+    Api(23, "OffsetForLeaderEpoch", "offset_for_leader_epoch", (2, 4), (2, 4), 4),
+    Api(42, "DeleteGroups", "no_groups", (0, 2), (0, 2), 2),
+    Api(47, "OffsetDelete", "no_groups", (0, 0), (0, 0), 1),
+    Api(60, "DescribeCluster", "describe_cluster", (0, 2), (0, 2), 0),
+    Api(68, "ConsumerGroupHeartbeat", "no_groups", (0, 1), (0, 1), 0),
+    Api(69, "ConsumerGroupDescribe", "no_groups", (0, 1), (0, 1), 0),
+)
+
+BY_KEY: dict[int, Api] = {row.key: row for row in TABLE}
+
+Handler = Callable[[Any, Any], None]
+
+_handlers: dict[int, Handler] = {}
+
+
+def serves(key: int, version: int) -> bool:
+    """Whether requests of this API and version are answered."""
+    row = BY_KEY.get(key)
+    return row is not None and row.served[0] <= version <= row.served[1]
+
+
+def handler(key: int) -> Handler:
+    """The `handle` of a served API; its module is imported at the first call."""
+    found = _handlers.get(key)
+    if found is None:
+        module = load(f"ottla.broker.wire.api.{BY_KEY[key].module}")
+        found = _handlers[key] = module.handle
+    return found
+
+
+def as_markdown() -> str:
+    """The table as `docs/reference/apis.md` shows it."""
+    lines = [
+        "# Kafka APIs that Ottla serves",
+        "",
+        "Generated from `broker/wire/api/table.py`; do not edit.",
+        "",
+        "| key | API | versions served | advertised | flexible from | module |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in TABLE:
+        served, advertised = ("-".join(map(str, pair)) for pair in (row.served, row.advertised))
+        lines.append(
+            f"| {row.key} | {row.name} | {served} | {advertised} | {row.flexible_from} "
+            f"| `broker/wire/api/{row.module}.py` |"
+        )
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,101 @@
+"""What callers of the raw client ask for, checked before anything is written.
+
+A client that sends exactly what it is told must not guess: a name of an API or of a field that
+there is not, a version that the codec does not know, and values that fit no field raise
+`ConfigError`, which says what there is. Fields that another version of the same API has may stand
+in any request; the codec leaves them out where they are not known (`codec.build`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields as dataclass_fields
+from typing import Any
+
+from ottla.broker.arguments.arguments import text, whole
+from ottla.broker.arguments.spelling import listed, no_such, shown
+from ottla.broker.errors import ConfigError
+from ottla.broker.wire.api.table import BY_KEY
+from ottla.broker.wire.codec import API_NAMES, field_names, known_versions, request_schema
+from ottla.broker.wire.guard import nested_entity
+
+API_KEYS: dict[str, int] = {name: key for key, name in API_NAMES.items()}
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def api_key(api: Any) -> int:
+    """The key of an API by its name: `create_topics`, or `CreateTopics` as Kafka writes it."""
+    name = text("api", api)
+    key = API_KEYS.get(_CAPITAL.sub("_", name).lower())
+    if key is None:
+        raise ConfigError(f"api: there is no {no_such(name, API_KEYS, all_of_them=True)}")
+    return key
+
+
+def chosen_version(key: int, version: Any) -> int:
+    """A version that the codec knows; for None the highest that Ottla serves."""
+    if version is None and key in BY_KEY:
+        return BY_KEY[key].served[1]
+    known = known_versions(key)
+    if version is None:
+        return known[-1]
+    chosen = whole("version", version)
+    if chosen not in known:
+        possible = f"{known[0]} to {known[-1]} are possible"
+        raise ConfigError(f"version is {shown(version)}; of {API_NAMES[key]} {possible}")
+    return chosen
+
+
+def check_fields(key: int, version: int, fields: Mapping[str, Any]) -> None:
+    """Whether every field that is named is one of some version, and lists and texts are what they
+    should be. Raises `ConfigError`."""
+    named = set(_named(fields))
+    cls = request_schema(key, version).cls
+    if not named <= field_names(cls):
+        _check_names(key, named)
+    _check_values(cls, fields)
+
+
+def _check_names(key: int, named: set[str]) -> None:
+    known: set[str] = set()
+    for each in known_versions(key):
+        known |= field_names(request_schema(key, each).cls)
+    for name in sorted(named - known):
+        raise ConfigError(f"{API_NAMES[key]} has no field {no_such(name, sorted(known))}")
+
+
+def _check_values(cls: type[Any], values: Mapping[str, Any], inside: str = "") -> None:
+    """Whether lists are lists and texts are texts: the codec would take a text for a list of
+    letters, and bytes for a text. Raises `ConfigError`."""
+    for item in dataclass_fields(cls):
+        value, where = values.get(item.name), f"{inside}{item.name}"
+        nested, is_array = nested_entity(item.type)
+        if is_array and isinstance(value, str | bytes | bytearray | Mapping):
+            raise ConfigError(f"{where} is {shown(value)}; a list is wanted")
+        is_text = item.metadata.get("kafka_type") == "string"
+        for place, each in enumerate(value if isinstance(value, list | tuple) else [value]):
+            at = f"{where}[{place}]" if is_array else where
+            if is_text and isinstance(each, bytes | bytearray):
+                raise ConfigError(f"{at} is {shown(each)}; a text is wanted")
+            if nested is not None and isinstance(each, Mapping):
+                _check_values(nested, each, f"{at}.")
+
+
+def _named(value: Any) -> Iterator[str]:
+    """Every name of a field in a request, however deep."""
+    todo = [value]
+    while todo:
+        found = todo.pop()
+        if isinstance(found, Mapping):
+            yield from map(str, found)
+            todo.extend(found.values())
+        elif isinstance(found, list | tuple):
+            todo.extend(found)
+
+
+def unfit(key: int, version: int, error: Exception) -> ConfigError:
+    """What to raise when the codec cannot make a request of the values it was given."""
+    names = listed(request_schema(key, version).shape)
+    why = f"{type(error).__name__}: {shown(str(error))}"
+    return ConfigError(f"{API_NAMES[key]} {version} of {names}: a value does not fit ({why})")

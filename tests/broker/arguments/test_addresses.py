@@ -1,0 +1,154 @@
+"""Hosts, ports and what clients are told: wildcards, IPv6, names, proxies.
+
+A cluster that listened on all of a machine's addresses told clients to connect to 0.0.0.0; with
+`""` its port on ::1 was another one than on 127.0.0.1; IPv6 stood without its brackets.
+"""
+
+import asyncio
+import json
+import socket
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ottla import Cluster
+from ottla.broker.arguments.addresses import AdvertisedAs, bare_host, join, split
+from ottla.broker.errors import ConfigError
+from ottla.broker.wire.client import Client
+from ottla.broker.wire.ports import ReservedPort
+
+NODES = (1, 2, 3)
+
+
+def has_ipv6():
+    try:
+        ReservedPort("::1", 0).close()
+    except OSError:
+        return False
+    return True
+
+
+def told(address):
+    """Host and port of each node, as Metadata and DescribeCluster have them."""
+
+    async def ask():
+        client = await Client.connect(*address)
+        try:
+            metadata = await client.metadata()
+            described = await client.call(
+                "describe_cluster", 0, include_cluster_authorized_operations=False
+            )
+        finally:
+            client.close()
+        answers = [
+            {each.node_id: (each.host, each.port) for each in metadata.brokers},
+            {each.broker_id: (each.host, each.port) for each in described.brokers},
+        ]
+        assert answers[0] == answers[1]
+        return answers[0]
+
+    return asyncio.run(ask())
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "", "::", "[::]"])
+def test_a_wildcard_is_advertised_on_the_loopback_and_every_node_has_one_port(host):
+    if ":" in host and not has_ipv6():
+        pytest.skip("this machine has no IPv6")
+    with Cluster(nodes=2, host=host) as cluster:
+        loopback = "::1" if ":" in host else "127.0.0.1"
+        assert {each for each, _ in cluster.addresses.values()} == {loopback}
+        assert told(cluster.addresses[1]) == cluster.addresses
+        assert told(("127.0.0.1", cluster.addresses[2][1])) == cluster.addresses
+        assert cluster.bootstrap_servers == ",".join(map(join, cluster.addresses.values()))
+        assert cluster.describe().nodes[1].address == join(cluster.addresses[1])
+
+
+def test_ipv6_stands_in_brackets():
+    if not has_ipv6():
+        pytest.skip("this machine has no IPv6")
+    with Cluster(nodes=1, host="[::1]") as cluster:
+        host, port = cluster.addresses[1]
+        assert (host, cluster.bootstrap_servers) == ("::1", f"[::1]:{port}")
+        assert told((host, port)) == {1: ("::1", port)}
+
+
+def test_a_name_listens_at_all_its_addresses_and_is_advertised_as_it_is():
+    with Cluster(nodes=1, host="localhost") as cluster:
+        (address,) = cluster.addresses.values()
+        assert address[0] == "localhost"
+        found = {each[4][0] for each in socket.getaddrinfo(*address, type=socket.SOCK_STREAM)}
+        for host in found if has_ipv6() else {"127.0.0.1"}:
+            assert told((host, address[1])) == {1: address}
+
+
+def test_a_host_that_is_not_there_is_an_os_error():
+    with pytest.raises(OSError, match=r"not known|resolution|associated"):
+        Cluster(nodes=1, host="no-such-host.invalid").start()
+    with pytest.raises(OSError, match=r"192\.0\.2\.1:\d+: Cannot assign"):
+        Cluster(nodes=1, host="192.0.2.1").start()
+
+
+NO_NAMES = ["\udcff", "a" * 40_000, "a." * 200, "a\0b", "a\nb", "a\x7fb", "a\u2028b", "ü" * 130]
+"""Neither a resolver nor an answer can take them."""
+
+
+class Unprintable:
+    def __repr__(self):
+        raise RuntimeError("not for your eyes")
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost:9092", "127.0.0.1:0", "a b", "kafka://h", "a,b", 5, *NO_NAMES], ids=ascii
+)
+def test_what_is_no_host_is_refused(host):
+    with pytest.raises(ConfigError, match="host is") as refused:
+        Cluster(nodes=1, host=host)
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 150
+
+
+def test_one_advertised_address_counts_up_and_several_are_each_nodes_own():
+    with Cluster(nodes=2, advertised="proxy.example:19092") as cluster:
+        proxied = {1: ("proxy.example", 19092), 2: ("proxy.example", 19093)}
+        assert told(cluster.addresses[2]) == proxied
+        assert cluster.bootstrap_servers == "proxy.example:19092,proxy.example:19093"
+        cluster.kill(2)
+        cluster.restart(2)
+        assert told(cluster.addresses[2]) == proxied
+    with Cluster(nodes=2, advertised=["[fd00::1]:1", "b"]) as cluster:
+        port = cluster.addresses[2][1]
+        assert cluster.bootstrap_servers == f"[fd00::1]:1,b:{port}"
+    with Cluster(nodes=2, advertised={2: "toxic:21000"}) as cluster:
+        assert told(cluster.addresses[1]) == {1: cluster.addresses[1], 2: ("toxic", 21000)}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *["", "0.0.0.0", "[::]:9092", "::", ":9092", "h:", "h:0", "h:65535", "h:x", "h:70000"],
+        *["[::1", ["a", "b"], {4: "a"}, {1: 9092}, 9092, ["a", "b", 3], "a:1,b:2", "h:\u0661"],
+        *[b"abc", {True: "a"}, Unprintable(), {1: Unprintable()}, {Unprintable(): "a"}],
+        *["h:" + "9" * 5000, *NO_NAMES, [f"{NO_NAMES[0]}:1", "a", "b"]],
+    ],
+    ids=lambda each: ascii(each)[:40] if isinstance(each, str | bytes) else None,
+)
+def test_what_no_client_could_connect_to_is_refused(given):
+    """A node that was advertised as a lone surrogate answered no Metadata request any more."""
+    with pytest.raises(ConfigError, match="advertised") as refused:
+        AdvertisedAs(given, NODES)
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 150
+
+
+@given(st.sampled_from(["h", "1.2.3.4", "fd00::1", "a-b.c"]), st.integers(1, 65_000))
+def test_what_is_joined_is_split_again(host, port):
+    assert split(join((host, port))) == (host, port)
+    as_told = AdvertisedAs(join((host, port)), NODES)
+    assert [as_told.of(node, ("x", 1)) for node in NODES] == [(host, port + i) for i in range(3)]
+    assert bare_host(f"[{host}]") == host
+
+
+def test_addresses_are_plain_values():
+    with Cluster(nodes=1) as cluster:
+        assert json.dumps(cluster.addresses)
