@@ -32,11 +32,12 @@ from hashlib import blake2b
 from itertools import islice
 
 from ottla.raft.types import Micros
-from ottla.sim.breaking import Breaking, Broke, in_order
-from ottla.sim.choices import Choices, Drawn, Tape
+from ottla.sim.chance.choices import Choices, Drawn, Tape
+from ottla.sim.chance.outside import ordered, refused
 from ottla.sim.clients.workload import make_clients
-from ottla.sim.ending import MS, Ending
-from ottla.sim.history import Event, History
+from ottla.sim.ending.breaking import Breaking, Broke, in_order
+from ottla.sim.ending.ending import MS, Ending
+from ottla.sim.history.history import Event, History
 from ottla.sim.invariants.beyond import weighed
 from ottla.sim.invariants.decisions import differing
 from ottla.sim.invariants.findings import Anomaly, Findings
@@ -45,10 +46,9 @@ from ottla.sim.invariants.judge import attach, judged_at_the_end
 from ottla.sim.invariants.weaker import noted, weaker
 from ottla.sim.nemesis.beyond import beyond_the_budget
 from ottla.sim.nemesis.nemesis import Nemesis, check_faults
-from ottla.sim.outside import ordered, refused
-from ottla.sim.settings import RunConfig
-from ottla.sim.swarm import SWARM, draw
-from ottla.sim.world import World
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.settings.swarm import SWARM, draw
+from ottla.sim.world.world import World
 
 
 class Verdict(Enum):

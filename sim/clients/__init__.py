@@ -1,4 +1,4 @@
-"""Clients inside the simulator: producers by two libraries' rules, consumers, what they are given.
+"""Clients inside the simulator: producers by two libraries' rules, consumers, their mutants.
 
-They live in virtual time and know of the cluster only what came over their connections.
+Not: what serves them. They know of the cluster only what came over their connections.
 """

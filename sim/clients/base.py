@@ -18,14 +18,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ottla.raft.types import NO_MUTANTS, Micros, Mutants, NodeId
-from ottla.sim.choices import Stream
+from ottla.sim.chance.choices import Stream
 from ottla.sim.clients.link import NEVER, Link
 from ottla.sim.clients.metadata import View
-from ottla.sim.history import History
-from ottla.sim.kernel import Kernel
-from ottla.sim.settings import RunConfig
-from ottla.sim.tcp import ClientNetwork
-from ottla.sim.world import World
+from ottla.sim.history.history import History
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.world.kernel import Kernel
+from ottla.sim.world.tcp import ClientNetwork
+from ottla.sim.world.world import World
 
 MS: Micros = 1_000
 MOST_OPEN = 100

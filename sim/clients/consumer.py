@@ -19,10 +19,10 @@ from ottla.log.types import Offset, RecordBatch
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.clients.base import Client, Surroundings
 from ottla.sim.clients.link import Link
-from ottla.sim.clients.outcomes import Lost, Outcome
-from ottla.sim.decoder import Decoder
-from ottla.sim.requests import Fetch, Fetched, ListedOffset, ListOffsets
-from ottla.sim.settings import FETCH_WAIT_US
+from ottla.sim.settings.settings import FETCH_WAIT_US
+from ottla.sim.world.decoder import Decoder
+from ottla.sim.world.outcomes import Lost, Outcome
+from ottla.sim.world.requests import Fetch, Fetched, ListedOffset, ListOffsets
 
 EARLIEST = -2
 LATEST = -1

@@ -16,9 +16,9 @@ from ottla.broker.errors import ErrorCode
 from ottla.idempotency.sequence import MAX_SEQUENCE
 from ottla.log.types import NO_PRODUCER_ID, ProducerEpoch, ProducerId, Sequence
 from ottla.raft.types import Micros
-from ottla.sim.clients.batch import Batch, Op
-from ottla.sim.clients.outcomes import Outcome
 from ottla.sim.clients.rules_java import rule_for
+from ottla.sim.world.batch import Batch, Op
+from ottla.sim.world.outcomes import Outcome
 
 HALF = 1 << 30
 

@@ -22,7 +22,7 @@ from collections import deque
 from ottla.idempotency.sequence import MAX_SEQUENCE
 from ottla.log.types import NO_PRODUCER_ID, ProducerEpoch, ProducerId, Sequence
 from ottla.raft.types import Micros, NodeId
-from ottla.sim.clients.batch import Batch, Op
+from ottla.sim.world.batch import Batch, Op
 
 
 class LibrdkafkaLane:

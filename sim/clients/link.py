@@ -16,8 +16,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ottla.raft.types import Micros, NodeId
-from ottla.sim.clients.outcomes import Lost
-from ottla.sim.requests import ApiVersions, ApiVersionsAnswer
+from ottla.sim.world.outcomes import Lost
+from ottla.sim.world.requests import ApiVersions, ApiVersionsAnswer
 
 if TYPE_CHECKING:
     from ottla.sim.clients.base import Client

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.raft.types import Micros, NodeId, Term
 from ottla.sim.clients.link import Link
-from ottla.sim.clients.outcomes import Lost
-from ottla.sim.requests import Metadata, MetadataAnswer
+from ottla.sim.world.outcomes import Lost
+from ottla.sim.world.requests import Metadata, MetadataAnswer
 
 if TYPE_CHECKING:
     from ottla.sim.clients.base import Client

@@ -14,10 +14,10 @@ from ottla.broker.errors import ErrorCode
 from ottla.log.types import NO_OFFSET, NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.clients.base import MS, Client, Surroundings
-from ottla.sim.clients.batch import Batch, Op
 from ottla.sim.clients.link import Link, ProtocolViolation
-from ottla.sim.clients.outcomes import GivenUp, Lost, Outcome, Reason
-from ottla.sim.requests import (
+from ottla.sim.world.batch import Batch, Op
+from ottla.sim.world.outcomes import GivenUp, Lost, Outcome, Reason
+from ottla.sim.world.requests import (
     InitProducerId,
     Produce,
     Produced,

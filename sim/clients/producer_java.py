@@ -24,13 +24,13 @@ from ottla.broker.errors import ErrorCode
 from ottla.log.types import NO_OFFSET, NO_PRODUCER_ID
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.clients.base import Surroundings
-from ottla.sim.clients.batch import Batch, Op
 from ottla.sim.clients.java_lane import JavaLane
 from ottla.sim.clients.link import NEVER, Link
-from ottla.sim.clients.outcomes import GivenUp, Outcome
 from ottla.sim.clients.producer import LINGER, MAX_EPOCH, Producer
 from ottla.sim.clients.rules_java import rule_for
-from ottla.sim.requests import ProducedPart
+from ottla.sim.world.batch import Batch, Op
+from ottla.sim.world.outcomes import GivenUp, Outcome
+from ottla.sim.world.requests import ProducedPart
 
 
 class JavaProducer(Producer):

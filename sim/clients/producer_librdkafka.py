@@ -28,14 +28,14 @@ from ottla.broker.errors import ErrorCode
 from ottla.log.types import NO_OFFSET
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.clients.base import MS, Surroundings
-from ottla.sim.clients.batch import Batch, Op
 from ottla.sim.clients.librdkafka_lane import LibrdkafkaLane
 from ottla.sim.clients.librdkafka_nodes import LibrdkafkaClient
 from ottla.sim.clients.link import Link
-from ottla.sim.clients.outcomes import GivenUp, Outcome
 from ottla.sim.clients.producer import LINGER, MAX_EPOCH, Producer
 from ottla.sim.clients.rules_librdkafka import OrderError, order_error, rule_for
-from ottla.sim.requests import ProducedPart
+from ottla.sim.world.batch import Batch, Op
+from ottla.sim.world.outcomes import GivenUp, Outcome
+from ottla.sim.world.requests import ProducedPart
 
 LEAST_PATIENCE: Micros = 100 * MS
 """What a request may take when its messages' own time is all but over."""

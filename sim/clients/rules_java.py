@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ottla.broker.errors import ErrorCode
-from ottla.sim.clients.outcomes import Lost, Outcome
+from ottla.sim.world.outcomes import Lost, Outcome
 
 
 class Rule(NamedTuple):

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ottla.broker.errors import ErrorCode
 from ottla.idempotency.sequence import MAX_SEQUENCE
 from ottla.log.types import Sequence
-from ottla.sim.clients.outcomes import Lost, Outcome
+from ottla.sim.world.outcomes import Lost, Outcome
 
 HALF = 1 << 30
 

@@ -17,16 +17,16 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from ottla.raft.types import Micros
+from ottla.sim.chance.delays import exponential
 from ottla.sim.clients.base import MS, surroundings_of
 from ottla.sim.clients.consumer import Consumer
 from ottla.sim.clients.librdkafka_nodes import LibrdkafkaConsumer
+from ottla.sim.clients.mutants import mutated
 from ottla.sim.clients.producer import Producer
 from ottla.sim.clients.producer_java import JavaProducer
 from ottla.sim.clients.producer_librdkafka import LibrdkafkaProducer
-from ottla.sim.delays import exponential
-from ottla.sim.mutants.clients import mutated
-from ottla.sim.settings import RunConfig
-from ottla.sim.world import ENDLESS, World
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.world.world import ENDLESS, World
 
 BURSTS = (1, 1, 2, 3, 5, 8, 13, 20)
 """Sizes of bursts: the large ones fill what may be in flight."""

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ottla.idempotency.profiles import profile_named
-from ottla.sim.choices import Drawn
+from ottla.sim.chance.choices import Drawn
 from ottla.sim.coverage.facts import Facts
 from ottla.sim.coverage.points import name_of
 from ottla.sim.coverage.predicates import PREDICATES
 from ottla.sim.coverage.states import State, states_of
-from ottla.sim.processes import go_on, processes
+from ottla.sim.machine.processes import go_on, processes
 from ottla.sim.run import run_choices
-from ottla.sim.settings import RunConfig
-from ottla.sim.settings_file import from_toml
-from ottla.sim.world import World
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.settings.settings_file import from_toml
+from ottla.sim.world.world import World
 
 
 class Reached(NamedTuple):

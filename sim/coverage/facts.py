@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
-from ottla.sim.history import Event
+from ottla.sim.history.history import Event
 
 Key: TypeAlias = tuple[int, int, int, int]
 """A batch: partition, producer id, epoch, first sequence."""

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from ottla.sim.history import Event
+from ottla.sim.history.history import Event
 
 State: TypeAlias = tuple[int | str, ...]
 Row: TypeAlias = Any

@@ -1,1 +1,4 @@
-"""Experiments: published figures, measured again, with what makes the difference."""
+"""Experiments: published figures, measured again, with what makes the difference.
+
+Not: questions of users (`studies`).
+"""

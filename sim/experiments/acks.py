@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
-from ottla.sim.bounds import bounded
 from ottla.sim.experiments.failures import FAILURES, NOTHING, Failure
 from ottla.sim.experiments.model import (
     Chart,
@@ -26,10 +25,11 @@ from ottla.sim.experiments.model import (
     Variant,
     total,
 )
-from ottla.sim.history import Event
+from ottla.sim.history.history import Event
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.losses import NEVER_ARRIVED, UNDECIDED, UNEXPLAINED, losses
-from ottla.sim.settings import RunConfig
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.sweeps.bounds import bounded
 
 BASE = RunConfig(
     profile="reference-strict",

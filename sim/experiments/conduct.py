@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ottla.sim.breaking import Breaking
-from ottla.sim.choices import Drawn
+from ottla.sim.chance.choices import Drawn
 from ottla.sim.clients.workload import make_clients
-from ottla.sim.ending import MS, Ending
+from ottla.sim.ending.breaking import Breaking
+from ottla.sim.ending.ending import MS, Ending
 from ottla.sim.experiments.model import Experiment, Figures, Key, Measured, Variant
-from ottla.sim.history import Event
+from ottla.sim.history.history import Event
 from ottla.sim.run import undisturbed
-from ottla.sim.world import World
+from ottla.sim.world.world import World
 
 
 class NoEndError(Exception):

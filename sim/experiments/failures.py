@@ -15,8 +15,8 @@ from functools import partial
 
 from ottla.broker.errors import ConfigError
 from ottla.raft.types import Micros, NodeId
-from ottla.sim.settings import RunConfig
-from ottla.sim.world import World
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.world.world import World
 
 SECOND: Micros = 1_000_000
 MOMENTS: tuple[Micros, ...] = (1 * SECOND, 6 * SECOND)

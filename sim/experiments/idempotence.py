@@ -33,8 +33,8 @@ from ottla.sim.experiments.model import (
     mean,
 )
 from ottla.sim.experiments.requests import Requests
-from ottla.sim.history import Event
-from ottla.sim.settings import RunConfig
+from ottla.sim.history.history import Event
+from ottla.sim.settings.settings import RunConfig
 
 BROKERS_MS = 2.6
 """What a batch takes in the brokers when it is alone: there and back between nodes, a sync on each,

@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ottla.sim.history import Event
-from ottla.sim.settings import RunConfig
-from ottla.sim.world import World
+from ottla.sim.history.history import Event
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.world.world import World
 
 Key: TypeAlias = tuple[str | int | float, ...]
 """What a variant is called: the values of what varies."""

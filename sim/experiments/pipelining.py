@@ -30,8 +30,8 @@ from ottla.sim.experiments.model import (
     mean,
 )
 from ottla.sim.experiments.requests import Requests
-from ottla.sim.history import Event
-from ottla.sim.settings import RunConfig
+from ottla.sim.history.history import Event
+from ottla.sim.settings.settings import RunConfig
 
 RECORD_BYTES = 1_000
 CAPACITY = 64_000

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ottla.raft.types import Micros
-from ottla.sim.history import Event
+from ottla.sim.history.history import Event
 
 
 class Requests:

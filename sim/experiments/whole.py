@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from ottla.broker.config import FlushPolicy
-from ottla.sim.breaking import Breaking, in_order
-from ottla.sim.choices import Choices
+from ottla.sim.chance.choices import Choices
 from ottla.sim.clients.workload import make_clients
-from ottla.sim.ending import Ending
+from ottla.sim.ending.breaking import Breaking, in_order
+from ottla.sim.ending.ending import Ending
 from ottla.sim.experiments.conduct import carry_out
 from ottla.sim.experiments.failures import FAILURES
 from ottla.sim.invariants.beyond import weighed
@@ -23,8 +23,8 @@ from ottla.sim.invariants.judge import judge
 from ottla.sim.invariants.weaker import noted, unsynced, weaker
 from ottla.sim.nemesis.beyond import beyond_the_budget
 from ottla.sim.run import Outcome, Verdict, digest, undisturbed
-from ottla.sim.settings import RunConfig
-from ottla.sim.world import World
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.world.world import World
 
 BY_NAME = {each.name: each for each in FAILURES}
 

@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from operator import attrgetter
 
-from ottla.sim.history import CONTROLLER_PARTITION, Event
+from ottla.sim.history.history import CONTROLLER_PARTITION, Event
 from ottla.sim.invariants import acks
 from ottla.sim.invariants.disks import NEVER, Break, Copies, Disk, Forgot
 from ottla.sim.invariants.findings import Anomaly, Row

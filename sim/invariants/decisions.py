@@ -1,4 +1,4 @@
-"""Decisions that the reference model would not have taken (`sim/reference_model.py`).
+"""Decisions that the reference model would not have taken (`sim/world/reference_model.py`).
 
 The model is asked while the run goes on, and its other opinion is a row of node 0 right behind the
 leader's. The run is not ended by it: what comes of a wrong decision, a record stored twice or

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 Row: TypeAlias = Any
-"""An `ottla.sim.history.Event` of a kind whose columns are known to be there."""
+"""An `ottla.sim.history.history.Event` of a kind whose columns are known to be there."""
 
 _NUMBERS = re.compile(r"\[?\d+(?:, \d+)*\]?")
 _OF_MANY_KINDS = frozenset({"sim-I00", "sim-I31"})

@@ -17,7 +17,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
-from ottla.sim.history import KINDS, Event
+from ottla.sim.history.history import KINDS, Event
 from ottla.sim.invariants.findings import ACKS_ALL, Row
 from ottla.sim.invariants.mutants import NO_CHECKER_MUTANTS, CheckerMutant, CheckerMutants
 

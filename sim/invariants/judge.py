@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from ottla.sim.history import KINDS, Event
+from ottla.sim.history.history import KINDS, Event
 from ottla.sim.invariants.findings import Anomaly, Findings, Row, Rows
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.invariant import Place, Watcher

@@ -1,6 +1,6 @@
 """The invariants as a page: `docs/reference/invariants.md` is what this writes.
 
-`tests/sim/test_invariants_page.py` compares the two; with OTTLA_REWRITE=1 it writes the page.
+`tests/sim/invariants/test_page.py` compares the two; with OTTLA_REWRITE=1 it writes the page.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from ottla.sim.invariants.resent import Cause
 _HEAD = """\
 # Invariants
 
-This page is generated from `sim/invariants/registry.py`; `tests/sim/test_invariants_page.py`
+This page is generated from `sim/invariants/registry.py`; `tests/sim/invariants/test_page.py`
 compares the two.
 
-What a simulated run did is judged from its history alone (`sim/history.py`). Each invariant is
-written twice, in Python over the rows of one run and as SQL over the rows of any number of runs
+What a simulated run did is judged from its history alone (`sim/history/history.py`). Each invariant
+is written twice, in Python over the rows of one run and as SQL over the rows of any number of runs
 (`sim/invariants/sql/`), and both give the same verdict on every labelled history under
-`tests/sim/histories/`. *Online*: judged while the run goes on, which can end at the first hit.
+`tests/sim/invariants/histories/`. *Online*: judged while the run goes on, which can end at the
+first hit.
 *Measured*: a figure that judges nothing.
 
 The *canonical log* of a partition is the committed part of the log that reaches furthest. Only
@@ -50,7 +51,7 @@ _MUTANTS = """
 ## Broken checkers
 
 Each of these breaks the checkers on purpose, and the labelled histories notice
-(`tests/sim/test_invariants_mutants.py`).
+(`tests/sim/invariants/test_mutants.py`).
 
 | mutant | |
 |---|---|

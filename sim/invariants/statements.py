@@ -17,7 +17,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple, Protocol
 
-from ottla.sim.history import COLUMNS, Event
+from ottla.sim.history.history import COLUMNS, Event
 from ottla.sim.invariants.registry import INVARIANTS
 
 FILES = (

@@ -5,9 +5,9 @@ What they take is explained in the verdict, which is *weakened* then (`sim/invar
 
 from __future__ import annotations
 
-from ottla.sim.nemesis.hand import Hand
+from ottla.sim.nemesis.fault_context import Hand
 from ottla.sim.nemesis.programs import Program
-from ottla.sim.settings import RunConfig
+from ottla.sim.settings.settings import RunConfig
 
 
 def _lost_sync(hand: Hand) -> None:

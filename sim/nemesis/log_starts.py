@@ -14,10 +14,10 @@ from typing import Any
 from ottla.broker.turn.tickets import DeleteRecordsTicket
 from ottla.raft.messages import InstallSnapshot
 from ottla.raft.types import GroupId, NodeId
-from ottla.sim.life import Life
-from ottla.sim.nemesis.hand import MS, Hand
-from ottla.sim.points import Trap
-from ottla.sim.world import World, awake
+from ottla.sim.nemesis.fault_context import MS, Hand
+from ottla.sim.world.life import Life
+from ottla.sim.world.points import Trap
+from ottla.sim.world.world import World, awake
 
 
 def delete_records(hand: Hand) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from ottla.raft.quorum import majority
 from ottla.raft.types import NodeId
-from ottla.sim.clocks import MILLION
-from ottla.sim.nemesis.hand import Hand
+from ottla.sim.nemesis.fault_context import Hand
+from ottla.sim.world.clocks import MILLION
 
 HOUR_MS = 3_600_000
 MAX_DRIFT_PPM = 50_000
@@ -34,7 +34,7 @@ def drift(hand: Hand) -> None:
 
 def upset_wall_clock(hand: Hand) -> None:
     """A wall clock is set to another time, or for a while goes at another rate or not at all.
-    Nothing may come of it: what no history shows, `tests/sim/test_clocks.py` looks for."""
+    Nothing may come of it: what no history shows, `tests/sim/world/test_clocks.py` looks for."""
     world, node, stream = hand.world, hand.node(), hand.stream
     clock, now = world.clocks[node], world.kernel.now
     offset, ppm = stream.between(-HOUR_MS, HOUR_MS), stream.pick((0, -MILLION, *SLEWS_PPM))

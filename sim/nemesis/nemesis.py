@@ -15,13 +15,13 @@ from collections.abc import Iterator, Sequence
 
 from ottla.broker.arguments.spelling import no_such
 from ottla.broker.errors import ConfigError
-from ottla.sim.delays import exponential
+from ottla.sim.chance.delays import exponential
 from ottla.sim.nemesis.beyond import BEYOND
-from ottla.sim.nemesis.hand import MS, Hand
+from ottla.sim.nemesis.fault_context import MS, Hand
 from ottla.sim.nemesis.programs import PROGRAMS, Program
-from ottla.sim.settings import RunConfig
-from ottla.sim.swarm import free
-from ottla.sim.world import World
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.settings.swarm import free
+from ottla.sim.world.world import World
 
 _BY_NAME = {each.name: each for each in (*PROGRAMS, *BEYOND)}
 

@@ -27,8 +27,7 @@ from ottla.raft.messages import (
     VoteReply,
 )
 from ottla.raft.types import NodeId
-from ottla.sim.life import Life
-from ottla.sim.nemesis.hand import MS, Hand
+from ottla.sim.nemesis.fault_context import MS, Hand
 from ottla.sim.nemesis.log_starts import delete_records, overtaken
 from ottla.sim.nemesis.machines import (
     bit_rot,
@@ -38,7 +37,8 @@ from ottla.sim.nemesis.machines import (
     stop,
     upset_wall_clock,
 )
-from ottla.sim.nemesis.moments import (
+from ottla.sim.nemesis.strays import die_asking, late_requests, stray_request
+from ottla.sim.nemesis.timed_faults import (
     acknowledges,
     crash_leader,
     crash_loop,
@@ -53,8 +53,8 @@ from ottla.sim.nemesis.moments import (
     two_leaders,
     win_and_go,
 )
-from ottla.sim.nemesis.strays import die_asking, late_requests, stray_request
-from ottla.sim.points import Trap
+from ottla.sim.world.life import Life
+from ottla.sim.world.points import Trap
 
 KINDS = (
     *(AppendEntries, AppendReply, RequestVote, VoteReply, Beat, BeatAck, ControlResponse),

@@ -11,14 +11,14 @@ from typing import Any
 
 from ottla.idempotency.sequence import MAX_SEQUENCE
 from ottla.log.build import build_batch
-from ottla.sim.clients.batch import payload_of
-from ottla.sim.history import Event
-from ottla.sim.life import Life
-from ottla.sim.nemesis.hand import Hand
-from ottla.sim.points import Trap
-from ottla.sim.requests import Produce, Produced
-from ottla.sim.settings import RunConfig
-from ottla.sim.world import SECOND
+from ottla.sim.history.history import Event
+from ottla.sim.nemesis.fault_context import Hand
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.world.batch import payload_of
+from ottla.sim.world.life import Life
+from ottla.sim.world.points import Trap
+from ottla.sim.world.requests import Produce, Produced
+from ottla.sim.world.world import SECOND
 
 STRANGER = 1_000_000
 """Its number as a client."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ottla.raft.types import NodeId
-from ottla.sim.choices import Choices, Replayed
-from ottla.sim.history import Event
+from ottla.sim.chance.choices import Choices, Replayed
+from ottla.sim.history.history import Event
 from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.recording.recorder import Recorder, Step, went_on
 from ottla.sim.run import Outcome, run_choices
-from ottla.sim.settings import RunConfig
-from ottla.sim.world import World
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.world.world import World
 
 Again: TypeAlias = Callable[[Choices, Sequence[Callable[[World], None]]], Outcome]
 """Does a run with these choices, watched."""

@@ -19,13 +19,13 @@ from typing import Any, TypeAlias
 from ottla.idempotency.decisions import Decision
 from ottla.log.types import BatchIdentity
 from ottla.raft.types import Micros, NodeId, Term
-from ottla.sim.history import CONTROLLER_PARTITION, KINDS, Event
+from ottla.sim.history.history import CONTROLLER_PARTITION, KINDS, Event
 from ottla.sim.invariants.decisions import MODEL_NODE
 from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.nemesis.strays import STRANGER
 from ottla.sim.recording.states import Change, Sampler
 from ottla.sim.recording.wires import watch_wires
-from ottla.sim.world import World
+from ottla.sim.world.world import World
 
 Place: TypeAlias = tuple[str, int]
 """("node", number) or ("client", number)."""

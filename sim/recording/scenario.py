@@ -15,8 +15,8 @@ from ottla.sim.recording.recorder import Recorder
 from ottla.sim.run import undisturbed
 from ottla.sim.scenarios.page import files, opening_of
 from ottla.sim.scenarios.script import Script
-from ottla.sim.settings import RunConfig
-from ottla.sim.world import BrokerBug, World
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.world.world import BrokerBug, World
 
 _UNSAID = {"judge", "mutant", "nodes", "producers", "run", "show", "tables", "until", "watch"}
 """Commands that do nothing to the world but let time pass, or set all of it up."""

@@ -20,10 +20,10 @@ from ottla.broker.controller.controller import CONTROLLER_GROUP
 from ottla.broker.driver.hosted import Seat
 from ottla.broker.partition.partition import Partition
 from ottla.raft.types import LogIndex, NodeId, Term
-from ottla.sim.handlers import TOPIC
-from ottla.sim.history import CONTROLLER_PARTITION
-from ottla.sim.log_view import LogView, Seen
-from ottla.sim.world import World
+from ottla.sim.history.history import CONTROLLER_PARTITION
+from ottla.sim.world.handlers import TOPIC
+from ottla.sim.world.log_view import LogView, Seen
+from ottla.sim.world.world import World
 
 DOWN = "down"
 ABSENT = "not there yet"

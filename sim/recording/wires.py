@@ -15,9 +15,9 @@ from typing import Any, Protocol, get_args
 
 from ottla.raft.messages import Message
 from ottla.raft.types import NodeId
-from ottla.sim.network import Receive, SimNetwork
-from ottla.sim.tcp import Connection
-from ottla.sim.world import World
+from ottla.sim.world.network import Receive, SimNetwork
+from ottla.sim.world.tcp import Connection
+from ottla.sim.world.world import World
 
 RAFT: tuple[type, ...] = get_args(Message)
 

@@ -1,1 +1,4 @@
-"""Named scenarios: transcripts over a simulated world (`script.py` has the language)."""
+"""Named scenarios: transcripts over a simulated world (`script.py` has the language).
+
+Not: faults by chance (`nemesis`).
+"""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from ottla.broker.errors import ErrorCode
 from ottla.raft.types import Micros
-from ottla.sim.ending import MS
-from ottla.sim.scenarios.people import Reader, Sender, Sending
+from ottla.sim.ending.ending import MS
+from ottla.sim.scenarios.script_clients import Reader, Sender, Sending
 from ottla.sim.scenarios.stage import Stage
 
 PATIENCE: Micros = 20_000 * MS

@@ -14,10 +14,10 @@ from ottla.broker.node.handover import hand_over
 from ottla.log.store import Write
 from ottla.raft.messages import VoteReply
 from ottla.raft.types import NO_NODE, EntryKind, Micros
-from ottla.sim.ending import MS
-from ottla.sim.life import Life
-from ottla.sim.points import Trap
+from ottla.sim.ending.ending import MS
 from ottla.sim.scenarios.wires import Wires
+from ottla.sim.world.life import Life
+from ottla.sim.world.points import Trap
 
 _UNITS = (("us", 1), ("ms", MS), ("s", 1000 * MS), ("h", 3_600_000 * MS))
 _KINDS = {"records": EntryKind.BATCH, "term": EntryKind.EMPTY, "command": EntryKind.COMMAND}

@@ -12,12 +12,12 @@ from typing import Any
 
 from ottla.sim.clients.base import surroundings_of
 from ottla.sim.clients.consumer import Consumer
+from ottla.sim.clients.mutants import mutated
 from ottla.sim.clients.producer import Producer
 from ottla.sim.clients.workload import MODELS
-from ottla.sim.mutants.clients import mutated
-from ottla.sim.scenarios.people import Names, Person
+from ottla.sim.scenarios.script_clients import Names, Person
 from ottla.sim.scenarios.stage import Stage
-from ottla.sim.world import ENDLESS, World
+from ottla.sim.world.world import ENDLESS, World
 
 TOLD = ("send", "ok", "fail", "info", "error", "poll")
 

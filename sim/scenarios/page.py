@@ -1,8 +1,8 @@
 """The scenarios as a page: `docs/reference/scenarios.md` is what this writes.
 
 Each file opens with a comment `sim-S07 (source): sentence` and says what is legal and illegal;
-which mutants it catches is in its `mutant` lines. `tests/sim/test_scenarios.py` compares page and
-files; with OTTLA_REWRITE=1 it writes the page.
+which mutants it catches is in its `mutant` lines. `tests/sim/scenarios/test_scenarios.py` compares
+page and files; with OTTLA_REWRITE=1 it writes the page.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _OPENING = re.compile(r"(sim-S\d\d) \((.+?)\): (.+?\.) Legal: (.+) Illegal: (.+)
 _HEAD = """\
 # Scenarios
 
-This page is generated from the files in `sim/scenarios/`; `tests/sim/test_scenarios.py` plays each
-of them and compares the two.
+This page is generated from the files in `sim/scenarios/`; `tests/sim/scenarios/test_scenarios.py`
+plays each of them and compares the two.
 
 A scenario is a transcript: commands to a simulated world of nodes, and what happened. Nothing in it
 is random. Its whole history goes to the same judge as that of a sweep, and where mutants are named

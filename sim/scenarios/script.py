@@ -55,10 +55,10 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.partition.partition import Partition
 from ottla.raft.roles import Role
 from ottla.raft.types import NodeId
-from ottla.sim.breaking import Swallowed, anomaly_here, in_order
-from ottla.sim.choices import Choices, Replayed, Tape
-from ottla.sim.ending import MS
-from ottla.sim.history import History
+from ottla.sim.chance.choices import Choices, Replayed, Tape
+from ottla.sim.ending.breaking import Swallowed, anomaly_here, in_order
+from ottla.sim.ending.ending import MS
+from ottla.sim.history.history import History
 from ottla.sim.invariants.beyond import weighed
 from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.invariants.index import Index
@@ -67,11 +67,11 @@ from ottla.sim.invariants.weaker import weaker
 from ottla.sim.scenarios.asking import PATIENCE, Asking
 from ottla.sim.scenarios.faults import Faults, span_of
 from ottla.sim.scenarios.models import Models
-from ottla.sim.scenarios.people import Names, Sender
+from ottla.sim.scenarios.script_clients import Names, Sender
 from ottla.sim.scenarios.telling import KINDS, PLAIN, found, logs, tables, tell, verdict
-from ottla.sim.settings import RunConfig
-from ottla.sim.told import MAX_NODES
-from ottla.sim.world import STEP, BrokerBug, World
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.settings.told import MAX_NODES
+from ottla.sim.world.world import STEP, BrokerBug, World
 
 WEAKENED = "weakened"
 _QUIET = {"jitter_us": 0, "client_jitter_us": 0, "sync_jitter_us": 0, "producers": 0}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ottla.sim.scenarios.people import Names, Person
-from ottla.sim.world import World
+from ottla.sim.scenarios.script_clients import Names, Person
+from ottla.sim.world.world import World
 
 
 class Stage:

@@ -15,14 +15,14 @@ from ottla.broker.driver.hosted import Seat
 from ottla.broker.partition.partition import Partition
 from ottla.log.records import records_of
 from ottla.log.types import RecordBatch
-from ottla.sim.clients.batch import value_of
-from ottla.sim.history import Event
+from ottla.sim.history.history import Event
 from ottla.sim.invariants.findings import ACKS_ALL, Anomaly
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.judge import Verdict
 from ottla.sim.invariants.registry import INVARIANTS
-from ottla.sim.scenarios.people import Names
-from ottla.sim.world import World
+from ottla.sim.scenarios.script_clients import Names
+from ottla.sim.world.batch import value_of
+from ottla.sim.world.world import World
 
 PLAIN = ("leader", "stepdown", "append", "truncate", "commit", "crash", "start", "snapshot")
 NAMES = {row.id: row.name for row in INVARIANTS}

@@ -11,8 +11,8 @@ from typing import Any
 
 from ottla.raft.describe import describe_message
 from ottla.raft.types import NodeId
-from ottla.sim.network import LinkName
 from ottla.sim.scenarios.stage import Stage
+from ottla.sim.world.network import LinkName
 
 
 class Wires(Stage):

@@ -2,4 +2,6 @@
 
 A study is a small file: what varies, what is asked. `pipeline.py` simulates its runs, keeps every
 history as Parquet, judges and aggregates it in SQL, and hands what came of it to a report.
+
+Not: how the report looks (`ottla.report`).
 """

@@ -5,8 +5,8 @@ it is called: in a process of the pool or in a task of Spark. So its memory does
 number of runs, and both engines have the same rows. It imports nothing but what a plain interpreter
 with pyarrow, msgpack, sortedcontainers and the CRC library has.
 
-A row is an event of a run, its columns those of `ottla.sim.history` between who it was and what a
-person reads. Behind the history of a run come rows of other kinds; `eid` goes on:
+A row is an event of a run, its columns those of `ottla.sim.history.history` between who it was and
+what a person reads. Behind the history of a run come rows of other kinds; `eid` goes on:
 
 | kind | what |
 |---|---|
@@ -39,7 +39,7 @@ from ottla.sim.coverage.facts import Facts
 from ottla.sim.coverage.points import name_of
 from ottla.sim.coverage.predicates import PREDICATES
 from ottla.sim.coverage.states import states_of
-from ottla.sim.history import COLUMNS, Event
+from ottla.sim.history.history import COLUMNS, Event
 from ottla.sim.studies.study import Study, parse
 from ottla.sim.studies.trial import Trial, broken_in, trial
 from ottla.sim.studies.versions import KEY, VERSION

@@ -14,7 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ParamSpec, TypeVar
 
-from ottla.sim.canary import Canary
 from ottla.sim.studies.bronze import Work
 from ottla.sim.studies.engine import DUCKDB_LACKS
 from ottla.sim.studies.lake import SCRATCH, making
@@ -22,6 +21,7 @@ from ottla.sim.studies.marks import Said, Told, marks_of
 from ottla.sim.studies.names import KIND
 from ottla.sim.studies.pool import COMPRESSION, Pool
 from ottla.sim.studies.study import StudyError
+from ottla.sim.sweeps.canary import Canary
 
 _ROWS = 1_000
 _BY_ZERO = ("ieee_floating_point_ops", "error_on_division_by_zero")

@@ -18,12 +18,12 @@ from shutil import which
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
-from ottla.sim.canary import Canary
 from ottla.sim.studies.bronze import Work
 from ottla.sim.studies.lake import SCRATCH
 from ottla.sim.studies.marks import Said, Told
 from ottla.sim.studies.masters import check, is_named
 from ottla.sim.studies.study import StudyError
+from ottla.sim.sweeps.canary import Canary
 
 AUTO, DUCKDB, SPARK = "auto", "duckdb", "spark"
 ENGINES = (SPARK, DUCKDB, AUTO)

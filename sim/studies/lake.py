@@ -46,11 +46,11 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from ottla.sim.canary import Canary
-from ottla.sim.files import lock, no_folder, write_whole
+from ottla.sim.machine.files import lock, no_folder, write_whole
 from ottla.sim.studies import names, origin
 from ottla.sim.studies.kept import PLAN, SEEDS, TEXT, check_same, read_object
 from ottla.sim.studies.study import Study, StudyError, parse
+from ottla.sim.sweeps.canary import Canary
 
 WAVE, SMALL_WAVE = 1_000, 250
 """Runs of a wave, at most and at least, unless somebody says how many. A kill costs one wave; each

@@ -13,7 +13,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from graphlib import TopologicalSorter
 from typing import Protocol
 
-from ottla.sim.studies.apart import end
+from ottla.sim.studies.run_interruptible import end
 
 _READ = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")
 

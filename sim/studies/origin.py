@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 
-from ottla.sim.code_hash import commit
+from ottla.sim.machine.code_hash import commit
 
 UNKNOWN = "not known"
 

@@ -10,8 +10,8 @@ What is there is not made again, so a study that is whole costs nothing to run a
 that it was made of has been made again since, and came out otherwise. Nothing is collected here but
 what gold and the report need: memory does not grow with the number of runs.
 
-The canary (`ottla.sim.canary`) is run anew whenever there are runs to do: it stands for the code
-and the machine that do them. Is it not noticed, no run is done and no later stage begun.
+The canary (`ottla.sim.sweeps.canary`) is run anew whenever there are runs to do: it stands for the
+code and the machine that do them. Is it not noticed, no run is done and no later stage begun.
 """
 
 from __future__ import annotations

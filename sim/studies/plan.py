@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
 
-from ottla.sim.code_hash import code
+from ottla.sim.machine.code_hash import code
 from ottla.sim.studies.findings import counted
 from ottla.sim.studies.lake import BATCH_ROWS, Plan, wave_of
 from ottla.sim.studies.origin import commit_here

@@ -2,7 +2,7 @@
 
 Runs are dealt out in chunks; a chunk is one file, written batch by batch as it is simulated, so
 memory does not grow with the number of runs. Processes end with who started them, however that ends
-(`ottla.sim.processes`).
+(`ottla.sim.machine.processes`).
 
 When one of them dies all of a pool do. Chunks that somebody had begun are then done again run by
 run, in a process that has no other one beside it. A run that this one dies of too has taken two
@@ -21,12 +21,12 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from ottla.sim.canary import Canary, canary
-from ottla.sim.processes import go_on, processes
+from ottla.sim.machine.processes import go_on, processes
 from ottla.sim.studies.bronze import Batch, Work, deadly, schema
 from ottla.sim.studies.findings import counted
 from ottla.sim.studies.marks import Marks, Said, killing, marked
 from ottla.sim.studies.study import StudyError
+from ottla.sim.sweeps.canary import Canary, canary
 
 CHUNK = 25
 """Runs in a file, at most."""

@@ -9,7 +9,7 @@ own:
 |---|---|
 | `{n:seed|seeds}` | the first where n is 1 or true, else the second; {names} in them are filled |
 | `{us:duration}` | microseconds, told in hours, in minutes or in seconds |
-| `{n:bounded}` | how often at most, where none of n runs was hit (`ottla.sim.bounds`) |
+| `{n:bounded}` | how often at most, where none of n runs was hit (`ottla.sim.sweeps.bounds`) |
 | `{hits:bounded n}` | the same where so many of them were; *n* is the name of a column, too |
 """
 
@@ -23,9 +23,9 @@ from string import Formatter
 from typing import Any
 
 from ottla.broker.arguments.spelling import listed
-from ottla.sim.bounds import bounded
 from ottla.sim.studies.findings import NOTHING, Rows, endless, number
 from ottla.sim.studies.study import Answer, StudyError
+from ottla.sim.sweeps.bounds import bounded
 
 
 def answer(asked: Answer, rows: Rows) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ottla.broker.arguments.spelling import listed, no_such
-from ottla.sim.spelling import as_written
+from ottla.sim.settings.spelling import as_written
 
 TOP: Mapping[str, type] = {
     "name": str,

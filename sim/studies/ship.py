@@ -11,7 +11,7 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-from ottla.sim.code_hash import sources
+from ottla.sim.machine.code_hash import sources
 
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 _ROOT = '"""Ottla, as it is shipped to executors."""\n'

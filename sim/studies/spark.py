@@ -33,19 +33,19 @@ from threading import Lock
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from uuid import uuid4
 
-from ottla.sim.canary import Canary, canary
-from ottla.sim.studies.apart import apart
 from ottla.sim.studies.bronze import Batch, Work
 from ottla.sim.studies.jvm import options
 from ottla.sim.studies.lake import cost, making
 from ottla.sim.studies.marks import Said, Told
 from ottla.sim.studies.masters import check, cores
 from ottla.sim.studies.names import KIND
+from ottla.sim.studies.run_interruptible import apart
 from ottla.sim.studies.ship import packed
 from ottla.sim.studies.spark_errors import in_one_line, spark_errors
 from ottla.sim.studies.spark_frames import ddl, located, write_parquet
 from ottla.sim.studies.spark_sweep import Sweeper
 from ottla.sim.studies.study import StudyError
+from ottla.sim.sweeps.canary import Canary, canary
 
 _KEY = "run_id"
 _CANARY = {

@@ -3,7 +3,7 @@
     name, title, question, seeds    what it is, and how many seeds unless more are asked for
     swarm = true                    each run draws what the settings leave open
     coverage = true                 what each run reached is kept
-    [settings]                      settings of all runs (`sim/settings.py`)
+    [settings]                      settings of all runs (`sim/settings/settings.py`)
     [grid]                          a setting and its values; all combinations are run
     [[variant]]                     settings that go together, with a `label`; times the grid; one
                                     that a line leaves out is as in [settings], or at its default
@@ -34,9 +34,9 @@ from ottla.broker.arguments.spelling import called, listed
 from ottla.broker.errors import ConfigError
 from ottla.sim.experiments.failures import FAILURES
 from ottla.sim.nemesis.nemesis import check_faults
-from ottla.sim.settings import RunConfig
-from ottla.sim.settings_file import from_toml
-from ottla.sim.spelling import as_written
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.settings.settings_file import from_toml
+from ottla.sim.settings.spelling import as_written
 from ottla.sim.studies.shapes import wrong_block, wrong_grid, wrong_top
 
 MAX_VARIANTS = 10_000

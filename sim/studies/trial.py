@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ottla.raft.types import Micros
-from ottla.sim.breaking import Broke
-from ottla.sim.choices import Drawn
+from ottla.sim.chance.choices import Drawn
+from ottla.sim.ending.breaking import Broke
 from ottla.sim.experiments.whole import run_whole
-from ottla.sim.history import Event
+from ottla.sim.history.history import Event
 from ottla.sim.invariants.judge import judge
 from ottla.sim.run import Outcome, run
 from ottla.sim.studies.study import Study, Variant

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ottla.sim.settings import RunConfig
+from ottla.sim.settings.settings import RunConfig
 from ottla.sim.studies.engine import Engine
 from ottla.sim.studies.findings import Worst
 from ottla.sim.studies.sentences import filled

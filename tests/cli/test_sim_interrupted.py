@@ -14,8 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from cli_groups import await_nobody, await_workers, begun, end
-from ottla.sim.mutants import matrix
-from ottla.sim.mutants.matrix import kills
+from ottla.sim.sweeps import kills as matrix
+from ottla.sim.sweeps.kills import kills
 from ottla.sim_cli.app import app
 
 SHORT = ["--seeds", "100000", "--set", "load_ms=200", "--set", "records=4"]
@@ -79,10 +79,10 @@ STOPPED = [
         "ottla.sim.coverage.cover.Cover.add",
         "0 of 3 seeds are done, nothing is kept",
     ),
-    (["why", *FAILING], "ottla.sim.why.fails", "0 points are done, nothing is kept"),
+    (["why", *FAILING], "ottla.sim.sweeps.why.fails", "0 points are done, nothing is kept"),
     (
         ["meta", *FEW, "--python", sys.executable, "--warm", "0"],
-        "ottla.sim.drivers.player.difference",
+        "ottla.sim.asyncio_runs.drivers.player.difference",
         "12 of 12 runs and 0 of 3 seeds under both drivers are done, nothing is kept",
     ),
     (
@@ -92,19 +92,19 @@ STOPPED = [
     ),
     (
         ["mutants", "M06", "M02", "--seeds", "2"],
-        "ottla.sim.mutants.report.noticed",
+        "ottla.sim.sweeps.mutants_page.noticed",
         "0 of 2 mutants are done, nothing is kept; with --page FILE their rows would be",
     ),
     (
         ["shrink", *FAILING, "--out", "s.tape"],
-        "ottla.sim.shrink.Shrinker.run",
+        "ottla.sim.sweeps.shrink.Shrinker.run",
         "the smallest so far is kept: s.tape",
     ),
     (["explain", "0"], "ottla.explain.report.page", "nothing is kept"),
-    (["show", "0"], "ottla.sim.compare.told", "nothing is kept"),
+    (["show", "0"], "ottla.sim.history.compare.told", "nothing is kept"),
     (["run", "--seed", "0"], "ottla.sim.run.run", "nothing is kept"),
     (["replay", "0"], "ottla.sim.run.run", "nothing is kept"),
-    (["diff", "0", "1"], "ottla.sim.compare.parting", "nothing is kept"),
+    (["diff", "0", "1"], "ottla.sim.history.compare.parting", "nothing is kept"),
 ]
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from ottla.sim.bounds import upper_bound
+from ottla.sim.sweeps.bounds import upper_bound
 from ottla.sim_cli.app import app
 
 SMALL = ["--set", "load_ms=200", "--set", "records=4"]

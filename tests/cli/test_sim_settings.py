@@ -12,8 +12,8 @@ import pytest
 from pyarrow import parquet
 from typer.testing import CliRunner
 
-from ottla.sim import tape_file
-from ottla.sim.shrink import Shrinker
+from ottla.sim.sweeps import tape_file
+from ottla.sim.sweeps.shrink import Shrinker
 from ottla.sim_cli.app import app
 from ottla.sim_cli.asking import SimUsageError
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from ottla.sim.why import Curve, Point
+from ottla.sim.sweeps.why import Curve, Point
 from ottla.sim_cli.app import app
 
 FAILING = ["0", "--set", "mutants=M06", "--set", "load_ms=1000", "--set", "records=20"]
@@ -22,7 +22,7 @@ def why(monkeypatch):
         points = [Point(eid, outcome.rows[eid].t_us, each, 4) for eid, each in hits.items()]
         return Curve("sim-I09", tuple(points))
 
-    monkeypatch.setattr("ottla.sim.why.why", made_up)
+    monkeypatch.setattr("ottla.sim.sweeps.why.why", made_up)
     told = CliRunner().invoke(app, ["why", *FAILING])
     assert told.exit_code == 0, told.output
     return told.stdout

@@ -9,7 +9,7 @@ import pytest
 from cli_process import ottla
 from ottla.broker.errors import ConfigError
 from ottla.sim.experiments.failures import FAILURES
-from ottla.sim.settings import RunConfig
+from ottla.sim.settings.settings import RunConfig
 from ottla.sim.studies.study import parse
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "add-a-study.md"

@@ -18,12 +18,12 @@ from ottla.explain.lanes import Lanes
 from ottla.explain.report import STYLE, page
 from ottla.explain.scenes import Moment, Scene
 from ottla.explain.steps import WIDEST
-from ottla.sim.choices import Drawn
+from ottla.sim.chance.choices import Drawn
 from ottla.sim.experiments.whole import run_whole
 from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.recording.record import record
 from ottla.sim.run import run
-from ottla.sim.settings import RunConfig
+from ottla.sim.settings.settings import RunConfig
 
 SHORT = RunConfig(profile="reference-strict", load_ms=3_000, records=60, fault_every_ms=300)
 MOST_BYTES = 1_000_000

@@ -20,8 +20,8 @@ from ottla.explain.scenes import fewer_scenes, moments_of
 from ottla.explain.story import tell
 from ottla.sim.recording.record import record
 from ottla.sim.run import run
-from ottla.sim.settings import RunConfig
-from ottla.sim.settings_file import from_toml
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.settings.settings_file import from_toml
 from work import lines_of
 
 LEFT_OUT = "What this page leaves out"

@@ -12,9 +12,9 @@ import pytest
 from ottla.explain.coverage import cover_page, growth
 from ottla.explain.curve import curve_section, event_text, summary
 from ottla.sim.coverage.cover import Cover, Reached
-from ottla.sim.history import Event
-from ottla.sim.settings import RunConfig
-from ottla.sim.why import Curve, Point
+from ottla.sim.history.history import Event
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.sweeps.why import Curve, Point
 
 ROWS = [
     Event(0, 0, "start", node=1, inc=1, partition=0, term=1),

@@ -4,10 +4,10 @@ import pytest
 
 from ottla.explain.words import batch, joined, sentence
 from ottla.raft.messages import AppendEntries, RequestVote, VoteReply
-from ottla.sim.history import Event
+from ottla.sim.history.history import Event
 from ottla.sim.nemesis.strays import STRANGER
 from ottla.sim.recording.recorder import Step, Wire
-from ottla.sim.requests import Produce, Produced
+from ottla.sim.world.requests import Produce, Produced
 
 
 def step(kind, node=1, **columns):

@@ -17,13 +17,13 @@ from ottla.broker.topics.configs import TOPIC_CONFIGS
 from ottla.raft.describe import progress_diagram, role_diagram
 from ottla.raft.progress import PROGRESS
 from ottla.raft.roles import TRANSITIONS
-from ottla.sim.ranges import MAX_SPAN, RANGES, WORDS
-from ottla.sim.settings import SETTINGS, RunConfig
-from ottla.sim.swarm import TABLE
+from ottla.sim.settings.ranges import MAX_SPAN, RANGES, WORDS
+from ottla.sim.settings.settings import SETTINGS, RunConfig
+from ottla.sim.settings.swarm import TABLE
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = ROOT / "broker" / "config.py"
-SIMULATED = ROOT / "sim" / "settings.py"
+SIMULATED = ROOT / "sim" / "settings" / "settings.py"
 
 _SETTINGS_HEAD = """\
 # Settings of a cluster
@@ -43,7 +43,7 @@ of their own: [in tests](../how-to/embed-in-tests.md), and options of `ottla up`
 _SIMULATED_HEAD = """\
 # Settings of a simulated run
 
-Written from `sim/settings.py`, `sim/ranges.py` and `sim/swarm.py` by
+Written from `sim/settings/settings.py`, `sim/settings/ranges.py` and `sim/settings/swarm.py` by
 `tests/tidy/test_generated_pages.py`; do not edit. Each is given by `--set NAME=VALUE` or in the
 TOML file of `--config`, and stays as it is then. The others a seed draws from the values in the
 fourth column (one that stands there twice is drawn twice as often), if there are any; what is drawn

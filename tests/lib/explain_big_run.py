@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ottla.raft.messages import AppendEntries
-from ottla.sim.history import Event
+from ottla.sim.history.history import Event
 from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.recording.record import Recording
 from ottla.sim.recording.recorder import NOWHERE, Place, Step, Wire
 from ottla.sim.recording.states import Change, Line
-from ottla.sim.settings import RunConfig
+from ottla.sim.settings.settings import RunConfig
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from hashlib import blake2b
 from random import Random
 from typing import Any, TypeAlias
 
-from ottla.sim import asyncio_tasks
-from ottla.sim.asyncio_loop import DeterministicLoop
-from ottla.sim.asyncio_policies import Policy, fifo, pct, shuffled, starving
-from ottla.sim.asyncio_run import run
+from ottla.sim.asyncio_runs import tasks as asyncio_tasks
+from ottla.sim.asyncio_runs.event_loop import DeterministicLoop
+from ottla.sim.asyncio_runs.policies import Policy, fifo, pct, shuffled, starving
+from ottla.sim.asyncio_runs.run import run
 
 TASKS = 600
 GENERATORS = 600

@@ -6,10 +6,10 @@ import pytest
 
 from ottla.broker.images import BrokerImage
 from ottla.raft.types import NodeId
-from ottla.sim.choices import Replayed, Tape
+from ottla.sim.chance.choices import Replayed, Tape
 from ottla.sim.clients.workload import Clients, make_clients
-from ottla.sim.settings import RunConfig
-from ottla.sim.world import World
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.world.world import World
 
 MS = 1_000
 LATE = dict.fromkeys(range(100), 400 * MS)

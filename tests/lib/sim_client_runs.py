@@ -14,13 +14,13 @@ from ottla.broker.partition.partition import Partition
 from ottla.log.records import records_of
 from ottla.log.types import RecordBatch
 from ottla.raft.types import EntryKind
-from ottla.sim.choices import Drawn
-from ottla.sim.clients.batch import value_of
+from ottla.sim.chance.choices import Drawn
 from ottla.sim.clients.workload import Clients, make_clients
-from ottla.sim.ending import Ending
-from ottla.sim.history import Event
-from ottla.sim.settings import RunConfig
-from ottla.sim.world import World
+from ottla.sim.ending.ending import Ending
+from ottla.sim.history.history import Event
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.world.batch import value_of
+from ottla.sim.world.world import World
 
 Script = Callable[[World, Clients], None]
 

@@ -17,12 +17,13 @@ from ottla.broker.errors import ErrorCode
 from ottla.log.record_batch import read_batch
 from ottla.log.records import records_of
 from ottla.log.types import RecordBatch
-from ottla.sim.choices import Replayed, Tape
+from ottla.sim.chance.choices import Replayed, Tape
 from ottla.sim.clients.base import Surroundings
-from ottla.sim.clients.batch import value_of
-from ottla.sim.history import Event, History
-from ottla.sim.kernel import Kernel
-from ottla.sim.requests import (
+from ottla.sim.history.history import Event, History
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.world.batch import value_of
+from ottla.sim.world.kernel import Kernel
+from ottla.sim.world.requests import (
     ApiVersions,
     ApiVersionsAnswer,
     InitProducerId,
@@ -33,8 +34,7 @@ from ottla.sim.requests import (
     ProducedPart,
     ProducerIdAnswer,
 )
-from ottla.sim.settings import RunConfig
-from ottla.sim.tcp import ClientNetwork, Connection
+from ottla.sim.world.tcp import ClientNetwork, Connection
 
 MS = 1_000
 ONE_WAY = MS // 2

@@ -1,4 +1,4 @@
-"""Labelled histories: text files under tests/sim/histories, and what they say in full.
+"""Labelled histories: text files under tests/sim/invariants/histories, and what they say in full.
 
 One history after another, each with a name, the invariants that do not hold in it, and its rows:
 
@@ -22,7 +22,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ottla.sim.history import COLUMNS, KINDS, Event
+from ottla.sim.history.history import COLUMNS, KINDS, Event
 
 FOLDER = Path(__file__).parents[1] / "sim" / "histories"
 STEP_US = 10

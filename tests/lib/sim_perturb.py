@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from random import Random
 
-from ottla.sim.history import Event
+from ottla.sim.history.history import Event
 
 _NUMBERS = (
     "node", "inc", "client", "op", "partition", "term", "log_index", "off", "pid", "epoch", "seq",

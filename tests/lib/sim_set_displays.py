@@ -2,9 +2,9 @@
 
 `python -m sim_set_displays FIRST COUNT SETTINGS` imports the modules that decide from sources in
 which each set that is written `{a, b}`, or as a comprehension, is made one of those that `ordered`
-puts in the place of `set(...)` (`ottla.sim.outside`), and so are those that modules make as they
-are imported. It runs seeds, and prints as JSON how many such places there are, and what each run
-came to. So a set that one function makes and another goes through is met wherever the two are,
+puts in the place of `set(...)` (`ottla.sim.chance.outside`), and so are those that modules make as
+they are imported. It runs seeds, and prints as JSON how many such places there are, and what each
+run came to. So a set that one function makes and another goes through is met wherever the two are,
 where the linter sees only those of one module.
 """
 
@@ -20,7 +20,7 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
 
-from ottla.sim.outside import DECIDING, FrozenMembersOnly, MembersOnly
+from ottla.sim.chance.outside import DECIDING, FrozenMembersOnly, MembersOnly
 
 _NAME = "__members_only__"
 _NAMES = {"set": MembersOnly, "frozenset": FrozenMembersOnly}
@@ -97,7 +97,7 @@ def main(arguments: list[str]) -> None:
     setattr(builtins, _NAME, MembersOnly)
     sys.meta_path.insert(0, Finder())
     from ottla.sim.run import run
-    from ottla.sim.settings_file import from_toml
+    from ottla.sim.settings.settings_file import from_toml
 
     config = from_toml(settings)
     ran = [run(seed, config) for seed in range(int(first), int(first) + int(count))]

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ottla.sim.history import Event
+from ottla.sim.history.history import Event
 from ottla.sim.invariants.judge import judge
 from ottla.sim.studies import bronze
 from ottla.sim.studies.engine import Engine

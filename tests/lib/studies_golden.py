@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from ottla.sim.history import COLUMNS, Event
+from ottla.sim.history.history import COLUMNS, Event
 from ottla.sim.studies import bronze
 from ottla.sim.studies.bronze import Work, histories
 from ottla.sim.studies.study import Study, parse

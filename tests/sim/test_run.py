@@ -18,21 +18,21 @@ import pytest
 from typer.testing import CliRunner
 
 from ottla.broker.errors import ConfigError
-from ottla.sim.choices import Drawn, Forked, Replayed, Tape
-from ottla.sim.code_hash import code
-from ottla.sim.compare import parting
-from ottla.sim.history import Event
-from ottla.sim.meta import Plan as MetaPlan
-from ottla.sim.meta import check, variants
-from ottla.sim.pythons import InterpreterError
+from ottla.sim.chance.choices import Drawn, Forked, Replayed, Tape
+from ottla.sim.history.compare import parting
+from ottla.sim.history.history import Event
+from ottla.sim.machine.code_hash import code
+from ottla.sim.machine.pythons import InterpreterError
 from ottla.sim.run import Verdict, replay, run, run_choices
-from ottla.sim.settings import RunConfig
-from ottla.sim.settings_file import from_toml
-from ottla.sim.shrink import Attempt, Shrinker
-from ottla.sim.sweep import sweep
-from ottla.sim.sweep_folder import Plan, SweepError
-from ottla.sim.tape_file import Case, Kept, TapeError, decode, encode, read, write
-from ottla.sim.world import World
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.settings.settings_file import from_toml
+from ottla.sim.sweeps.meta import Plan as MetaPlan
+from ottla.sim.sweeps.meta import check, variants
+from ottla.sim.sweeps.shrink import Attempt, Shrinker
+from ottla.sim.sweeps.sweep import sweep
+from ottla.sim.sweeps.sweep_folder import Plan, SweepError
+from ottla.sim.sweeps.tape_file import Case, Kept, TapeError, decode, encode, read, write
+from ottla.sim.world.world import World
 from ottla.sim_cli.app import app
 
 SHORT = RunConfig(profile="reference-strict", load_ms=2_000, records=40)
@@ -218,7 +218,7 @@ def test_a_tape_of_other_code_is_replayed_with_a_warning(tmp_path, monkeypatch):
     write(path, Case(SHORT.with_(load_ms=200, records=4), Tape({})))
     same = CliRunner().invoke(app, ["replay", str(path)])
     assert (same.exit_code, same.stderr) == (0, "")
-    monkeypatch.setattr("ottla.sim.tape_file.code", lambda: "feed")
+    monkeypatch.setattr("ottla.sim.sweeps.tape_file.code", lambda: "feed")
     write(path, Case(SHORT.with_(load_ms=200, records=4), Tape({})))
     other = CliRunner().invoke(app, ["replay", str(path)])
     assert (other.exit_code, other.stdout) == (0, same.stdout)

@@ -13,10 +13,10 @@ from ottla.sim.experiments import acks
 from ottla.sim.experiments.conduct import play
 from ottla.sim.invariants.losses import NEVER_ARRIVED, UNDECIDED, UNEXPLAINED
 from ottla.sim.mutants.catalogue import CATALOGUE
-from ottla.sim.mutants.matrix import settings_of
 from ottla.sim.studies.pipeline import Pipeline, Progress
 from ottla.sim.studies.reporting import findings_of
 from ottla.sim.studies.study import catalogue, parse
+from ottla.sim.sweeps.kills import settings_of
 from ottla.study.page import page
 from studies_tiny import contents, study
 

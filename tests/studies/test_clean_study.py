@@ -2,13 +2,13 @@
 
 import pytest
 
-from ottla.sim.bounds import upper_bound
 from ottla.sim.studies.findings import table_of
 from ottla.sim.studies.names import VARIANTS
 from ottla.sim.studies.pairs import PAIRS, pairs_query
 from ottla.sim.studies.sentences import answer
 from ottla.sim.studies.sheets import GOLD
 from ottla.sim.studies.study import catalogue, parse
+from ottla.sim.sweeps.bounds import upper_bound
 from studies_cases import make, put_silver, put_typed
 
 STUDY = parse(catalogue()["clean"])

@@ -12,7 +12,7 @@ import pytest
 from ottla.sim.coverage.points import name_of, told
 from ottla.sim.coverage.states import states_of
 from ottla.sim.run import run
-from ottla.sim.settings import RunConfig
+from ottla.sim.settings.settings import RunConfig
 from ottla.sim.studies.findings import chart_of, head, percent, shown, table_of
 
 

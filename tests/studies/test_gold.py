@@ -2,11 +2,11 @@
 
 import pytest
 
-from ottla.sim.bounds import interval
 from ottla.sim.studies.names import GOLD_PREFIX
 from ottla.sim.studies.pairs import PAIRS, pairs, pairs_query
 from ottla.sim.studies.sheets import GOLD, sheets
 from ottla.sim.studies.study import parse
+from ottla.sim.sweeps.bounds import interval
 from studies_cases import make, projected, put_silver, put_typed, tables
 
 TABLES = tables("gold.txt")

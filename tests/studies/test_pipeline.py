@@ -6,9 +6,9 @@ the runs that the simulator makes of the same seeds.
 
 import pytest
 
-from ottla.sim.choices import Drawn
+from ottla.sim.chance.choices import Drawn
 from ottla.sim.run import run_choices
-from ottla.sim.settings import RunConfig
+from ottla.sim.settings.settings import RunConfig
 from ottla.sim.studies.pipeline import in_batches
 from studies_tiny import TINY, contents, study
 

@@ -10,13 +10,13 @@ from html import unescape
 import pytest
 
 from ottla.sim import run as run_module
-from ottla.sim.canary import Canary
 from ottla.sim.invariants.findings import Findings
 from ottla.sim.studies.lake import Lake
 from ottla.sim.studies.pipeline import Pipeline
 from ottla.sim.studies.plan import plan_of
 from ottla.sim.studies.reporting import findings_of
 from ottla.sim.studies.study import VoidStudyError, parse
+from ottla.sim.sweeps.canary import Canary
 from studies_patched import run_patched
 from studies_spark import need_spark
 from studies_tiny import BATCH_ROWS, SEEDS, TINY, WAVE

@@ -14,8 +14,15 @@ SHELL = "broker/planted.py"
 TEST = "tests/broker/test_planted.py"
 
 SIMULATOR = (
-    *("choices", "clocks", "disks", "handlers", "kernel", "life", "reference_model"),
-    *("probes", "serving", "swarm"),
+    *(
+        "chance/choices",
+        "world/clocks",
+        "world/disks",
+        "world/handlers",
+        "world/kernel",
+        "world/life",
+    ),
+    *("world/reference_model", "ending/probes", "world/serving", "settings/swarm"),
 )
 
 
@@ -86,8 +93,8 @@ BAD = {
         (SHELL, "import ottla"),
         (SHELL, "from ottla import Cluster, __version__"),
         (CORE, "from ottla import raft"),
-        ("sim/world.py", "from ottla.cli import main"),
-        ("sim/world.py", "import ottla.pytest_plugin"),
+        ("sim/world/world.py", "from ottla.cli import main"),
+        ("sim/world/world.py", "import ottla.pytest_plugin"),
     ],
     "confined": [
         (SHELL, "import lmdb"),
@@ -95,7 +102,7 @@ BAD = {
         ("broker/wire/connection.py", "from kio.schema import x"),
         ("broker/transport/in_process.py", "import grpc.aio"),
         ("src/ottla/__init__.py", "import typer"),
-        ("sim/world.py", "import pyspark.sql"),
+        ("sim/world/world.py", "import pyspark.sql"),
     ],
     "untouched": [
         (TEST, "def test(broker):\n    assert broker._state == 1"),
@@ -116,18 +123,18 @@ BAD = {
         ("log/offset_index.py", "from datetime import UTC, datetime"),
         ("log/memory_disk.py", "from threading import Thread"),
         ("log/memory_disk.py", "import threading"),
-        ("sim/choices.py", "from random import Random, random"),
-        ("sim/kernel.py", "from time import monotonic"),
-        ("sim/disks.py", "open('x')"),
+        ("sim/chance/choices.py", "from random import Random, random"),
+        ("sim/world/kernel.py", "from time import monotonic"),
+        ("sim/world/disks.py", "open('x')"),
         (CORE, "order = object.__hash__(name)"),
         (CORE, "order = name.__hash__()"),
         (CORE, "clock = modules.import_module('time')"),
         ("log/inflate.py", "import importlib"),
         ("log/inflate.py", "from importlib import import_module, reload"),
         ("raft/mutants.py", "order = name.__hash__()"),
-        ("sim/world.py", "import gc"),
-        ("sim/world.py", "from weakref import WeakSet"),
-        ("sim/world.py", "import platform"),
+        ("sim/world/world.py", "import gc"),
+        ("sim/world/world.py", "from weakref import WeakSet"),
+        ("sim/world/world.py", "import platform"),
     ],
     "no_waiting": [
         (CORE, "async def f(): ..."),
@@ -136,11 +143,11 @@ BAD = {
         ("broker/controller/controller.py", "async for x in g: ..."),
         ("broker/heartbeats/heartbeats.py", "[x async for x in g]"),
         ("log/recovery.py", "async def f(): ..."),
-        ("sim/kernel.py", "async def f(): ..."),
-        ("sim/life.py", "async def f():\n    await g()"),
+        ("sim/world/kernel.py", "async def f(): ..."),
+        ("sim/world/life.py", "async def f():\n    await g()"),
         ("broker/driver/group_commit.py", "async def poll(): ..."),
         ("broker/wire/host.py", "async def start():\n    await g()"),
-        ("sim/serving.py", "async def f():\n    async with g: ..."),
+        ("sim/world/serving.py", "async def f():\n    async with g: ..."),
     ],
     "no_set_order": [
         (CORE, "for x in {1, 2}: ..."),
@@ -229,7 +236,7 @@ GOOD = {
         ("log/memory_disk.py", "from threading import Event"),
         ("log/lmdb_store.py", "import os\nfrom pathlib import Path"),
         ("log/folder.py", "import os"),
-        ("sim/choices.py", "from random import Random"),
+        ("sim/chance/choices.py", "from random import Random"),
         ("sim/run.py", "import gc"),
         ("raft/mutants.py", "class C:\n    __hash__ = object.__hash__"),
     ],
@@ -238,8 +245,8 @@ GOOD = {
         ("broker/wire/server.py", "async def f():\n    await g()"),
         ("broker/driver/group_commit.py", "async def drained():\n    await g()"),
         ("broker/wire/host.py", "async def start(): ..."),
-        ("sim/life.py", "async def f(): ..."),
-        ("sim/serving.py", "async def f(): ..."),
+        ("sim/world/life.py", "async def f(): ..."),
+        ("sim/world/serving.py", "async def f(): ..."),
     ],
     "no_set_order": [
         (CORE, "for x in sorted({1, 2}): ..."),

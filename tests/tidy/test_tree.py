@@ -2,7 +2,7 @@
 
 import pytest
 
-from ottla.sim import outside
+from ottla.sim.chance import outside
 from tidy import docs
 from tidy.reached import imported_by_runs, left_out
 from tidy.rules import RULES

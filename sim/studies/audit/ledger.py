@@ -24,7 +24,7 @@ import msgpack
 
 from ottla.log.checksum import crc32c
 from ottla.log.types import Offset
-from ottla.sim.files import lock, no_folder
+from ottla.sim.machine.files import lock, no_folder
 from ottla.sim.studies.audit.sequences import Finding, Kind, Ledger, Missing, Seen, Tail
 from ottla.sim.studies.topics.asked import SourceError
 from ottla.sim.studies.topics.identity import Kept, joined

@@ -1,6 +1,6 @@
 -- Gold: a few rows per variant, over the silver tables of all waves. Shares have Wilson's interval
 -- of 95 % (z = 1.96): between low and high. Where none was hit, or all were, the interval is
--- one-sided, Clopper's and Pearson's, as in sentences (sim/bounds.py). Percentiles are nearest
+-- one-sided, Clopper's and Pearson's, as in sentences (sim/sweeps/bounds.py). Percentiles are nearest
 -- ranks: the smallest value that so many percent do not exceed. `pairs` are two variants each that differ in their profile alone. A run that broke has
 -- no figures, and is one of no share: it counts in no table here.
 

@@ -12,7 +12,7 @@ from ottla.demo.settings import DemoSettings
 from ottla.demo.stage import Deed, Sample
 from ottla.demo.timeline import Timeline
 from ottla.raft.types import Micros
-from ottla.sim.bounds import bounded
+from ottla.sim.sweeps.bounds import bounded
 
 
 class Figure(NamedTuple):

@@ -12,9 +12,9 @@ from html import escape
 from ottla.explain.words import group_name, sentence
 from ottla.page.document import section
 from ottla.page.svg import box, line, text
-from ottla.sim.history import Event
+from ottla.sim.history.history import Event
 from ottla.sim.recording.recorder import Step
-from ottla.sim.why import INEVITABLE, Curve, Point
+from ottla.sim.sweeps.why import INEVITABLE, Curve, Point
 
 WIDTH, LEFT, RIGHT, TOP, PLOT = 1160, 60, 16, 12, 150
 ROOM = 34.0

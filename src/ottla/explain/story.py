@@ -18,7 +18,7 @@ from typing import NamedTuple
 from ottla.explain.words import place_name, sentence
 from ottla.idempotency.decisions import Accept
 from ottla.raft.messages import VoteReply
-from ottla.sim.history import Event
+from ottla.sim.history.history import Event
 from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.invariants.registry import INVARIANTS
 from ottla.sim.recording.record import Recording

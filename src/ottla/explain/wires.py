@@ -21,7 +21,7 @@ from ottla.raft.messages import (
 )
 from ottla.sim.nemesis.strays import STRANGER
 from ottla.sim.recording.recorder import Step, Wire
-from ottla.sim.requests import Fetched, InitProducerId, Produce, Produced, ProducerIdAnswer
+from ottla.sim.world.requests import Fetched, InitProducerId, Produce, Produced, ProducerIdAnswer
 
 APPEND, REPLY, VOTE, SNAPSHOT, PRODUCE, READ, BARRIER = (
     "append",

@@ -22,10 +22,10 @@ from ottla.raft.messages import (
     TimeoutNow,
     VoteReply,
 )
-from ottla.sim.history import Event
+from ottla.sim.history.history import Event
 from ottla.sim.recording.recorder import Place, Step
-from ottla.sim.reference_model import ACCEPT, DUPLICATE, PARK
-from ottla.sim.requests import Produced
+from ottla.sim.world.reference_model import ACCEPT, DUPLICATE, PARK
+from ottla.sim.world.requests import Produced
 
 
 def batch(pid: int | None, epoch: int | None, seq: int | None, last: int | None) -> str:

@@ -20,13 +20,13 @@ from ottla.usage import file, refused
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from ottla.sim.choices import Choices
+    from ottla.sim.chance.choices import Choices
     from ottla.sim.experiments.failures import Failure as Plan
     from ottla.sim.recording.record import Again
     from ottla.sim.run import Outcome
-    from ottla.sim.settings import RunConfig
-    from ottla.sim.tape_file import Case
-    from ottla.sim.world import World
+    from ottla.sim.settings.settings import RunConfig
+    from ottla.sim.sweeps.tape_file import Case
+    from ottla.sim.world.world import World
 
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="One setting; repeatable.")
@@ -71,7 +71,7 @@ def seed_of(text: str) -> int:
 
 def mutant_named(text: str, known: Collection[str]) -> str:
     """The id of a mutant as it was typed. Raises `SimUsageError`."""
-    from ottla.sim.told import mutant_id
+    from ottla.sim.settings.told import mutant_id
 
     found = mutant_id(text)
     if found not in known:
@@ -83,8 +83,8 @@ def config_of(path: Path | None, settings: list[str] | None, *, whole: bool = Fa
     """Settings of a file and of the command line; `whole`: for a run to which nothing is drawn.
     Raises `SimUsageError`."""
     from ottla.broker.errors import ConfigError
-    from ottla.sim.settings_file import from_toml
-    from ottla.sim.told import meant
+    from ottla.sim.settings.settings_file import from_toml
+    from ottla.sim.settings.told import meant
 
     more: dict[str, int | str | bool] = {}
     for each in settings or ():
@@ -106,7 +106,7 @@ def config_of(path: Path | None, settings: list[str] | None, *, whole: bool = Fa
 def _text_of(path: Path) -> str:
     """A file of settings that make sense by themselves. Raises `SimUsageError`, which names it."""
     from ottla.broker.errors import ConfigError
-    from ottla.sim.settings_file import from_toml
+    from ottla.sim.settings.settings_file import from_toml
 
     try:
         text = path.read_text(encoding="utf-8")
@@ -135,7 +135,7 @@ def _check_meant(given: RunConfig, *, whole: bool) -> None:
 def _check_kind(name: str, value: int | str | bool, typed: str) -> None:
     """Whether a setting has a value of its kind; a name that there is not is told of elsewhere.
     Raises `SimUsageError`."""
-    from ottla.sim.settings import SETTINGS, RunConfig
+    from ottla.sim.settings.settings import SETTINGS, RunConfig
 
     if name not in SETTINGS:
         return
@@ -205,10 +205,10 @@ def outcome_of(what: str, config: Path | None = None, settings: list[str] | None
     """The run of a seed under these settings, or of a tape, which has its own. Raises
     `SimUsageError`."""
     from ottla.broker.errors import ConfigError
-    from ottla.sim.choices import Replayed
+    from ottla.sim.chance.choices import Replayed
     from ottla.sim.run import replay as replay_tape
     from ottla.sim.run import run as run_seed
-    from ottla.sim.tape_file import TapeError, read
+    from ottla.sim.sweeps.tape_file import TapeError, read
     from ottla.sim_cli.telling import busy
 
     if not taped(what):
@@ -236,7 +236,7 @@ def outcome_of(what: str, config: Path | None = None, settings: list[str] | None
 
 def warn_of_other_code(what: str, made_by: str, so: str) -> None:
     """Say that something, such as a tape that was kept, comes of other code, if it does."""
-    from ottla.sim.code_hash import code
+    from ottla.sim.machine.code_hash import code
 
     here = code()
     if made_by != here:
@@ -253,7 +253,7 @@ def whole_of(
     and what does it again. Raises `SimUsageError`."""
     from ottla.broker.arguments.spelling import listed
     from ottla.broker.errors import ConfigError
-    from ottla.sim.choices import Drawn
+    from ottla.sim.chance.choices import Drawn
     from ottla.sim.experiments.whole import BY_NAME, run_whole
     from ottla.sim_cli.telling import busy
 
@@ -321,7 +321,7 @@ def _why_not(path: Path) -> str:
 
 def keep(path: Path, case: Case) -> None:
     """Write what replays a run. Raises `SimUsageError`."""
-    from ottla.sim.tape_file import write
+    from ottla.sim.sweeps.tape_file import write
 
     try:
         write(path, case)

@@ -24,8 +24,8 @@ from ottla.usage import file
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ottla.sim.history import Event
-    from ottla.sim.why import Curve
+    from ottla.sim.history.history import Event
+    from ottla.sim.sweeps.why import Curve
 
 
 def why(
@@ -45,10 +45,10 @@ def why(
     follows is drawn anew."""
     from ottla.explain.curve import curve_section
     from ottla.explain.report import page
-    from ottla.sim.processes import processes
+    from ottla.sim.machine.processes import processes
     from ottla.sim.recording.record import record
-    from ottla.sim.why import Point, futures_of
-    from ottla.sim.why import why as ask_why
+    from ottla.sim.sweeps.why import Point, futures_of
+    from ottla.sim.sweeps.why import why as ask_why
 
     check_page(out)
     outcome = outcome_of(what, config, settings)

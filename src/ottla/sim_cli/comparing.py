@@ -19,8 +19,8 @@ from ottla.sim_cli.interrupting import NOTHING, interruptible
 from ottla.sim_cli.telling import Line, say
 
 if TYPE_CHECKING:
-    from ottla.sim.pythons import Found
-    from ottla.sim.settings import RunConfig
+    from ottla.sim.machine.pythons import Found
+    from ottla.sim.settings.settings import RunConfig
 
 
 _VERSION = re.compile(r"3\.\d+")
@@ -69,8 +69,8 @@ def meta(
     the event kernel and the deterministic loop: they must come to the same logs. Which CPythons
     took part, and which did not, is said in the end.
     """
-    from ottla.sim.meta import Plan, check, variants
-    from ottla.sim.pythons import InterpreterError
+    from ottla.sim.machine.pythons import InterpreterError
+    from ottla.sim.sweeps.meta import Plan, check, variants
 
     told = config_of(config, settings)
     plan = Plan(seed_of(first), seeds, told.told())
@@ -92,7 +92,7 @@ def meta(
     except InterpreterError as error:
         raise SimUsageError(str(error)) from None
     if not wrong:
-        from ottla.sim.bounds import bounded
+        from ottla.sim.sweeps.bounds import bounded
 
         say(f"{bounded(seeds)} seeds differ between two runs")
     say(others.told())
@@ -141,7 +141,7 @@ class Others(NamedTuple):
 
     def require(self, versions: Sequence[str]) -> None:
         """Raises `SimUsageError` unless each of these takes part."""
-        from ottla.sim.pythons import mine
+        from ottla.sim.machine.pythons import mine
 
         for each in versions:
             if not _VERSION.fullmatch(each):
@@ -158,7 +158,7 @@ class Others(NamedTuple):
 
     def told(self) -> str:
         """Who took part, and who did not."""
-        from ottla.sim.pythons import mine
+        from ottla.sim.machine.pythons import mine
 
         versions = ", ".join(dict.fromkeys([mine(), *self.versions]))
         if self.left_out:
@@ -172,16 +172,16 @@ class Others(NamedTuple):
 
 
 def _named(paths: list[str]) -> Others:
-    from ottla.sim.meta import ABLE
-    from ottla.sim.pythons import tried
+    from ottla.sim.machine.pythons import tried
+    from ottla.sim.sweeps.meta import ABLE
 
     return Others(paths, [tried(each, ABLE)[0] or each for each in paths], {}, found=False)
 
 
 def _found(line: Line) -> Others:
     """The CPythons of other versions; which of them have not the libraries is told."""
-    from ottla.sim.meta import ABLE
-    from ottla.sim.pythons import mine, pythons
+    from ottla.sim.machine.pythons import mine, pythons
+    from ottla.sim.sweeps.meta import ABLE
 
     others = {minor: each for minor, each in pythons(ABLE).items() if minor != mine()}
     able = {minor: each.path for minor, each in others.items() if not each.lacks}
@@ -195,7 +195,7 @@ def _found(line: Line) -> Others:
 
 def _give(lacking: Found) -> str:
     """How it comes to have what it lacks."""
-    from ottla.sim.meta import LIBRARIES
+    from ottla.sim.sweeps.meta import LIBRARIES
 
     return (
         f"{lacking.path} -m pip install {' '.join(LIBRARIES)} gives it the libraries, as would an "
@@ -205,7 +205,7 @@ def _give(lacking: Found) -> str:
 
 def _drivers_differ(line: Line, done: _Done, first: int, config: RunConfig) -> int:
     """Of how many seeds the turns come to something else under the other driver."""
-    from ottla.sim.drivers.player import difference
+    from ottla.sim.asyncio_runs.drivers.player import difference
 
     wrong = 0
     for number in range(done.seeds):

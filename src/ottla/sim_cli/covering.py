@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ottla.sim.coverage.cover import Cover, Tally
-    from ottla.sim.sweep_folder import Plan
+    from ottla.sim.sweeps.sweep_folder import Plan
 
 MARKS = 10
 """Lines of the growth that are printed."""
@@ -67,7 +67,7 @@ def cover(
     """Count what seeds reach: scenarios, rules, abstract states. The seeds are run for that."""
     from ottla.sim.coverage.cover import Cover
     from ottla.sim.coverage.cover import cover as reach
-    from ottla.sim.settings_file import from_toml
+    from ottla.sim.settings.settings_file import from_toml
 
     check_page(out)
     plan = _plan(folder, first, seeds, config, settings)
@@ -104,8 +104,8 @@ def _plan(
     settings: list[str] | None,
 ) -> Plan:
     from ottla.broker.errors import ConfigError
-    from ottla.sim.settings_file import from_toml
-    from ottla.sim.sweep_folder import Plan, SweepError, swept_into
+    from ottla.sim.settings.settings_file import from_toml
+    from ottla.sim.sweeps.sweep_folder import Plan, SweepError, swept_into
 
     if folder is None:
         begin = 0 if first is None else seed_of(first)

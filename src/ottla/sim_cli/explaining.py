@@ -123,7 +123,7 @@ def _whole(what: str, config: Path | None, settings: list[str] | None, failure: 
 
 def _scenario(path: Path, act: int, mutant: str) -> Recording:
     from ottla.sim.recording.scenario import NoSuchActError, record_scenario
-    from ottla.sim.settings import MUTANT_IDS
+    from ottla.sim.settings.settings import MUTANT_IDS
 
     if mutant:
         mutant = mutant_named(mutant, MUTANT_IDS)
@@ -160,7 +160,7 @@ def check_page(path: Path | None) -> None:
 
 def write(path: Path, text: str) -> None:
     """Write a page. Raises `SimUsageError`."""
-    from ottla.sim.files import write_whole
+    from ottla.sim.machine.files import write_whole
 
     try:
         write_whole(path, text.encode())

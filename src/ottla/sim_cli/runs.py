@@ -38,7 +38,7 @@ from ottla.usage import file
 
 if TYPE_CHECKING:
     from ottla.sim.run import Outcome
-    from ottla.sim.tape_file import Case
+    from ottla.sim.sweeps.tape_file import Case
 
 
 def run(
@@ -61,7 +61,7 @@ def run(
     Ends with status 1 unless the verdict is ok.
     """
     from ottla.sim.run import run as run_seed
-    from ottla.sim.tape_file import Case
+    from ottla.sim.sweeps.tape_file import Case
 
     if whole or failure:
         if tape is not None:
@@ -93,10 +93,10 @@ def show(
     last: Annotated[int, typer.Option(min=1, help="Only so many, the last ones.")] = 1_000_000,
     as_json: AsJson = False,
 ) -> None:
-    """Print the history of a run, one event a line (`sim/history.py` says what the columns
+    """Print the history of a run, one event a line (`sim/history/history.py` says what the columns
     mean)."""
-    from ottla.sim.compare import told
-    from ottla.sim.history import KINDS
+    from ottla.sim.history.compare import told
+    from ottla.sim.history.history import KINDS
 
     for each in kind or ():
         if each not in KINDS:
@@ -121,7 +121,7 @@ def diff(
 
     --config and --set hold for each side that is a seed.
     """
-    from ottla.sim.compare import parting
+    from ottla.sim.history.compare import parting
 
     def side(what: str, other: str) -> Outcome:
         if taped(what) and not taped(other):
@@ -147,11 +147,11 @@ def shrink(
 
     If it is interrupted, it keeps the smallest run so far.
     """
-    from ottla.sim.choices import Replayed
+    from ottla.sim.chance.choices import Replayed
     from ottla.sim.run import replay as replay_tape
-    from ottla.sim.shrink import Shrinker
-    from ottla.sim.shrink_run import replayer
-    from ottla.sim.tape_file import Case
+    from ottla.sim.sweeps.shrink import Shrinker
+    from ottla.sim.sweeps.shrink_run import replayer
+    from ottla.sim.sweeps.tape_file import Case
 
     if isnan(seconds):  # which is neither below the minimum nor ever over
         raise SimUsageError(f"--seconds {seconds}: is no number")

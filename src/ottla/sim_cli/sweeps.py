@@ -34,9 +34,9 @@ from ottla.usage import file, folder
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ottla.sim.canary import Canary
-    from ottla.sim.mutants.matrix import Kills
-    from ottla.sim.sweep_folder import SeedResult
+    from ottla.sim.sweeps.canary import Canary
+    from ottla.sim.sweeps.kills import Kills
+    from ottla.sim.sweeps.sweep_folder import SeedResult
 
 
 def sweep(
@@ -63,9 +63,9 @@ def sweep(
     command that runs it again. Two brokers that are known to be broken are run first, the canary:
     if one of them is not noticed, the sweep is void and ends there.
     """
-    from ottla.sim.sweep import VoidSweepError
-    from ottla.sim.sweep import sweep as run_sweep
-    from ottla.sim.sweep_folder import Plan, SweepError
+    from ottla.sim.sweeps.sweep import VoidSweepError
+    from ottla.sim.sweeps.sweep import sweep as run_sweep
+    from ottla.sim.sweeps.sweep_folder import Plan, SweepError
 
     plan = Plan(seed_of(first), seeds, config_of(config, settings).told())
     seen = (_SeenByPrograms if as_json else _Seen)(seeds, given(config, settings))
@@ -120,7 +120,7 @@ class _Seen:
     def end(self) -> None:
         """The last word: by which invariant seeds failed first, and how many; if none did, how
         rare that may be."""
-        from ottla.sim.bounds import bounded
+        from ottla.sim.sweeps.bounds import bounded
 
         self._last_line()
         if self._broken:
@@ -166,7 +166,7 @@ class _SeenByPrograms(_Seen):
 
     def end(self) -> None:
         """See `_Seen`."""
-        from ottla.sim.bounds import upper_bound
+        from ottla.sim.sweeps.bounds import upper_bound
 
         self._last_line()
         counts = {each: self.found[each] for each in ("ok", "failed", "weakened")}
@@ -211,9 +211,9 @@ def mutants(
     its figures stands the command that runs the first seed that failed (or, where none did, the
     command that sweeps them). Ends with status 1 if a mutant is noticed by no seed or no scenario.
     """
-    from ottla.sim.mutants import report
     from ottla.sim.mutants.catalogue import BY_ID
-    from ottla.sim.mutants.matrix import matrix
+    from ottla.sim.sweeps import mutants_page as report
+    from ottla.sim.sweeps.kills import matrix
 
     asked = [mutant_named(each, BY_ID) for each in only or BY_ID]
     check_out(page)
@@ -247,7 +247,7 @@ def mutants(
 def _told_of(found: Kills, scenarios: Sequence[str]) -> Iterator[str]:
     """A mutant in a few lines: its figures, the command that shows it, and what the simulator is to
     blame for."""
-    from ottla.sim.mutants import report
+    from ottla.sim.sweeps import mutants_page as report
 
     yield (
         f"{found.row.id}  {f'{found.killed} of {found.seeds}':>11} failed  "
@@ -273,7 +273,7 @@ def _interrupted(done: int, asked: int, page: Path | None) -> str:
 def _page_there(path: Path) -> str:
     """The page whose rows are kept, empty where there is none. Raises `SimUsageError` for one that
     would lose what it says."""
-    from ottla.sim.mutants.report import NotAPageError, check
+    from ottla.sim.sweeps.mutants_page import NotAPageError, check
 
     text = there(path)
     try:

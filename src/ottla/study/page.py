@@ -25,9 +25,9 @@ from ottla.explain.report import glance_legend
 from ottla.page.chart import STYLE as CHART_STYLE
 from ottla.page.chart import certainty, draw, legend
 from ottla.page.document import document, facts, header, section
-from ottla.sim.bounds import bounded
 from ottla.sim.experiments.model import Chart, Column
 from ottla.sim.studies.findings import Findings, Stage, Table, Worst, counted, number, percent
+from ottla.sim.sweeps.bounds import bounded
 
 STYLE = Path(__file__).with_name("study.css")
 _TALL = 'class="chart"'

@@ -17,14 +17,14 @@ from ottla.explain.report import page as explain_page
 from ottla.explain.scenes import Moment, Scene, moments_of, wires_of
 from ottla.explain.story import partition_of, tell
 from ottla.raft.types import Micros
-from ottla.sim.choices import Choices, Drawn
+from ottla.sim.chance.choices import Choices, Drawn
 from ottla.sim.experiments.whole import run_whole
 from ottla.sim.recording.record import NotTheSameError, Recording, record
 from ottla.sim.run import Outcome, run
 from ottla.sim.studies.findings import Worst
 from ottla.sim.studies.study import Study, StudyError, Variant
 from ottla.sim.studies.worst import command
-from ottla.sim.world import World
+from ottla.sim.world.world import World
 from ottla.study.page import Picture
 
 FOLDER = "worst"

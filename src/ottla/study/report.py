@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from pathlib import Path
 
-from ottla.sim.files import write_whole
+from ottla.sim.machine.files import write_whole
 from ottla.sim.studies.findings import Findings
 from ottla.sim.studies.study import Study
 from ottla.study.page import page

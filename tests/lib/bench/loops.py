@@ -19,8 +19,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from bench.measure import Outcome, Report, interleave, middle, ratio
-from ottla.sim.asyncio_loop import DeterministicLoop
-from ottla.sim.asyncio_policies import pct, shuffled
+from ottla.sim.asyncio_runs.event_loop import DeterministicLoop
+from ottla.sim.asyncio_runs.policies import pct, shuffled
 
 TARGET = 50_000
 TASKS = 50

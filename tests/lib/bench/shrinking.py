@@ -13,12 +13,12 @@ from statistics import median
 
 from bench.measure import Outcome, Report
 from ottla.sim.mutants.catalogue import CATALOGUE, Row
-from ottla.sim.mutants.matrix import settings_of
 from ottla.sim.run import Outcome as Run
 from ottla.sim.run import run as run_seed
-from ottla.sim.shrink import Shrinker
-from ottla.sim.shrink_run import replayer
-from ottla.sim.tape_file import Case
+from ottla.sim.sweeps.kills import settings_of
+from ottla.sim.sweeps.shrink import Shrinker
+from ottla.sim.sweeps.shrink_run import replayer
+from ottla.sim.sweeps.tape_file import Case
 
 SECONDS = 60.0
 """Of CPU, at most, for one run; what `ottla sim shrink` takes if nothing else is said."""

@@ -24,13 +24,13 @@ from unittest.mock import patch
 
 from bench.host import resident_mib
 from bench.measure import Outcome, Report, interleave, middle, ratio
-from ottla.sim.choices import Drawn
-from ottla.sim.reference_model import MODELLED
+from ottla.sim.chance.choices import Drawn
 from ottla.sim.run import Outcome as RunOutcome
 from ottla.sim.run import run_choices
-from ottla.sim.settings import RunConfig
-from ottla.sim.sweep import sweep
-from ottla.sim.sweep_folder import Plan as Sweep
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.sweeps.sweep import sweep
+from ottla.sim.sweeps.sweep_folder import Plan as Sweep
+from ottla.sim.world.reference_model import MODELLED
 
 FIXED = RunConfig(
     profile="reference-strict",

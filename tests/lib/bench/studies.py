@@ -23,8 +23,8 @@ from ottla.sim.studies.judging import judge_waves
 from ottla.sim.studies.lake import Lake, made
 from ottla.sim.studies.plan import plan_of
 from ottla.sim.studies.study import parse
-from ottla.sim.sweep import sweep
-from ottla.sim.sweep_folder import Plan as Sweep
+from ottla.sim.sweeps.sweep import sweep
+from ottla.sim.sweeps.sweep_folder import Plan as Sweep
 
 JOBS = 2
 SPARK_ROWS, DUCKDB_ROWS = 50_000, 500_000

@@ -5,7 +5,7 @@ set, which follows the hash seed of the process. What counts as a set is found i
 expressions that are sets by their form (displays, comprehensions, `set(...)`, set algebra), names
 a function binds to such expressions or annotates as sets, attributes a class annotates as sets, and
 calls of what the same module says returns one. A set that comes out of another module cannot be
-seen, mypy's types are not asked: `tests/sim/test_set_displays.py` looks for it in runs.
+seen, mypy's types are not asked: `tests/sim/chance/test_set_displays.py` looks for it in runs.
 """
 
 import ast

@@ -22,6 +22,8 @@ DECIDING = (
     "broker/event_loop/collecting.py",
     "broker/turn/tickets.py",
     "broker/config.py",
+    "sim/world/batch.py",
+    "sim/world/outcomes.py",
     "broker/images.py",
     "broker/driver/look_driver.py",
     "broker/topics/names.py",
@@ -92,44 +94,44 @@ DECIDING = (
     "log/recovery.py",
     "log/store.py",
     "log/types.py",
-    "sim/breaking.py",
-    "sim/choices.py",
+    "sim/ending/breaking.py",
+    "sim/chance/choices.py",
     "sim/clients/",
-    "sim/clocks.py",
-    "sim/decoder.py",
-    "sim/delays.py",
-    "sim/disks.py",
-    "sim/ending.py",
-    "sim/handlers.py",
-    "sim/history.py",
+    "sim/world/clocks.py",
+    "sim/world/decoder.py",
+    "sim/chance/delays.py",
+    "sim/world/disks.py",
+    "sim/ending/ending.py",
+    "sim/world/handlers.py",
+    "sim/history/history.py",
     "sim/invariants/",
-    "sim/kernel.py",
-    "sim/life.py",
-    "sim/link_times.py",
-    "sim/log_view.py",
-    "sim/log_watch.py",
-    "sim/lost_clients.py",
+    "sim/world/kernel.py",
+    "sim/world/life.py",
+    "sim/settings/link_times.py",
+    "sim/world/log_view.py",
+    "sim/world/log_watch.py",
+    "sim/ending/lost_clients.py",
     "sim/mutants/catalogue.py",
-    "sim/mutants/clients.py",
+    "sim/clients/mutants.py",
     "sim/mutants/partition.py",
     "sim/mutants/table.py",
     "sim/nemesis/",
-    "sim/network.py",
-    "sim/observer.py",
-    "sim/points.py",
-    "sim/probes.py",
-    "sim/reference_model.py",
-    "sim/requests.py",
+    "sim/world/network.py",
+    "sim/world/observer.py",
+    "sim/world/points.py",
+    "sim/ending/probes.py",
+    "sim/world/reference_model.py",
+    "sim/world/requests.py",
     "sim/run.py",
-    "sim/serving.py",
-    "sim/ranges.py",
-    "sim/settings.py",
-    "sim/spelling.py",
-    "sim/swarm.py",
-    "sim/tcp.py",
-    "sim/told.py",
-    "sim/witness.py",
-    "sim/world.py",
+    "sim/world/serving.py",
+    "sim/settings/ranges.py",
+    "sim/settings/settings.py",
+    "sim/settings/spelling.py",
+    "sim/settings/swarm.py",
+    "sim/world/tcp.py",
+    "sim/settings/told.py",
+    "sim/world/witness.py",
+    "sim/world/world.py",
 )
 
 # What a simulated run imports and what decides nothing there, and why. Each is still imported, or
@@ -144,7 +146,7 @@ APART = {
     "log/lmdb_store.py": "a real disk",
     "log/note.py": "a file of a real disk",
     "log/pages.py": "pages of a file of a real disk",
-    "sim/outside.py": "the net itself",
+    "sim/chance/outside.py": "the net itself",
 }
 
 # What a deciding module may not import: I/O, clocks, chance, threads. Whatever of that it needs is
@@ -211,12 +213,12 @@ EXCUSED = {
     # Held syncs block in the writer thread of a real node; no simulated disk holds any.
     "log/memory_disk.py": frozenset({"threading.Event"}),
     # Here a seed becomes choices; `outside.py` refuses a `Random` without one.
-    "sim/choices.py": frozenset({"random.Random"}),
+    "sim/chance/choices.py": frozenset({"random.Random"}),
 }
 
 # These stand where a real node has asyncio, or say what stands there, so some of their functions
 # are `async`; none awaits.
-ASYNC_BY_NAME = ("broker/wire/host.py", "sim/life.py", "sim/serving.py")
+ASYNC_BY_NAME = ("broker/wire/host.py", "sim/world/life.py", "sim/world/serving.py")
 
 # Functions in which a real node waits, and which no simulated run calls.
 WAITS_ELSEWHERE = {"broker/driver/group_commit.py": "drained"}

@@ -1,0 +1,143 @@
+"""Wires: how the bytes of a simulated connection travel, modelled as TCP.
+
+A connection has two `Wire`s, one for each direction. A wire carries *segments* in order, each once:
+bytes, the end of them, a reset. What a way that is cut does is keep everything back until it is
+mended, the segments that were under way included (TCP sends them again); who waits longer than
+`GIVE_UP_MICROS` for that is told.
+
+A way is what the network knows of a direction between two addresses:
+`ottla.sim.asyncio_runs.network`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from contextvars import Context
+from enum import Enum, auto
+from typing import Any, NamedTuple, Protocol
+
+from ottla.raft.types import Micros
+
+GIVE_UP_MICROS: Micros = 924_600_000
+"""How long TCP sends again before it gives up (15 repetitions, as Linux is set up)."""
+
+
+class Kind(Enum):
+    """What a segment is."""
+
+    BYTES = auto()
+    OPEN = auto()
+    """The first one of each direction."""
+    EOF = auto()
+    RESET = auto()
+    READ = auto()
+    """So many bytes were read: the window is open again."""
+
+
+class Segment(NamedTuple):
+    """What travels."""
+
+    kind: Kind
+    data: bytes = b""
+    read: int = 0
+
+
+class Way(Protocol):
+    """One direction between two addresses, as the network knows it."""
+
+    def cut(self) -> bool:
+        """Whether nothing gets through now."""
+
+    def span(self) -> Micros:
+        """How long the next segment takes."""
+
+    def piece(self, size: int) -> int:
+        """How many of `size` bytes make the next segment, at least 1."""
+
+    def when_mended(self, call: Callable[[], None]) -> None:
+        """Call, once, as soon as it is not cut any more."""
+
+
+class Clock(Protocol):
+    """The loop, as far as it is needed here."""
+
+    def now(self) -> Micros:
+        """Virtual time."""
+
+    def call_at_micros(
+        self, when: Micros, callback: Any, *args: Any, context: Context | None = None
+    ) -> Any:
+        """A timer."""
+
+    def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> Any:
+        """Behind what runs now."""
+
+
+class Wire:
+    """One direction of one connection."""
+
+    def __init__(self, clock: Clock, way: Way):
+        self.arrive: Callable[[Segment], None]
+        """The end that it leads to."""
+        self.context: Context
+        """In which that hears of it."""
+        self.on_given_up: Callable[[], None]
+        self._clock = clock
+        self._way = way
+        self._line: deque[Segment] = deque()
+        """What has not arrived, in order."""
+        self._until: Micros = 0
+        """When the last arrival is planned; each brings the first of the line."""
+        self._missed = 0
+        """Arrivals that a cut way has swallowed, or that were never planned for it."""
+        self._missed_since: Micros = 0
+
+    def send(self, segment: Segment) -> None:
+        """It arrives behind everything that was sent before."""
+        self._line.append(segment)
+        if self._way.cut():
+            self._miss()
+        else:
+            self._plan()
+
+    def _plan(self) -> None:
+        self._until = max(self._until, self._clock.now() + self._way.span())
+        self._clock.call_at_micros(self._until, self._reach, context=self.context)
+
+    def _reach(self) -> None:
+        if self._way.cut():
+            self._miss()
+        elif self._line:
+            self.arrive(self._line.popleft())
+
+    def _miss(self) -> None:
+        if not self._missed:
+            now = self._missed_since = self._clock.now()
+            self._way.when_mended(self._mended)
+            self._clock.call_at_micros(now + GIVE_UP_MICROS, self._give_up, now)
+        self._missed += 1
+
+    def _mended(self) -> None:
+        missed, self._missed = self._missed, 0
+        for _ in range(missed):
+            self._plan()
+
+    def _give_up(self, since: Micros) -> None:
+        if self._missed and self._missed_since == since:
+            self._line.clear()
+            self.on_given_up()
+
+
+class Link(NamedTuple):
+    """What an end needs of the world."""
+
+    clock: Clock
+    wire: Wire
+    """To the other end."""
+    way: Way
+    """That the wire goes."""
+    window: int
+    """Bytes that may be under way, or lie unread."""
+    note: Callable[[int, str], None]
+    """Told of what arrives."""

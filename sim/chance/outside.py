@@ -1,0 +1,333 @@
+"""The outside world, refused: what no seed decides is not there while a run goes on.
+
+`refused` replaces the functions of `GUARDED` in their own modules for the length of a run: whoever
+reaches the wall clock, global chance, a process, a file or a socket meets an exception that names
+the call site. Other threads of the process, and the `TOLERATED` (who watch the run, and take no
+part in it), reach the real ones.
+
+`ordered` does the same for sets in deciding code: there the names `set` and `frozenset` stand for
+sets that know their members and refuse to list them, because the order in which they would depends
+on the hash seed or on addresses. Sets that are written `{a, b}`, or as comprehensions, are not seen
+here: `tests/tidy` finds them in the sources, and some seeds are run with such sets made of the same
+kind (`tests/sim/chance/test_set_displays.py`).
+
+It also sees to the names by which a deciding module bound one of these functions before the run
+(`from time import time`), or the classes `datetime` and `date`, whose `now` and `today` are C code.
+
+Not seen: `datetime.datetime.now()` by way of its module, names bound in functions or classes, and
+what else C code reads by itself. That no deciding module imports what gives these is seen to by
+`tests/tidy`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import io
+import os
+import random
+import socket
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import date, datetime
+from inspect import currentframe
+from types import FrameType, ModuleType
+from typing import Any, TypeVar
+
+_Set = TypeVar("_Set", bound="set[Any] | frozenset[Any]")
+_RANDOM = (
+    *("betavariate", "choice", "choices", "expovariate", "gammavariate", "gauss", "getrandbits"),
+    *("lognormvariate", "normalvariate", "paretovariate", "randbytes", "randint", "random"),
+    *("randrange", "sample", "seed", "setstate", "shuffle", "triangular", "uniform"),
+    *("vonmisesvariate", "weibullvariate", "_urandom"),
+)
+GUARDED: tuple[tuple[Any, tuple[str, ...]], ...] = (
+    (
+        time,
+        (
+            *("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns"),
+            *("process_time", "process_time_ns", "thread_time", "thread_time_ns", "sleep"),
+            *("clock_gettime", "clock_gettime_ns", "localtime", "gmtime", "ctime", "asctime"),
+            "strftime",
+        ),
+    ),
+    (random, _RANDOM),
+    (random.SystemRandom, ("random", "getrandbits")),
+    (uuid, ("uuid1", "uuid4")),
+    (os, ("urandom", "getrandom", "fork", "system")),
+    (threading.Thread, ("start",)),
+    (subprocess.Popen, ("__init__",)),
+    (socket.socket, ("__init__",)),
+    (socket, ("getaddrinfo", "gethostbyname", "gethostname", "getnameinfo")),
+)
+MACHINE: tuple[tuple[Any, tuple[str, ...]], ...] = (
+    (os, ("getpid", "getppid", "getlogin", "cpu_count", "getloadavg", "times", "uname")),
+    (os, ("open", "listdir", "scandir")),
+    (builtins, ("open",)),
+    (io, ("open",)),
+)
+"""What is refused beside those in a run of the kernel. On the loop of asyncio a node may keep its
+log on a real disk."""
+READS_THE_CLOCK_AFTER = {"localtime": 0, "gmtime": 0, "ctime": 0, "asctime": 0, "strftime": 1}
+"""How many arguments these functions of `time` have that put the clock's time where another should
+stand; told what time is meant they only compute."""
+TOLERATED = ("_pytest", "coverage", "faulthandler", "hypothesis", "pytest", "pluggy")
+_FILES = ("os", "pathlib", "tempfile")
+_BETWEEN = (
+    *("asyncio", "async_timeout", "contextlib", "random", "secrets", "threading", "uuid"),
+    *_FILES,
+)
+"""Libraries that ask on behalf of their caller."""
+_OURS = ("ottla.sim.asyncio_runs.", "ottla.sim.chance.outside")
+DECIDING = (
+    *("ottla.raft.", "ottla.idempotency.", "ottla.log.", "ottla.broker."),
+    *("ottla.sim.ending.breaking", "ottla.sim.clients"),
+    *(
+        "ottla.sim.chance.choices",
+        "ottla.sim.world.clocks",
+        "ottla.sim.world.decoder",
+        "ottla.sim.chance.delays",
+    ),
+    *(
+        "ottla.sim.world.disks",
+        "ottla.sim.ending.ending",
+        "ottla.sim.world.handlers",
+        "ottla.sim.history.history",
+    ),
+    *(
+        "ottla.sim.world.kernel",
+        "ottla.sim.world.life",
+        "ottla.sim.settings.link_times",
+        "ottla.sim.world.log_view",
+    ),
+    *(
+        "ottla.sim.world.log_watch",
+        "ottla.sim.ending.lost_clients",
+        "ottla.sim.mutants",
+        "ottla.sim.nemesis",
+    ),
+    *(
+        "ottla.sim.world.network",
+        "ottla.sim.world.observer",
+        "ottla.sim.world.points",
+        "ottla.sim.ending.probes",
+        "ottla.sim.settings.ranges",
+        "ottla.sim.world.reference_model",
+    ),
+    *(
+        "ottla.sim.world.requests",
+        "ottla.sim.run",
+        "ottla.sim.world.serving",
+        "ottla.sim.settings.settings",
+    ),
+    *(
+        "ottla.sim.settings.spelling",
+        "ottla.sim.settings.swarm",
+        "ottla.sim.world.tcp",
+        "ottla.sim.settings.told",
+        "ottla.sim.world.witness",
+    ),
+    "ottla.sim.world.world",
+    *("ottla.sim.world.batch", "ottla.sim.world.outcomes"),
+)
+"""Beginnings of the names of modules that decide: all that a run imports (`tests/tidy` looks), but
+for the judges in `ottla.sim.invariants`, which may ask *any* member of a set for something."""
+
+
+class RefusedError(RuntimeError):
+    """Something was asked for whose outcome no seed decides."""
+
+
+def refusal(what: str) -> RefusedError:
+    """The exception of a run in the kernel."""
+    return RefusedError(f"{what} is refused in a simulated run, at {call_site()}")
+
+
+def call_site() -> str:
+    """Where the program asked: the innermost frame that is neither ours nor a library's."""
+    frame = currentframe()
+    while frame is not None and _passes_on(frame):
+        frame = frame.f_back
+    if frame is None:
+        return "an unknown place"
+    code = frame.f_code
+    return f"{code.co_filename}:{frame.f_lineno} in {code.co_qualname}"
+
+
+def _passes_on(frame: FrameType) -> bool:
+    module = frame.f_globals.get("__name__", "")
+    return module.startswith(_OURS) or _top(frame) in _BETWEEN
+
+
+@contextmanager
+def refused(
+    refuse: Callable[[str], Exception] = refusal,
+    guarded: Sequence[tuple[Any, tuple[str, ...]]] = (*GUARDED, *MACHINE),
+) -> Iterator[None]:
+    """Hang up the net. `refuse` makes the exception, from what was asked for."""
+    instead: dict[int, Any] = {id(kind): _clockless(refuse, kind) for kind in (date, datetime)}
+    with ExitStack() as stack:
+        for owner, names in guarded:
+            for name in names:
+                if hasattr(owner, name):
+                    guard = _guard(refuse, owner, name)
+                    instead[id(getattr(owner, name))] = guard
+                    replace(stack, owner, name, guard)
+        replace(stack, random.Random, "seed", _seeded(refuse))
+        for module in _deciding():
+            held = vars(module)
+            if instead.keys().isdisjoint(map(id, held.values())):
+                continue  # nearly all, in every run: five times as fast as to look at each name
+            for name, value in list(held.items()):
+                if id(value) in instead:
+                    replace(stack, module, name, instead[id(value)])
+        yield
+
+
+def _deciding() -> Iterator[ModuleType]:
+    for name, module in list(sys.modules.items()):
+        if name.startswith(DECIDING) and module is not None:
+            yield module
+
+
+class _Date(type):
+    """A class that says of any date or time that it is one of its own."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, cls.__mro__[1])
+
+
+def _clockless(refuse: Callable[[str], Exception], kind: type[date]) -> type:
+    """`date` or `datetime`, but for what reads the clock."""
+
+    def refusing(name: str) -> Any:
+        def read(*_: object, **__: object) -> Any:
+            raise refuse(f"{kind.__name__}.{name}")
+
+        return staticmethod(read)
+
+    def make(_: type[date], *args: Any, **options: Any) -> date:
+        return kind(*args, **options)
+
+    asks = {name: refusing(name) for name in ("now", "today", "utcnow") if hasattr(kind, name)}
+    return _Date(kind.__name__, (kind,), {"__new__": make, **asks})
+
+
+@contextmanager
+def ordered() -> Iterator[None]:
+    """Let nobody who decides go through a set."""
+    with ExitStack() as stack:
+        for module in _deciding():
+            # The names stay in the module: one more name or one less makes Python forget what it
+            # has learnt about the global names of every function there, run for run.
+            vars(module).setdefault("set", set)
+            vars(module).setdefault("frozenset", frozenset)
+            replace(stack, module, "set", MembersOnly)
+            replace(stack, module, "frozenset", FrozenMembersOnly)
+        yield
+
+
+def _unlisted(self: object) -> Any:
+    """In place of what gives members in some order."""
+    raise refusal(f"going through a {type(self).__mro__[1].__name__}, which has no order,")
+
+
+_MAKES = (
+    *("copy", "union", "difference", "intersection", "symmetric_difference"),
+    *("__or__", "__sub__", "__and__", "__xor__", "__ror__", "__rsub__", "__rand__", "__rxor__"),
+)
+"""Methods of sets that give a new one."""
+
+
+def _keeping(kind: type[_Set]) -> type[_Set]:
+    """A class of sets of which new sets are of that class too."""
+    for name in _MAKES:
+        setattr(kind, name, _kept(kind, getattr(kind.__mro__[1], name)))
+    return kind
+
+
+def _kept(kind: type[Any], plain: Callable[..., Any]) -> Callable[..., Any]:
+    def make(self: Any, *others: Any) -> Any:
+        made = plain(self, *others)
+        return made if made is NotImplemented else kind(made)
+
+    return make
+
+
+@_keeping
+class MembersOnly(set[Any]):
+    """A set that does not list its members, nor gives any of them."""
+
+    __iter__ = _unlisted
+    pop = _unlisted
+
+
+@_keeping
+class FrozenMembersOnly(frozenset[Any]):
+    """The same for good."""
+
+    __iter__ = _unlisted
+
+
+_MISSING = object()
+
+
+def replace(stack: ExitStack, owner: Any, name: str, instead: Any) -> None:
+    """Let a name of a module or class stand for something else until `stack` ends."""
+    before = vars(owner).get(name, _MISSING)
+
+    def back() -> None:
+        if before is _MISSING:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, before)
+
+    stack.callback(back)
+    setattr(owner, name, instead)
+
+
+def _guard(refuse: Callable[[str], Exception], owner: Any, name: str) -> Callable[..., Any]:
+    real = getattr(owner, name)
+    thread = threading.get_ident()
+    what = f"{owner.__name__}.{name}"
+    least = READS_THE_CLOCK_AFTER.get(name) if owner is time else None
+
+    def guard(*args: Any, **options: Any) -> Any:
+        told = least is not None and sum(each is not None for each in args) > least
+        if told or threading.get_ident() != thread or _tolerated():
+            return real(*args, **options)
+        raise refuse(what)
+
+    return guard
+
+
+def _seeded(refuse: Callable[[str], Exception]) -> Callable[..., None]:
+    """`random.Random.seed`, which needs a seed to be one."""
+    real, thread = random.Random.seed, threading.get_ident()
+
+    def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
+        if a is None and threading.get_ident() == thread and not _tolerated():
+            raise refuse("random.Random() without a seed")
+        real(self, a, version)
+
+    return seed
+
+
+def _tolerated() -> bool:
+    """Whether someone asks who only watches, be it by way of a library of files."""
+    frame = currentframe()
+    for _ in range(2):  # This function, and the guard that asks it.
+        frame = frame and frame.f_back
+    while frame is not None and _top(frame) in _FILES:
+        frame = frame.f_back
+    return frame is not None and _top(frame) in TOLERATED
+
+
+def _top(frame: FrameType) -> str:
+    """The package whose code this is."""
+    name: str = frame.f_globals.get("__name__", "")
+    return name.partition(".")[0]

@@ -1,0 +1,308 @@
+"""How every run ends: all faults stop, and then everything has to come right within a bound.
+
+First only a *core* is healed: a random majority of the nodes, what they have between them, and all
+clients. Nothing new goes wrong; what else is dead, cut or frozen stays so, for good (sim-Z;
+TigerBeetle's lesson: a fault that is always healed hides the livelock it causes). Within the bound
+the core must have a leader for each partition that has a majority of its replicas there, finish
+what clients wait for, agree on what it leads, and have it read to the end. Then the rest is healed
+too, everybody must agree, and consumers read to the end.
+
+One thing is healed everywhere at once: a message is lost by chance or for its kind (`lose-kind`) no
+more, outside of the core either. A leader outside whose beats pass and whose entries or answers to
+them never do would lead for good and commit nothing, as beats alone keep it (decision 0006); what
+is to be asked of the core then is not settled, so that livelock is not looked for here.
+
+What cannot come right must be explained (`unavoidable`): a partition without a majority in the
+core, or led from outside; clients that gave up before they could be served. Anything else that does
+not is anomaly sim-I31. Beside a partition that is excused all others must come right all the same,
+and its own clients must give up, where they have a time for that within the bound. Clients that
+have nothing left to ask prove nothing either: with `probes`, which the swarm always draws, a record
+is asked for until it is stored, in each partition. That comes after the core came to rest without:
+a new record would sweep along what was stuck.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from ottla.broker.partition.partition import Partition
+from ottla.raft.quorum import majority
+from ottla.raft.types import Micros, NodeId
+from ottla.sim.clients.base import Client
+from ottla.sim.ending.lost_clients import lost
+from ottla.sim.ending.probes import Asked, Probes
+from ottla.sim.world.life import Life
+from ottla.sim.world.world import STEP, World, awake
+
+MS: Micros = 1_000
+
+
+class Waiting(Asked, Protocol):
+    """The clients of a run, as its end sees them."""
+
+    def start(self) -> None:
+        """Set them to work."""
+
+    def stop_faults(self) -> None:
+        """No client dies or is replaced any more."""
+
+    def idle(self) -> bool:
+        """Every record that a producer was handed has its outcome."""
+
+    def behind(self, partitions: Iterable[int]) -> Sequence[tuple[int, Client]]:
+        """The consumers, with the partitions, of these, that they have not read to the end."""
+
+
+class NotLive(Exception):  # noqa: N818 - it names what it is
+    """The cluster did not come to rest although nothing goes wrong any more (sim-I31)."""
+
+
+class Ending:
+    """See the module's text. Choices: stream `ending`."""
+
+    def __init__(self, world: World, clients: Waiting):
+        self.world = world
+        self.clients = clients
+        self.core: tuple[NodeId, ...] = ()
+        self.unavoidable: list[str] = []
+        """Why some partition could not be served by the core."""
+
+    def settle(self) -> None:
+        """The first phase. Raises `NotLive`."""
+        world = self.world
+        self.core = self._choose_core()
+        for node in self.core:
+            world.history.add("phase", code="heal", node=node)
+        healed = len(world.history.rows)
+        self.clients.stop_faults()
+        world.heal(self.core)
+        served = [each for each in range(world.config.partitions) if self._has_quorum(each)]
+        for partition in range(world.config.partitions):
+            if partition not in served:
+                world.history.add("phase", code="excused", partition=partition)
+        self._await_leaders(served)
+        # A request that is sent just before its batch expires is waited for still.
+        given_up = world.config.delivery_timeout_ms + world.config.request_timeout_ms
+        bounded = given_up < world.config.bound_ms
+        if bounded or not self.unavoidable:
+            self._await(self.clients.idle, "answers for all that clients wait for")
+        self._agreed(served)
+        if world.config.probes and world.config.producers:
+            self._probe(served, healed)
+            self._agreed(served)
+        elif not self.unavoidable:
+            self._note_fruitless(served, healed)
+        self._read(served)
+        self._note_led_outside(served)
+
+    def finish(self) -> None:
+        """The second phase. Raises `NotLive`."""
+        world = self.world
+        world.history.add("phase", code="settle")
+        for node in world.able:
+            if node not in self.core:
+                world.history.add("phase", code="heal", node=node)
+        world.heal(world.able)
+        partitions = range(world.config.partitions)
+        self._await(lambda: self._led(partitions), "leaders everywhere")
+        self._await(self.clients.idle, "answers for all that clients wait for")
+        self._await(lambda: self._agree(world.able, partitions), "agreement of all")
+        self._await(lambda: not self.clients.behind(partitions), "consumers at the end")
+        # A leader that was deposed in the meantime leaves nothing of this for granted.
+        self._await(
+            lambda: (
+                self._led(partitions)
+                and self._agree(world.able, partitions)
+                and not self.clients.behind(partitions)
+            ),
+            "leaders, agreement and consumers at the end, all at once",
+        )
+        world.history.add("phase", code="done")
+
+    def _agreed(self, served: list[int]) -> None:
+        self._await(
+            lambda: self._settled(served) and self._agree(self.core, self._led_inside(served)),
+            "agreement of the core",
+        )
+
+    def _read(self, served: list[int]) -> None:
+        """Have consumers read what the core leads, but those that may never hear of its leader."""
+        try:
+            self._await(
+                lambda: self._settled(served) and not self._unread(served),
+                "consumers at the end of what is led",
+            )
+        except NotLive:
+            unread = self._unread(served)
+            reasons = [lost(self.world, reader, of, self.core) for of, reader in unread]
+            if not self._settled(served) or not all(reasons):
+                raise
+            for (partition, _), reason in zip(unread, reasons, strict=True):
+                self.unavoidable.append(
+                    f"whether partition {partition} can be read to its end was not checked: a "
+                    f"consumer asks {reason}"
+                )
+
+    def _unread(self, served: list[int]) -> Sequence[tuple[int, Client]]:
+        return self.clients.behind(self._led_inside(served))
+
+    def _probe(self, asked: Sequence[int], healed: int) -> None:
+        """Clients that only gave up would be idle, too: have something stored in each of these."""
+        probes = Probes(self.world, self.clients, self.core, asked, healed)
+        try:
+            self._await(probes.stored, "a record stored in each partition")
+        except NotLive:
+            reasons = [self._unserved(each) or probes.excuse(each) for each in probes.left]
+            if not all(reasons):
+                raise
+            for partition, reason in zip(probes.left, reasons, strict=True):
+                told = (
+                    f"whether partition {partition} still takes records was not checked: {reason}"
+                )
+                self.unavoidable.append(told)
+                self.world.history.add("phase", code="excused", partition=partition)
+
+    def _unserved(self, partition: int) -> str | None:
+        """Why nobody leads it, if nobody does: the leader that was there when the core came to rest
+        was not healed, and has resigned since."""
+        return None if self._leader(partition) else self._unknown(partition)
+
+    def _settled(self, served: Iterable[int]) -> bool:
+        """Whether each of these is led, or nobody could: what nobody leads is led by nobody in the
+        core either, and asks nothing of anybody."""
+        return all(self._leader(each) or self._unknown(each) for each in served)
+
+    def _note_fruitless(self, served: Sequence[int], healed: int) -> None:
+        """Say so where clients came to rest by giving up: nothing forbids it, and nothing shows
+        that the core would have served them."""
+        since = self.world.history.rows[healed:]
+        stored = {row.partition for row in since if row.kind == "ok"}
+        ended = Counter((row.partition, row.code) for row in since if row.kind in {"fail", "info"})
+        for partition in served if self.world.config.acks != 0 else ():
+            codes = [f"{n} {code}" for (of, code), n in ended.most_common() if of == partition]
+            if codes and partition not in stored:
+                self.unavoidable.append(
+                    f"nothing was stored in partition {partition} after a majority was healed: its "
+                    f"clients gave up the records they still had ({', '.join(codes)}); with --set "
+                    "probes=true they keep asking until a record is stored"
+                )
+
+    def _note_led_outside(self, served: Sequence[int]) -> None:
+        inside = self._led_inside(served)
+        for partition in served:
+            leader = self._leader(partition)
+            if leader is not None and partition not in inside:
+                self.unavoidable.append(
+                    f"the end of the run did not check partition {partition}: node "
+                    f"{leader.node_id}, which still leads it, was not healed"
+                )
+
+    def _choose_core(self) -> tuple[NodeId, ...]:
+        """A random majority in which leaders can stay; the plain choice is everybody."""
+        stream, nodes = self.world.choices.stream("ending"), self.world.able
+        core = list(nodes)
+        spare = max(0, len(nodes) - majority(len(self.world.nodes)))
+        leader = self.world.leader(0) if self.world.config.leader_left_out and spare else None
+        if leader is not None and leader.node_id in core:
+            core.remove(leader.node_id)
+            spare -= 1
+        for _ in range(stream.below(spare + 1)):
+            core.pop(stream.below(len(core)))
+        return tuple(core if self.world.near(core) else nodes)
+
+    def _leader(self, partition: int) -> Life | None:
+        return awake(self.world.leader(partition))
+
+    def _controller(self) -> Life | None:
+        return awake(self.world.controller())
+
+    def _has_quorum(self, partition: int) -> bool:
+        """Whether the core holds a majority of a partition's replicas."""
+        placed = self.world.placement[partition]
+        inside = [each for each in placed if each in self.core]
+        if len(inside) >= majority(len(placed)):
+            return True
+        self.unavoidable.append(
+            f"the end of the run did not check partition {partition}: only nodes "
+            f"{list(self.core)} were healed, and they hold no majority of its replicas, which are "
+            f"on nodes {list(placed)}"
+        )
+        return False
+
+    def _await_leaders(self, served: list[int]) -> None:
+        """Until all of them are led; those that the core cannot know of are taken out."""
+        try:
+            self._await(lambda: self._led(served), "leaders")
+        except NotLive:
+            unled = [each for each in served if self._leader(each) is None]
+            reasons = [reason for each in unled if (reason := self._unknown(each))]
+            if self._controller() is None or len(reasons) < len(unled):
+                raise
+            self.unavoidable.extend(reasons)
+            for partition in unled:
+                served.remove(partition)
+                self.world.history.add("phase", code="excused", partition=partition)
+
+    def _unknown(self, partition: int) -> str | None:
+        """Why a partition cannot be led, if the core does not know of it: a node that comes back
+        learns from the controller what it hosts, and that one leads from outside, where it is cut
+        off from this node and heard by others, who rightly depose nobody for it."""
+        controller, placed = self._controller(), self.world.placement[partition]
+        hosting = [each for each in self.world.seats(partition) if each in self.core]
+        outside = controller is not None and controller.node_id not in self.core
+        if not outside or len(hosting) >= majority(len(placed)):
+            return None
+        inside = [each for each in placed if each in self.core]
+        return (
+            f"partition {partition} could not be led: of its replicas on the healed nodes, "
+            f"{inside}, only {hosting} know that they have one; the others would hear it from the "
+            "controller's leader, which was not healed"
+        )
+
+    def _led(self, partitions: Iterable[int]) -> bool:
+        """Whether these have a leader, and so has the controller's group, a majority of which is in
+        every core."""
+        return self._controller() is not None and all(
+            self._leader(each) is not None for each in partitions
+        )
+
+    def _led_inside(self, partitions: Sequence[int]) -> list[int]:
+        """Partitions whose leader is in the core. One that is led from outside is served all the
+        same, through links that happen to work; nobody can be asked to follow over one that is cut,
+        and pre-vote rightly keeps who cannot from deposing a leader that others hear."""
+        leaders = ((each, self._leader(each)) for each in partitions)
+        return [each for each, life in leaders if life is not None and life.node_id in self.core]
+
+    def _agree(self, nodes: tuple[NodeId, ...], partitions: range | list[int]) -> bool:
+        """Whether the replicas on these nodes hold and have applied the same. All that were placed
+        there, if the controller is one of these nodes: from it they learn what they host, and until
+        there is one, nobody knows that a node that came back lacks none (seed 9088496)."""
+        world, controller = self.world, self._controller()
+        if controller is None:
+            return False
+        told = controller.node_id in nodes
+        for partition in partitions:
+            ends = []
+            for node, seat in world.seats(partition).items():
+                if node in nodes:
+                    machine = seat.replica.machine
+                    assert isinstance(machine, Partition), "a partition of the topic"
+                    ends.append((machine.applied, machine.last_index))
+            placed = sum(each in nodes for each in world.placement[partition])
+            missing = told and len(ends) < placed
+            if missing or any(end != (ends[0][1], ends[0][1]) for end in ends):
+                return False
+        return True
+
+    def _await(self, condition: Callable[[], bool], what: str) -> None:
+        kernel = self.world.kernel
+        bound = self.world.config.bound_ms
+        end = kernel.now + bound * MS
+        step = STEP
+        while not condition():
+            if kernel.now >= end:
+                raise NotLive(f"{what}: not within {bound} ms")
+            kernel.run(kernel.now + step)
+            step = min(2 * step, 100 * STEP)

@@ -1,0 +1,4 @@
+"""The history of a run, one row per event, and how two of them are compared.
+
+Not: who writes it (`world`) and who judges it (`invariants`).
+"""

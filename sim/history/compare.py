@@ -1,0 +1,48 @@
+"""Two histories side by side: where do they part ways?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+from ottla.sim.history.history import COLUMNS, Event
+
+
+class Parting(NamedTuple):
+    """The first place at which two histories differ; None where one has ended."""
+
+    eid: int
+    left: Event | None
+    right: Event | None
+
+    def __str__(self) -> str:
+        differing = self.differing()
+        head = f"event {self.eid}" + (f" differs in {' '.join(differing)}" if differing else "")
+        chain = "chain" in differing
+        return f"{head}:\n  A {told(self.left, chain=chain)}\n  B {told(self.right, chain=chain)}"
+
+    def differing(self) -> list[str]:
+        """Columns in which they differ; none where one has ended."""
+        if self.left is None or self.right is None:
+            return []
+        both = zip(COLUMNS, self.left, self.right, strict=True)
+        return [name for name, left, right in both if left != right]
+
+
+def parting(left: Sequence[Event], right: Sequence[Event]) -> Parting | None:
+    """The first event that differs; None when the histories are the same."""
+    for eid, (a, b) in enumerate(zip_longest(left, right)):
+        if a != b:
+            return Parting(eid, a, b)
+    return None
+
+
+def told(event: Event | None, *, chain: bool = False) -> str:
+    """One row in one line; with its `chain`, which is long, only where that is asked for."""
+    if event is None:
+        return "nothing: it has ended"
+    unsaid = {"eid", "t_us", "kind"} if chain else {"eid", "t_us", "kind", "chain"}
+    words = event.told()
+    rest = " ".join(f"{name}={value}" for name, value in words.items() if name not in unsaid)
+    return f"{event.t_us / 1000:.3f} ms {event.kind} {rest}".rstrip()

@@ -1,0 +1,139 @@
+"""`Hand`: what a program of the nemesis picks from, and what it may do for a while.
+
+All choices come from the stream `nemesis`. Zero is always the plainest: the first node, the
+shortest span.
+
+Faults overlap, and the end of one must not end another: what several have made of the same link,
+disk or life is undone when the last of them ends (`Hand.hold`). Who mends something in the middle
+of a program, because its next step needs that (`figure_8`), mends it whoever broke it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
+from functools import partial
+from typing import TypeAlias
+
+from ottla.raft.types import Micros, NodeId
+from ottla.sim.chance.choices import Stream
+from ottla.sim.chance.delays import exponential
+from ottla.sim.world.network import LinkName
+from ottla.sim.world.world import World
+
+MS: Micros = 1_000
+End: TypeAlias = Callable[[], None]
+
+
+class Hand:
+    """See the module's text."""
+
+    def __init__(self, world: World, stream: Stream):
+        self.world = world
+        self.stream = stream
+        self.stopped = False
+        """The run settles: what was to be undone later has been undone by `World.heal`."""
+        self._holds: Counter[Hashable] = Counter()
+
+    # ---- picking
+
+    def node(self) -> NodeId:
+        """Any node."""
+        return self.stream.pick(self.world.nodes)
+
+    def leader(self) -> NodeId:
+        """The leader of some partition, the controller now and then; any node if there is none."""
+        world, stream = self.world, self.stream
+        partition = stream.below(world.config.partitions)
+        life = world.leader(partition)
+        if stream.below(8) == 1:
+            life = world.controller() or life
+        return self.node() if life is None else life.node_id
+
+    def follower(self) -> NodeId:
+        """A node that does not lead partition 0."""
+        life = self.world.leader(0)
+        others = [each for each in self.world.nodes if life is None or each != life.node_id]
+        return self.stream.pick(others or self.world.nodes)
+
+    def somebody(self) -> NodeId:
+        """The leader more often than not."""
+        return self.leader() if self.stream.below(3) < 2 else self.follower()
+
+    def span(self) -> Micros:
+        """How long a fault lasts: shorter or longer than an election, now and then much longer."""
+        election = self.world.config.election_timeout_ms * MS
+        times = self.stream.pick((1, 2, 4, 16))
+        return election * times // 2 + exponential(self.stream, election // 2)
+
+    # ---- doing
+
+    def later(self, span: Micros, call: Callable[..., object], *arguments: object) -> None:
+        """Do it in `span`, unless all faults have ended by then."""
+        self.world.kernel.after(span, self._unless_stopped, partial(call, *arguments))
+
+    def _unless_stopped(self, call: Callable[[], object]) -> None:
+        if not self.stopped:
+            call()
+
+    def hold(self, what: Hashable, undo: Callable[[], object]) -> End:
+        """Somebody more keeps `what` as it was just made; returns what ends that, once however
+        often it is called. Undone when nobody keeps it any more."""
+        self._holds[what] += 1
+        ended = False
+
+        def end() -> None:
+            nonlocal ended
+            if not ended:
+                ended = True
+                self._holds[what] -= 1
+                if not self._holds[what]:
+                    undo()
+
+        return end
+
+    def cut(self, links: Iterable[LinkName], span: Micros) -> None:
+        """Cut links for a while."""
+        network = self.world.network
+        names = [name for name in links if name[0] != name[1]]
+        network.cut(names)
+        undo = [partial(setattr, network.links[name], "cut", False) for name in names]
+        ends = [self.hold(("cut", name), each) for name, each in zip(names, undo, strict=True)]
+        self.later(span, _end_all, ends)
+
+    def clog(self, name: LinkName, span: Micros) -> None:
+        """Clog a link for a while."""
+        network = self.world.network
+        network.clog(name)
+        self.later(span, self.hold(("clog", name), partial(network.release, name)))
+
+    def freeze(self, node: NodeId) -> End:
+        """Stop a process; returns what lets it go on, which is nothing to a later life."""
+        world = self.world
+        life = world.lives.get(node)
+        world.freeze(node)
+
+        def thaw() -> None:
+            if world.lives.get(node) is life:
+                world.thaw(node)
+
+        return self.hold(("freeze", node, life), thaw)
+
+    def hang(self, node: NodeId) -> End:
+        """Have no sync of a disk end; returns what lets them."""
+        disk = self.world.disks[node]
+        disk.hang()
+        return self.hold(("hang", node), disk.go_on)
+
+    def revive(self, node: NodeId, span: Micros) -> None:
+        """Start a node again in a while, if it is dead then."""
+        self.later(span, self._start, node)
+
+    def _start(self, node: NodeId) -> None:
+        if node not in self.world.lives:
+            self.world.start(node)
+
+
+def _end_all(ends: Iterable[End]) -> None:
+    for end in ends:
+        end()

@@ -1,0 +1,85 @@
+"""What each setting of a run may be, by itself; `ottla.sim.settings.settings` says what it is."""
+
+from __future__ import annotations
+
+from ottla.broker.arguments.spelling import shown
+from ottla.broker.config import FlushPolicy
+from ottla.broker.errors import ConfigError
+from ottla.sim.settings.link_times import MAX_WAIT_US
+from ottla.sim.settings.told import MAX_NODES
+
+MAX_SPAN = 10**12
+"""More than any size or span needs."""
+MAX_LOAD_MS = 24 * 3_600_000
+"""A day: what has happened is kept in memory until a run ends."""
+MAX_TURN_US = 500_000
+"""A node that takes longer from turn to turn is a frozen one."""
+SEQUENCES = 1 << 31
+MILLION = 1_000_000
+FATES = ("loss_ppm", "late_ppm", "twice_ppm")
+"""What may become of a message between nodes, no two at once."""
+LEAST_RECORD_BYTES = 8
+AROUND_BYTES = 100
+"""More than what goes around the value of a record that is alone in its batch."""
+CLIENT_MODELS = ("java", "librdkafka")
+WORDS = {
+    "client_model": (*CLIENT_MODELS, "both"),
+    "flush": tuple(each.value for each in FlushPolicy),
+    "arrivals": ("bursts", "even", "random"),
+    "delays": ("alike", "own"),
+}
+RANGES = {
+    "nodes": (1, MAX_NODES),
+    "replicas": (1, MAX_NODES),
+    "partitions": (1, 1000),
+    "records": (0, 1_000_000),
+    "load_ms": (0, MAX_LOAD_MS),
+    "acks": (-1, 1),
+    "max_message_bytes": (1, (1 << 31) - 1),
+    "in_flight": (1, 1000),
+    "batch_records": (1, 10_000),
+    "record_bytes": (LEAST_RECORD_BYTES, 1 << 20),
+    "producers": (0, 1000),
+    "consumers": (0, 1000),
+    "heartbeat_ms": (1, MAX_SPAN),
+    "election_timeout_ms": (1, MAX_SPAN),
+    "min_insync": (1, MAX_NODES),
+    "max_producers": (1, MAX_SPAN),
+    "connection_requests": (1, MAX_SPAN),
+    "leader_queue_bytes": (1, MAX_SPAN),
+    "sync_stall_ms": (1, MAX_SPAN),
+    # At 0 clients without any way to go would ask again and again at one moment, for ever.
+    "request_timeout_ms": (1, MAX_SPAN),
+    "retry_backoff_ms": (1, MAX_SPAN),
+    "metadata_max_age_ms": (1, MAX_SPAN),
+    "producer_expiry_ms": (1, MAX_SPAN),
+    "first_sequence": (0, SEQUENCES - 1),
+    "flush_interval_ms": (0, MAX_WAIT_US // 1_000),
+    "rtt_us": (0, MAX_WAIT_US),
+    "jitter_us": (0, MAX_WAIT_US),
+    "client_rtt_us": (0, MAX_WAIT_US),
+    "client_jitter_us": (0, MAX_WAIT_US),
+    "sync_us": (0, MAX_WAIT_US),
+    "sync_jitter_us": (0, MAX_WAIT_US),
+    "turn_us": (0, MAX_TURN_US),
+    "loss_ppm": (0, MILLION),
+    "twice_ppm": (0, MILLION),
+    "late_ppm": (0, MILLION),
+    "reset_ppm": (0, MILLION),
+    "restart_ppm": (0, MILLION),
+    "slow_sync_ppm": (0, MILLION),
+}
+
+
+def check_range(name: str, value: int | str | bool) -> None:
+    """Whether a setting is within its range or one of its words. Raises `ConfigError`, which names
+    what is possible."""
+    if isinstance(value, str):
+        if value not in WORDS.get(name, (value,)):
+            raise ConfigError(f"{name} is {value!r}; one of {', '.join(WORDS[name])}")
+        return
+    if value < 0 and name != "acks":
+        raise ConfigError(f"{name} is {shown(value)}; it must not be negative")
+    low, high = RANGES.get(name, (0, MAX_SPAN))
+    if not low <= value <= high:
+        raise ConfigError(f"{name} is {shown(value)}; {low} to {high} are possible")

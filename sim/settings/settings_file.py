@@ -1,0 +1,70 @@
+"""Settings as a person writes them: a file of TOML, and what a command line adds to it.
+
+What nothing could go well with is refused here, in one line that names the setting; what was not
+told is drawn to fit (`sim/settings/swarm.py`), or fits by itself (`sim/settings/told.py`).
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from ottla.broker.errors import ConfigError
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.settings.spelling import as_written
+from ottla.sim.settings.told import fitted
+
+LEAST_SETTLE_MS = 10_000
+"""What elections and retries take that a seed draws."""
+
+
+def from_toml(text: str, more: Mapping[str, int | str | bool] | None = None) -> RunConfig:
+    """Settings written down by a person, and `more` of them, which win. Only all of them together
+    have to make sense. Raises `ConfigError`."""
+    try:
+        told = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # also numbers of some thousand digits
+        raise ConfigError(f"not TOML: {error}") from None
+    for name, value in told.items():
+        if not isinstance(value, int | str | bool):
+            expected = "a whole number, a word or a truth is expected"
+            if isinstance(value, list) and all(isinstance(each, str) for each in value):
+                expected = f'write {name} = "{" ".join(value)}"'
+            raise ConfigError(f"{name} is {as_written(value)}; {expected}")
+    told |= more or {}
+    plain = RunConfig()
+    given = replace(plain.with_(**fitted(told, plain)), said=frozenset(told))
+    _check_meant(given, told)
+    return given
+
+
+def _check_meant(given: RunConfig, told: Collection[str]) -> None:
+    """Whether what was told can go well, whatever is drawn beside it. Raises `ConfigError`."""
+    _check_patience(given, told)
+    if "election_timeout_ms" in told:
+        given.check_elections()
+    if "replica_lag_ms" in told:  # what was not said is drawn to fit
+        plain_ones = {"rtt_us": 0, "sync_us": 0, "sync_jitter_us": 0, "heartbeat_ms": 1}
+        given.with_(**{n: v for n, v in plain_ones.items() if n not in told}).check_lag()
+    least = max(LEAST_SETTLE_MS, 10 * given.election_timeout_ms)
+    if "settle_ms" in told and given.settle_ms < least:
+        raise ConfigError(
+            f"settle_ms is {given.settle_ms}; with such elections it must be at least {least}"
+        )
+
+
+def _check_patience(given: RunConfig, told: Collection[str]) -> None:
+    """Whether clients wait as long as answers take. Raises `ConfigError`."""
+    request, delivery = "request_timeout_ms", "delivery_timeout_ms"
+    if {request, delivery} <= set(told) and given.delivery_timeout_ms < given.request_timeout_ms:
+        raise ConfigError(
+            f"{delivery} is {given.delivery_timeout_ms}, shorter than {request} "
+            f"({given.request_timeout_ms}): clients refuse that"
+        )
+    for name in (request, delivery):
+        if name in told and getattr(given, name) < given.patience_ms:
+            raise ConfigError(
+                f"{name} is {getattr(given, name)}; with these round trips it must be at least "
+                f"{given.patience_ms}"
+            )

@@ -1,0 +1,206 @@
+"""The swarm: every seed draws its own configuration.
+
+Averages hide bugs: a run with every fault at its middle rate never has a long quiet, a full queue
+or a disk slower than an election. So each setting is drawn by itself, often from its edges, and
+many are left at their plain value. What the caller sets stays as it is: whatever is not at its
+default, and what was said in a file or on the command line, be it the default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ottla.broker.config import FlushPolicy
+from ottla.raft.quorum import majority
+from ottla.raft.types import Micros
+from ottla.sim.chance.choices import Choices
+from ottla.sim.settings.ranges import AROUND_BYTES, FATES, LEAST_RECORD_BYTES, MAX_SPAN, MILLION
+from ottla.sim.settings.settings import SETTINGS, RunConfig
+
+_ELECTIONS = (500, 500, 200, 1000)
+TABLE: Mapping[str, Sequence[int | str | bool]] = {
+    "nodes": (3, 3, 3, 5),
+    "replicas": (3, 3, 3, 3, 3, 3, 5, 2, 1),
+    "partitions": (1, 1, 1, 2, 3),
+    "min_insync": (1, 1, 2),
+    "max_message_bytes": (1_048_588, 1_048_588, 1_048_588, 150),
+    "election_timeout_ms": _ELECTIONS,
+    "replica_lag_ms": (10_000, 10_000, 1_000),
+    "leader_queue_bytes": (32 << 20, 32 << 20, 2_000),
+    "connection_requests": (64, 64, 1, 5),
+    "rtt_us": (400, 400, 2_000, 20_000, 100_000),
+    "jitter_us": (200, 200, 2_000, 20_000),
+    "client_rtt_us": (400, 400, 2_000, 50_000),
+    "client_jitter_us": (200, 200, 5_000),
+    "sync_us": (300, 300, 0, 5_000, 30_000),
+    "sync_jitter_us": (200, 200, 5_000),
+    "turn_us": (20, 20, 200, 2_000),
+    "producers": (2, 1, 2, 3),
+    "consumers": (1, 1, 2),
+    "client_model": ("both", "both", "java", "librdkafka"),
+    "arrivals": ("bursts", "bursts", "bursts", "even", "even"),
+    "record_bytes": (16, 16, 16, 200),
+    "in_flight": (5, 5, 5, 1, 2, 3, 4, 6, 7, 8),
+    "batch_records": (4, 1, 4, 16),
+    "request_timeout_ms": (1_500, 1_500, 400, 5_000),
+    "delivery_timeout_ms": (30_000, 30_000, 3_000),
+    "retry_backoff_ms": (50, 50, 5),
+    "metadata_max_age_ms": (5_000, 5_000, 100),
+    "leader_epochs": (True, True, False),
+    "fetch_bytes": (1 << 20, 1 << 20, 300),
+    "loss_ppm": (0, 0, 10_000, 100_000),
+    "twice_ppm": (0, 0, 10_000, 100_000),
+    "late_ppm": (0, 0, 10_000, 100_000),
+    "reset_ppm": (0, 0, 2_000, 20_000),
+    "restart_ppm": (0, 0, 50_000),
+    "slow_sync_ppm": (0, 0, 10_000),
+    "fault_every_ms": (1_000, 500, 2_000, 5_000),
+    "probes": (True,),
+    "delays": ("alike", "alike", "own"),
+}
+"""What each setting is drawn from; the first is the plain one. Probes are drawn always: every run
+must make progress in the end. Not drawn: arrivals at random, which go on when a run ends and then
+meet delivery timeouts; and what is told by who studies it: acks, idempotence, the flush policy, the
+size of the producer table, expiry, the first sequence, bandwidth, links."""
+
+_LEAST_LAG_MS = 50
+"""Below it beats would have to come every few milliseconds to have a follower in sync."""
+_CLIENT_SPANS = ("client_rtt_us", "client_jitter_us", "turn_us")
+_SPANS = ("rtt_us", "jitter_us", "sync_us", "sync_jitter_us")
+SWARM = "swarm"
+"""The stream from which settings are drawn."""
+_PLAIN = RunConfig()
+
+
+def draw(choices: Choices, base: RunConfig) -> RunConfig:
+    """A configuration of its own. What `base` was told, or says other than the default, stays as it
+    is."""
+    stream = choices.stream(SWARM)
+    drawn: dict[str, int | str | bool] = {}
+    for name in SETTINGS:
+        if name in TABLE:
+            value = stream.pick(TABLE[name])
+            if free(base, name):
+                drawn[name] = value
+    _fit_groups(base, drawn)
+    _fit(base, drawn)
+    _fit_fates(base, drawn)
+    _fit_clients(base, drawn)
+    _fit_batches(base, drawn)
+    # Not a new frozenset: one that is made during a run does not list its members (`outside.py`),
+    # and a configuration is copied and told long after it.
+    return replace(base.with_(**drawn), said=_PLAIN.said)
+
+
+def free(base: RunConfig, name: str) -> bool:
+    """Whether a seed draws this setting, where the table has it: nobody has told it."""
+    return name not in base.said and getattr(base, name) == getattr(_PLAIN, name)
+
+
+def _fit_groups(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
+    """No more replicas than nodes, and no more in sync than commit; no fewer replicas than must be
+    in sync. Drawn nodes are enough for any replicas that were told, or that must be in sync: more
+    than those come with nodes (`sim/settings/told.py`)."""
+    if "replicas" in drawn:
+        least = 1 if "min_insync" in drawn else base.min_insync
+        nodes = int(drawn.get("nodes", base.nodes))
+        drawn["replicas"] = min(max(int(drawn["replicas"]), least), nodes)
+    if "min_insync" in drawn:
+        least = majority(int(drawn.get("replicas", base.replicas)))
+        drawn["min_insync"] = min(int(drawn["min_insync"]), least)
+
+
+def _fit(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
+    """Drawn settings that contradict others are made to fit: a round trip must be well within an
+    election timeout, or nobody is ever elected, which is no finding."""
+    spans = (*_SPANS, "turn_us")
+    election = "election_timeout_ms"
+    if election in drawn:
+        slowest = max((getattr(base, name) for name in spans if name not in drawn), default=0)
+        slowest = max(slowest, _linked(base, drawn))
+        if base.flush == FlushPolicy.INTERVAL.value:  # votes wait for it, too
+            slowest = max(slowest, 1_000 * base.flush_interval_ms)
+        beats = 0 if free(base, "heartbeat_ms") else 2 * base.heartbeat_ms
+        drawn[election] = max(int(drawn[election]), slowest // 100, beats)
+    timeout_ms = int(drawn.get(election, base.election_timeout_ms))
+    if "replica_lag_ms" in drawn:
+        drawn["replica_lag_ms"] = max(int(drawn["replica_lag_ms"]), timeout_ms)
+    else:  # followers must be heard of, and answer, within it, where they are asked for
+        if "min_insync" in drawn and base.replica_lag_ms < _LEAST_LAG_MS:
+            drawn["min_insync"] = 1
+        if int(drawn.get("min_insync", base.min_insync)) > 1:
+            timeout_ms = min(timeout_ms, max(1, base.replica_lag_ms))
+    for name in spans:
+        if name in drawn:
+            drawn[name] = min(int(drawn[name]), timeout_ms * 100)
+    _fit_syncs(base, drawn)
+    if free(base, "heartbeat_ms"):
+        drawn["heartbeat_ms"] = max(1, timeout_ms // 10)
+
+
+def _fit_syncs(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
+    """Leaders resign at a sync that takes longer than they wait."""
+    left = base.sync_stall_ms * 1_000
+    if "sync_us" in drawn:
+        jitter = 0 if "sync_jitter_us" in drawn else base.sync_jitter_us
+        drawn["sync_us"] = min(int(drawn["sync_us"]), left - 3 * jitter)
+    left -= int(drawn.get("sync_us", base.sync_us))
+    if "sync_jitter_us" in drawn:
+        drawn["sync_jitter_us"] = min(int(drawn["sync_jitter_us"]), left // 3)
+
+
+def _fit_fates(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
+    """A message has one fate: what is drawn takes what those that were told leave."""
+    left = MILLION - sum(getattr(base, name) for name in FATES if name not in drawn)
+    for name in FATES:
+        if name in drawn:
+            drawn[name] = min(int(drawn[name]), left)
+            left -= drawn[name]
+
+
+def _linked(base: RunConfig, drawn: Mapping[str, int | str | bool]) -> Micros:
+    """How far apart the links that were told keep a majority of any group, whatever the others
+    take."""
+    if not base.links:
+        return 0
+    told = {name: drawn[name] for name in ("nodes", "replicas", "partitions") if name in drawn}
+    plain = {"rtt_us": 0} if "rtt_us" in drawn else {}
+    return base.with_(**told, **plain).farthest[0]
+
+
+def _fit_clients(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
+    """A client that gives up before an answer can come hears of nothing, ever: it waits longer, or
+    where that is fixed, what it waits for is as it was told."""
+    request, delivery = "request_timeout_ms", "delivery_timeout_ms"
+    names: tuple[str, ...] = _CLIENT_SPANS
+    if base.client_bytes_per_ms:
+        names += ("in_flight", "batch_records", "record_bytes")
+    limits = [getattr(base, name) for name in (request, delivery) if name not in drawn]
+    limit = min(limits, default=MAX_SPAN)
+    taken = {name: drawn[name] for name in (*names, *_SPANS) if name in drawn}
+    if limits and base.with_(**taken).patience_ms > limit:
+        for name in taken:
+            del drawn[name]
+    fitted = base.with_(**{name: drawn[name] for name in names if name in drawn})
+    if request in drawn:
+        drawn[request] = max(min(int(drawn[request]), limit), fitted.patience_ms)
+    if delivery in drawn:
+        least = max(2 * fitted.line_ms(base.records), 4 * fitted.retry_backoff_ms)
+        # Both libraries refuse a batch that is given up before its request is.
+        least = max(least, int(drawn.get(request, base.request_timeout_ms)))
+        election_ms = int(drawn.get("election_timeout_ms", base.election_timeout_ms))
+        if election_ms > max(_ELECTIONS):
+            least = max(least, 10 * election_ms)
+        drawn[delivery] = min(MAX_SPAN, max(int(drawn[delivery]), least))
+
+
+def _fit_batches(base: RunConfig, drawn: dict[str, int | str | bool]) -> None:
+    """Batches may be refused for their size, single records are not: those would all be lost."""
+    limit = "max_message_bytes"
+    if limit in drawn:
+        record_bytes = int(drawn.get("record_bytes", base.record_bytes))
+        drawn[limit] = max(int(drawn[limit]), AROUND_BYTES + record_bytes)
+    elif "record_bytes" in drawn:
+        most = max(LEAST_RECORD_BYTES, base.max_message_bytes - AROUND_BYTES)
+        drawn["record_bytes"] = min(int(drawn["record_bytes"]), most)

@@ -1,0 +1,51 @@
+"""What a person told, as settings have it: what goes with it, and mutants by either name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ottla.sim.settings.settings import RunConfig
+
+MAX_NODES = 7
+ACKS = {"all": -1}
+"""How clients spell what is a number here."""
+_MUTANT = re.compile(r"(?:sim-)?m(\d{1,2})", re.IGNORECASE)
+
+
+def mutant_id(name: str) -> str:
+    """The id of a mutant: `M06`, written so, as `m06`, `m6`, or as `sim-M06`, which pages call it.
+    What is no name of one stays as it is; whether there is one is asked elsewhere."""
+    found = _MUTANT.fullmatch(name)
+    return name if found is None else f"M{found[1]:0>2}"
+
+
+def meant(name: str, value: Any) -> Any:
+    """What a word stands for where a setting is a number."""
+    return ACKS.get(value, value) if name == "acks" else value
+
+
+def fitted(told: Mapping[str, Any], plain: RunConfig) -> dict[str, Any]:
+    """What was told, and of nodes and replicas what was not, where it would not fit: so many in
+    sync need as many replicas, these as many nodes, and so few nodes hold no more. Nor does a
+    request outlive its batch."""
+    both = dict(told)
+    if "acks" in both:
+        both["acks"] = meant("acks", both["acks"])
+    least, nodes, replicas = both.get("min_insync"), both.get("nodes"), both.get("replicas")
+    most = nodes if type(nodes) is int else MAX_NODES
+    if replicas is None and type(least) is int and plain.replicas < least <= most:
+        replicas = both["replicas"] = least
+    if nodes is None and type(replicas) is int and plain.nodes < replicas <= MAX_NODES:
+        both["nodes"] = replicas
+    if replicas is None and type(nodes) is int and nodes < plain.replicas:
+        both["replicas"] = nodes
+    delivery = both.get("delivery_timeout_ms")
+    if type(delivery) is int and 0 < delivery < plain.request_timeout_ms:
+        both.setdefault("request_timeout_ms", delivery)
+    mutants = both.get("mutants")
+    if isinstance(mutants, str):
+        both["mutants"] = " ".join(map(mutant_id, mutants.split(" ")))
+    return both

@@ -1,0 +1,209 @@
+"""Disks: how long a sync takes, what a crash leaves, what breaks.
+
+A `SimDisk` is a machine's medium (`ottla.log.memory_disk.MemoryDisk`, whose recovery is the one the
+LMDB store has too) with the time that its syncs take. It outlives the lives of its node.
+
+| fault | what happens |
+|---|---|
+| slow sync (sim-D1) | it takes a hundred times as long, by rate |
+| stall (sim-D1) | no sync ends before `stalled_until` |
+| crash (sim-D2) | of the appends not synced, some oldest ones survive, drawn |
+| kill (sim-P1) | likewise, but that those in the page cache are none of the process's to lose |
+| torn tail (sim-D3) | and of those that survive the last is damaged: recovery cuts it off |
+| error (sim-D4) | a sync fails; the store refuses everything afterwards |
+| lost sync (sim-D2, beyond the budget) | a sync says that it ended and has kept nothing |
+| old copy (sim-D6, beyond the budget) | the disk is what it was some time ago |
+| wiped (sim-D6) | there is nothing on it: its node must refuse to start |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+
+from ottla.broker.config import FlushPolicy
+from ottla.broker.node.disks import CLUSTER_ID_KEY, knows
+from ottla.log.errors import StoreError
+from ottla.log.memory_disk import Image, MemoryDisk, Replaced
+from ottla.log.records import records_of
+from ottla.log.types import RecordBatch
+from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId
+from ottla.sim.chance.choices import Choices
+from ottla.sim.chance.delays import exponential
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.world.kernel import Kernel
+
+CLUSTER_ID = "simulated"
+SLOW_TIMES = 100
+
+
+class SimDisk:
+    """See the module's text. Choices: stream `disk N`."""
+
+    def __init__(self, node: NodeId, kernel: Kernel, choices: Choices, config: RunConfig):
+        self.medium = MemoryDisk()
+        self.medium.defer_syncs = True
+        self.stream = choices.stream(f"disk {node}")
+        self.stalled_until: Micros = 0
+        self._hangs = False
+        self._hung: list[Callable[[], None]] = []
+        self.quiet = False
+        """Nothing goes wrong any more."""
+        self.damage_kept = "M32" in config.mutants
+        """Recovery does not look at checksums: what is torn is read as it is."""
+        self.lies = False
+        """Syncs say that they ended and keep nothing: beyond what any Raft stands."""
+        self.medium.meta[CLUSTER_ID_KEY] = CLUSTER_ID.encode()
+        self._copy: dict[GroupId, Image] = {}
+        self.cached = 0
+        """Appends up to that number are in the page cache: only a loss of power takes them, if no
+        sync has made them durable. As a rule none are, for a commit ends with a sync; but where
+        nothing is flushed they wait there, and so they do where a sync only says that it ended."""
+        self._lasting = False
+        """What the last life left behind is on the disk, all of it."""
+        self._kernel = kernel
+        self._config = config
+
+    def sync(self, ended: Callable[[], None]) -> None:
+        """Have `ended` called when a sync that begins now is through."""
+        config, stream, now = self._config, self.stream, self._kernel.now
+        if self._unflushed:
+            self.cached = self._newest
+        span = config.sync_us + exponential(stream, config.sync_jitter_us)
+        if not self.quiet and stream.chance(config.slow_sync_ppm):
+            span *= SLOW_TIMES
+        if self._hangs:
+            self._hung.append(ended)
+        else:
+            self._kernel.at(max(now + span, self.stalled_until), ended)
+
+    def stall(self, span: Micros) -> None:
+        """No sync ends within that span; one that began to stall earlier may do so for longer."""
+        self.stalled_until = max(self.stalled_until, self._kernel.now + span)
+
+    def hang(self) -> None:
+        """No sync ends any more."""
+        self._hangs = True
+
+    def go_on(self) -> None:
+        """Syncs that hung end now."""
+        self._hangs = False
+        hung, self._hung = self._hung, []
+        for ended in hung:
+            self._kernel.after(self._config.sync_us, ended)
+
+    def fail(self, text: str) -> None:
+        """The next sync fails, and the store with it."""
+        self.medium.fail_syncs(StoreError(text))
+
+    @property
+    def fresh(self) -> bool:
+        """Whether nothing on it says that it is of this cluster."""
+        return not knows(CLUSTER_ID, self.medium.meta.get(CLUSTER_ID_KEY))
+
+    def keep_copy(self) -> None:
+        """Keep what is on it now, for `restore`."""
+        for group, image in self.medium.images.items():
+            self._copy[group] = kept = copy(image)
+            kept.entries = image.entries[:]
+
+    def restore(self) -> None:
+        """It is what it was when the copy was kept: only while its node is dead."""
+        self._forget()
+        self.medium.images.update(self._copy)
+
+    def wipe(self) -> None:
+        """There is nothing on it: only while its node is dead."""
+        self._forget()
+        self.medium.images.clear()
+        self.medium.meta.clear()
+
+    def _forget(self) -> None:
+        """Nothing that is on it can be taken back any more, nor is there anything in a cache."""
+        self.medium.undo.clear()
+        self.cached = min(self.cached, self._newest)
+
+    def heal(self) -> None:
+        """Neither slow nor about to fail any more."""
+        self.stalled_until = 0
+        self.go_on()
+        self.medium.sync_error = None
+        self.lies = False
+
+    def crash(self, *, power: bool, torn: bool = False) -> int:
+        """A process dies, or (`power`) its machine does: returns how many appends are lost.
+
+        A store stages its appends in the process; they leave it with the commit that a sync is. So
+        who is killed (signal 9) loses appends too, never a part of one, and none that are in the
+        page cache. `torn`: the power goes in the middle of the newest append: all before it is
+        there, and a part of it.
+        """
+        if self._lasting:
+            return 0
+        medium, stream = self.medium, self.stream
+        unsynced = medium.unsynced_appends
+        torn = torn and unsynced > 0
+        takes = unsynced if power else min(unsynced, self._newest - self.cached)
+        assert takes >= 0, f"{self.cached} appends are in the cache, and {self._newest} were made"
+        lost = 0 if torn or not takes else stream.below(takes + 1)
+        kept = unsynced - lost
+        if not torn:
+            torn = power and kept > 0 and lost > 0 and stream.below(4) == 1
+        medium.crash(kept)
+        self.cached = min(self.cached, self._newest)
+        self._lasting = power or not (self._unflushed or self.lies)
+        if torn:
+            self._tear()
+        return lost
+
+    def opened(self) -> None:
+        """A new life has read the medium. What outlived a loss of power was on it, not in a cache,
+        and a store flushes what it finds, if it flushes at all: nothing takes it away any more."""
+        if self._lasting:
+            self._lasting = False
+            self.medium.sync(self._newest)
+
+    @property
+    def _newest(self) -> int:
+        """Number of the newest append."""
+        return self.medium.synced_appends + self.medium.unsynced_appends
+
+    @property
+    def _unflushed(self) -> bool:
+        """Commits do not wait for a sync."""
+        return self._config.flush == FlushPolicy.OFF.value
+
+    def log_end(self, group: GroupId) -> LogIndex:
+        """Where a dead node's log ends, as its next life will find it."""
+        image = self.medium.images[group]
+        return min((image.last_index, *(each - 1 for each in image.damaged)))
+
+    def _tear(self) -> None:
+        """Damage the newest append that no sync covers: a torn write, found by recovery."""
+        for record in self.medium.undo[-1]:
+            if isinstance(record, tuple):
+                image, length, _ = record
+                added = len(image.entries) > length
+            elif isinstance(record, Replaced):
+                if record.group not in self.medium.images:
+                    continue
+                image = self.medium.images[record.group]
+                added = image.last_index > record.safe and bool(image.entries)
+            else:
+                continue
+            if added and self.damage_kept:
+                image.entries[-1] = _damaged(image.entries[-1])
+            elif added:
+                self.medium.damage(image.group, image.last_index)
+
+
+def _damaged(entry: Entry) -> Entry:
+    """The entry as its bytes would be read back after a torn write: its last record is another."""
+    batch = entry.payload
+    if not isinstance(batch, RecordBatch):
+        return entry
+    torn = copy(batch)
+    last = list(records_of(batch))[-1]
+    place = len(batch.data) - 1 - len(last.value or b"")  # behind a value stands a count of headers
+    torn.data = batch.data[:place] + bytes((batch.data[place] ^ 0x40,)) + batch.data[place + 1 :]
+    return Entry(entry.index, entry.term, entry.kind, torn)

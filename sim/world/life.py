@@ -1,0 +1,308 @@
+"""One life of a node: the broker's own `Node`, with the simulator at its seams.
+
+Everything a node does begins in `Life.enter`: a message, an alarm, a sync that ended, a request.
+That is where a frozen process keeps things waiting and a dead one drops them. Everything it asks of
+the world goes through a seam handed to it (clockwork, store, network, listener), and at each seam
+lies a *point*, at which something can be made to happen, in the middle of a turn:
+
+| point | when |
+|---|---|
+| append, appended | before and after the store takes a pump's writes |
+| voted | after an append in which a vote was written, before anything is said |
+| sync, synced | when a sync begins; when it has ended and nothing that waited for it is said |
+| send, sent | before and after a message leaves for another node |
+| answer, answered | before and after an answer is written to a client's connection |
+
+A crash at a point raises `Crashed` through the turn: nothing behind the point happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from ottla.broker.event_loop.clockwork import Cancel, Work
+from ottla.broker.event_loop.scheduler import Scheduler
+from ottla.broker.node.node import Node
+from ottla.broker.node.replica_factory import ReplicaFactory
+from ottla.log.memory_store import MemoryStore, MemorySyncJob
+from ottla.log.store import SyncJob, Write
+from ottla.log.types import Millis
+from ottla.raft.mutants import Mutant
+from ottla.raft.types import NO_NODE, HardState, Micros, NodeId
+from ottla.sim.world.clocks import MILLION
+from ottla.sim.world.disks import CLUSTER_ID
+from ottla.sim.world.observer import VOTING
+from ottla.sim.world.witness import witnessed
+
+if TYPE_CHECKING:
+    from ottla.sim.world.world import World
+
+
+class Crashed(BaseException):
+    """This life ended in the middle of what it was doing. Nobody handles it but `Life.enter`."""
+
+
+class Life:
+    """See the module's text. `inc` counts the lives of the node from 1."""
+
+    def __init__(self, world: World, node: NodeId, inc: int):
+        self.world = world
+        self.node_id = node
+        self.inc = inc
+        self.alive = True
+        self.frozen = False
+        self._held: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+        self.clockwork = SimClockwork(self)
+        self.store = SimStore(self)
+        self.node = self._make()
+
+    def _make(self) -> Node:
+        world = self.world
+        return Node(
+            self.node_id,
+            world.cluster_config,
+            cluster_id=CLUSTER_ID,
+            nodes=world.nodes,
+            addresses=world.addresses,
+            store=self.store,
+            network=_Transport(self),
+            listen=lambda host: world.listener(self, host),
+            scheduler=Scheduler(self.clockwork),
+            clockwork=self.clockwork,
+            factory=self._factory(),
+        )
+
+    def _factory(self) -> ReplicaFactory:
+        world, observer = self.world, self.world.observer
+        seen = witnessed(world.mutants, partial(observer.decided, self), observer.committed)
+        return world.factory(
+            self.node_id,
+            world.cluster_config,
+            store=self.store,
+            counters=world.counters,
+            jitter=world.choices.stream(f"election {self.node_id}"),
+            mutants=world.mutants,
+            make_partition=seen,
+        )
+
+    # ---- what happens to it
+
+    def enter(self, call: Callable[..., None], *arguments: Any) -> None:
+        """Let the node do something; later if it is frozen, never if it is dead."""
+        if not self.alive:
+            return
+        if self.frozen:
+            self._held.append((call, arguments))
+            return
+        try:
+            call(*arguments)
+        except Crashed:
+            return
+        if self.node.failed is not None:
+            self._failed(self.node.failed)
+
+    def freeze(self) -> None:
+        """Stop, as by SIGSTOP (sim-P2)."""
+        self.frozen = True
+
+    def thaw(self) -> None:
+        """Go on with what was held, in order."""
+        self.frozen = False
+        held, self._held = self._held, []
+        for place, (call, arguments) in enumerate(held):
+            if self.frozen:
+                self._held[:0] = held[place:]
+                return
+            self.enter(call, *arguments)
+
+    def _failed(self, error: Exception) -> None:
+        """The node stopped itself: its disk broke, or one of its invariants."""
+        self.alive = False
+        self.world.node_failed(self, error)
+
+    def point(self, name: str, detail: Any = None) -> None:
+        """Something can be made to happen here. Raises `Crashed` if that ends this life."""
+        points = self.world.points
+        if points.armed:
+            points.reached(self, name, detail)
+            if not self.alive:
+                raise Crashed
+
+
+class SimClockwork:
+    """`ottla.broker.event_loop.clockwork.Clockwork` of one life, in virtual time."""
+
+    def __init__(self, life: Life):
+        world = life.world
+        self.life = life
+        self.kernel = world.kernel
+        self.clock = world.clocks[life.node_id]
+        self._disk = world.disks[life.node_id]
+        self._turn_us = world.config.turn_us
+        self._busy_until: Micros = 0
+        self.slowness = 1
+        """How many times as long everything takes (sim-P3)."""
+        self._alarms: dict[_Alarm, None] = {}
+        """Those that are set."""
+
+    def now(self) -> Micros:
+        """The node's monotonic clock. As `NodeClock.read`, without the call: everything asks."""
+        clock = self.clock
+        span = self.kernel.now - clock.since
+        if clock.rate != MILLION:
+            span = span * clock.rate // MILLION
+        return clock.base + span
+
+    def wall_ms(self) -> Millis:
+        """The node's wall clock."""
+        return self.clock.wall_ms(self.kernel.now)
+
+    def call_soon(self, call: Callable[[], None], /) -> None:
+        """When the node gets to it: one thing after the other."""
+        kernel, at = self.kernel, self._busy_until
+        at = max(at, kernel.now) + self._turn_us * self.slowness
+        self._busy_until = at
+        kernel.at(at, self.life.enter, call)
+
+    def call_at(self, when: Micros, call: Callable[[], None]) -> Cancel:
+        """When the node's clock shows `when`."""
+        alarm = _Alarm(self._alarms, self, when, call)
+        self._set(alarm)
+        return alarm.cancel
+
+    def _set(self, alarm: _Alarm) -> None:
+        self.kernel.at(self.clock.when(alarm.when), self.life.enter, alarm.ring)
+
+    def jumped(self) -> None:
+        """The clock is further on at once: each alarm is for an earlier time than it was set to."""
+        for alarm in tuple(self._alarms):
+            self._set(alarm)
+
+    def work(self, work: Callable[[], None], ended: Callable[[str | None], None]) -> Work:
+        """A sync: ends when the disk says so."""
+        life = self.life
+        life.point("sync")
+
+        def done() -> None:
+            work()
+            ended(None)
+
+        self._disk.sync(lambda: life.enter(done))
+        return _NO_WORK
+
+
+class _NoWork:
+    """Nobody waits for work in virtual time."""
+
+    async def wait(self) -> None:
+        """It has ended."""
+
+
+_NO_WORK = _NoWork()
+
+
+class _Alarm:
+    """A call at a time of a clock whose rate may change meanwhile; it stands among those that are
+    set until it rings or is cancelled."""
+
+    __slots__ = ("_call", "_clockwork", "_set", "when")
+
+    def __init__(
+        self,
+        alarms: dict[_Alarm, None],
+        clockwork: SimClockwork,
+        when: Micros,
+        call: Callable[[], None],
+    ):
+        self.when = when
+        """What the clock shows then."""
+        self._set = alarms
+        self._clockwork = clockwork
+        self._call = call
+        alarms[self] = None
+
+    def cancel(self) -> None:
+        """It will not ring."""
+        self._set.pop(self, None)
+
+    def ring(self) -> None:
+        """Its time has come, as far as could be said when it was set."""
+        if self not in self._set:
+            return
+        clockwork = self._clockwork
+        if clockwork.now() < self.when:
+            clockwork.kernel.at(clockwork.clock.when(self.when), clockwork.life.enter, self.ring)
+            return
+        self.cancel()
+        self._call()
+
+
+class SimStore(MemoryStore):
+    """The broker's memory store, watched, with a point before and after each step."""
+
+    def __init__(self, life: Life):
+        self._life = life
+        self.watch = life.world.observer.logs_of(life)
+        disk = life.world.disks[life.node_id]
+        super().__init__(disk.medium)
+        disk.opened()
+
+    def append(self, writes: Sequence[Write]) -> None:
+        """As `MemoryStore.append`."""
+        life = self._life
+        life.point("append", writes)
+        if Mutant.VOTE_NOT_WRITTEN in life.world.mutants:
+            _forget_votes(writes)
+        super().append(writes)
+        self.watch.appended(writes)
+        if life.world.points.armed:
+            states = [each.hard_state for each in writes]
+            if any(each is not None and each.vote != NO_NODE for each in states):
+                life.point("voted", writes)
+            life.point("appended", writes)
+
+    def finish_sync(self, job: SyncJob) -> None:
+        """As `MemoryStore.finish_sync`; a disk that lies has kept nothing of it."""
+        disk = self._life.world.disks[self._life.node_id]
+        if not disk.lies or self.failure is not None:
+            super().finish_sync(job)
+        else:
+            disk.cached = cast(MemorySyncJob, job).appends
+        self.watch.synced(job)
+        self._life.point("synced")
+
+
+def _forget_votes(writes: Sequence[Write]) -> None:
+    for write in writes:
+        if write.hard_state is not None:
+            write.hard_state = HardState(write.hard_state.term)
+
+
+class _Transport:
+    """The node's way to the others, with a point before and after each message."""
+
+    def __init__(self, life: Life):
+        self._life = life
+        self._network = life.world.network
+        self._points = life.world.points
+
+    def attach(self, node: NodeId, receive: Callable[[NodeId, Any], None]) -> None:
+        """Messages go to `receive` from now on, when the node gets to them."""
+        self._network.attach(node, partial(self._life.enter, receive))
+
+    def detach(self, node: NodeId) -> None:
+        """Nothing reaches the node any more."""
+        self._network.detach(node)
+
+    def send(self, sender: NodeId, to: NodeId, message: object) -> None:
+        """Send one message."""
+        life, points = self._life, self._points
+        if points.armed:
+            life.point("send", message)
+        if message.__class__ in VOTING:
+            life.world.observer.said(life, message)
+        self._network.send(sender, to, message)
+        if points.armed:
+            life.point("sent", message)

@@ -1,0 +1,193 @@
+"""`LogWatch`: watches one life's store, and says what it was given and when that became durable.
+
+A sync covers appends, not entries. By the time it ends, a later append may have truncated what it
+covers; that is on the disk and is nobody's log any more. So a *durable* row speaks of the log as it
+is now: up to where no append behind the sync has cut. A row that said more would let a commit count
+an entry that took the place of the one that was synced (append ABA).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import msgpack
+
+from ottla.broker.driver.hosted import Seat
+from ottla.broker.partition.partition import Partition
+from ottla.idempotency.profiles import profile_named
+from ottla.idempotency.sessions import make_table
+from ottla.log.memory_store import MemorySyncJob
+from ottla.log.store import SyncJob, Write
+from ottla.raft.roles import Role
+from ottla.raft.types import NO_NODE, GroupId, LogIndex, Snapshot
+from ottla.sim.world.log_view import LogView
+
+if TYPE_CHECKING:
+    from ottla.sim.world.life import Life
+    from ottla.sim.world.observer import Observer
+
+_EVERYTHING = 1 << 62
+
+
+class _Unsynced(NamedTuple):
+    """What one append did to the log of one group."""
+
+    number: int
+    """Of the append, as the medium counts them."""
+    group: GroupId
+    last: LogIndex
+    """Where the log ended after it."""
+    kept: LogIndex
+    """What was written before and lies at or below this stayed as it was."""
+
+
+class LogWatch:
+    """See the module's text."""
+
+    def __init__(self, observer: Observer, life: Life):
+        self._observer = observer
+        self._life = life
+        self._unsynced: deque[_Unsynced] = deque()
+
+    def started(self) -> None:
+        """A life has opened its disk: what it found is durable, or waits for the next sync, if it
+        is in the cache of a machine whose process was killed where nothing is flushed."""
+        life = self._life
+        medium = life.world.disks[life.node_id].medium
+        number = medium.synced_appends + medium.unsynced_appends
+        for stored in life.store.groups():
+            last = stored.last_index
+            self._unsynced.append(_Unsynced(number, stored.group, last, _EVERYTHING))
+        if not medium.unsynced_appends:
+            self._durable_up_to(number)
+
+    def appended(self, writes: Sequence[Write]) -> None:
+        """The store took these writes."""
+        life = self._life
+        medium = life.world.disks[life.node_id].medium
+        number = medium.synced_appends + len(medium.undo)
+        for write in writes:
+            if not write.delete and self._observer.knows(life, write.group):
+                view = self._observer.view(life.node_id, write.group)
+                cuts = write.reset or write.truncate
+                kept = write.first - 1 if cuts and not write.reset else 0 if cuts else _EVERYTHING
+                self._written(view, write)
+                self._unsynced.append(_Unsynced(number, write.group, view.last, kept))
+
+    def _written(self, view: LogView, write: Write) -> None:
+        self._promises(view, write)
+        seat = self._seat(write.group)
+        role = None if seat is None else seat.replica.core.role
+        if write.compact_to and not write.reset and seat is not None:
+            # A turn may apply the entry that moves the log start and compact behind it: the rows
+            # of what goes were missing, and a sound log looked as if it had skipped an entry.
+            self._observer.moved(self._life, seat)
+        if write.snapshot is not None:
+            self._snapshot(view, write, write.snapshot)
+        if (write.truncate or write.entries) and write.first <= view.last:
+            self._truncated(view, write, role)
+        if role is Role.LEADER and seat is not None and seat.replica.core.term > view.led:
+            self._leads(view, write.group, seat)
+        leads = int(role is Role.LEADER)
+        applied = 0 if seat is None else seat.replica.applied
+        for entry in write.entries:
+            seen = view.extend(entry)
+            self._observer.remember(write.group, entry.index, seen, applied)
+            self._observer.entry_row("append", self._life, write.group, entry.index, leads)
+        if write.compact_to and not write.reset:
+            view.compact(write.compact_to)
+
+    def _seat(self, group: GroupId) -> Seat | None:
+        node = getattr(self._life, "node", None)  # the store is made before the node
+        return None if node is None else node.runner.seats.get(group)
+
+    def _add(self, kind: str, group: GroupId, **columns: Any) -> None:
+        life, observer = self._life, self._observer
+        number = observer.partitions[group]
+        observer.history.add(kind, node=life.node_id, inc=life.inc, partition=number, **columns)
+
+    def _promises(self, view: LogView, write: Write) -> None:
+        """Term and vote as written."""
+        hard_state = write.hard_state
+        if hard_state is None:
+            return
+        term, vote = hard_state.term, hard_state.vote
+        if term != view.term:
+            self._add("term", write.group, term=term)
+        if vote != NO_NODE and (term, vote) != (view.term, view.vote):
+            self._add("vote", write.group, term=term, cand=vote)
+        view.term, view.vote = term, vote
+
+    def _snapshot(self, view: LogView, write: Write, snapshot: Snapshot) -> None:
+        meta = snapshot.meta
+        if write.reset:
+            view.reset(meta.index, self._observer.seen_at(write.group, meta.index, meta.term))
+        columns = self._told_by(write.group, snapshot)
+        code = "installed" if write.reset else "taken"
+        self._add(
+            "snapshot", write.group, log_index=meta.index, term=meta.term, code=code, **columns
+        )
+
+    def _told_by(self, group: GroupId, snapshot: Snapshot) -> dict[str, int]:
+        """Log start and producer table of a partition's snapshot."""
+        if self._observer.partitions[group] < 0:
+            return {}
+        config = self._life.world.config
+        body: dict[str, Any] = msgpack.unpackb(snapshot.data, strict_map_key=False)
+        table = make_table(profile_named(config.profile), config.max_producers)
+        table.restore(body["producers"])
+        return {
+            "off": body["log_start_offset"],
+            "state_hash": table.digest() >> 1,
+            "aux": table.applied_index,
+        }
+
+    def _truncated(self, view: LogView, write: Write, role: Role | None) -> None:
+        self._add(
+            "truncate",
+            write.group,
+            log_index=write.first,
+            off=view.at(write.first - 1).next_off,
+            code="F" if role is None else role.name[0],
+            aux=view.commit,
+        )
+        view.cut(write.first)
+
+    def _leads(self, view: LogView, group: GroupId, seat: Seat) -> None:
+        core, machine = seat.replica.core, seat.replica.machine
+        view.led = core.term
+        start = core.term_start or 0
+        stale = 0
+        if isinstance(machine, Partition):
+            stale = sum(each.term < core.term for each in machine.table.in_flight())
+        chain = view.at(start - 1).chain
+        self._add("leader", group, term=core.term, log_index=start, chain=chain, aux=stale)
+
+    def synced(self, job: SyncJob) -> None:
+        """Everything that the job covers survives from here on."""
+        self._durable_up_to(cast(MemorySyncJob, job).appends)
+
+    def _durable_up_to(self, appends: int) -> None:
+        unsynced = self._unsynced
+        ends: dict[GroupId, LogIndex] = {}
+        while unsynced and unsynced[0].number <= appends:
+            done = unsynced.popleft()
+            ends[done.group] = done.last
+        for later in unsynced:
+            if later.group in ends:
+                ends[later.group] = min(ends[later.group], later.kept)
+        life, observer = self._life, self._observer
+        for group, last in ends.items():
+            seen = observer.view(life.node_id, group).at(last)
+            observer.history.add(
+                "durable",
+                node=life.node_id,
+                inc=life.inc,
+                partition=observer.partitions[group],
+                term=seen.term,
+                log_index=last,
+                off=seen.next_off,
+                chain=seen.chain,
+            )

@@ -1,0 +1,210 @@
+"""The network between nodes: datagrams for what may be lost, streams for what may not.
+
+Raft's messages and the beats stand what a network can do: each travels by itself, may be lost, come
+twice (sim-N3) or be overtaken (sim-N4). Controller commands and their answers are calls: they keep
+their order, come once, and only while both ends live the life in which they were sent.
+
+A *link* is one direction between two nodes. What is cut loses what is sent and what is under way
+(sim-N5); what is clogged (sim-N6) keeps it, in order, until it is released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, TypeAlias
+
+from ottla.broker.controller.client import ControlRequest, ControlResponse
+from ottla.raft.types import Micros, NodeId
+from ottla.sim.chance.choices import Choices
+from ottla.sim.chance.delays import SHAPES, spans
+from ottla.sim.settings.link_times import round_trips
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.world.kernel import Kernel
+
+Receive: TypeAlias = Callable[[NodeId, Any], None]
+LinkName: TypeAlias = tuple[NodeId, NodeId]
+
+LATE_TIMES = 30
+"""How much longer a message takes that is late (sim-N1: heavy tail)."""
+TIMES = (1_000, 100, 500, 2_000)
+"""How much of the mean delay on top a link has that has one of its own, in thousandths."""
+_CALLS = (ControlRequest, ControlResponse)
+_AS_EVER, _LOST, _LATE, _TWICE = range(4)
+"""The fates of a datagram."""
+
+
+class Link:
+    """One direction between two nodes."""
+
+    __slots__ = ("cut", "held", "least", "loss_ppm", "ordered_until", "plain", "spans", "stream")
+
+    def __init__(self, choices: Choices, name: LinkName, config: RunConfig, round_trip: Micros):
+        self.stream = choices.stream(f"link {name[0]}>{name[1]}")
+        self.least = round_trip // 2
+        self.spans = spans(self.least, config.jitter_us)
+        """How long a message may take."""
+        self.plain = self.spans
+        """And does once it is mended."""
+        self.loss_ppm = config.loss_ppm
+        self.cut = False
+        self.held: list[Any] | None = None
+        """While clogged: what waits, with its sender's and receiver's lives."""
+        self.ordered_until: Micros = 0
+        """When the last call arrives: no other overtakes it."""
+
+
+class SimNetwork:
+    """See the module's text. `allowed` may veto a message: scripts drop by kind with it."""
+
+    def __init__(self, kernel: Kernel, choices: Choices, config: RunConfig):
+        self._kernel = kernel
+        self._config = config
+        self._receivers: dict[NodeId, Receive] = {}
+        nodes, spans = range(1, config.nodes + 1), round_trips(config.links, config.nodes)
+        self.links: dict[LinkName, Link] = {
+            name: Link(choices, name, config, spans.get(name, config.rtt_us))
+            for name in ((a, b) for a in nodes for b in nodes if a != b)
+        }
+        self.quiet = False
+        """Nothing is lost, repeated or late any more: the run settles."""
+        self.filters: list[Callable[[NodeId, NodeId, Any], bool]] = []
+        """Each may say no to a message (sender, receiver, message); it is dropped then."""
+        self.delivered = 0
+        self.dropped = 0
+
+    def draw_delays(self, choices: Choices) -> None:
+        """With delays of its own each direction draws what they are like, so that there and back
+        differ (stream `delays A>B`): once, at the beginning of a run, whoever made the network."""
+        jitter_us = self._config.jitter_us
+        if self._config.delays == "own":
+            for name, link in self.links.items():
+                stream = choices.stream(f"delays {name[0]}>{name[1]}")
+                shape, times = stream.pick(tuple(SHAPES)), stream.pick(TIMES)
+                link.spans = link.plain = spans(link.least, jitter_us * times // 1_000, shape)
+
+    # ---- for nodes
+
+    def attach(self, node: NodeId, receive: Receive) -> None:
+        """Messages to `node` go to `receive(sender, message)` from now on."""
+        self._receivers[node] = receive
+
+    def detach(self, node: NodeId) -> None:
+        """Nothing reaches `node` any more."""
+        self._receivers.pop(node, None)
+
+    def send(self, sender: NodeId, to: NodeId, message: Any) -> None:
+        """Send; it arrives some time later, once or twice, or never."""
+        if sender == to:
+            self._kernel.after(0, self._arrive_here, to, self._receivers.get(to), message)
+            return
+        link = self.links[sender, to]
+        receive = self._receivers.get(to)
+        vetoed = self.filters and not self._passes(sender, to, message)
+        if link.cut or receive is None or vetoed:
+            self.dropped += 1
+        elif link.held is not None:
+            ends = self._receivers.get(sender), receive
+            link.held.append((sender, to, ends, message))
+        elif message.__class__ in _CALLS:
+            self._call(link, sender, to, receive, message)
+        else:
+            self._datagram(link, sender, to, message)
+
+    def _passes(self, sender: NodeId, to: NodeId, message: Any) -> bool:
+        return all(each(sender, to, message) for each in self.filters)
+
+    def _datagram(self, link: Link, sender: NodeId, to: NodeId, message: Any) -> None:
+        stream = link.stream
+        if self.quiet:
+            fate = _AS_EVER
+        else:
+            config = self._config
+            fate = stream.fate((link.loss_ppm, config.late_ppm, config.twice_ppm))
+            if fate == _LOST:
+                self.dropped += 1
+                return
+        span = stream.pick(link.spans)
+        if fate == _LATE:
+            span *= LATE_TIMES
+        self._kernel.after(span, self._arrive, link, sender, to, message)
+        if fate == _TWICE:
+            again = stream.pick(link.spans)
+            self._kernel.after(again, self._arrive, link, sender, to, message)
+
+    def _call(self, link: Link, sender: NodeId, to: NodeId, receive: Receive, message: Any) -> None:
+        at = max(link.ordered_until, self._kernel.now + link.stream.pick(link.spans))
+        link.ordered_until = at
+        origin = self._receivers.get(sender)
+        self._kernel.at(at, self._arrive_call, link, sender, to, (origin, receive), message)
+
+    # ---- arriving
+
+    def _arrive(self, link: Link, sender: NodeId, to: NodeId, message: Any) -> None:
+        receive = self._receivers.get(to)
+        if link.cut or receive is None:
+            self.dropped += 1
+            return
+        self.delivered += 1
+        receive(sender, message)
+
+    def _arrive_call(
+        self,
+        link: Link,
+        sender: NodeId,
+        to: NodeId,
+        ends: tuple[Receive | None, Receive],
+        message: Any,
+    ) -> None:
+        origin, receive = ends
+        if (
+            link.cut
+            or self._receivers.get(to) is not receive
+            or self._receivers.get(sender) is not origin
+        ):
+            self.dropped += 1
+            return
+        self.delivered += 1
+        receive(sender, message)
+
+    def _arrive_here(self, to: NodeId, receive: Receive | None, message: Any) -> None:
+        if receive is not None and self._receivers.get(to) is receive:
+            receive(to, message)
+
+    # ---- for the nemesis
+
+    def cut(self, links: Iterable[LinkName]) -> None:
+        """Lose everything on these links until `mend`."""
+        for name in links:
+            self.links[name].cut = True
+
+    def mend(self, nodes: Collection[NodeId]) -> None:
+        """No link between these nodes is cut or clogged any more."""
+        for name in self.links:
+            if name[0] in nodes and name[1] in nodes:
+                link = self.links[name]
+                link.cut, link.spans = False, link.plain
+                self.release(name)
+
+    def clog(self, name: LinkName) -> None:
+        """Keep everything on this link until `release`."""
+        link = self.links[name]
+        if link.held is None:
+            link.held = []
+
+    def release(self, name: LinkName) -> None:
+        """Let what was kept go on, in order, before anything newer. On their way datagrams may pass
+        each other still, as all of them may."""
+        link = self.links[name]
+        held, link.held = link.held, None
+        for sender, to, (origin, receive), message in held or ():
+            gone = self._receivers.get(to) is not receive
+            if message.__class__ in _CALLS:
+                gone = gone or self._receivers.get(sender) is not origin
+            if gone:
+                self.dropped += 1
+            else:
+                self.send(sender, to, message)
+
+    def isolate(self, node: NodeId) -> None:
+        """Cut a node off from all others, both ways."""
+        self.cut(name for name in self.links if node in name)

@@ -1,0 +1,329 @@
+"""The observer: turns what nodes do at their seams into rows of the history.
+
+It looks from outside: at what a store was given and when that became durable, at roles and commit
+indexes after a turn. Nothing in the broker knows that it is watched, and nothing here decides.
+
+For each node and group it keeps a `LogView`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from ottla.broker.controller.controller import CONTROLLER_GROUP
+from ottla.broker.driver.hosted import Seat
+from ottla.broker.partition.partition import Partition
+from ottla.idempotency.decisions import Decision
+from ottla.idempotency.snapshot import digest_of
+from ottla.log.record_batch import SEQUENCE_MASK, identity
+from ottla.log.store import StoredGroup
+from ottla.log.types import BatchIdentity, RecordBatch
+from ottla.raft.messages import RequestVote, VoteReply
+from ottla.raft.quorum import majority
+from ottla.raft.roles import Role
+from ottla.raft.types import Entry, GroupId, LogIndex, NodeId, Term
+from ottla.sim.history.history import CONTROLLER_PARTITION
+from ottla.sim.invariants.decisions import MODEL_NODE
+from ottla.sim.world.log_view import NOBODY, NOTHING, LogView, Seen
+from ottla.sim.world.log_watch import LogWatch
+from ottla.sim.world.reference_model import MODELLED, Opinion, Replay
+from ottla.sim.world.witness import opinion_of
+
+if TYPE_CHECKING:
+    from ottla.sim.history.history import History
+    from ottla.sim.world.decoder import Decoder
+    from ottla.sim.world.life import Life
+    from ottla.sim.world.world import World
+
+DecisionWatcher: TypeAlias = Callable[[NodeId, int, BatchIdentity, Term, Decision], None]
+"""Node, partition, batch, term and what is to be done with it."""
+VOTING = (RequestVote, VoteReply)
+"""Messages that may carry a vote."""
+
+
+class Observer:
+    """All views, and the rows that come of watching them."""
+
+    def __init__(self, history: History):
+        self.history = history
+        self.partitions = {CONTROLLER_GROUP: CONTROLLER_PARTITION}
+        """Number of the partition by group, as the controller placed them."""
+        self.views: dict[tuple[NodeId, GroupId], LogView] = {}
+        self.decision_watchers: list[DecisionWatcher] = []
+        """Told of every decision, before its row is there."""
+        self._replays: dict[GroupId, Replay] = {}
+        """What the reference model makes of each committed log."""
+        self._chains: dict[tuple[GroupId, LogIndex, Term], Seen] = {}
+        self._applied: dict[tuple[GroupId, LogIndex, Term], LogIndex] = {}
+        """What had been applied by whoever first wrote a decision to forget producers."""
+
+    def view(self, node: NodeId, group: GroupId) -> LogView:
+        """What stands in that log."""
+        found = self.views.get((node, group))
+        if found is None:
+            found = self.views[node, group] = LogView()
+        return found
+
+    def logs_of(self, life: Life) -> LogWatch:
+        """Who watches the store of that life."""
+        return LogWatch(self, life)
+
+    def seen_at(self, group: GroupId, index: LogIndex, term: Term) -> Seen:
+        """The entry that anybody wrote there in that term."""
+        return self._chains[group, index, term]
+
+    def remember(self, group: GroupId, index: LogIndex, seen: Seen, applied: LogIndex) -> None:
+        """Keep what `seen_at` is asked for; whoever writes it has `applied` so much by now."""
+        self._chains.setdefault((group, index, seen.term), seen)
+        if seen.expires:
+            self._applied.setdefault((group, index, seen.term), applied)
+
+    def knows(self, life: Life, group: GroupId) -> bool:
+        """Whether the group is one of the topic's partitions, or the controller's."""
+        if group not in self.partitions:
+            placed = life.node.controller_machine.partition_of(group)
+            if placed is None:
+                return False
+            self.partitions[group] = placed[1].partition
+        return True
+
+    # ---- a life's own events
+
+    def started(self, life: Life) -> None:
+        """A life begins: its views are what its disk still holds."""
+        node = life.node_id
+        kept = {each.group: each for each in life.store.groups()}
+        for (owner, group), view in self.views.items():
+            if owner == node:
+                stored = kept.get(group)
+                first = 1 if stored is None else stored.first_index
+                if first < view.first:
+                    view.put_back(first, NOTHING if stored is None else self._base(stored))
+                view.cut((stored.last_index if stored else 0) + 1)
+                view.commit = view.applied = 0 if stored is None else stored.first_index - 1
+                view.led, view.stated = 0, None
+                if stored is not None:
+                    view.term, view.vote = stored.hard_state.term, stored.hard_state.vote
+        for group, stored in kept.items():
+            self.history.add(
+                "start",
+                node=node,
+                inc=life.inc,
+                partition=self.partitions[group],
+                term=stored.hard_state.term,
+                log_index=stored.last_index,
+            )
+            self._given_back(life, group)
+        life.store.watch.started()
+
+    def _base(self, stored: StoredGroup) -> Seen:
+        """What stands for everything before the first entry of that log."""
+        meta = stored.snapshot
+        return NOTHING if meta is None else self.seen_at(stored.group, meta.index, meta.term)
+
+    def _given_back(self, life: Life, group: GroupId) -> None:
+        """A loss of power that takes a truncation or a snapshot with it gives back what had been
+        cut; so does an old copy of a disk."""
+        view = self.view(life.node_id, group)
+        for entry in life.store.scan(group):
+            index = entry.index
+            if index > view.last or (index >= view.first and view.at(index).term != entry.term):
+                view.cut(index)
+                view.extend(entry)
+                self.entry_row("append", life, group, index, 0)
+
+    def crashed(self, life: Life, code: str, lost: int) -> None:
+        """A life ended; what its disk still holds is told by log."""
+        disk = life.world.disks[life.node_id]
+        for group in sorted(disk.medium.images):
+            view, end = self.view(life.node_id, group), disk.log_end(group)
+            self.history.add(
+                "crash",
+                node=life.node_id,
+                inc=life.inc,
+                partition=self.partitions[group],
+                log_index=end,
+                off=view.at(min(end, view.last)).next_off,
+                code=code,
+                aux=lost,
+            )
+
+    def role_changed(self, life: Life, seat: Seat) -> None:
+        """A replica has another role, term or leader: say when it ceased to lead."""
+        view = self.view(life.node_id, seat.group)
+        soft = seat.soft
+        if view.led and soft.role is not Role.LEADER:
+            self.history.add(
+                "stepdown",
+                node=life.node_id,
+                inc=life.inc,
+                partition=self.partitions[seat.group],
+                term=view.led,
+                code=soft.role.name.lower(),
+            )
+            view.led = 0
+
+    def moved(self, life: Life, seat: Seat) -> None:
+        """A replica has applied something: commit, apply and state rows."""
+        group, replica = seat.group, seat.replica
+        view, core, machine = self.view(life.node_id, group), replica.core, replica.machine
+        partition = machine if isinstance(machine, Partition) else None
+        add, number, node, inc = self.history.add, self.partitions[group], life.node_id, life.inc
+        if core.commit > view.commit:
+            view.commit = core.commit
+            add(
+                "commit",
+                node=node,
+                inc=inc,
+                partition=number,
+                term=core.term,
+                log_index=core.commit,
+                hw=None if partition is None else view.at(min(core.commit, view.last)).next_off,
+                aux=int(core.role is Role.LEADER),
+                quorum=majority(len(core.voters)),
+            )
+        for index in range(max(view.applied, view.first - 1) + 1, replica.applied + 1):
+            seen = view.at(index)
+            self.entry_row("apply", life, group, index, seen.start)
+            if seen.expires:
+                self._expire_rows(life, group, index, seen)
+        view.applied = replica.applied
+        if partition is None or partition.table.applied_index > replica.applied:
+            return
+        # With every answer too, not only after applying: nothing else may change the state.
+        stated = (replica.applied, partition.table.seen())
+        if stated != view.stated:
+            view.stated = stated
+            index, told = stated[0], digest_of(stated[1]) >> 1
+            add("state", node=node, inc=inc, partition=number, log_index=index, state_hash=told)
+
+    def _expire_rows(self, life: Life, group: GroupId, index: LogIndex, seen: Seen) -> None:
+        for pid in seen.expires:
+            self.history.add(
+                "expire",
+                node=life.node_id,
+                inc=life.inc,
+                partition=self.partitions[group],
+                log_index=index,
+                off=seen.next_off,
+                pid=pid,
+                aux=self._applied[group, index, seen.term],
+            )
+
+    def decided(
+        self,
+        life: Life,
+        partition: Partition,
+        identity: BatchIdentity,
+        decision: Decision,
+        model: Opinion | None,
+    ) -> None:
+        """A leader has decided about a batch; where the model would not have, it says so."""
+        number, term = self.partitions[partition.settings.group], partition.state.term
+        for watcher in self.decision_watchers:
+            watcher(life.node_id, number, identity, term, decision)
+        said = opinion_of(decision)
+        opinions = [(life.node_id, life.inc, said)]
+        if model is not None and model != said:
+            opinions.append((MODEL_NODE, 0, model))
+        for node, inc, opinion in opinions:
+            self.history.add(
+                "decide",
+                node=node,
+                inc=inc,
+                partition=number,
+                term=term,
+                log_index=partition.state.applied,
+                pid=identity.producer_id,
+                epoch=identity.epoch,
+                seq=identity.first_sequence,
+                seq_last=identity.last_sequence,
+                code=opinion.code,
+                off=opinion.off,
+            )
+
+    def committed(self, partition: Partition, entries: Sequence[Entry]) -> None:
+        """Somebody applies these: the model does once, and says what it knows then."""
+        if partition.settings.profile.name not in MODELLED:
+            return
+        group = partition.settings.group
+        replay = self._replays.setdefault(group, Replay())
+        before = replay.applied
+        replay.applies(entries)
+        if replay.applied > before:
+            self.history.add(
+                "state",
+                node=MODEL_NODE,
+                inc=0,
+                partition=self.partitions[group],
+                log_index=replay.applied,
+                state_hash=replay.digest(),
+            )
+
+    def said(self, life: Life, message: RequestVote | VoteReply) -> None:
+        """A message leaves a node: a vote that it carries can be counted from here on."""
+        if isinstance(message, VoteReply):
+            candidate = message.to if message.granted and not message.pre else None
+        else:
+            candidate = None if message.pre else message.sender
+        if candidate is not None and self.knows(life, message.group):
+            self.history.add(
+                "vote",
+                node=life.node_id,
+                inc=life.inc,
+                partition=self.partitions[message.group],
+                term=message.term,
+                cand=candidate,
+                aux=1,
+            )
+
+    def final(self, world: World) -> None:
+        """What stands in every log at the end, record by record."""
+        for node, group in sorted(self.views):
+            if self.partitions[group] >= 0 and node in world.lives:
+                for entry in world.lives[node].store.scan(group):
+                    self._final_entry(node, group, entry, world.decoder)
+
+    def _final_entry(self, node: NodeId, group: GroupId, entry: Entry, decoder: Decoder) -> None:
+        """As the store gives it back, but for the chain: that is of what was written."""
+        batch, view = entry.payload, self.views[node, group]
+        if not isinstance(batch, RecordBatch):
+            return
+        seen, who = view.at(entry.index), identity(batch)
+        pid, epoch, first, _ = NOBODY if who is None else who
+        for place, value in enumerate(decoder.values(batch)):
+            self.history.add(
+                "final",
+                node=node,
+                partition=self.partitions[group],
+                term=entry.term,
+                off=batch.base_offset + place,
+                pid=pid,
+                epoch=epoch,
+                seq=None if first is None else (first + place) & SEQUENCE_MASK,
+                value=value,
+                chain=seen.chain,
+                aux=int(entry.index <= view.commit),
+            )
+
+    def entry_row(
+        self, kind: str, life: Life, group: GroupId, index: LogIndex, aux: int | None
+    ) -> None:
+        """A row about one entry, *append* or *apply*."""
+        seen = self.view(life.node_id, group).at(index)
+        self.history.add(
+            kind,
+            node=life.node_id,
+            inc=life.inc,
+            partition=self.partitions[group],
+            term=seen.term,
+            log_index=index,
+            off=seen.off,
+            pid=seen.pid,
+            epoch=seen.epoch,
+            seq=seen.seq,
+            seq_last=seen.seq_last,
+            chain=seen.chain,
+            aux=aux,
+        )

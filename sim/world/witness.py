@@ -1,0 +1,154 @@
+"""The witness: sees every decision of a partition's leader and asks the reference model about it.
+
+A partition of a simulated node is the broker's own, and hears of the log by the same calls as ever
+(`Machine`); the witness hears them too and keeps the model's log. Each decision leaves a `decide`
+row, in a leader's words and by its node; where the model is of another opinion, a second one of
+node 0 says what it would have decided.
+
+The model's own opinion never reaches the broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
+
+import msgpack
+
+from ottla.broker.partition.admission import CommandItem
+from ottla.broker.partition.in_sync import InSync
+from ottla.broker.partition.partition import Partition
+from ottla.broker.partition.state import PartitionSettings
+from ottla.idempotency.decisions import Accept, Decision, Duplicate, Park
+from ottla.idempotency.table import ProducerTable
+from ottla.log.types import BatchIdentity
+from ottla.raft.types import Entry, LogIndex, Micros, Mutants, Snapshot, Term
+from ottla.sim.mutants.partition import MutatedPartition
+from ottla.sim.world.reference_model import (
+    ACCEPT,
+    DUPLICATE,
+    MODELLED,
+    PARK,
+    Ahead,
+    LogModel,
+    Opinion,
+    Stored,
+    stored,
+)
+
+Told = Callable[[Partition, BatchIdentity, Decision, Opinion | None], None]
+"""Partition, request, what was decided, and what the model says (None: nothing is modelled)."""
+Applied = Callable[[Partition, Sequence[Entry]], None]
+
+
+class _Witnessed(Partition):
+    """A partition whose log and decisions are seen."""
+
+    model: LogModel | None = None
+    on_decided: Told
+    on_applied: Applied
+
+    def witness(self, on_decided: Told, on_applied: Applied) -> None:
+        """From here on; before the first entry."""
+        settings = self.settings
+        if settings.profile.name in MODELLED:
+            self.model = LogModel(settings.profile.name, settings.max_producers)
+        self.on_decided = on_decided
+        self.on_applied = on_applied
+        self.admission.table = cast(ProducerTable, _WatchedTable(self))
+
+    def appended(self, entries: Sequence[Entry]) -> None:
+        """As `Partition.appended`."""
+        super().appended(entries)
+        if self.model is not None:
+            self.model.appended(entries)
+
+    def truncated(self, first: LogIndex) -> None:
+        """As `Partition.truncated`."""
+        super().truncated(first)
+        if self.model is not None:
+            self.model.truncated(first)
+
+    def restore(self, snapshot: Snapshot, now: Micros) -> None:
+        """As `Partition.restore`."""
+        super().restore(snapshot, now)
+        if self.model is not None:
+            body = msgpack.unpackb(snapshot.data)
+            self.model.restored(body["producers"], body["producers_term"])
+
+    def apply(self, entries: Sequence[Entry], now: Micros) -> None:
+        """As `Partition.apply`."""
+        super().apply(entries, now)
+        self.on_applied(self, entries)
+
+    def decided(self, identity: BatchIdentity, decision: Decision) -> None:
+        """The rules were asked about a batch."""
+        model = self.model
+        said = None
+        if model is not None:
+            said = model.opinion(identity, self.state.applied, list(self._ahead()))
+        self.on_decided(self, identity, decision, said)
+
+    def _ahead(self) -> Iterator[Ahead]:
+        """What is on its way into the log, in order, and will lie before the next batch."""
+        for item in self.admission.admitted():
+            if isinstance(item, CommandItem):
+                yield from ((producer_id, Stored(0)) for producer_id in item.expires)
+            elif item.batch.producer_id >= 0:
+                yield item.batch.producer_id, stored(item.batch, 0)
+
+
+class WitnessedPartition(_Witnessed):
+    """The broker's own partition, seen."""
+
+
+class WitnessedMutant(_Witnessed, MutatedPartition):
+    """A partition without one of its safety mechanisms, seen."""
+
+
+class _WatchedTable:
+    """A producer table as admission uses it; what it decides is told."""
+
+    def __init__(self, partition: _Witnessed):
+        self._partition = partition
+        self._table = partition.table
+        # Asked for all the time; bound once, they do not take the way through `__getattr__`.
+        self.begin, self.enqueued = self._table.begin, self._table.enqueued
+        self.in_flight = self._table.in_flight
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._table, name)
+
+    def decide(self, identity: BatchIdentity, term: Term) -> Decision:
+        """As `ProducerTable.decide`."""
+        decision = self._table.decide(identity, term)
+        self._partition.decided(identity, decision)
+        return decision
+
+
+def witnessed(
+    mutants: Mutants, on_decided: Told, on_applied: Applied
+) -> Callable[[PartitionSettings, InSync], Partition]:
+    """How to make the partitions of one life."""
+
+    def make(settings: PartitionSettings, in_sync: InSync) -> Partition:
+        partition: _Witnessed
+        if mutants:
+            partition = WitnessedMutant(settings, in_sync, mutants)
+        else:
+            partition = WitnessedPartition(settings, in_sync)
+        partition.witness(on_decided, on_applied)
+        return partition
+
+    return make
+
+
+def opinion_of(decision: Decision) -> Opinion:
+    """A decision in the model's words."""
+    if isinstance(decision, Accept):
+        return Opinion(ACCEPT)
+    if isinstance(decision, Duplicate):
+        return Opinion(DUPLICATE, decision.base_offset)
+    if isinstance(decision, Park):
+        return Opinion(PARK)
+    return Opinion(decision.reason.value)

@@ -1,0 +1,387 @@
+"""The world of a run: nodes on their disks, links and clocks, and what may be done to them.
+
+Everything a nemesis, a script or a scenario does goes through a method of `World`, leaves a `fault`
+row, and can be replayed. What no Raft stands (a disk that forgets what it synced or comes back as
+an older one, an id given out twice) leaves a `beyond` row; only scripts ask for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from ottla.broker.controller.controller import CONTROLLER_GROUP
+from ottla.broker.counters import Counters
+from ottla.broker.driver.hosted import Seat
+from ottla.broker.errors import ErrorCode
+from ottla.broker.node.replica_factory import ReplicaFactory
+from ottla.broker.partition.partition import Partition
+from ottla.broker.topics.topic import Topic
+from ottla.broker.wire.host import Host
+from ottla.log.errors import CorruptLogError, StoreError
+from ottla.raft.quorum import majority
+from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term
+from ottla.sim.chance.choices import Choices
+from ottla.sim.history.history import History
+from ottla.sim.invariants.beyond import LOST_SYNC, OLD_COPY, SAME_ID
+from ottla.sim.mutants.catalogue import mutants_of
+from ottla.sim.settings.settings import RunConfig
+from ottla.sim.world.clocks import NodeClock
+from ottla.sim.world.decoder import Decoder
+from ottla.sim.world.disks import SimDisk
+from ottla.sim.world.handlers import TOPIC
+from ottla.sim.world.kernel import Kernel
+from ottla.sim.world.life import Life
+from ottla.sim.world.network import SimNetwork
+from ottla.sim.world.observer import Observer
+from ottla.sim.world.points import Points
+from ottla.sim.world.serving import ServedConnection, SimListener
+from ottla.sim.world.tcp import ClientNetwork, Connection
+
+SECOND: Micros = 1_000_000
+BOOT: Micros = 60 * SECOND
+"""Within this an undisturbed cluster has a controller and its topic, if elections are not slow."""
+STEP: Micros = 1_000
+ENDLESS = float("inf")
+"""A high watermark that nobody reaches."""
+
+
+class BrokerBug(Exception):  # noqa: N818 - it names what it is
+    """An invariant of the broker itself does not hold: the run ends here."""
+
+
+class World:
+    """See the module's text. Nodes are numbered from 1."""
+
+    def __init__(self, config: RunConfig, choices: Choices):
+        self.config = config
+        self.factory = ReplicaFactory
+        """What makes the nodes' replicas."""
+        self.cluster_config = config.cluster_config()
+        self.choices = choices
+        self.mutants = mutants_of(config.mutants)
+        self.kernel = Kernel()
+        self.history = History(lambda: self.kernel.now)
+        self.decoder = Decoder()
+        self.observer = Observer(self.history)
+        self.points = Points()
+        self.counters = Counters()
+        self.nodes: tuple[NodeId, ...] = tuple(range(1, config.nodes + 1))
+        self.addresses = {node: ("node", node) for node in self.nodes}
+        self.clocks = {node: NodeClock(node * 1_000 * SECOND) for node in self.nodes}
+        self.disks = {node: SimDisk(node, self.kernel, choices, config) for node in self.nodes}
+        self.network = SimNetwork(self.kernel, choices, config)
+        self.clients = ClientNetwork(
+            self.kernel, choices, config, self._serve, lambda node: node in self.lives
+        )
+        self.lives: dict[NodeId, Life] = {}
+        """The nodes that are not dead; frozen ones included."""
+        self.client_dies: Callable[[int], None] = _nobody
+        """Has the client of that number die; who has clients that may says how (`workload.py`)."""
+        self._last: dict[NodeId, Life] = {}
+        """The latest life of each node that has died."""
+        self.placement: dict[int, tuple[NodeId, ...]] = {}
+        """Replicas by partition, as decided while booting: who has just come back does not know."""
+        self._damaged: set[NodeId] = set()
+        self.ids_again = 0
+        """How many of the next producer ids are ones that were given out before."""
+        self._last_id: int | None = None
+        self._incs = dict.fromkeys(self.nodes, 0)
+
+    # ---- beginning
+
+    def boot(self) -> None:
+        """Start all nodes, create the topic, wait until every partition has a leader."""
+        self.quiet(now=True)
+        self.network.draw_delays(self.choices)
+        within = max(BOOT, self.config.bound_ms * 1_000)
+        for node in self.nodes:
+            self.start(node)
+        self.until(lambda: self.controller() is not None, within, "a controller")
+        self._create_topic(within)
+        self.until(self.all_lead, within, "leaders")
+        images = self.lives[1].node.topics()[TOPIC].partitions
+        self.placement = {each.partition: each.replicas for each in images}
+        self.quiet(now=False)
+        self.history.add("phase", code="load")
+
+    def _create_topic(self, within: Micros) -> None:
+        """Have the topic made; that the controller may move meanwhile is the node's affair. Raises
+        `BrokerBug`."""
+        topic = Topic(TOPIC, self.config.partitions, self.config.replicas)
+        answers: list[ErrorCode] = []
+        node = self.lives[1].node
+        command = topic.command(len(self.nodes), self.config.replicas)
+        node.control(command, lambda error, _: answers.append(error), node.now() + within)
+        self.until(lambda: bool(answers), within, "the topic")
+        if answers != [ErrorCode.NONE]:
+            raise BrokerBug(f"the topic was refused: {answers[0].name}")
+
+    def quiet(self, *, now: bool) -> None:
+        """Nothing goes wrong by itself any more, or again."""
+        self.network.quiet = self.clients.quiet = now
+        for disk in self.disks.values():
+            disk.quiet = now
+
+    def controller(self) -> Life | None:
+        """Who leads the controller's group in the latest term and serves; frozen nodes count."""
+        serving = [each for each in self.lives.values() if each.node.controller_machine.synced]
+        return max(serving, key=_controller_term, default=None)
+
+    def all_lead(self) -> bool:
+        """Whether every partition has a leader that serves."""
+        return all(self.leader(each) is not None for each in range(self.config.partitions))
+
+    # ---- looking
+
+    def seats(self, partition: int) -> dict[NodeId, Seat]:
+        """The replicas of a partition on the nodes that are not dead."""
+        found: dict[NodeId, Seat] = {}
+        for node, life in self.lives.items():
+            replica = life.node.replica(TOPIC, partition)
+            if isinstance(replica, Seat):
+                found[node] = replica
+        return found
+
+    def leader(self, partition: int = 0) -> Life | None:
+        """Who leads a partition in the latest term and serves; frozen nodes count."""
+        best: tuple[int, NodeId] | None = None
+        for node, seat in self.seats(partition).items():
+            machine = seat.replica.machine
+            if isinstance(machine, Partition) and machine.state.synced:
+                term = machine.state.term
+                if best is None or term > best[0]:
+                    best = (term, node)
+        return None if best is None else self.lives[best[1]]
+
+    def high_watermark(self, partition: int, unled: float) -> float:
+        """Of a partition's leader (exclusive); `unled` where nobody leads, so nobody can say."""
+        life = self.leader(partition)
+        if life is None:
+            return unled
+        machine = self.seats(partition)[life.node_id].replica.machine
+        assert isinstance(machine, Partition), "a partition of the topic"
+        return machine.state.high_watermark
+
+    def until(self, condition: Callable[[], bool], within: Micros, what: str) -> None:
+        """Run until `condition` holds. Raises `BrokerBug` when it does not within that span."""
+        end = self.kernel.now + within
+        while not condition():
+            if self.kernel.now >= end:
+                raise BrokerBug(f"{what}: not within {within // 1000} ms")
+            self.kernel.run(self.kernel.now + STEP)
+
+    # ---- lives
+
+    def start(self, node: NodeId) -> bool:
+        """A new life on the node's disk. False: it is damaged or wiped, the node does not start."""
+        assert node not in self.lives, f"node {node} lives"
+        if self.disks[node].fresh:
+            self.history.add("fault", node=node, code="refuses to start: its disk was lost")
+            return False
+        self._incs[node] += 1
+        try:
+            life = Life(self, node, self._incs[node])
+        except CorruptLogError as error:
+            self.history.add("fault", node=node, code=f"refuses to start: {error}")
+            return False
+        self.lives[node] = life
+        self.observer.started(life)
+        life.node.on_event = lambda _, seat: self.observer.role_changed(life, seat)
+        told = life.node.runner.on_applied
+
+        def applied(seat: Seat) -> None:
+            if self.observer.knows(life, seat.group):
+                self.observer.moved(life, seat)
+            told(seat)
+
+        life.node.runner.on_applied = applied
+        life.node.server.pause()
+        life.enter(life.node.join)
+        return True
+
+    def listener(self, life: Life, host: Host) -> SimListener:
+        """What a node is given to listen with."""
+        return SimListener(life, host)
+
+    def _serve(self, connection: Connection) -> ServedConnection | None:
+        life = self.lives.get(connection.node)
+        if life is None:
+            return None
+        listener = life.node.server
+        assert isinstance(listener, SimListener), "made by `listener`"
+        return listener.accept(connection)
+
+    def crash(
+        self, node: NodeId, where: str = "", *, power: bool = False, torn: bool = False
+    ) -> None:
+        """The process dies at once, with `power` its machine does: what is unsynced may go, or
+        (`torn`) is there but for a part of the newest write.
+
+        Without power its clients are told by its operating system; with it nobody tells them.
+        """
+        life = self.lives.pop(node, None)
+        if life is None:
+            if power:
+                self._cache_lost(node)
+            return
+        self._last[node] = life
+        life.alive = False
+        self.network.detach(node)
+        lost = self.disks[node].crash(power=power, torn=torn)
+        what = "power lost" if power else "killed"
+        self.history.add("fault", node=node, code=f"{what}{' at ' + where if where else ''}")
+        self.observer.crashed(life, where or what, lost)
+        self._drop_clients(life, told=not power)
+
+    def _cache_lost(self, node: NodeId) -> None:
+        """The machine of a dead process loses its power: what was left in the page cache may go."""
+        lost = self.disks[node].crash(power=True)
+        if lost:
+            self.history.add("fault", node=node, code="power lost")
+            self.observer.crashed(self._last[node], "power lost", lost)
+
+    def _drop_clients(self, life: Life, *, told: bool) -> None:
+        for connection in self.clients.connections:
+            served = connection.served
+            if served is not None and served.life is life:
+                connection.served = None
+                if told:
+                    connection.reset_later("reset")
+
+    def node_failed(self, life: Life, error: Exception) -> None:
+        """A node stopped itself. Raises `BrokerBug` unless its disk is to blame."""
+        if not isinstance(error, StoreError):
+            raise BrokerBug(f"node {life.node_id}: {type(error).__name__}: {error}") from error
+        self.lives.pop(life.node_id, None)
+        self._last[life.node_id] = life
+        self.network.detach(life.node_id)
+        lost = self.disks[life.node_id].crash(power=True)
+        self.history.add("fault", node=life.node_id, code=f"stopped: {error}")
+        self.observer.crashed(life, "disk", lost)
+        self._drop_clients(life, told=True)
+
+    def stop(self, node: NodeId) -> None:
+        """The node leaves in order: it tells its clients, and all it wrote is on its disk."""
+        life = self.lives.get(node)
+        if life is None or life.frozen:
+            return
+        life.enter(life.node.stop)
+        medium = self.disks[node].medium
+        medium.sync(medium.synced_appends + medium.unsynced_appends)
+        self.crash(node, "stopping")
+
+    def freeze(self, node: NodeId) -> None:
+        """Stop the process, as by SIGSTOP."""
+        life = self.lives.get(node)
+        if life is not None and not life.frozen:
+            self.history.add("pause", node=node, inc=life.inc)
+            life.freeze()
+
+    def thaw(self, node: NodeId) -> None:
+        """Let it go on."""
+        life = self.lives.get(node)
+        if life is not None and life.frozen:
+            self.history.add("resume", node=node, inc=life.inc)
+            life.thaw()
+
+    # ---- beyond the fault budget
+
+    def lie(self, node: NodeId) -> None:
+        """From now on its disk says that it syncs, and keeps nothing."""
+        self.disks[node].lies = True
+        self.history.add("beyond", node=node, code=LOST_SYNC)
+
+    def bring_back(self, node: NodeId) -> None:
+        """The disk of a dead node is what it was when `SimDisk.keep_copy` was called."""
+        assert node not in self.lives, f"node {node} lives"
+        self.disks[node].restore()
+        self.history.add("beyond", node=node, code=OLD_COPY)
+
+    def wipe(self, node: NodeId) -> None:
+        """Nothing is left on the disk of a dead node."""
+        assert node not in self.lives, f"node {node} lives"
+        self.disks[node].wipe()
+        self.fault("its disk was lost", node)
+
+    def rot(self, node: NodeId, group: GroupId, index: LogIndex) -> None:
+        """An entry on a dead node's disk is damaged that it had synced: the node must refuse."""
+        assert node not in self.lives, f"node {node} lives"
+        self._damaged.add(node)
+        self.disks[node].medium.damage(group, index)
+        self.fault(f"entry {index} of group {group} rots on its disk", node)
+
+    @property
+    def able(self) -> tuple[NodeId, ...]:
+        """The nodes that have a disk to start on."""
+        damaged, disks = self._damaged, self.disks
+        return tuple(each for each in self.nodes if each not in damaged and not disks[each].fresh)
+
+    def near(self, nodes: Collection[NodeId]) -> bool:
+        """Whether those of these nodes that must agree with each other are near enough for it:
+        links may have been told so that only some majorities are."""
+        for group in (self.nodes, *self.placement.values()):
+            inside, needed = [each for each in group if each in nodes], majority(len(group))
+            if len(inside) >= needed and not self.config.near(inside, needed):
+                return False
+        return True
+
+    def given_out(self, producer_id: int) -> int:
+        """The id that a producer gets: a new one, unless one is to be given out twice."""
+        if self.ids_again and self._last_id is not None:
+            self.ids_again -= 1
+            self.history.add("beyond", pid=self._last_id, code=SAME_ID)
+            return self._last_id
+        self._last_id = producer_id
+        return producer_id
+
+    # ---- time
+
+    def jump(self, node: NodeId, span: Micros) -> None:
+        """The node's monotonic clock is that much further at once (sim-C1): what was due in between
+        is due now."""
+        self.clocks[node].jump(self.kernel.now, span)
+        life = self.lives.get(node)
+        if life is not None:
+            life.clockwork.jumped()
+
+    def fault(self, code: str, node: NodeId | None = None, **columns: Any) -> None:
+        """Say in the history what was done on purpose."""
+        self.history.add("fault", node=node, code=code, **columns)
+
+    # ---- the end of all faults
+
+    def heal(self, core: Collection[NodeId]) -> None:
+        """What these nodes are and have between them works again, and clients reach everybody.
+
+        Nothing new goes wrong anywhere, and messages are filtered nowhere (`ending.py` says why).
+        What else is broken stays as it is, for good or until it is healed too: a dead node stays
+        dead, a link that is cut stays cut.
+        """
+        self.points.clear()
+        self.quiet(now=True)
+        self.network.filters.clear()
+        self.network.mend(core)
+        self.clients.mend()
+        for node in self.nodes:
+            if node in core:
+                self.disks[node].heal()
+                self.clocks[node].slew_wall(self.kernel.now, 0)
+                if node not in self.lives and not self.start(node):
+                    continue
+                self.lives[node].clockwork.slowness = 1
+                self.thaw(node)
+
+
+def awake(life: Life | None) -> Life | None:
+    """The leader that anybody may wait for: nobody, where it is a frozen node. Others hear nothing
+    of that one, and elect another."""
+    return None if life is None or life.frozen else life
+
+
+def _nobody(_: int) -> None:
+    """There are no clients that may die."""
+
+
+def _controller_term(life: Life) -> Term:
+    return life.node.runner.seats[CONTROLLER_GROUP].soft.term

@@ -1,0 +1,79 @@
+"""Every program of the nemesis does something: with it alone a run is another one than without.
+
+Programs have been in the table that never did anything, for want of what they wait for, and nobody
+saw: a fault's row says what was asked for. So that row does not count here, nor what else a program
+notes of its own doing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ottla.sim.chance.choices import Drawn
+from ottla.sim.nemesis.nemesis import named
+from ottla.sim.nemesis.programs import PROGRAMS
+from ottla.sim.run import Verdict, run_choices
+from ottla.sim.settings.settings import RunConfig
+
+CONFIG = RunConfig(
+    nodes=4,
+    producers=2,
+    records=60,
+    load_ms=3_000,
+    loss_ppm=0,
+    fault_every_ms=500,
+)
+SEEDS = range(3)
+NOTED = ("fault", "pause", "resume")
+INERT = {
+    "step-wall-clock": "nothing may depend on a wall clock; `test_clocks.py` shows that it moves",
+}
+"""Programs of which nobody may notice anything, and why."""
+
+
+def rows(seed, program):
+    """What a run with that program alone has to tell, but for what it notes of itself."""
+    outcome = run_choices(Drawn(seed), CONFIG.with_(faults=program), swarm=False)
+    assert outcome.verdict is Verdict.OK, f"seed {seed}: {outcome.reason}"
+    told = {row.code for row in outcome.rows if row.kind == "fault"}
+    assert f"program {program}" in told, f"it never struck in seed {seed}"
+    return [row[1:] for row in outcome.rows if row.kind not in NOTED]
+
+
+@pytest.fixture(scope="module")
+def without():
+    """Of each seed, what it tells where the program does nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        idle = replace(named("kill"), run=lambda _: None)
+        patch.setattr("ottla.sim.nemesis.nemesis.named", lambda _: idle)
+        return {seed: rows(seed, "kill") for seed in SEEDS}
+
+
+@pytest.mark.parametrize("program", [each.name for each in PROGRAMS])
+def test_a_run_with_it_is_another_one_than_without(program, without):
+    differ = [seed for seed in SEEDS if rows(seed, program) != without[seed]]
+    if program in INERT:
+        assert not differ, INERT[program]
+    else:
+        assert differ, f"{program} changed nothing in any of the seeds {list(SEEDS)}"
+
+
+@pytest.mark.parametrize(
+    ("program", "where"),
+    [
+        ("die-voted", "its vote written"),
+        ("die-appended", "records written"),
+        ("die-synced", "a sync that nobody heard of"),
+        ("die-acknowledging", "an acknowledgement sent"),
+        ("die-answering", "an answer on its lips"),
+    ],
+)
+def test_who_is_to_die_somewhere_gets_there(program, where):
+    """Nobody votes while the leader is well: `die-voted` has it die first."""
+    seen = []
+    for seed in SEEDS:
+        outcome = run_choices(Drawn(seed), CONFIG.with_(faults=program), swarm=False)
+        seen += [row.code for row in outcome.rows if row.kind == "crash"]
+    assert where in seen
