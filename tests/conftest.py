@@ -19,7 +19,7 @@ import pytest
 from hypothesis import settings
 
 from cli_process import UNHURRIED_S
-from ottla.sim_cli import telling
+from ottla.commands.sim import telling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """What the report of a study is made of: plain values, and how rows of SQL become them.
 
-The pipeline fills a `Findings`, the page (`ottla.study.page`) writes it down; neither knows the
-other. A table's columns are named by its SQL, and the names say how they are shown:
+The pipeline fills a `Findings`, the page (`ottla.report.study.page`) writes it down; neither knows
+the other. A table's columns are named by its SQL, and the names say how they are shown:
 
 | a column called | is shown as |
 |---|---|

@@ -21,12 +21,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from ottla import __version__
-from ottla.demo.command import demo
-from ottla.saying import first_of, ready_object, unusable
-from ottla.sim_cli.app import app as sim_app
-from ottla.sim_cli.telling import Line, say
-from ottla.study_cli.app import app as study_app
-from ottla.up_options import (
+from ottla.commands.saying import first_of, ready_object, unusable
+from ottla.commands.sim.app import app as sim_app
+from ottla.commands.sim.telling import Line, say
+from ottla.commands.study.app import app as study_app
+from ottla.commands.up_options import (
     MAX_PORT,
     Advertised,
     AsJson,
@@ -46,7 +45,8 @@ from ottla.up_options import (
     meant,
     one_or_each,
 )
-from ottla.usage import UsageError, check_profile, check_words, one_line, refused
+from ottla.commands.usage import UsageError, check_profile, check_words, one_line, refused
+from ottla.demo.command import demo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

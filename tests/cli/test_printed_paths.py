@@ -10,7 +10,7 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from ottla.sim_cli.app import app
+from ottla.commands.sim.app import app
 from tidy.source import repository
 
 ROOT = repository()

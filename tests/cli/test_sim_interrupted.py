@@ -14,9 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 from cli_groups import await_nobody, await_workers, begun, end
+from ottla.commands.sim.app import app
 from ottla.sim.sweeps import kills as matrix
 from ottla.sim.sweeps.kills import kills
-from ottla.sim_cli.app import app
 
 SHORT = ["--seeds", "100000", "--set", "load_ms=200", "--set", "records=4"]
 SWEEP = ["sweep", "--jobs", "2", *SHORT]
@@ -100,7 +100,7 @@ STOPPED = [
         "ottla.sim.sweeps.shrink.Shrinker.run",
         "the smallest so far is kept: s.tape",
     ),
-    (["explain", "0"], "ottla.explain.report.page", "nothing is kept"),
+    (["explain", "0"], "ottla.report.explain.report.page", "nothing is kept"),
     (["show", "0"], "ottla.sim.history.compare.told", "nothing is kept"),
     (["run", "--seed", "0"], "ottla.sim.run.run", "nothing is kept"),
     (["replay", "0"], "ottla.sim.run.run", "nothing is kept"),

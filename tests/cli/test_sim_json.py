@@ -5,8 +5,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from ottla.commands.sim.app import app
 from ottla.sim.sweeps.bounds import upper_bound
-from ottla.sim_cli.app import app
 
 SMALL = ["--set", "load_ms=200", "--set", "records=4"]
 FAILING = ["--set", "mutants=M06", "--set", "load_ms=1000", "--set", "records=20"]

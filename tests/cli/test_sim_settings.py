@@ -12,10 +12,10 @@ import pytest
 from pyarrow import parquet
 from typer.testing import CliRunner
 
+from ottla.commands.sim.app import app
+from ottla.commands.sim.asking import SimUsageError
 from ottla.sim.sweeps import tape_file
 from ottla.sim.sweeps.shrink import Shrinker
-from ottla.sim_cli.app import app
-from ottla.sim_cli.asking import SimUsageError
 
 SHARED = ["--set", "mutants=M06", "--set", "load_ms=1000", "--set", "records=20"]
 OTHER = ["--set", "load_ms=200", "--set", "records=4"]

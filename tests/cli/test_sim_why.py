@@ -5,8 +5,8 @@ import re
 import pytest
 from typer.testing import CliRunner
 
+from ottla.commands.sim.app import app
 from ottla.sim.sweeps.why import Curve, Point
-from ottla.sim_cli.app import app
 
 FAILING = ["0", "--set", "mutants=M06", "--set", "load_ms=1000", "--set", "records=20"]
 ROW = re.compile(r" *[\d.]+ s +(\d+) +(\d+%) +(\d+%) +\d+% to \d+%  ", re.MULTILINE)

@@ -1,9 +1,9 @@
 """Two pages that people wrote, held to the code: published bugs, and where each fault is.
 
 A command of the page about bugs must find what the page says it finds, and its pictures are what
-`ottla.explain` draws; with OTTLA_REWRITE=1 they are drawn anew, and so is what a seed says, as long
-as it shows its bug: where it does not any more, the page needs another seed. The page about faults
-must name every program of the nemesis, and none that there is not.
+`ottla.report.explain` draws; with OTTLA_REWRITE=1 they are drawn anew, and so is what a seed says,
+as long as it shows its bug: where it does not any more, the page needs another seed. The page about
+faults must name every program of the nemesis, and none that there is not.
 """
 
 import os
@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from ottla.explain.picture import picture
+from ottla.commands.sim.asking import config_of
+from ottla.report.explain.picture import picture
 from ottla.sim.nemesis.beyond import BEYOND
 from ottla.sim.nemesis.programs import PROGRAMS
 from ottla.sim.recording.scenario import record_scenario, scenario_named
 from ottla.sim.run import run
-from ottla.sim_cli.asking import config_of
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 ROW = re.compile(r"^\| ([^|]+) \| (`ottla[^|]+) \| (`ottla[^|]+) \|$", re.MULTILINE)

@@ -14,10 +14,10 @@ import pytest
 from typer.testing import CliRunner
 
 from docs_programs import blocks, commands
+from ottla.commands.sim.app import app
 from ottla.idempotency.profiles import PROFILES
 from ottla.sim.studies.study import catalogue, parse
 from ottla.sim.sweeps.sweep_folder import CHUNK
-from ottla.sim_cli.app import app
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = [

@@ -10,7 +10,7 @@ WITHIN = 300
 """Seconds, ten times what the longest takes: what else a machine does is no matter of a test."""
 STOP_WITHIN = 60
 UNHURRIED_S = 600
-UNHURRIED = f"from ottla.sim_cli import telling; telling.NOW_AND_THEN_S = {UNHURRIED_S}"
+UNHURRIED = f"from ottla.commands.sim import telling; telling.NOW_AND_THEN_S = {UNHURRIED_S}"
 """First in a program: whether a command that takes longer than a few seconds says how far it is
 depends on the machine, and no test may."""
 PROGRAM = f"import sys; {UNHURRIED}; sys.argv[0] = 'ottla'; from ottla.__main__ import main; main()"

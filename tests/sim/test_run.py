@@ -18,6 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ottla.broker.errors import ConfigError
+from ottla.commands.sim.app import app
 from ottla.sim.chance.choices import Drawn, Forked, Replayed, Tape
 from ottla.sim.history.compare import parting
 from ottla.sim.history.history import Event
@@ -33,7 +34,6 @@ from ottla.sim.sweeps.sweep import sweep
 from ottla.sim.sweeps.sweep_folder import Plan, SweepError
 from ottla.sim.sweeps.tape_file import Case, Kept, TapeError, decode, encode, read, write
 from ottla.sim.world.world import World
-from ottla.sim_cli.app import app
 
 SHORT = RunConfig(profile="reference-strict", load_ms=2_000, records=40)
 

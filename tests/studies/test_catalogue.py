@@ -9,6 +9,7 @@ import shutil
 
 import pytest
 
+from ottla.report.study.page import page
 from ottla.sim.experiments import acks
 from ottla.sim.experiments.conduct import play
 from ottla.sim.invariants.losses import NEVER_ARRIVED, UNDECIDED, UNEXPLAINED
@@ -17,7 +18,6 @@ from ottla.sim.studies.pipeline import Pipeline, Progress
 from ottla.sim.studies.reporting import findings_of
 from ottla.sim.studies.study import catalogue, parse
 from ottla.sim.sweeps.kills import settings_of
-from ottla.study.page import page
 from studies_tiny import contents, study
 
 SHORTER = {

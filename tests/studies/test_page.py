@@ -14,9 +14,9 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import studies_findings as made_up
-from ottla.page.chart import certainty, draw
+from ottla.report.page.chart import certainty, draw
+from ottla.report.study.page import Picture, page
 from ottla.sim.studies.findings import Breakdown, chart_of, table_of
-from ottla.study.page import Picture, page
 
 VOID = {"meta", "br", "input"}
 

@@ -13,6 +13,8 @@ from dataclasses import replace
 import pytest
 
 from cli_process import ottla
+from ottla.report.study.pictures import picture_of
+from ottla.report.study.report import write
 from ottla.sim.recording.record import NotTheSameError
 from ottla.sim.studies import origin
 from ottla.sim.studies.engine import open_engine
@@ -24,8 +26,6 @@ from ottla.sim.studies.sentences import answer, filled
 from ottla.sim.studies.sheets import SILVER
 from ottla.sim.studies.study import Answer, StudyError, parse
 from ottla.sim.studies.worst import worst_runs
-from ottla.study.pictures import picture_of
-from ottla.study.report import write
 from studies_cases import put
 from studies_tiny import TINY, study
 

@@ -7,6 +7,7 @@ out begins with one seed, and reads them first.
 import pytest
 
 import studies_findings as made_up
+from ottla.report.study.page import page
 from ottla.sim.studies.findings import table_of
 from ottla.sim.studies.names import VARIANTS
 from ottla.sim.studies.pairs import PAIRS, pairs_query
@@ -14,7 +15,6 @@ from ottla.sim.studies.sentences import answer, filled
 from ottla.sim.studies.sheets import GOLD
 from ottla.sim.studies.study import StudyError, catalogue, parse
 from ottla.sim.studies.worst import DEFAULT
-from ottla.study.page import page
 from studies_cases import make, put_silver, put_typed
 
 PROFILES = ("reference", "reference-strict", "redpanda-5157")

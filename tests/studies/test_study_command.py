@@ -19,11 +19,11 @@ from pyarrow import parquet
 from typer.testing import CliRunner
 
 from cli_process import PROGRAM, ottla
+from ottla.commands.study.app import app
 from ottla.sim.studies import engine
 from ottla.sim.studies.lake import made, making, mark
 from ottla.sim.studies.study import StudyError
 from ottla.sim.sweeps.canary import Canary
-from ottla.study_cli.app import app
 from studies_spark import need_spark
 from studies_tiny import TINY
 

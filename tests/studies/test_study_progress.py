@@ -8,13 +8,13 @@ import pytest
 from pyarrow.parquet import read_table
 
 from awaiting import await_that
+from ottla.commands.sim import telling
+from ottla.commands.sim.telling import NOW_AND_THEN_S
+from ottla.commands.study.progress import Display, line_of
 from ottla.sim.studies.bronze import Work
 from ottla.sim.studies.marks import marked, marks_of
 from ottla.sim.studies.pipeline import STAGES, Progress
 from ottla.sim.studies.study import StudyError
-from ottla.sim_cli import telling
-from ottla.sim_cli.telling import NOW_AND_THEN_S
-from ottla.study_cli.progress import Display, line_of
 from studies_tiny import TINY, WAVE, study
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import docs_pages
+import docs_rooms
 from ottla.broker.config import LEAST, MOST, MOST_OF, ClusterConfig, FlushPolicy
 from ottla.broker.errors import ConfigError
 
@@ -20,6 +21,7 @@ PAGES = {
     "docs/reference/topic-configs.md": docs_pages.configs_page,
     "docs/reference/simulated-settings.md": docs_pages.simulated_page,
     "docs/reference/raft-roles.md": docs_pages.roles_page,
+    "docs/reference/rooms.md": docs_rooms.rooms_page,
 }
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from ottla.usage import UsageError, check_profile, folder
+from ottla.commands.usage import UsageError, check_profile, folder
 
 if TYPE_CHECKING:
     from ottla.demo.run import Outcome

@@ -18,12 +18,12 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from ottla.commands.sim.telling import Line
 from ottla.demo.losses import told
 from ottla.demo.result import Result
 from ottla.demo.settings import DemoSettings
 from ottla.demo.stage import Deed, Stage
 from ottla.demo.work import Work
-from ottla.sim_cli.telling import Line
 
 NODE_COLOURS = ("", "blue", "dark_orange", "green")
 BAR_WIDTH = 32

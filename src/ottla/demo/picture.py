@@ -19,8 +19,8 @@ from html import escape
 from ottla.demo.result import Result
 from ottla.demo.settings import PARTITIONS
 from ottla.demo.timeline import Timeline
-from ottla.page.svg import HATCH, box, text, tick
 from ottla.raft.types import Micros
+from ottla.report.page.svg import HATCH, box, text, tick
 
 WIDTH = 1160
 LEFT, RIGHT = 64, 84

@@ -1,8 +1,8 @@
 """The report: one HTML file that needs nothing else, for screens light and dark, and for paper.
 
-Its frame and style are the house's (`ottla.page`), with its own of `report.css` behind; the picture
-is `picture.py`'s. Every section is a function from the result to HTML, and everything that came
-from outside is escaped.
+Its frame and style are the house's (`ottla.report.page`), with its own of `report.css` behind; the
+picture is `picture.py`'s. Every section is a function from the result to HTML, and everything that
+came from outside is escaped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ottla.demo.picture import Picture
 from ottla.demo.result import Figure, Result
 from ottla.demo.settings import NODES
 from ottla.demo.stage import Deed
-from ottla.page.document import document, header, section
+from ottla.report.page.document import document, header, section
 
 STYLE = Path(__file__).with_name("report.css")
 LISTED = 200

@@ -231,14 +231,19 @@ CONFINED = {
     "lmdb": ("log/lmdb_store.py",),
     "pyspark": ("sim/studies/",),
     "pytest": ("src/ottla/pytest_plugin.py",),
-    "rich": ("src/ottla/cli.py", "src/ottla/sim_cli/", "src/ottla/study_cli/", "src/ottla/demo/"),
+    "rich": (
+        "src/ottla/cli.py",
+        "src/ottla/commands/sim/",
+        "src/ottla/commands/study/",
+        "src/ottla/demo/",
+    ),
     "typer": (
         "src/ottla/cli.py",
         "src/ottla/demo/",
-        "src/ottla/sim_cli/",
-        "src/ottla/study_cli/",
-        "src/ottla/up_options.py",
-        "src/ottla/usage.py",
+        "src/ottla/commands/sim/",
+        "src/ottla/commands/study/",
+        "src/ottla/commands/up_options.py",
+        "src/ottla/commands/usage.py",
     ),
 }
 

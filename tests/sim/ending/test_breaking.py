@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from ottla.broker.errors import ConfigError
 from ottla.broker.wire.pipeline import Pipeline
+from ottla.commands.sim.app import app
 from ottla.idempotency.table import ProducerTable
 from ottla.log.errors import StoreError
 from ottla.sim import run as run_module
@@ -35,7 +36,6 @@ from ottla.sim.sweeps.shrink_run import replayer
 from ottla.sim.sweeps.tape_file import Case
 from ottla.sim.world.kernel import AT_ONCE, Kernel
 from ottla.sim.world.world import World
-from ottla.sim_cli.app import app
 from studies_tiny import TINY
 
 SHORT = RunConfig(profile="reference-strict", load_ms=1_000, records=12)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
+from ottla.commands.sim.app import app
+from ottla.commands.sim.asking import SimUsageError
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.weaker import noted, weaker
 from ottla.sim.run import Verdict, run
 from ottla.sim.settings.settings import RunConfig
-from ottla.sim_cli.app import app
-from ottla.sim_cli.asking import SimUsageError
 from sim_histories import histories, read
 
 ACKS_1 = RunConfig(acks=1, load_ms=4_000, records=120, fault_every_ms=300)

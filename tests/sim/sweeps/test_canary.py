@@ -9,6 +9,7 @@ import pytest
 from pyarrow import parquet
 from typer.testing import CliRunner
 
+from ottla.commands.sim.app import app
 from ottla.sim import run as run_module
 from ottla.sim.invariants.findings import Anomaly, Findings, Rows
 from ottla.sim.invariants.index import Index
@@ -20,7 +21,6 @@ from ottla.sim.settings.settings import RunConfig
 from ottla.sim.sweeps.canary import MUTANTS, Canary
 from ottla.sim.sweeps.sweep import VoidSweepError, sweep
 from ottla.sim.sweeps.sweep_folder import Plan
-from ottla.sim_cli.app import app
 
 PLAN = Plan(0, 2, RunConfig(profile="reference-strict", load_ms=200, records=4).told())
 

@@ -14,12 +14,12 @@ from textwrap import dedent
 import pytest
 from typer.testing import CliRunner
 
+from ottla.commands.sim import telling
+from ottla.commands.sim.app import app
+from ottla.commands.sim.asking import SimUsageError
 from ottla.sim.machine.pythons import Found, mine, pythons
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.sweeps.meta import LIBRARIES, Plan, Variant, check, variants
-from ottla.sim_cli import telling
-from ottla.sim_cli.app import app
-from ottla.sim_cli.asking import SimUsageError
 
 SEEDS = 1_000
 SETTINGS = RunConfig(profile="reference-strict").with_(load_ms=1_000, records=24).told()

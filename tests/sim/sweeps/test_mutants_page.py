@@ -13,6 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from cli_process import ottla
+from ottla.commands.sim.app import app
+from ottla.commands.sim.asking import config_of
 from ottla.sim.mutants.catalogue import BY_ID, CATALOGUE
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.sweeps.kills import Kills, settings_of
@@ -28,8 +30,6 @@ from ottla.sim.sweeps.mutants_page import (
     span,
     swept_by,
 )
-from ottla.sim_cli.app import app
-from ottla.sim_cli.asking import config_of
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -12,11 +12,11 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from awaiting import await_that
-from ottla.sim_cli import telling
-from ottla.sim_cli.app import app
-from ottla.sim_cli.asking import SimUsageError
-from ottla.sim_cli.interrupting import interruptible
-from ottla.sim_cli.telling import BEAT_S, NOW_AND_THEN_S, Line, busy
+from ottla.commands.sim import telling
+from ottla.commands.sim.app import app
+from ottla.commands.sim.asking import SimUsageError
+from ottla.commands.sim.interrupting import interruptible
+from ottla.commands.sim.telling import BEAT_S, NOW_AND_THEN_S, Line, busy
 
 
 @pytest.fixture(autouse=True)

@@ -13,10 +13,10 @@ import pytest
 from pyarrow import parquet
 from typer.testing import CliRunner
 
+from ottla.commands.sim.app import app
+from ottla.commands.sim.asking import SimUsageError
 from ottla.sim.machine.code_hash import code
 from ottla.sim.settings.settings import RunConfig
-from ottla.sim_cli.app import app
-from ottla.sim_cli.asking import SimUsageError
 
 FEW = RunConfig(load_ms=200, records=4, fault_every_ms=0)
 

@@ -10,14 +10,14 @@ import shlex
 import pytest
 from typer.testing import CliRunner
 
+from ottla.commands.sim.app import app
+from ottla.commands.sim.asking import SimUsageError
 from ottla.sim.run import run
 from ottla.sim.settings.settings_file import from_toml
 from ottla.sim.sweeps import sweep as sweep_module
 from ottla.sim.sweeps.sweep import sweep
 from ottla.sim.sweeps.sweep_folder import Plan, SeedResult
 from ottla.sim.world import world as world_module
-from ottla.sim_cli.app import app
-from ottla.sim_cli.asking import SimUsageError
 
 SHORT = "load_ms = 1000\nrecords = 20\n"
 BEYOND = 'faults = "lost-sync"\nfault_every_ms = 300\nload_ms = 3000\nrecords = 60\n'

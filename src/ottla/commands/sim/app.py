@@ -1,0 +1,53 @@
+"""The commands of `ottla sim`: one line each.
+
+| module | what is in it |
+|---|---|
+| `runs` | one run: `run`, `replay`, `show`, `diff`, `shrink` |
+| `explaining` | one run, explained: `explain` |
+| `asking_why` | when it became inevitable: `why` |
+| `covering` | what many reached: `cover` |
+| `experiments` | published figures, measured again: `experiment` |
+| `sweeps` | many: `sweep`, `mutants` |
+| `comparing` | many, in several processes: `meta` |
+| `asking` | what commands understand alike: seeds, settings, tapes |
+| `telling` | what they print alike |
+| `interrupting` | what they say when they are interrupted |
+
+Everything here is telling and asking; what is done is done in `ottla.sim`.
+"""
+
+from __future__ import annotations
+
+import typer
+
+from ottla.commands.sim import (
+    asking_why,
+    comparing,
+    covering,
+    experiments,
+    explaining,
+    runs,
+    sweeps,
+)
+from ottla.commands.sim.interrupting import Interruptible
+
+app = typer.Typer(
+    cls=Interruptible,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    help="The simulator: one seed, one history.",
+)
+app.command()(runs.run)
+app.command()(runs.replay)
+app.command()(runs.show)
+app.command()(runs.diff)
+app.command()(sweeps.sweep)
+app.command()(runs.shrink)
+app.command()(explaining.explain)
+app.command()(asking_why.why)
+app.command()(covering.cover)
+app.command()(comparing.meta)
+app.command()(experiments.experiment)
+app.command()(sweeps.mutants)

@@ -1,0 +1,329 @@
+"""What commands of `ottla sim` understand alike: seeds, settings, tapes.
+
+A seed is a number or `0x...`; settings come from a TOML file and from `--set NAME=VALUE`, the later
+ones win.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from errno import EACCES
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ottla.commands.usage import file, refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from ottla.sim.chance.choices import Choices
+    from ottla.sim.experiments.failures import Failure as Plan
+    from ottla.sim.recording.record import Again
+    from ottla.sim.run import Outcome
+    from ottla.sim.settings.settings import RunConfig
+    from ottla.sim.sweeps.tape_file import Case
+    from ottla.sim.world.world import World
+
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="One setting; repeatable.")
+]
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", parser=file, metavar="FILE", help="Settings as TOML.")
+]
+What = Annotated[str, typer.Argument(help="A seed, or a file with a tape.")]
+Whole = Annotated[
+    bool, typer.Option("--whole", help="Draw no settings and go on to the end, as studies do.")
+]
+Failure = Annotated[
+    str, typer.Option(help="What goes wrong, twice within 7 s of load; implies --whole.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="For programs: JSON, one object a line.")]
+Jobs = Annotated[int, typer.Option(min=1, max=1024, help="Processes.")]
+
+_KINDS = {bool: "true or false", int: "a whole number", str: "a word"}
+_SCENARIO = re.compile(r"(sim-)?s\d+(_\w+)?", re.IGNORECASE)
+"""What is meant for one: ids as commands and pages write them, and names of files."""
+MOST_SEED = 2**128 - 1
+_TAPE = "a seed, or a file with a tape"
+_NOTHING_DRAWN = "with --whole nothing is drawn"
+
+
+class SimUsageError(typer.TyperException):
+    """The user can do something about it; the text is one line that says what."""
+
+
+def seed_of(text: str) -> int:
+    """A seed as it was typed. Raises `SimUsageError`."""
+    try:
+        seed = int(text, 0)
+    except ValueError:
+        raise SimUsageError(f"{text!r} is no seed; write a number, or 0x and digits") from None
+    if seed < 0:
+        raise SimUsageError(f"{text!r} is no seed; seeds are not negative")
+    if seed > MOST_SEED:
+        raise SimUsageError(f"{text[:40]}... is no seed; seeds have at most 128 bits")
+    return seed
+
+
+def mutant_named(text: str, known: Collection[str]) -> str:
+    """The id of a mutant as it was typed. Raises `SimUsageError`."""
+    from ottla.sim.settings.told import mutant_id
+
+    found = mutant_id(text)
+    if found not in known:
+        raise SimUsageError(f"no such mutant: {text}; there are {', '.join(known)}")
+    return found
+
+
+def config_of(path: Path | None, settings: list[str] | None, *, whole: bool = False) -> RunConfig:
+    """Settings of a file and of the command line; `whole`: for a run to which nothing is drawn.
+    Raises `SimUsageError`."""
+    from ottla.broker.errors import ConfigError
+    from ottla.sim.settings.settings_file import from_toml
+    from ottla.sim.settings.told import meant
+
+    more: dict[str, int | str | bool] = {}
+    for each in settings or ():
+        name, equals, value = each.partition("=")
+        if not equals:
+            raise SimUsageError(f"--set {each}: write NAME=VALUE")
+        more[name] = meant(name, value if name == "mutants" else _value(value))
+        _check_kind(name, more[name], each)
+    text = "" if path is None else _text_of(path)
+    try:
+        given = from_toml(text, more)
+        check_faults(given)
+    except ConfigError as error:
+        raise SimUsageError(str(error)) from None
+    _check_meant(given, whole=whole)
+    return given
+
+
+def _text_of(path: Path) -> str:
+    """A file of settings that make sense by themselves. Raises `SimUsageError`, which names it."""
+    from ottla.broker.errors import ConfigError
+    from ottla.sim.settings.settings_file import from_toml
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        check_faults(from_toml(text))
+    except OSError as error:
+        raise SimUsageError(f"--config {path}: {refused(error, 'a TOML file')}") from None
+    except UnicodeDecodeError:
+        raise SimUsageError(f"--config {path}: not TOML: no text in UTF-8") from None
+    except ConfigError as error:
+        raise SimUsageError(f"--config {path}: {error}") from None
+    return text
+
+
+def _check_meant(given: RunConfig, *, whole: bool) -> None:
+    """Whether the kind of run knows what to do with a setting. Raises `SimUsageError`."""
+    if not whole and given.flush == "off":
+        raise SimUsageError(
+            "flush=off promises nothing that a seed could be judged by: what it loses is counted "
+            "with --whole, and --failure says what goes wrong"
+        )
+    for name in ("faults", "fault_every_ms"):
+        if whole and getattr(given, name):
+            raise SimUsageError(f"{name}: {_NOTHING_DRAWN}; name a --failure")
+
+
+def _check_kind(name: str, value: int | str | bool, typed: str) -> None:
+    """Whether a setting has a value of its kind; a name that there is not is told of elsewhere.
+    Raises `SimUsageError`."""
+    from ottla.sim.settings.settings import SETTINGS, RunConfig
+
+    if name not in SETTINGS:
+        return
+    kind = type(getattr(RunConfig(), name))
+    if kind is not type(value):
+        raise SimUsageError(f"--set {typed}: {_KINDS[kind]} is expected")
+
+
+def check_faults(config: RunConfig) -> None:
+    """Raises `ConfigError` for a program that the nemesis does not have or that needs more nodes,
+    and for blanks, which name none and would mean all."""
+    from ottla.broker.errors import ConfigError
+    from ottla.sim.nemesis.nemesis import check_faults as check
+
+    if config.faults and not config.faults.split():
+        raise ConfigError("faults is blank; name some, or leave it out for all")
+    check(config)
+
+
+def _value(text: str) -> int | str | bool:
+    if text in {"true", "false"}:
+        return text == "true"
+    try:
+        return int(text, 0)
+    except ValueError:
+        return text
+
+
+def taped(what: str) -> bool:
+    """Whether a file is meant, not a seed. Raises `SimUsageError`."""
+    if not what.strip():
+        raise SimUsageError(f"what is meant is empty; name {_TAPE}")
+    path = Path(what)
+    try:
+        there = _is_there(path)
+    except OSError as error:  # such as a name that is too long, or a folder that is closed to us
+        raise SimUsageError(f"{what}: {refused(error, _TAPE)}") from None
+    if there and path.is_dir():
+        raise SimUsageError(f"{what}: is a folder; name {_TAPE}")
+    return there
+
+
+def _is_there(path: Path) -> bool:
+    """As `Path.exists`, some versions of which hide what went wrong. Raises `OSError`."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def check_scenario(what: str) -> None:
+    """Whether something other than a scenario is meant, where none is asked for or there is none
+    of that name. Raises `SimUsageError` if one is."""
+    if _SCENARIO.fullmatch(what) is None or taped(what):
+        return
+    from ottla.sim.recording.scenario import scenario_named
+    from ottla.sim.scenarios.page import files
+
+    if scenario_named(what) is not None:
+        raise SimUsageError(f"{what} is a scenario: ottla sim explain {what} tells of it")
+    known = " ".join(each.stem.split("_")[0] for each in files())
+    raise SimUsageError(f"no such scenario: {what}; there are {known}")
+
+
+def outcome_of(what: str, config: Path | None = None, settings: list[str] | None = None) -> Outcome:
+    """The run of a seed under these settings, or of a tape, which has its own. Raises
+    `SimUsageError`."""
+    from ottla.broker.errors import ConfigError
+    from ottla.commands.sim.telling import busy
+    from ottla.sim.chance.choices import Replayed
+    from ottla.sim.run import replay as replay_tape
+    from ottla.sim.run import run as run_seed
+    from ottla.sim.sweeps.tape_file import TapeError, read
+
+    if not taped(what):
+        check_scenario(what)
+        try:
+            seed = seed_of(what)
+        except SimUsageError as error:
+            raise SimUsageError(f"{error}; nor is it a file") from None
+        chosen = config_of(config, settings)
+        with busy(f"running seed {seed}"):
+            return run_seed(seed, chosen)
+    if config is not None or settings:
+        raise SimUsageError(f"{what}: a tape has its own settings; leave out --config and --set")
+    try:
+        kept = read(Path(what))
+        check_faults(kept.case.config)
+    except OSError as error:
+        raise SimUsageError(f"{what}: {refused(error, _TAPE)}") from None
+    except (TapeError, ConfigError) as error:
+        raise SimUsageError(f"{what}: {error}") from None
+    warn_of_other_code(f"{what}: kept", kept.code, "the run may be another")
+    with busy(f"replaying {what}"):
+        return replay_tape(kept.case.tape, kept.case.config, Replayed)
+
+
+def warn_of_other_code(what: str, made_by: str, so: str) -> None:
+    """Say that something, such as a tape that was kept, comes of other code, if it does."""
+    from ottla.sim.machine.code_hash import code
+
+    here = code()
+    if made_by != here:
+        told = (
+            f"by code {made_by}" if made_by else "by an older Ottla, it does not say by what code"
+        )
+        typer.echo(f"{what} {told}; this is {here}, {so}", err=True)
+
+
+def whole_of(
+    seed: str, config: Path | None, settings: list[str] | None, failure: str
+) -> tuple[Outcome, Again]:
+    """The run of a seed under just these settings, to its end, as experiments and studies do it;
+    and what does it again. Raises `SimUsageError`."""
+    from ottla.broker.arguments.spelling import listed
+    from ottla.broker.errors import ConfigError
+    from ottla.commands.sim.telling import busy
+    from ottla.sim.chance.choices import Drawn
+    from ottla.sim.experiments.whole import BY_NAME, run_whole
+
+    if failure and failure not in BY_NAME:
+        raise SimUsageError(f"--failure {failure}: there is none; there are {listed(BY_NAME)}")
+    given = config_of(config, settings, whole=True)
+    if failure:
+        _check_room(BY_NAME[failure], given)
+    away_ms = given.client_trip_us // 1_000
+    if given.request_timeout_ms <= away_ms:
+        raise SimUsageError(
+            f"request_timeout_ms is {given.request_timeout_ms}, but a node is {away_ms} ms away "
+            "from clients, there and back: no answer of it could come in time; "
+            f"{_NOTHING_DRAWN} to fit, so set it higher"
+        )
+
+    def again(choices: Choices, watching: Sequence[Callable[[World], None]]) -> Outcome:
+        return run_whole(choices, given, failure or None, watching)[0]
+
+    try:
+        with busy(f"running seed {seed} to its end"):
+            return again(Drawn(seed_of(seed)), ()), again
+    except ConfigError as error:
+        raise SimUsageError(f"{error}; {_NOTHING_DRAWN} to fit, so set it higher") from None
+
+
+def _check_room(failure: Plan, given: RunConfig) -> None:
+    """Whether the load is long enough for what is to go wrong in it. Raises `SimUsageError`."""
+    from ottla.broker.errors import ConfigError
+
+    try:
+        failure.check(given)
+    except ConfigError as error:
+        raise SimUsageError(str(error)) from None
+
+
+def check_out(path: Path | None) -> None:
+    """Whether a file can be written there, asked before the work of minutes. Raises
+    `SimUsageError`."""
+    if path is None:
+        return
+    try:
+        refusal = _why_not(path)
+    except OSError as error:
+        refusal = refused(error)
+    if refusal:
+        raise SimUsageError(f"{path}: {refusal}")
+
+
+def _why_not(path: Path) -> str:
+    """Why a file cannot be written there; empty where it can. Raises `OSError`."""
+    there = _is_there(path)
+    if path.is_dir():
+        return "is a folder; name a file"
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent}; make it, or name another file"
+    if path.is_file():
+        path.open("ab").close()
+    elif there:  # a pipe, say, whose reader would take a look for the end
+        return "" if os.access(path, os.W_OK) else refused(OSError(EACCES, os.strerror(EACCES)))
+    else:  # a file without a name in that folder, which is gone again
+        TemporaryFile(dir=path.parent).close()
+    return ""
+
+
+def keep(path: Path, case: Case) -> None:
+    """Write what replays a run. Raises `SimUsageError`."""
+    from ottla.sim.sweeps.tape_file import write
+
+    try:
+        write(path, case)
+    except OSError as error:
+        raise SimUsageError(f"{path}: {refused(error)}") from None

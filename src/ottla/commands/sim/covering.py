@@ -1,0 +1,163 @@
+"""`ottla sim cover`: which scenarios and states a sweep reached.
+
+A sweep's folder names seeds and settings; they are run again, because a sweep keeps verdicts and
+not histories. What was reached is listed with the first seed that did, what never was plainly too.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ottla.commands import usage
+from ottla.commands.sim.asking import (
+    ConfigFile,
+    Jobs,
+    Settings,
+    SimUsageError,
+    check_faults,
+    config_of,
+    seed_of,
+    warn_of_other_code,
+)
+from ottla.commands.sim.explaining import check_page, given, write
+from ottla.commands.sim.interrupting import NOTHING, interruptible
+from ottla.commands.sim.telling import Line, say
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ottla.sim.coverage.cover import Cover, Tally
+    from ottla.sim.sweeps.sweep_folder import Plan
+
+MARKS = 10
+"""Lines of the growth that are printed."""
+BAR = 40
+SEEDS = 200
+
+Swept = Annotated[
+    Path | None,
+    typer.Argument(
+        parser=usage.folder,
+        metavar="FOLDER",
+        help="A folder of `ottla sim sweep --out`, for its seeds.",
+    ),
+]
+
+
+def cover(
+    folder: Swept = None,
+    *,
+    seeds: Annotated[int | None, typer.Option(min=1, help="How many; 200 if not said.")] = None,
+    first: Annotated[str | None, typer.Option(help="The first seed; 0 if not said.")] = None,
+    jobs: Jobs = 1,
+    config: ConfigFile = None,
+    settings: Settings = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            parser=usage.file, metavar="FILE", help="Also write a page with a curve and each state."
+        ),
+    ] = None,
+) -> None:
+    """Count what seeds reach: scenarios, rules, abstract states. The seeds are run for that."""
+    from ottla.sim.coverage.cover import Cover
+    from ottla.sim.coverage.cover import cover as reach
+    from ottla.sim.settings.settings_file import from_toml
+
+    check_page(out)
+    plan = _plan(folder, first, seeds, config, settings)
+    shared = from_toml(plan.settings)
+    numbers = range(plan.first, plan.first + plan.seeds)
+    found, line, begun = Cover.of(shared), Line(), monotonic()
+    line.doing("running the first seeds")
+    with interruptible(
+        line, lambda: f"{len(found.growth)} of {plan.seeds} seeds are done, {NOTHING}"
+    ):
+        for done, reached in enumerate(reach(numbers, plan.settings, jobs), 1):
+            found.add(reached)
+            rate = done / max(monotonic() - begun, 1e-9)
+            states = found.growth[-1]
+            line.show(f"{done} of {plan.seeds} seeds, {states} states, {rate:.1f} seeds/s")
+    line.end()
+    _tell(found)
+    if out is not None:
+        from ottla.report.explain.coverage import cover_page
+
+        drawn = ["--first", first or str(plan.first), "--seeds", str(plan.seeds)]
+        where = drawn if folder is None else [str(folder)]
+        command = ["ottla", "sim", "cover", *where, *given(config, settings)]
+        text = cover_page(found, shlex.join(command))
+        write(out, text)
+        say(f"{out}: {len(text.encode()):,} bytes")
+
+
+def _plan(
+    folder: Path | None,
+    first: str | None,
+    seeds: int | None,
+    config: Path | None,
+    settings: list[str] | None,
+) -> Plan:
+    from ottla.broker.errors import ConfigError
+    from ottla.sim.settings.settings_file import from_toml
+    from ottla.sim.sweeps.sweep_folder import Plan, SweepError, swept_into
+
+    if folder is None:
+        begin = 0 if first is None else seed_of(first)
+        return Plan(begin, seeds or SEEDS, config_of(config, settings).told())
+    if first is not None or seeds is not None:
+        raise SimUsageError(f"{folder}: a sweep has its own seeds; leave out --first and --seeds")
+    if config is not None or settings:
+        raise SimUsageError(f"{folder}: a sweep has its own settings; leave out --config and --set")
+    try:
+        swept = swept_into(folder)
+    except SweepError as error:
+        raise SimUsageError(str(error)) from None
+    try:
+        check_faults(from_toml(swept.plan.settings))
+    except ConfigError as error:
+        raise SimUsageError(f"{folder}: its settings are not this Ottla's: {error}") from None
+    warn_of_other_code(f"{folder}: swept", swept.code, "its seeds may be other runs")
+    return swept.plan
+
+
+def _tell(found: Cover) -> None:
+    from ottla.sim.coverage.predicates import PREDICATES
+
+    says = {each.id: each.says for each in PREDICATES}
+    seeds = len(found.growth)
+    _table("scenario", found.predicates, seeds, says)
+    _table("rule", found.rules, seeds, {})
+    _table("answer", found.answers, seeds, {})
+    _growth(found.growth)
+    last = seeds - max(1, seeds // 10)
+    say(f"{found.newcomers} states came with the last {seeds - last} seeds")
+
+
+def _table(title: str, tallies: Mapping[str, Tally], seeds: int, says: Mapping[str, str]) -> None:
+    say(f"{'seeds':>6} {'share':>7} {'first':>6}  {title}")
+    for name, tally in tallies.items():
+        if tally.first is not None:
+            share = f"{tally.seeds / seeds:.1%}"
+            say(f"{tally.seeds:>6} {share:>7} {tally.first:>6}  {_named(name, says)}")
+    never = [_named(name, says) for name, tally in tallies.items() if tally.first is None]
+    for name in never:
+        say(f"{'never reached':>21}  {name}")
+
+
+def _named(name: str, says: Mapping[str, str]) -> str:
+    return f"{name} {says[name]}" if name in says else name
+
+
+def _growth(states: Sequence[int]) -> None:
+    say(f"{'seeds':>6} {'states':>7}")
+    count = len(states)
+    for mark in range(1, min(MARKS, count) + 1):
+        place = count * mark // min(MARKS, count)
+        known = states[place - 1]
+        say(f"{place:>6} {known:>7}  {'#' * round(BAR * known / max(states[-1], 1))}")

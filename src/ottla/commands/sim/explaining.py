@@ -1,0 +1,168 @@
+"""`ottla sim explain`: a page about one run.
+
+A run is named by its seed, a file with its tape, or a scenario of `sim/scenarios/`: `s07`. A seed
+has the settings that are given; a tape has its own; of a scenario an act is chosen, and a mutant.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ottla.commands.sim.asking import (
+    ConfigFile,
+    Failure,
+    Settings,
+    SimUsageError,
+    Whole,
+    check_out,
+    check_scenario,
+    mutant_named,
+    outcome_of,
+    taped,
+    whole_of,
+)
+from ottla.commands.sim.telling import busy, say
+from ottla.commands.usage import file, refused
+
+if TYPE_CHECKING:
+    from ottla.sim.recording.record import Recording
+
+
+def explain(
+    what: Annotated[
+        str, typer.Argument(help="A seed, a file with a tape, or a scenario such as s07.")
+    ],
+    *,
+    config: ConfigFile = None,
+    settings: Settings = None,
+    act: Annotated[int, typer.Option(min=1, help="Of a scenario: which of its acts.")] = 1,
+    mutant: Annotated[str, typer.Option(help="Of a scenario: without this mechanism.")] = "",
+    whole: Whole = False,
+    failure: Failure = "",
+    partition: Annotated[
+        int | None, typer.Option(min=-1, help="Draw this one alone; -1 is the controller.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(parser=file, metavar="FILE", help="Where the page goes.")
+    ] = Path("explain.html"),
+) -> None:
+    """Write an HTML page about one run: each step, and what went wrong first."""
+    from ottla.report.explain.report import page
+    from ottla.sim.recording.scenario import scenario_named
+
+    check_page(out)
+    path = scenario_named(what)
+    if path is None:
+        check_scenario(what)
+        if mutant or act != 1:
+            raise SimUsageError(f"{what} is no scenario: --act and --mutant choose within one")
+        if whole or failure:
+            recording = _whole(what, config, settings, failure)
+        else:
+            recording = _run(what, config, settings)
+    else:
+        if config is not None or settings or whole or failure:
+            raise SimUsageError(f"{what}: a scenario has its own settings")
+        recording = _scenario(path, act, mutant)
+    if partition is not None and partition not in recording.placement:
+        raise SimUsageError(f"--partition {partition}: the run has no such partition")
+    if partition is not None:
+        recording.command += f" --partition {partition}"
+    with busy("drawing the page"):
+        text = page(recording, partition=partition)
+    write(out, text)
+    say(_in_short(recording))
+    say(f"{out}: {len(text.encode()):,} bytes")
+
+
+def _in_short(recording: Recording) -> str:
+    if not recording.anomalies:
+        told = recording.weakened
+        return f"weakened: {told[0]}" if told else f"ok: {recording.reason}"
+    first = recording.anomalies[0]
+    return f"failed: {first.invariant} at event {first.eid}: {first.text}"
+
+
+def title_of(
+    what: str, config: Path | None, settings: list[str] | None, verb: str
+) -> tuple[str, str]:
+    """What a page about a seed or a tape is called, and the command that makes it again."""
+    title = f"Tape {Path(what).name}" if taped(what) else f"Seed {what}"
+    return title, shlex.join(["ottla", "sim", verb, what, *given(config, settings)])
+
+
+def given(config: Path | None, settings: list[str] | None) -> list[str]:
+    """The words that give these settings to a command again."""
+    words = [] if config is None else ["--config", str(config)]
+    for each in settings or ():
+        words += ["--set", each]
+    return words
+
+
+def _run(what: str, config: Path | None, settings: list[str] | None) -> Recording:
+    from ottla.sim.recording.record import record
+
+    outcome = outcome_of(what, config, settings)
+    with busy("running it once more, with a look at each step"):
+        return record(outcome, *title_of(what, config, settings, "explain"))
+
+
+def _whole(what: str, config: Path | None, settings: list[str] | None, failure: str) -> Recording:
+    from ottla.sim.recording.record import record
+
+    outcome, again = whole_of(what, config, settings, failure)
+    title, command = title_of(what, config, settings, "explain")
+    command += f" --whole --failure {shlex.quote(failure)}" if failure else " --whole"
+    with busy("running it once more, with a look at each step"):
+        return record(outcome, title, command, again)
+
+
+def _scenario(path: Path, act: int, mutant: str) -> Recording:
+    from ottla.sim.recording.scenario import NoSuchActError, record_scenario
+    from ottla.sim.settings.settings import MUTANT_IDS
+
+    if mutant:
+        mutant = mutant_named(mutant, MUTANT_IDS)
+    name = path.stem.split("_")[0]
+    given = (f" --act {act}" if act != 1 else "") + (f" --mutant {mutant}" if mutant else "")
+    try:
+        with busy(f"running scenario {name}"):
+            return record_scenario(path, act, mutant, f"ottla sim explain {name}{given}")
+    except NoSuchActError as error:
+        raise SimUsageError(f"--act {act}: {error}") from None
+
+
+def there(path: Path) -> str:
+    """What a file says that a page would replace, empty where there is none. Raises
+    `SimUsageError`."""
+    try:
+        return path.read_text(encoding="utf-8") if path.is_file() else ""
+    except OSError as error:
+        raise SimUsageError(f"{path}: {refused(error)}") from None
+    except UnicodeDecodeError:
+        raise SimUsageError(f"{path}: is there, and no page: no text in UTF-8") from None
+
+
+def check_page(path: Path | None) -> None:
+    """Whether a page may be written there: into a folder that is there, and over nothing but
+    another page. Raises `SimUsageError`."""
+    from ottla.report.page.document import is_page
+
+    check_out(path)
+    text = "" if path is None else there(path)
+    if text.strip() and not is_page(text):
+        raise SimUsageError(f"{path}: is there, and no page of Ottla's; name another file")
+
+
+def write(path: Path, text: str) -> None:
+    """Write a page. Raises `SimUsageError`."""
+    from ottla.sim.machine.files import write_whole
+
+    try:
+        write_whole(path, text.encode())
+    except OSError as error:
+        raise SimUsageError(f"{path}: {refused(error)}") from None

@@ -1,0 +1,283 @@
+"""`ottla sim sweep` and `mutants`: many runs.
+
+Each is a plan (seeds and settings) that is carried out in as many processes as are asked for. What
+there is to tell is told as it comes; status 1 means that something was found.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ottla.commands.sim.asking import (
+    AsJson,
+    ConfigFile,
+    Jobs,
+    Settings,
+    SimUsageError,
+    check_out,
+    config_of,
+    mutant_named,
+    seed_of,
+)
+from ottla.commands.sim.explaining import given, there, write
+from ottla.commands.sim.interrupting import NOTHING, interruptible
+from ottla.commands.sim.telling import Line, say, say_object
+from ottla.commands.usage import file, folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ottla.sim.sweeps.canary import Canary
+    from ottla.sim.sweeps.kills import Kills
+    from ottla.sim.sweeps.sweep_folder import SeedResult
+
+
+def sweep(
+    *,
+    seeds: Annotated[int, typer.Option(min=1, help="How many.")] = 1_000,
+    first: Annotated[str, typer.Option(help="The first seed.")] = "0",
+    jobs: Jobs = 1,
+    config: ConfigFile = None,
+    settings: Settings = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            parser=folder,
+            metavar="FOLDER",
+            help="Folder for the results; a sweep there is resumed.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run many seeds and list those that fail. Ends with status 1 if any does.
+
+    Listed, too, are seeds whose run was weakened: by a fault that Raft cannot survive, or because
+    acks=0 and acks=1 promise less than acks=all. That is no failure. Below each seed stands the
+    command that runs it again. Two brokers that are known to be broken are run first, the canary:
+    if one of them is not noticed, the sweep is void and ends there.
+    """
+    from ottla.sim.sweeps.sweep import VoidSweepError
+    from ottla.sim.sweeps.sweep import sweep as run_sweep
+    from ottla.sim.sweeps.sweep_folder import Plan, SweepError
+
+    plan = Plan(seed_of(first), seeds, config_of(config, settings).told())
+    seen = (_SeenByPrograms if as_json else _Seen)(seeds, given(config, settings))
+    try:
+        with interruptible(seen.line, lambda: seen.interrupted(kept=out is not None)):
+            for result in run_sweep(plan, jobs, out, seen.canary, begins=seen.begins):
+                seen.add(result)
+    except VoidSweepError:
+        raise typer.Exit(1) from None
+    except SweepError as error:
+        raise SimUsageError(str(error)) from None
+    seen.end()
+    raise typer.Exit(1 if seen.found["failed"] else 0)
+
+
+class _Seen:
+    """What a sweep has come to, and how fast: what was there already took no time."""
+
+    def __init__(self, seeds: int, shared: list[str]) -> None:
+        self._shared = shared
+        self.line, self.found = Line(), Counter[str]()
+        self.line.doing("running the canary, two mutants that have to be noticed")
+        self._broken = Counter[str]()
+        self._seeds, self._done, self._there = seeds, 0, 0
+        self._begun: float | None = None
+
+    def canary(self, found: Canary) -> None:
+        """Whether the mutants that are run first were noticed."""
+        self.line.over(str(found))
+
+    def begins(self, there: int) -> None:
+        """The first seed is about to be run; of so many the results were there."""
+        self._there, self._begun = there, monotonic()
+        self.line.doing("running the first seeds")
+        if there:
+            self._show()
+
+    def add(self, result: SeedResult) -> None:
+        """One more result."""
+        self._done += 1
+        self.found[result.verdict] += 1
+        self._tell(result)
+        if result.verdict == "failed":
+            self._broken[result.invariant or "the run itself"] += 1
+        self._show()
+
+    def _tell(self, result: SeedResult) -> None:
+        if result.verdict != "ok":
+            self.line.over(f"seed {result.seed} {result.verdict}: {result.reason}")
+            self.line.over(f"  {self._again(result.seed)}")
+
+    def end(self) -> None:
+        """The last word: by which invariant seeds failed first, and how many; if none did, how
+        rare that may be."""
+        from ottla.sim.sweeps.bounds import bounded
+
+        self._last_line()
+        if self._broken:
+            most = sorted(self._broken.items(), key=lambda each: (-each[1], each[0]))
+            often = (f"{times} of {name}" for name, times in most)
+            say(f"failed: {', '.join(often)}")
+        elif self._done:
+            say(f"{bounded(self._done)} seeds fail")
+
+    def interrupted(self, *, kept: bool) -> str:
+        """The last word of one that was ended early."""
+        with suppress(OSError, SimUsageError):  # who read it may have been interrupted as well
+            self._last_line()
+        on = "the same command goes on" if kept else "with --out DIR the same command would go on"
+        return f"{self._done} of {self._seeds} seeds are done, {on}"
+
+    def _last_line(self) -> None:
+        self.line.end()
+
+    def _again(self, seed: int) -> str:
+        """`run`, not `replay`: that would take a file of this name for the run."""
+        return shlex.join(["ottla", "sim", "run", "--seed", str(seed), *self._shared])
+
+    def _show(self) -> None:
+        told = f"{self._done} of {self._seeds} seeds, {_in_short(self.found)}"
+        run = self._done - self._there
+        if run and self._begun is not None:
+            told += f", {run / max(monotonic() - self._begun, 1e-9):.1f} seeds/s"
+        if self._there:
+            told += f", {self._there} were there already"
+        self.line.show(told)
+
+
+class _SeenByPrograms(_Seen):
+    """The same as JSON, one object a line: the canary, each seed, and what they come to."""
+
+    def canary(self, found: Canary) -> None:
+        """See `_Seen`."""
+        say_object({"canary": found._asdict()})
+
+    def _tell(self, result: SeedResult) -> None:
+        say_object({**result._asdict(), "again": self._again(result.seed)})
+
+    def end(self) -> None:
+        """See `_Seen`."""
+        from ottla.sim.sweeps.bounds import upper_bound
+
+        self._last_line()
+        counts = {each: self.found[each] for each in ("ok", "failed", "weakened")}
+        say_object(
+            {
+                "seeds": self._done,
+                **counts,
+                "failed_share_at_most": upper_bound(self.found["failed"], self._done),
+                "invariants": dict(self._broken),
+            }
+        )
+
+    def _last_line(self) -> None:
+        self.line.clear()
+
+
+def _in_short(found: Counter[str]) -> str:
+    weakened = f", {found['weakened']} weakened" if found["weakened"] else ""
+    return f"{found['failed']} failed{weakened}"
+
+
+def mutants(
+    only: Annotated[
+        list[str] | None, typer.Argument(help="Ids, such as M07; if none is named, all.")
+    ] = None,
+    *,
+    seeds: Annotated[int, typer.Option(min=1, help="For each mutant.")] = 500,
+    first: Annotated[str, typer.Option(help="The first seed.")] = "0",
+    jobs: Jobs = 1,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            parser=file,
+            metavar="FILE",
+            help="Write the matrix here, as Markdown; rows of other mutants that are there stay.",
+        ),
+    ] = None,
+) -> None:
+    """Switch off one safety mechanism at a time, and see which seeds and scenarios notice.
+
+    Each of these brokers, the mutants, is run under settings in which its mechanism matters. Below
+    its figures stands the command that runs the first seed that failed (or, where none did, the
+    command that sweeps them). Ends with status 1 if a mutant is noticed by no seed or no scenario.
+    """
+    from ottla.sim.mutants.catalogue import BY_ID
+    from ottla.sim.sweeps import mutants_page as report
+    from ottla.sim.sweeps.kills import matrix
+
+    asked = [mutant_named(each, BY_ID) for each in only or BY_ID]
+    check_out(page)
+    if page is not None:
+        _page_there(page)
+    ids, line, by = list(dict.fromkeys(asked)), Line(), report.scenarios()
+    all_found: list[Kills] = []
+    begun, start = monotonic(), seed_of(first)
+
+    def told(done: int) -> None:
+        rate = done / max(monotonic() - begun, 1e-9)
+        line.show(
+            f"{done // seeds} of {len(ids)} mutants, {done} of {len(ids) * seeds} seeds, "
+            f"{rate:.1f} seeds/s"
+        )
+
+    line.doing("running the first seeds")
+    with interruptible(line, lambda: _interrupted(len(all_found), len(ids), page)):
+        for found in matrix(ids, range(start, start + seeds), jobs, told):
+            for each in _told_of(found, by.get(found.row.id, ["no scenario"])):
+                line.over(each)
+            if page is not None:  # row by row: a matrix takes an hour, and may be ended before
+                write(page, report.page(report.merged([found], _page_there(page))))
+            all_found.append(found)
+    line.end()
+    say(report.over_all(all_found))
+    survived = any(not each.killed or each.row.id not in by for each in all_found)
+    raise typer.Exit(1 if survived else 0)
+
+
+def _told_of(found: Kills, scenarios: Sequence[str]) -> Iterator[str]:
+    """A mutant in a few lines: its figures, the command that shows it, and what the simulator is to
+    blame for."""
+    from ottla.sim.sweeps import mutants_page as report
+
+    yield (
+        f"{found.row.id}  {f'{found.killed} of {found.seeds}':>11} failed  "
+        f"{report.span(found)} seeds to kill; {report.noticed(found)}; "
+        f"in {' '.join(scenarios)}; without {found.row.lacks}"
+    )
+    yield f"     {report.failing_by(found) or report.swept_by(found)}"
+    if found.broke:
+        yield (
+            f"     {len(found.broke)} broke by themselves, a bug of the simulator, and are not "
+            f"counted as failed; the first is seed {found.broke[0]}"
+        )
+
+
+def _interrupted(done: int, asked: int, page: Path | None) -> str:
+    if page is None:
+        kept = f"{NOTHING}; with --page FILE their rows would be"
+    else:
+        kept = f"their rows are kept: {page}" if done else NOTHING
+    return f"{done} of {asked} mutants are done, {kept}"
+
+
+def _page_there(path: Path) -> str:
+    """The page whose rows are kept, empty where there is none. Raises `SimUsageError` for one that
+    would lose what it says."""
+    from ottla.sim.sweeps.mutants_page import NotAPageError, check
+
+    text = there(path)
+    try:
+        check(text)
+    except NotAPageError as error:
+        raise SimUsageError(f"--page {path}: {error}; name another file, or mend it") from None
+    return text

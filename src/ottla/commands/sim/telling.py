@@ -1,0 +1,224 @@
+"""What commands of `ottla sim` print alike: a run, a line of progress.
+
+Results go to standard output, progress to standard error: a line that moves on a terminal, so that
+nothing of it stands between results.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import sys
+import tomllib
+from contextlib import contextmanager, suppress
+from threading import Event, RLock, Thread
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+import typer
+
+from ottla.commands.sim.asking import SimUsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ottla.sim.run import Outcome
+
+
+BEAT_S = 0.5
+"""Between two looks at what a line has to say."""
+NOW_AND_THEN_S = 4
+"""Between two states of a line of progress that nobody watches, such as in a log: with a beat on
+top it is less than the 5 s that nobody has to wait without a word."""
+STILL_S = 2
+"""From when on a line says for how long nothing new was heard."""
+_ECHO = "^C"
+"""What a terminal puts behind the line when it is interrupted."""
+
+
+def tell(outcome: Outcome, *, as_json: bool = False) -> NoReturn:
+    """What a run was and came to; ends the command with status 1 unless the verdict is ok."""
+    if as_json:
+        say_object(in_json(outcome))
+    else:
+        show(outcome)
+    raise typer.Exit(0 if outcome.verdict.value == "ok" else 1)
+
+
+def show(outcome: Outcome) -> None:
+    """What a run was and came to, for people."""
+    config = outcome.config.told() or "all settings at their defaults"
+    say(f"config {outcome.config.name}")
+    for line in config.splitlines():
+        say(f"  {line}")
+    say(
+        f"digest {outcome.digest} after {outcome.simulated / 1e6:.3f} s, {outcome.steps} steps, "
+        f"{len(outcome.rows)} events, {len(outcome.tape)} choices"
+    )
+    say(f"{outcome.verdict.value}: {outcome.reason}")
+
+
+def in_json(outcome: Outcome) -> dict[str, Any]:
+    """What a run was and came to, for programs; times in microseconds of the run."""
+    return {
+        "config": outcome.config.name,
+        "settings": tomllib.loads(outcome.config.told()),
+        "digest": outcome.digest,
+        "simulated_us": outcome.simulated,
+        "steps": outcome.steps,
+        "events": len(outcome.rows),
+        "choices": len(outcome.tape),
+        "verdict": outcome.verdict.value,
+        "reason": outcome.reason,
+        "anomalies": [each._asdict() for each in outcome.anomalies],
+        "weakened": outcome.weakened,
+        "unavoidable": outcome.unavoidable,
+        "noted": outcome.noted,
+    }
+
+
+def say_object(told: dict[str, Any]) -> None:
+    """One JSON object, in one line."""
+    say(json.dumps(told))
+
+
+def passed(outcome: Outcome) -> str:
+    """The verdict over a run that did not fail, with what weakened it: that is its cause."""
+    because = f": {outcome.reason}" if outcome.weakened else ""
+    return f"the verdict is {outcome.verdict.value}{because}"
+
+
+def say(line: str) -> None:
+    """Print a line, now. Raises `SimUsageError` where there is no room or nothing to print to."""
+    out: Any = sys.stdout  # None when whoever started the process had closed it
+    if out is None:
+        raise SimUsageError("standard output is closed")
+    try:
+        out.write(line + "\n")
+        out.flush()
+    except BrokenPipeError:
+        raise  # nobody reads on, as with `| head`: that is no error
+    except OSError as error:
+        with pathlib.Path(os.devnull).open("wb") as nowhere:  # for what is left in the buffer
+            os.dup2(nowhere.fileno(), out.fileno())
+        raise SimUsageError(f"standard output: {error.strerror}") from None
+
+
+class Line:
+    """One line of progress on standard error: on a terminal it moves, elsewhere its state is said
+    now and then. Its last one may be said as a result.
+
+    As a context it beats: a thread says on a terminal every second, elsewhere every few seconds,
+    what goes on and for how long nothing new was heard. So nobody waits before a line that stands
+    still, whatever the step is. Safe to use from any thread.
+    """
+
+    def __init__(
+        self, echo: Callable[[str], None] | None = None, clock: Callable[[], float] = monotonic
+    ):
+        """`echo` says a state where there is no terminal."""
+        self._terminal: Any = sys.stderr if sys.stderr.isatty() else None
+        self._echo = _to_stderr if echo is None else echo
+        self._clock = clock
+        self._of: Callable[[float], str] = _nothing
+        self._drawn = self._shown = ""
+        self._said = self._heard = clock()
+        self._lock = RLock()
+        self._over = Event()
+        self._thread: Thread | None = None
+
+    def __enter__(self) -> Self:
+        if self._thread is None:
+            self._over.clear()
+            self._thread = Thread(target=self._beat, daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        thread, self._thread = self._thread, None
+        self._over.set()
+        if thread is not None:
+            thread.join()
+
+    def _beat(self) -> None:
+        while not self._over.wait(BEAT_S):
+            with suppress(OSError, ValueError, SimUsageError):  # nobody reads it any more
+                self.beat()
+
+    def show(self, text: str) -> None:
+        """Replace the line: this is so now."""
+        self._shown = text
+        self.tell(lambda since: text if since < STILL_S else f"{text}; {since:.0f} s since then")
+        self.beat()
+
+    def doing(self, text: str) -> None:
+        """Replace the line: this is begun, and tells nothing of itself before it is over."""
+        self.tell(lambda since: f"{text}, {since:.0f} s")
+        self.beat()
+
+    def tell(self, of: Callable[[float], str]) -> None:
+        """What the line says from the next beat on, by seconds from now."""
+        with self._lock:
+            self._of, self._heard = of, self._clock()
+
+    def beat(self, *, now: bool = False) -> None:
+        """Draw the line as it is by now. Elsewhere than on a terminal that is done now and then, or
+        `now`."""
+        with self._lock:
+            at = self._clock()
+            text = self._of(at - self._heard)
+            if self._terminal is not None and (text or self._drawn):
+                pad = " " * max(0, len(self._drawn) - len(text))
+                self._terminal.write(f"\r{text}{pad}")
+                self._terminal.flush()
+                self._drawn = text
+            elif text and self._terminal is None and (now or at - self._said >= NOW_AND_THEN_S):
+                self._said = at
+                self._echo(text)
+
+    def over(self, text: str) -> None:
+        """Say something that stays, above the line."""
+        with self._lock:
+            self._wipe(len(self._drawn))
+            say(text)
+
+    def clear(self) -> None:
+        """Take the line away, until something else is shown: what follows says more."""
+        with self._lock:
+            self._wipe(len(self._drawn + _ECHO))
+            self._of, self._shown = _nothing, ""
+
+    def end(self) -> None:
+        """Say what was last shown, for good: also where another place is read than the terminal
+        that it was shown on."""
+        last = self._shown
+        self.clear()
+        if last:
+            say(last)
+
+    def _wipe(self, wide: int) -> None:
+        if self._terminal is not None:
+            self._terminal.write("\r" + " " * wide + "\r")
+            self._terminal.flush()
+        self._drawn = ""
+
+
+@contextmanager
+def busy(doing: str) -> Iterator[Line]:
+    """Around one step that may be long and tells nothing of itself: a line says that it goes on."""
+    with Line() as line:
+        line.doing(doing)
+        try:
+            yield line
+        finally:
+            with suppress(OSError):  # who reads it may have been interrupted as well
+                line.clear()
+
+
+def _nothing(_: float) -> str:
+    return ""
+
+
+def _to_stderr(text: str) -> None:
+    typer.echo(text, err=True)

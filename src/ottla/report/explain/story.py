@@ -1,0 +1,281 @@
+"""The story: which events of a run matter, told in order.
+
+Of a run that failed these are the events about what went wrong, and what moved leadership around
+them. What went wrong is known by the row that shows it: a batch (producer, epoch, sequence), an
+entry (log index), a leadership. Of a run that passed they are its failovers and whatever was not
+plainly accepted.
+
+Every step of the partition gets a weight; what is too much falls away from the lightest on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ottla.idempotency.decisions import Accept
+from ottla.raft.messages import VoteReply
+from ottla.report.explain.words import place_name, sentence
+from ottla.sim.history.history import Event
+from ottla.sim.invariants.findings import Anomaly
+from ottla.sim.invariants.registry import INVARIANTS
+from ottla.sim.recording.record import Recording
+from ottla.sim.recording.recorder import NOWHERE, Step
+
+MOST_ITEMS = 48
+"""What a reader still reads."""
+_EVERYWHERE = {"beyond", "fault", "pause", "resume", "phase", "command", "ended", "noticed"}
+_MOVES = {
+    "leader": 5,
+    "stepdown": 4,
+    "truncate": 5,
+    "snapshot": 4,
+    "crash": 4,
+    "start": 3,
+    "pause": 4,
+    "resume": 3,
+    "expire": 3,
+    "info": 3,
+    "fail": 4,
+    "fault": 3,
+    "beyond": 5,
+    "decided": 4,
+    "command": 5,
+    "ended": 5,
+    "noticed": 5,
+}
+"""Weight of what matters in every run."""
+_ABOUT = {"append": 6, "answer": 6, "ok": 6, "send": 4, "error": 4, "decided": 7, "truncate": 8}
+"""Weight of what is about the batch that went wrong."""
+_ABOUT_FROM = 6
+_BAD = 100
+_PARTITION = re.compile(r"\bpartition (-?\d+)")
+
+
+class Item(NamedTuple):
+    """One decisive event."""
+
+    step: int
+    text: str
+    weight: int
+    more: int = 0
+    """So many like it follow."""
+
+
+@dataclass(slots=True)
+class Story:
+    """What happened in one partition."""
+
+    partition: int
+    items: list[Item]
+    bad: int | None
+    """The step that shows the anomaly; None in a run that passed."""
+    name: str = ""
+    promised: str = ""
+    found: str = ""
+
+
+class _About(NamedTuple):
+    """What the anomaly is about; None: not that."""
+
+    pid: int | None = None
+    epoch: int | None = None
+    seqs: tuple[int, int] | None = None
+    log_index: int | None = None
+
+
+def tell(
+    recording: Recording, partition: int, anomaly: Anomaly | None, most: int = MOST_ITEMS
+) -> Story:
+    """The story of a partition, at most `most` items; up to `anomaly`, if there is one."""
+    bad = None if anomaly is None else _step_of(recording, anomaly)
+    narrow = anomaly is not None and anomaly.invariant not in NOWHERE
+    about = _about(recording.steps[bad].row) if narrow and bad is not None else _About()
+    weighed = list(_weigh(recording, partition, about, bad))
+    if narrow:
+        weighed = _around(weighed)
+    items = _thin(list(_folded(weighed, recording)), most)
+    story = Story(partition, items, bad)
+    if anomaly is not None:
+        known = {row.id: row for row in INVARIANTS}.get(anomaly.invariant)
+        story.name = "an invariant of the broker itself" if known is None else known.name
+        story.promised = "the broker's own assertions hold" if known is None else known.says
+        story.found = anomaly.text
+    return story
+
+
+def partition_of(recording: Recording, anomaly: Anomaly) -> int:
+    """Where it went wrong, -1 for the controller; 0 if that is no single partition."""
+    return home_of(recording, anomaly) or 0
+
+
+def home_of(recording: Recording, anomaly: Anomaly) -> int | None:
+    """Where it went wrong, -1 for the controller; None if that is no single partition, or nobody
+    says which."""
+    if anomaly.invariant not in NOWHERE:
+        return recording.rows[anomaly.eid].partition or 0
+    named = {int(each) for each in _PARTITION.findall(anomaly.text)} & {*recording.placement}
+    return named.pop() if len(named) == 1 else None
+
+
+def concerns(step: Step, partition: int, replicas: tuple[int, ...]) -> bool:
+    """Whether a step has to do with a partition."""
+    if step.partition is not None:
+        return step.partition == partition
+    if step.what not in _EVERYWHERE and step.place is not None and step.place[0] == "node":
+        return False
+    return step.place is None or step.place[0] == "client" or step.place[1] in replicas
+
+
+def _step_of(recording: Recording, anomaly: Anomaly) -> int:
+    steps = recording.steps
+    if anomaly.invariant in NOWHERE:
+        shown = (each.number for each in steps if each.what in {"ended", "noticed"})
+    else:
+        shown = (
+            each.number for each in steps if each.row is not None and each.row.eid == anomaly.eid
+        )
+    return next(shown, len(steps) - 1)
+
+
+def _about(row: Event | None) -> _About:
+    if row is None:
+        return _About()
+    if row.pid is not None and row.seq is not None:
+        last = row.seq if row.seq_last is None else row.seq_last
+        return _About(row.pid, row.epoch, (row.seq, last), None)
+    return _About(log_index=row.log_index)
+
+
+def _is_about(step: Step, about: _About) -> bool:
+    if step.what == "decided":
+        who = step.detail[0]
+        return _touches(about, who.producer_id, (who.first_sequence, who.last_sequence))
+    row = step.row
+    if row is None:
+        return False
+    if step.what == "truncate":
+        return True
+    last = row.seq if row.seq_last is None else row.seq_last
+    if row.pid is not None and _touches(about, row.pid, (row.seq or 0, last or 0)):
+        return True
+    return about.log_index is not None and row.log_index == about.log_index
+
+
+def _elects(step: Step, bad: Event | None) -> bool:
+    """Whether a node gives its vote to a leadership that should not be."""
+    if bad is None or bad.kind != "leader" or step.what != "sent" or step.wire is None:
+        return False
+    message = step.wire.message
+    if not isinstance(message, VoteReply) or message.pre or not message.granted:
+        return False
+    return message.term == bad.term and message.to == bad.node
+
+
+def _touches(about: _About, pid: int, seqs: tuple[int, int]) -> bool:
+    if about.seqs is None or about.pid != pid:
+        return False
+    return seqs[0] <= about.seqs[1] and about.seqs[0] <= seqs[1]
+
+
+def _chosen_from(recording: Recording, partition: int, bad: int | None) -> list[Step]:
+    """The steps that a story is chosen from; that which is bad may be another partition's."""
+    steps = recording.near(partition)
+    if bad is None or recording.steps[bad].partition in {None, partition}:
+        return steps
+    return sorted([*steps, recording.steps[bad]], key=lambda step: step.number)
+
+
+def _weigh(
+    recording: Recording, partition: int, about: _About, bad: int | None
+) -> Iterator[tuple[Step, int]]:
+    replicas = recording.placement.get(partition, ())
+    doomed = set() if bad is None else _doomed(recording, partition)
+    downs = {(step.place, step.at) for step in recording.crashes()}
+    for step in _chosen_from(recording, partition, bad):
+        if step.number == bad:
+            yield step, _BAD
+            if step.what != "final":
+                return
+        elif concerns(step, partition, replicas):
+            weight = _MOVES.get(step.what, 0)
+            if step.what == "decided" and isinstance(step.detail[2], Accept):
+                weight = 0
+            if bad is not None and (_is_about(step, about) or step.number in doomed):
+                weight = max(weight, _ABOUT.get(step.what, 0))
+            if bad is not None and _elects(step, recording.steps[bad].row):
+                weight = _ABOUT_FROM
+            if step.what == "fault" and (step.place, step.at) in downs:
+                weight = 0
+            if weight and sentence(step) is not None:
+                yield step, weight
+
+
+def _around(weighed: list[tuple[Step, int]]) -> list[tuple[Step, int]]:
+    """What is about the anomaly, and what moved from the leadership before it on: what came later
+    says nothing about it, should it have been noticed late."""
+    places = [place for place, (_, weight) in enumerate(weighed) if _ABOUT_FROM <= weight < _BAD]
+    if not places:
+        return weighed
+    first = places[0]
+    while first > 0 and weighed[first][0].what != "leader":
+        first -= 1
+    return [
+        each
+        for place, each in enumerate(weighed)
+        if first <= place <= places[-1] or each[1] == _BAD
+    ]
+
+
+def _doomed(recording: Recording, partition: int) -> set[int]:
+    """Steps in which a leader appended what it had to cut later: whoever was told of that, or
+    counted on it, is in the story."""
+    doomed: set[int] = set()
+    written: dict[tuple[int | None, int], int] = {}
+    for step in recording.steps:
+        row = step.row
+        if row is None or row.partition != partition or row.log_index is None:
+            continue
+        if row.kind == "append" and row.aux and row.off is not None:
+            written[row.node, row.log_index] = step.number
+        elif row.kind == "append":
+            written.pop((row.node, row.log_index), None)
+        elif row.kind == "truncate":
+            cut = [key for key in written if key[0] == row.node and key[1] >= row.log_index]
+            doomed.update(written.pop(key) for key in cut)
+    return doomed
+
+
+def _folded(weighed: Iterable[tuple[Step, int]], recording: Recording) -> Iterator[Item]:
+    """Repetitions, such as the tenth retry, become a count at the first."""
+    waiting: Item | None = None
+    before: tuple[object, ...] | None = None
+    for step, weight in weighed:
+        said = sentence(step) or ""
+        who = place_name(step.place, recording.names)
+        key = (step.what, step.place, step.row.code if step.row is not None else said)
+        if waiting is not None and key == before and weight < _BAD and step.what in _REPEATED:
+            waiting = waiting._replace(more=waiting.more + 1)
+            continue
+        if waiting is not None:
+            yield waiting
+        between = _BETWEEN.get(step.what, " ") if who else ""
+        waiting, before = Item(step.number, f"{who}{between}{said}".strip(), weight), key
+    if waiting is not None:
+        yield waiting
+
+
+_BETWEEN = {"fault": ", ", "ended": ": ", "noticed": ": "}
+"""Who it is and what is said of it."""
+_REPEATED = {"error", "send", "ok", "fault"}
+
+
+def _thin(items: list[Item], most: int) -> list[Item]:
+    """At most so many, the heaviest; of equal ones the last."""
+    if len(items) <= most:
+        return items
+    heaviest = sorted(items, key=lambda item: (item.weight, item.step), reverse=True)
+    kept = {item.step for item in heaviest[:most]}
+    return [item for item in items if item.step in kept]
