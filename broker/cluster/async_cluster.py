@@ -136,7 +136,7 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         await self._until(self._controller_known, START_SECONDS, "a controller")
         for topic in self._topics:
             await self._ensure(topic)
-        served = AllServed(self._without_leader, self._leading_seat)
+        served = AllServed(self._without_leader, self._leading_hosted)
         await self._until(served, START_SECONDS, "leaders of all topics")
 
     async def _ensure(self, topic: Topic) -> None:
@@ -164,7 +164,7 @@ class AsyncCluster(ClusterFaults, ClusterViews):
             for image in topic.partitions
             if 2 * len([each for each in image.replicas if each in self._lives])
             > len(image.replicas)
-            and not self._leading_seat(image)
+            and not self._leading_hosted(image)
         ]
 
     async def _listen(self, node: int) -> None:
@@ -225,7 +225,7 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         command = topic.command(len(self._ids), self.config.default_replication_factor)
         timeout = seconds("timeout", timeout)
         await self._control(command, timeout)
-        served = AllServed(lambda: self._unserved(name), self._leading_seat)
+        served = AllServed(lambda: self._unserved(name), self._leading_hosted)
         await self._until(served, timeout, f"leaders of topic {name}")
 
     async def delete_topic(self, name: str, *, timeout: float = 10.0) -> None:
@@ -260,7 +260,7 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         topic = found[0]
         if topic is None or None in found:
             return None
-        return [each for each in topic.partitions if not self._leading_seat(each)]
+        return [each for each in topic.partitions if not self._leading_hosted(each)]
 
     async def leader(self, topic: str, partition: int = 0, *, timeout: float = 10.0) -> int:
         """The node that leads a partition and serves it."""
@@ -272,8 +272,8 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         if image is None:
             raise UnknownTopicError(f"there is no partition {partition} of topic {topic!r}")
         what = f"a leader of {topic}-{partition}"
-        await self._until(lambda: self._leading_seat(image) is not None, timeout, what)
-        found = self._leading_seat(image)
+        await self._until(lambda: self._leading_hosted(image) is not None, timeout, what)
+        found = self._leading_hosted(image)
         assert found is not None, "waited for"
         return found[0]
 
@@ -298,12 +298,12 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         image = self._image(topic, partition)
         if image is None:
             raise UnknownTopicError(f"there is no partition {partition} of topic {topic!r}")
-        found = self._leading_seat(image)
+        found = self._leading_hosted(image)
         if found is None:
             raise NodeStateError(f"nobody serves {topic}-{partition} now; wait for leader()")
-        node, seat = found
+        node, hosted = found
         return replicate_in_stages(
-            self._lives[node], seat, batch, acks=acks, timeout=round(timeout * 1e6)
+            self._lives[node], hosted, batch, acks=acks, timeout=round(timeout * 1e6)
         )
 
     # --- faults -------------------------------------------------------------------------------
@@ -347,7 +347,7 @@ class AsyncCluster(ClusterFaults, ClusterViews):
                 f"node {to} has no replica of {topic}-{partition}; {list(image.replicas)} have"
             )
 
-        handover = Handover(to, lambda: self._leading_seat(image), self._lives)
+        handover = Handover(to, lambda: self._leading_hosted(image), self._lives)
         await self._until(handover.ended, timeout, f"node {to} to lead {topic}-{partition}")
         handover.check(f"{topic}-{partition}")
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 
 from ottla.broker.arguments.addresses import join, reachable
 from ottla.broker.config import ClusterConfig
-from ottla.broker.driver.hosted import Seat
+from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.images import PartitionImage
 from ottla.broker.node.node import Node
 from ottla.broker.partition.partition import Partition
@@ -134,27 +134,31 @@ def _partition_line(partition: PartitionDescription) -> str:
     )
 
 
-def seats_of(image: PartitionImage, lives: Mapping[int, Node]) -> list[tuple[int, Seat]]:
+def hosted_replicas_of(
+    image: PartitionImage, lives: Mapping[int, Node]
+) -> list[tuple[int, HostedReplica]]:
     """The replicas of a partition on the nodes that are alive, with their nodes."""
     found = ((node, lives.get(node)) for node in image.replicas)
     return [
-        (node, life.runner.seats[image.group])
+        (node, life.runner.hosted_replicas[image.group])
         for node, life in found
-        if life is not None and image.group in life.runner.seats
+        if life is not None and image.group in life.runner.hosted_replicas
     ]
 
 
-def leading_seat(seats: Sequence[tuple[int, Seat]]) -> tuple[int, Seat] | None:
+def leading_hosted(
+    hosted_replicas: Sequence[tuple[int, HostedReplica]],
+) -> tuple[int, HostedReplica] | None:
     """The replica that leads in the highest term and serves, with its node."""
     leading = [
-        (seat.soft.term, node, seat)
-        for node, seat in seats
-        if seat.replica.leading and cast(Partition, seat.replica.machine).state.synced
+        (hosted.soft.term, node, hosted)
+        for node, hosted in hosted_replicas
+        if hosted.replica.leading and cast(Partition, hosted.replica.machine).state.synced
     ]
     if not leading:
         return None
-    _, node, seat = max(leading, key=lambda each: each[:2])
-    return node, seat
+    _, node, hosted = max(leading, key=lambda each: each[:2])
+    return node, hosted
 
 
 def describe_node(
@@ -163,14 +167,14 @@ def describe_node(
     """A node in its present life, None when it has none, because of `why_dead`."""
     if node is None:
         return NodeDescription(number, "", state, error=why_dead)
-    seats = node.runner.seats.values()
+    hosted_replicas = node.runner.hosted_replicas.values()
     host, port = node.server.address
     return NodeDescription(
         number,
         join((reachable(host), port)),
         state,
         connections=node.server.connections,
-        leads=sum(seat.replica.leading for seat in seats if seat.group),
+        leads=sum(hosted.replica.leading for hosted in hosted_replicas if hosted.group),
         turns=node.runner.turns,
         syncs=node.runner.syncer.syncs,
         error="" if node.failed is None else str(node.failed),
@@ -179,7 +183,7 @@ def describe_node(
 
 def describe_topics(
     lives: Mapping[int, Node],
-    serving: Callable[[PartitionImage], tuple[int, Seat] | None],
+    serving: Callable[[PartitionImage], tuple[int, HostedReplica] | None],
     now: Micros,
 ) -> tuple[int, dict[str, list[PartitionDescription]]]:
     """Controller and topics, as the node knows them that is ahead of the others."""
@@ -188,7 +192,7 @@ def describe_topics(
         return 0, {}
     topics = {
         name: [
-            describe_partition(name, each, seats_of(each, lives), serving(each), now)
+            describe_partition(name, each, hosted_replicas_of(each, lives), serving(each), now)
             for each in topic.partitions
         ]
         for name, topic in freshest.topics().items()
@@ -222,24 +226,24 @@ def _freshest(lives: Mapping[int, Node]) -> Node | None:
 def describe_partition(
     topic: str,
     image: PartitionImage,
-    seats: Sequence[tuple[int, Seat]],
-    leader: tuple[int, Seat] | None,
+    hosted_replicas: Sequence[tuple[int, HostedReplica]],
+    leader: tuple[int, HostedReplica] | None,
     now: Micros,
 ) -> PartitionDescription:
     """A partition, from its replicas that are alive and the one that serves, if any."""
-    members = {node: describe_replica(node, seat.replica) for node, seat in seats}
+    members = {node: describe_replica(node, hosted.replica) for node, hosted in hosted_replicas}
     if leader is None:
         last = max((each.log_start_offset for each in members.values()), default=0)
         return PartitionDescription(
             topic, image.partition, 0, -1, image.replicas, (), last, last, members
         )
-    node, seat = leader
-    state = cast(Partition, seat.replica.machine).state
+    node, hosted = leader
+    state = cast(Partition, hosted.replica.machine).state
     return PartitionDescription(
         topic,
         image.partition,
         node,
-        seat.soft.term,
+        hosted.soft.term,
         image.replicas,
         state.in_sync.in_sync(now),
         state.log_start_offset,

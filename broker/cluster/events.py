@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ottla.broker.driver.hosted import Seat
+from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.event_loop.native import monotonic_micros
 from ottla.broker.node.node import Node
 from ottla.raft.types import Entry, Micros
@@ -65,18 +65,20 @@ class EventLog:
         """A node has stopped by itself."""
         self._add(ClusterEvent(self.now(), "failed", life.node, reason=str(error)))
 
-    def role_changed(self, life: Node, seat: Seat) -> None:
+    def role_changed(self, life: Node, hosted: HostedReplica) -> None:
         """A replica of `life` has another role, term or known leader."""
-        self._append(seat.soft.role.name.lower(), life, seat)
+        self._append(hosted.soft.role.name.lower(), life, hosted)
 
-    def truncated(self, life: Node, seat: Seat, dropped: Sequence[Entry]) -> None:
+    def truncated(self, life: Node, hosted: HostedReplica, dropped: Sequence[Entry]) -> None:
         """A newer leader's log replaced these entries of a replica of `life`."""
-        self._append("truncated", life, seat, tuple(dropped))
+        self._append("truncated", life, hosted, tuple(dropped))
 
-    def _append(self, kind: str, life: Node, seat: Seat, dropped: tuple[Entry, ...] = ()) -> None:
-        placed = life.controller_machine.partition_of(seat.group)
+    def _append(
+        self, kind: str, life: Node, hosted: HostedReplica, dropped: tuple[Entry, ...] = ()
+    ) -> None:
+        placed = life.controller_machine.partition_of(hosted.group)
         topic, partition = ("", -1) if placed is None else (placed[0].name, placed[1].partition)
-        soft, at = seat.replica.soft, self.now()
+        soft, at = hosted.replica.soft, self.now()
         self._add(
             ClusterEvent(at, kind, life.node, topic, partition, soft.term, soft.leader, dropped)
         )

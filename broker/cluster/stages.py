@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-from ottla.broker.driver.hosted import Seat
+from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.errors import ErrorCode, RequestFailedError
 from ottla.broker.node.node import Node
 from ottla.broker.turn.tickets import ProduceTicket
@@ -33,7 +33,7 @@ class Stages(NamedTuple):
 
 
 def replicate_in_stages(
-    node: Node, seat: Seat, batch: bytes, *, acks: int = -1, timeout: Micros
+    node: Node, hosted: HostedReplica, batch: bytes, *, acks: int = -1, timeout: Micros
 ) -> Stages:
     """Submit one record batch (as a producer would send it) to a replica of this loop.
 
@@ -51,7 +51,7 @@ def replicate_in_stages(
         wall_ms=node.wall_ms(),
     )
     ticket.on_enqueued = lambda staged: _resolve(stages.enqueued, staged.index)
-    node.submit(seat, ticket)
+    node.submit(hosted, ticket)
     return stages
 
 

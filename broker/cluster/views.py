@@ -13,12 +13,12 @@ from ottla.broker.cluster.description import (
     describe_configs,
     describe_node,
     describe_topics,
-    leading_seat,
-    seats_of,
+    hosted_replicas_of,
+    leading_hosted,
 )
 from ottla.broker.cluster.reach import Reach
 from ottla.broker.counters import Counters
-from ottla.broker.driver.hosted import Seat
+from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.errors import NodeStateError
 from ottla.broker.event_loop.lifecycle import Lifecycle
 from ottla.broker.images import PartitionImage
@@ -86,7 +86,7 @@ class ClusterViews:
             )
             for node in self._ids
         }
-        controller, topics = describe_topics(self._lives, self._leading_seat, self._now())
+        controller, topics = describe_topics(self._lives, self._leading_hosted, self._now())
         return ClusterDescription(
             self.cluster_id,
             controller,
@@ -98,8 +98,8 @@ class ClusterViews:
             describe_configs(self._lives),
         )
 
-    def _leading_seat(self, image: PartitionImage) -> tuple[int, Seat] | None:
+    def _leading_hosted(self, image: PartitionImage) -> tuple[int, HostedReplica] | None:
         """The replica that serves a partition; a paused node serves nobody."""
-        seats = seats_of(image, self._lives)
-        awake = [each for each in seats if not self._lives[each[0]].runner.paused]
-        return leading_seat(awake)
+        hosted_replicas = hosted_replicas_of(image, self._lives)
+        awake = [each for each in hosted_replicas if not self._lives[each[0]].runner.paused]
+        return leading_hosted(awake)

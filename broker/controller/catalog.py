@@ -14,7 +14,7 @@ nodes to choose from instead of those some node is configured with.
 
 Commands as they lie in the log are maps; `type` names the row of `Catalog.COMMANDS`, and what else
 there is in them stands in `broker/controller/commands.py`, which reads them. In create_topic,
-`assignments` is per partition the list of its nodes, or None: placed by `Loads`.
+`assignments` is per partition the list of its nodes, or None: placed by `PlacementCounts`.
 
 `by` is the origin of a command that may come again (`broker/controller/outcomes.py`). A block of
 producer ids has none: two for one request lose a block, and none is ever given to two.
@@ -29,8 +29,8 @@ from typing import Any, ClassVar
 import msgpack
 
 from ottla.broker.controller.commands import stored_config
-from ottla.broker.controller.outcomes import Outcome, Recent, refused
-from ottla.broker.controller.placement import Loads
+from ottla.broker.controller.outcomes import Outcome, RecentOutcomes, refused
+from ottla.broker.controller.placement import PlacementCounts
 from ottla.broker.errors import ErrorCode, SnapshotFormatError
 from ottla.broker.images import PartitionImage, TopicImage
 from ottla.idempotency.id_blocks import IdBlocks
@@ -72,8 +72,8 @@ class Catalog:
         """By name, in the order of their creation."""
         self.next_group: GroupId = FIRST_PARTITION_GROUP
         self.id_blocks = IdBlocks()
-        self.loads = Loads()
-        self.recent = Recent()
+        self.loads = PlacementCounts()
+        self.recent = RecentOutcomes()
         self._groups: dict[GroupId, tuple[str, int]] = {}
         self._ids: dict[bytes, str] = {}
         self._collisions: dict[str, str] = {}
@@ -214,7 +214,7 @@ class Catalog:
             raise SnapshotFormatError(text)
         catalog = cls(cluster_id)
         _, catalog.version, catalog.next_group, catalog.id_blocks.next_id, topics, *recent = state
-        catalog.recent = Recent.restored(recent[0] if recent else ())
+        catalog.recent = RecentOutcomes.restored(recent[0] if recent else ())
         for name, topic_id, partitions, configs in topics:
             images = tuple(
                 PartitionImage(number, group, tuple(map(int, replicas)))

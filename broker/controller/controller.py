@@ -249,7 +249,7 @@ class Controller:
 
     # ---- the way into the log
 
-    def restless(self) -> bool:
+    def has_pending(self) -> bool:
         """Whether commands wait for their place in the log."""
         return len(self._queue) > 0
 

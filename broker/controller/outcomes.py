@@ -1,4 +1,4 @@
-"""`Outcome`: how a controller command ended, and `Recent`, which can say it again.
+"""`Outcome`: how a controller command ended, and `RecentOutcomes`, which can say it again.
 
 A command may come to the log twice: its asker heard nothing from a leader that died, and asked the
 next one. The second is answered what came of the first, and changes nothing. So a topic is not
@@ -36,7 +36,7 @@ def refused(error: ErrorCode, message: str) -> Outcome:
     return Outcome(error, {"message": message})
 
 
-class Recent:
+class RecentOutcomes:
     """The outcomes of the last commands in the log whose origin is known, by that origin."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Recent:
         ]
 
     @classmethod
-    def restored(cls, state: Iterable[Any]) -> Recent:
+    def restored(cls, state: Iterable[Any]) -> RecentOutcomes:
         """What `state` gave."""
         recent = cls()
         for origin, index, error, result in state:

@@ -1,9 +1,10 @@
 """Where the replicas of new partitions go: a pure function of what lies where already.
 
-The first replica of a partition is its preferred leader. `Loads` counts, for each replication
-factor, how many partitions every node leads and how many it holds. The next partition is led by
-the node that leads least, and held besides by those that hold least; among equals a follower is
-preferred that leads more already, because one that leads less must lead soon and be loaded then.
+The first replica of a partition is its preferred leader. `PlacementCounts` counts, for each
+replication factor, how many partitions every node leads and how many it holds. The next partition
+is led by the node that leads least, and held besides by those that hold least; among equals a
+follower is preferred that leads more already, because one that leads less must lead soon and be
+loaded then.
 
 While partitions are only added, no node leads, and no node holds, more than one partition more
 than another of the same replication factor (the test walks all factors up to ten nodes). Counting
@@ -41,7 +42,7 @@ class _Counts:
         return _Counts(dict(self.leads), dict(self.holds))
 
 
-class Loads:
+class PlacementCounts:
     """How many partitions each node leads and holds, by replication factor and in total."""
 
     __slots__ = ("_by_factor", "_total")

@@ -1,4 +1,4 @@
-"""`Lookout`: when each replica of a node must be looked at though nothing arrives for it.
+"""`DeadlineWatch`: when each replica of a node must be looked at though nothing arrives for it.
 
 Every replica has deadlines: an election, a retransmission, an overdue client. They stand in one
 timer queue. A *look* first lets the beats vouch (for a follower: its leader was heard; for a
@@ -30,9 +30,9 @@ from itertools import islice
 from typing import TypeAlias
 
 from ottla.broker.config import ClusterConfig
-from ottla.broker.driver.hosted import Seat
+from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.event_loop.timers import TimerQueue
-from ottla.broker.heartbeats.heartbeats import Beat, BeatBook
+from ottla.broker.heartbeats.heartbeats import Beat, Heartbeats
 from ottla.raft.messages import Heartbeat, HeartbeatReply
 from ottla.raft.quorum import majority
 from ottla.raft.roles import Role
@@ -49,21 +49,21 @@ Vouched: TypeAlias = Sequence[tuple[NodeId, Micros]]
 """Followers, with when each was heard."""
 
 
-class Lookout:
-    """See the module's text. `seats` are the node's replicas, `wake` gives one a turn."""
+class DeadlineWatch:
+    """See the module's text. `hosted_replicas` are the node's replicas, `wake` gives one a turn."""
 
     def __init__(
         self,
         node: NodeId,
         config: ClusterConfig,
         *,
-        beats: BeatBook,
-        seats: Mapping[GroupId, Seat],
-        wake: Callable[[Seat], None],
+        beats: Heartbeats,
+        hosted_replicas: Mapping[GroupId, HostedReplica],
+        wake: Callable[[HostedReplica], None],
     ):
         self._node = node
         self._beats = beats
-        self._seats = seats
+        self._hosted_replicas = hosted_replicas
         self._wake = wake
         self._timers: TimerQueue[GroupId] = TimerQueue()
         # Silence is noticed well before any election or quorum deadline.
@@ -80,29 +80,29 @@ class Lookout:
         """When the next look is due."""
         return AT_ONCE if self._doubted else self._timers.next()
 
-    def before_turn(self, seat: Seat) -> None:
+    def before_turn(self, hosted: HostedReplica) -> None:
         """A replica that trusts, or whose look is due, is about to take a turn, in which it judges
         its own deadlines: tell it what beats vouched for first, and look at it by its deadlines
         from here on."""
-        seat.trusting = False
-        self.vouch(seat)
+        hosted.trusting = False
+        self.vouch(hosted)
 
-    def after_turn(self, seat: Seat, now: Micros) -> bool:
+    def after_turn(self, hosted: HostedReplica, now: Micros) -> bool:
         """A replica took a turn: its deadlines may have moved. True: a look was put off or on.
 
         A busy replica is looked at a glance later, not asked after every turn: what falls due in
         between is noticed that much late. With the next beat, where that comes first: the node
         wakes for it anyway.
         """
-        if now < seat.look_at <= now + GLANCE:
+        if now < hosted.look_at <= now + GLANCE:
             return False
-        due, glance = seat.replica.deadline(), min(now + GLANCE, max(now, self._beats.next_round))
-        self._look_at(seat, glance if due is None else min(due, glance))
+        due, glance = hosted.replica.deadline(), min(now + GLANCE, max(now, self._beats.next_round))
+        self._look_at(hosted, glance if due is None else min(due, glance))
         return True
 
-    def _look_at(self, seat: Seat, when: Micros | None) -> None:
-        seat.look_at = 0 if when is None else when
-        self._timers.set(seat.group, when)
+    def _look_at(self, hosted: HostedReplica, when: Micros | None) -> None:
+        hosted.look_at = 0 if when is None else when
+        self._timers.set(hosted.group, when)
 
     def forget(self, group: GroupId) -> None:
         """The replica is gone."""
@@ -111,22 +111,22 @@ class Lookout:
     def due(self, now: Micros) -> None:
         """Look at everything that is due, and at all who trust a peer that fell silent."""
         for group in self._timers.pop_due(now, MOST_LOOKS):
-            self._look(self._seats[group], now)
+            self._look(self._hosted_replicas[group], now)
         self._doubt_the_silent(now)
         if self._doubted:
             self._look_again(now)
 
-    def _look(self, seat: Seat, now: Micros) -> None:
-        followers = self.vouch(seat)
-        replica = seat.replica
-        seat.trusting = self._may_trust(seat, followers, now)
-        due = replica.work_deadline() if seat.trusting else replica.deadline()
+    def _look(self, hosted: HostedReplica, now: Micros) -> None:
+        followers = self.vouch(hosted)
+        replica = hosted.replica
+        hosted.trusting = self._may_trust(hosted, followers, now)
+        due = replica.work_deadline() if hosted.trusting else replica.deadline()
         if replica.core.has_effects() or (due is not None and due <= now):
-            self._wake(seat)
+            self._wake(hosted)
             return
-        if seat.trusting and replica.leading:
+        if hosted.trusting and replica.leading:
             due = now + self._lag_look if due is None else min(due, now + self._lag_look)
-        self._look_at(seat, due)
+        self._look_at(hosted, due)
 
     def _look_again(self, now: Micros) -> None:
         doubted = self._doubted
@@ -137,17 +137,17 @@ class Lookout:
             for group in doubted:
                 del self._doubted[group]
         for group in doubted:
-            seat = self._seats.get(group)
-            if seat is not None and not seat.dirty:  # else its turn, which is due, sees to it
-                self._look(seat, now)
+            hosted = self._hosted_replicas.get(group)
+            if hosted is not None and not hosted.dirty:  # else its turn, which is due, sees to it
+                self._look(hosted, now)
 
     # --- vouching -----------------------------------------------------------------------------
 
-    def vouch(self, seat: Seat) -> Vouched:
+    def vouch(self, hosted: HostedReplica) -> Vouched:
         """Tell the core what beats vouched for since it last asked; returns that, for a leader. The
         same beat is not told twice: a candidate would follow once more whom it stands against for
         their silence."""
-        replica, group = seat.replica, seat.group
+        replica, group = hosted.replica, hosted.group
         core = replica.core
         if core.role is Role.LEADER:
             followers = self._beats.replies_vouched(group)
@@ -155,16 +155,16 @@ class Lookout:
                 replica.vouch(HeartbeatReply(group, peer, self._node, core.term), heard)
             return followers
         vouched = self._beats.vouched(group)
-        if vouched is not None and vouched != seat.told:
-            seat.told = vouched
+        if vouched is not None and vouched != hosted.told:
+            hosted.told = vouched
             leader, term, heard = vouched
             replica.vouch(Heartbeat(group, leader, self._node, term, 0), heard)
         return ()
 
-    def _may_trust(self, seat: Seat, followers: Vouched, now: Micros) -> bool:
+    def _may_trust(self, hosted: HostedReplica, followers: Vouched, now: Micros) -> bool:
         """Whether beats vouch for this replica right now, a leader by `followers`; remembers whom
         it relies on."""
-        core, group = seat.replica.core, seat.group
+        core, group = hosted.replica.core, hosted.group
         if core.role is Role.LEADER:
             heard = [peer for peer, at in followers if now - at < self._patience]
             if len(heard) + 1 < majority(len(core.voters)):
@@ -183,9 +183,9 @@ class Lookout:
 
     # --- doubt --------------------------------------------------------------------------------
 
-    def doubt(self, seat: Seat) -> None:
+    def doubt(self, hosted: HostedReplica) -> None:
         """The replica's role, term or leader changed: trust has to be found anew."""
-        seat.trusting = False
+        hosted.trusting = False
 
     def beat_taken(self, beat: Beat, changed: Iterable[GroupId], now: Micros) -> bool:
         """A peer said what it leads, and of these it is no longer what it was. True: as `doubt_all`

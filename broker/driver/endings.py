@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 
-from ottla.broker.driver.hosted import Seat
+from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.turn.tickets import answer, not_stored
 from ottla.log.errors import StoreError
 from ottla.raft.types import Micros, NodeId
@@ -13,22 +13,24 @@ from ottla.raft.types import Micros, NodeId
 log = logging.getLogger("ottla")
 
 
-def close_replica(seat: Seat, node: NodeId, now: Micros, store_failed: bool) -> None:
+def close_replica(hosted: HostedReplica, node: NodeId, now: Micros, store_failed: bool) -> None:
     """No turns any more: answer who waits, as well as a replica that may be broken can."""
-    seat.gone, seat.dirty = True, False
+    hosted.gone, hosted.dirty = True, False
     try:
-        waiting = seat.replica.close(now)
+        waiting = hosted.replica.close(now)
         answer(not_stored(waiting) if store_failed else waiting, node)
     except Exception:
-        log.exception("node %d: group %d does not end cleanly", node, seat.group)
+        log.exception("node %d: group %d does not end cleanly", node, hosted.group)
 
 
-def resign(seats: Iterable[Seat], now: Micros, wake: Callable[[Seat], None]) -> None:
+def resign(
+    hosted_replicas: Iterable[HostedReplica], now: Micros, wake: Callable[[HostedReplica], None]
+) -> None:
     """A sync that hangs leaves every write behind it uncertain: leaders resign."""
-    for seat in seats:
-        if seat.replica.leading:
-            seat.replica.step_down(now)
-            wake(seat)
+    for hosted in hosted_replicas:
+        if hosted.replica.leading:
+            hosted.replica.step_down(now)
+            wake(hosted)
 
 
 def log_stop(node: NodeId, error: Exception) -> None:

@@ -1,4 +1,4 @@
-"""`Lane`: the short way of a follower's append, from the network to the acknowledgement.
+"""`FastAppend`: the short way of a follower's append, from the network to the acknowledgement.
 
 A leader's entries usually find their follower idle: nothing in its inbox, nothing unsynced, the log
 ends where they begin. Then its turn has one outcome (append, sync, acknowledge) that nothing else
@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 
 from ottla.broker.driver.deadlines import GLANCE
 from ottla.broker.driver.group_commit import Syncer
-from ottla.broker.driver.hosted import Seat, Turn
+from ottla.broker.driver.hosted import HostedReplica, Turn
 from ottla.broker.driver.sender import Sender
 from ottla.broker.turn.effects import Effects
 from ottla.log.store import LogStore
@@ -28,7 +28,7 @@ from ottla.raft.types import Micros, NodeId
 NOTHING = Effects(0)
 
 
-class Lane:
+class FastAppend:
     """See the module's text. One per node."""
 
     __slots__ = ("_look_around", "_node", "_now", "_open", "_sender", "_store", "_syncer", "turns")
@@ -53,29 +53,29 @@ class Lane:
         self.turns = 0
         """Turns taken here."""
 
-    def take(self, seat: Seat, message: AppendEntries) -> bool:
+    def take(self, hosted: HostedReplica, message: AppendEntries) -> bool:
         """Take the follower's turn; False: nothing was done. Raises `StoreError`."""
-        if seat.dirty or seat.urgent or seat.trusting or not self._open:
+        if hosted.dirty or hosted.urgent or hosted.trusting or not self._open:
             return False
         now = self._now()
-        reply = seat.replica.follow(message, now)
+        reply = hosted.replica.follow(message, now)
         if reply is None:
             return False
         self.turns += 1
         if self._store.extend(message.group, message.prev_index + 1, message.entries):
             self._syncer.syncs += 1
-            seat.replica.synced(message.last_index, message.term, now)
+            hosted.replica.synced(message.last_index, message.term, now)
             self._sender.send(self._node, message.sender, reply)
         else:
-            self._wait(seat, message, reply)
-        if seat.replica.applied != seat.applied or not now < seat.look_at <= now + GLANCE:
-            self._look_around(((seat, NOTHING),), now)
+            self._wait(hosted, message, reply)
+        if hosted.replica.applied != hosted.applied or not now < hosted.look_at <= now + GLANCE:
+            self._look_around(((hosted, NOTHING),), now)
         return True
 
-    def _wait(self, seat: Seat, message: AppendEntries, reply: AppendReply) -> None:
+    def _wait(self, hosted: HostedReplica, message: AppendEntries, reply: AppendReply) -> None:
         """The sync takes time after all: acknowledge when it has ended."""
         effects = Effects(message.group)
         effects.persisted = (message.last_index, message.term)
         effects.messages_after = (reply,)
-        self._syncer.add((seat, effects))
+        self._syncer.add((hosted, effects))
         self._syncer.poll()

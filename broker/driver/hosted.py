@@ -13,7 +13,7 @@ def unheard(*_: object) -> None:
     """Nobody wants to know."""
 
 
-class Seat:
+class HostedReplica:
     """A replica's place in its runner, with what the runner remembers about it."""
 
     __slots__ = (
@@ -54,5 +54,5 @@ class Seat:
         commit at once, not with the next beat."""
 
 
-Turn: TypeAlias = tuple[Seat, Effects]
+Turn: TypeAlias = tuple[HostedReplica, Effects]
 """One turn on its way: its effects are performed up to their append, then wait for a sync."""

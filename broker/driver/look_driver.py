@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ottla.broker.driver.hosted import Seat
+from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.turn.looks import Looks
 from ottla.broker.turn.tickets import LookOnTicket
 from ottla.log.record_walk import SLICE
@@ -18,12 +18,12 @@ class LookDriver:
         self,
         looks: Looks,
         call_soon: Callable[[Callable[[], None]], object],
-        seats: Mapping[GroupId, Seat],
-        submit: Callable[[Seat, LookOnTicket], None],
+        hosted_replicas: Mapping[GroupId, HostedReplica],
+        submit: Callable[[HostedReplica, LookOnTicket], None],
     ):
         self._looks = looks
         self._call_soon = call_soon
-        self._seats = seats
+        self._hosted_replicas = hosted_replicas
         self._submit = submit
         self._planned = False
         looks.left = SLICE
@@ -37,6 +37,6 @@ class LookDriver:
     def _begin(self) -> None:
         self._planned = False
         for group in self._looks.refill():
-            seat = self._seats.get(group)
-            if seat is not None:
-                self._submit(seat, LookOnTicket())
+            hosted = self._hosted_replicas.get(group)
+            if hosted is not None:
+                self._submit(hosted, LookOnTicket())

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
-from ottla.broker.driver.hosted import Seat
+from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.turn.effects import EntriesRead
 from ottla.log.store import LogStore
 from ottla.raft.types import LogIndex
@@ -40,7 +40,7 @@ class Reading:
         store: LogStore,
         *,
         later: Callable[[Callable[[], None]], object],
-        submit: Callable[[Seat, EntriesRead], None],
+        submit: Callable[[HostedReplica, EntriesRead], None],
         broken: Callable[[Exception], None],
     ):
         self._store = store
@@ -62,17 +62,17 @@ class Reading:
             self._left -= entries
             call()
 
-    def read_back(self, seat: Seat, first: LogIndex, last: LogIndex) -> None:
+    def read_back(self, hosted: HostedReplica, first: LogIndex, last: LogIndex) -> None:
         """Give a replica the entries it has to apply, or some of them: it asks again."""
         last = min(last, first + APPLIED_AT_ONCE - 1)
-        self.run(last + 1 - first, partial(self._hand, seat, first, last))
+        self.run(last + 1 - first, partial(self._hand, hosted, first, last))
 
-    def _hand(self, seat: Seat, first: LogIndex, last: LogIndex) -> None:
-        if seat.gone:
+    def _hand(self, hosted: HostedReplica, first: LogIndex, last: LogIndex) -> None:
+        if hosted.gone:
             return
-        overtaken = seat.replica.applied >= first  # by a snapshot, while it stood in line
-        found = () if overtaken else self._store.read(seat.group, first, last, READ_BYTES)
-        self._submit(seat, EntriesRead(found))
+        overtaken = hosted.replica.applied >= first  # by a snapshot, while it stood in line
+        found = () if overtaken else self._store.read(hosted.group, first, last, READ_BYTES)
+        self._submit(hosted, EntriesRead(found))
 
     def refill(self) -> None:
         """The loop has been around."""

@@ -13,18 +13,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ottla.broker.config import ClusterConfig
-from ottla.broker.driver.deadlines import GLANCE, Lookout
+from ottla.broker.driver.deadlines import GLANCE, DeadlineWatch
 from ottla.broker.driver.endings import close_replica, log_stop, resign
-from ottla.broker.driver.fast_append import Lane
+from ottla.broker.driver.fast_append import FastAppend
 from ottla.broker.driver.group_commit import Syncer
-from ottla.broker.driver.hosted import Seat, Turn, unheard
+from ottla.broker.driver.hosted import HostedReplica, Turn, unheard
 from ottla.broker.driver.look_driver import LookDriver
 from ottla.broker.driver.reading import Reading
-from ottla.broker.driver.sender import Carrier, Sender
+from ottla.broker.driver.sender import MessageSender, Sender
 from ottla.broker.event_loop.alarm import Alarm
 from ottla.broker.event_loop.clockwork import Clockwork
 from ottla.broker.event_loop.scheduler import MOST_TURNS, Scheduler
-from ottla.broker.heartbeats.heartbeats import Beat, BeatAck, BeatBook
+from ottla.broker.heartbeats.heartbeats import Beat, BeatAck, Heartbeats
 from ottla.broker.turn.effects import EntriesRead
 from ottla.broker.turn.looks import Looks
 from ottla.broker.turn.replica import Replica
@@ -46,7 +46,7 @@ class Runner:
         *,
         store: LogStore,
         sender: Sender,
-        beats: BeatBook,
+        beats: Heartbeats,
         scheduler: Scheduler,
         clockwork: Clockwork,
         looks: Looks,
@@ -55,26 +55,30 @@ class Runner:
         self.config = config
         self.store = store
         self.beats = beats
-        self.seats: dict[GroupId, Seat] = {}
+        self.hosted_replicas: dict[GroupId, HostedReplica] = {}
         self.paused = self._closed = False
         self.failed: Exception | None = None
         """The store's error, once it failed: this node does nothing any more."""
         self.on_failed: Callable[[Exception], None] = unheard  # set before the first turn, as are:
-        self.on_role: Callable[[Seat], None] = unheard
-        self.on_applied: Callable[[Seat], None] = unheard
-        self.on_dropped: Callable[[Seat, Sequence[Entry]], None] = unheard
+        self.on_role: Callable[[HostedReplica], None] = unheard
+        self.on_applied: Callable[[HostedReplica], None] = unheard
+        self.on_dropped: Callable[[HostedReplica, Sequence[Entry]], None] = unheard
         self._turns = 0
         self._sender = sender
         later = clockwork.call_soon
         self._reading = Reading(store, later=later, submit=self.submit, broken=self.broken)
-        self._carrier = Carrier(node, store, sender, reading=self._reading, term_of=self._term_of)
+        self._carrier = MessageSender(
+            node, store, sender, reading=self._reading, term_of=self._term_of
+        )
         self._scheduler = scheduler
         self._looks = looks
-        LookDriver(looks, clockwork.call_soon, self.seats, self.submit)
+        LookDriver(looks, clockwork.call_soon, self.hosted_replicas, self.submit)
         self._now = clockwork.now
-        self.lookout = Lookout(node, config, beats=beats, seats=self.seats, wake=self.wake)
+        self.lookout = DeadlineWatch(
+            node, config, beats=beats, hosted_replicas=self.hosted_replicas, wake=self.wake
+        )
         self._alarm = Alarm(clockwork, self._ring)
-        self._dirty: list[Seat] = []
+        self._dirty: list[HostedReplica] = []
         self._marked = False
         self._unsaid: list[Turn] = []
         """Turns that became durable while this node was paused."""
@@ -82,7 +86,9 @@ class Runner:
             store, config, clockwork=clockwork, on_durable=self._durable, on_failed=self.broken
         )
         look, now = self._look_around, clockwork.now
-        self._lane = Lane(node, self.syncer, sender=sender, store=store, now=now, look_around=look)
+        self._lane = FastAppend(
+            node, self.syncer, sender=sender, store=store, now=now, look_around=look
+        )
 
     @property
     def turns(self) -> int:
@@ -91,54 +97,54 @@ class Runner:
 
     # --- replicas -----------------------------------------------------------------------------
 
-    def add(self, replica: Replica, *, urgent: bool = False) -> Seat:
-        """Take a replica in; it gets its first turn soon. `urgent`: see `Seat`."""
-        seat = Seat(replica, urgent)
-        self.seats[replica.group] = seat
+    def add(self, replica: Replica, *, urgent: bool = False) -> HostedReplica:
+        """Take a replica in; it gets its first turn soon. `urgent`: see `HostedReplica`."""
+        hosted = HostedReplica(replica, urgent)
+        self.hosted_replicas[replica.group] = hosted
         self.beats.term_moved(replica.group)
-        self.wake(seat)
-        return seat
+        self.wake(hosted)
+        return hosted
 
     def remove(self, group: GroupId) -> None:
         """Let a replica go, and tell whoever waits on it; its store is the caller's to delete."""
-        seat = self.seats.pop(group, None)
-        if seat is not None:
+        hosted = self.hosted_replicas.pop(group, None)
+        if hosted is not None:
             self.lookout.forget(group)
             self.beats.forget(group)
             self.beats.term_moved(group)
-            if seat.dirty:
-                self._dirty.remove(seat)
-            self._close(seat)
+            if hosted.dirty:
+                self._dirty.remove(hosted)
+            self._close(hosted)
 
-    def submit(self, seat: Seat, item: Ticket | EntriesRead | Message) -> None:
+    def submit(self, hosted: HostedReplica, item: Ticket | EntriesRead | Message) -> None:
         """Put something into a replica's inbox and see that it gets its turn."""
-        seat.replica.submit(item)
-        if not seat.dirty:
-            self.wake(seat)
+        hosted.replica.submit(item)
+        if not hosted.dirty:
+            self.wake(hosted)
 
-    def wake(self, seat: Seat) -> None:
+    def wake(self, hosted: HostedReplica) -> None:
         """See that this replica gets a turn soon; one that is gone only answers."""
-        if seat.gone:
-            self._close(seat)
-        elif not seat.dirty:
-            seat.dirty = True
-            self._dirty.append(seat)
+        if hosted.gone:
+            self._close(hosted)
+        elif not hosted.dirty:
+            hosted.dirty = True
+            self._dirty.append(hosted)
             if not self._marked:
                 self._marked = True
                 self._scheduler.mark(self)
 
     def receive(self, message: Message) -> bool:
         """A Raft message of another node. False: its group is not known here."""
-        seat = self.seats.get(message.group)
-        if seat is None:
+        hosted = self.hosted_replicas.get(message.group)
+        if hosted is None:
             return False
-        if message.__class__ is AppendEntries and self._lane.take(seat, message):
+        if message.__class__ is AppendEntries and self._lane.take(hosted, message):
             return True
         if isinstance(message, RequestVote):
-            self.lookout.vouch(seat)
-        seat.replica.submit(message)
-        if not seat.dirty:
-            self.wake(seat)
+            self.lookout.vouch(hosted)
+        hosted.replica.submit(message)
+        if not hosted.dirty:
+            self.wake(hosted)
         return True
 
     # --- pumping ------------------------------------------------------------------------------
@@ -168,12 +174,12 @@ class Runner:
         if (count := len(dirty)) > MOST_TURNS:
             count = self._put_off(dirty)
         writes: list[Write] = []
-        for seat in dirty:
-            seat.dirty = False
-            if seat.trusting or seat.look_at <= now:
-                self.lookout.before_turn(seat)
-            effects = seat.replica.turn(now)
-            taken.append((seat, effects))
+        for hosted in dirty:
+            hosted.dirty = False
+            if hosted.trusting or hosted.look_at <= now:
+                self.lookout.before_turn(hosted)
+            effects = hosted.replica.turn(now)
+            taken.append((hosted, effects))
             if effects.writes:
                 writes += effects.writes
         self._turns += count
@@ -182,7 +188,7 @@ class Runner:
         for turn in taken:
             self._perform(turn)
 
-    def _put_off(self, dirty: list[Seat]) -> int:
+    def _put_off(self, dirty: list[HostedReplica]) -> int:
         """All but so many take their turns when the loop has been around; returns how many."""
         self._dirty = dirty[MOST_TURNS:]
         del dirty[MOST_TURNS:]
@@ -193,14 +199,14 @@ class Runner:
     def _look_around(self, taken: Sequence[Turn], now: Micros) -> None:
         """Tell the rest of the node what these turns changed, and when to wake for them again."""
         moved = (rings_at := self._alarm.at) is None or self.beats.deadline() < rings_at
-        for seat, _ in taken:
-            if self._notice(seat, now):
+        for hosted, _ in taken:
+            if self._notice(hosted, now):
                 moved = True
         if moved or self.syncer.due is not None:
             self._arm()
 
     def _perform(self, turn: Turn) -> None:
-        seat, effects = turn
+        hosted, effects = turn
         for message in effects.messages:
             self._carrier.send(message, effects.writes)
         for staged in effects.enqueued:
@@ -215,48 +221,48 @@ class Runner:
         if effects.writes or effects.messages_after:
             self.syncer.add(turn)
         if effects.read is not None:
-            self._reading.read_back(seat, *effects.read)
+            self._reading.read_back(hosted, *effects.read)
         if effects.dropped:
-            self.on_dropped(seat, effects.dropped)
+            self.on_dropped(hosted, effects.dropped)
 
-    def _notice(self, seat: Seat, now: Micros) -> bool:
+    def _notice(self, hosted: HostedReplica, now: Micros) -> bool:
         """What other parts of the node want to know after a turn. True: a look moved."""
-        if seat.gone:
+        if hosted.gone:
             return False
-        replica = seat.replica
-        if replica.soft is not seat.soft:
-            self._role_moved(seat)
-        if seat.leads and seat.commit != (commit := replica.core.commit):
-            seat.commit = commit
-            self.beats.committed(seat.group, commit, replica.core.commit_known_to)
-        if replica.applied != seat.applied:
+        replica = hosted.replica
+        if replica.soft is not hosted.soft:
+            self._role_moved(hosted)
+        if hosted.leads and hosted.commit != (commit := replica.core.commit):
+            hosted.commit = commit
+            self.beats.committed(hosted.group, commit, replica.core.commit_known_to)
+        if replica.applied != hosted.applied:
             # Not the commit: after a restart entries are applied a turn later, when they are read.
-            seat.applied = replica.applied
-            self.on_applied(seat)
-        if seat.urgent and seat.leads:
-            self.beats.urgent(seat.group)
-        if now < seat.look_at <= now + GLANCE:
+            hosted.applied = replica.applied
+            self.on_applied(hosted)
+        if hosted.urgent and hosted.leads:
+            self.beats.urgent(hosted.group)
+        if now < hosted.look_at <= now + GLANCE:
             return False
-        return self.lookout.after_turn(seat, now)
+        return self.lookout.after_turn(hosted, now)
 
-    def _role_moved(self, seat: Seat) -> None:
+    def _role_moved(self, hosted: HostedReplica) -> None:
         """Role, term or known leader are others than after the last turn."""
-        seat.soft = soft = seat.replica.soft
-        seat.leads = soft.role is Role.LEADER
-        self.lookout.doubt(seat)
-        self._tell_beats(seat)
-        self.on_role(seat)
-        if soft.term != seat.term:
-            seat.term = soft.term
-            self.beats.term_moved(seat.group)
+        hosted.soft = soft = hosted.replica.soft
+        hosted.leads = soft.role is Role.LEADER
+        self.lookout.doubt(hosted)
+        self._tell_beats(hosted)
+        self.on_role(hosted)
+        if soft.term != hosted.term:
+            hosted.term = soft.term
+            self.beats.term_moved(hosted.group)
 
-    def _tell_beats(self, seat: Seat) -> None:
-        soft, core = seat.soft, seat.replica.core
+    def _tell_beats(self, hosted: HostedReplica) -> None:
+        soft, core = hosted.soft, hosted.replica.core
         if soft.role is Role.LEADER:
             followers = tuple(each for each in core.voters if each != self.node)
-            self.beats.leading(seat.group, soft.term, followers, core.commit)
+            self.beats.leading(hosted.group, soft.term, followers, core.commit)
         else:
-            self.beats.not_leading(seat.group)
+            self.beats.not_leading(hosted.group)
 
     # --- messages -----------------------------------------------------------------------------
 
@@ -268,7 +274,7 @@ class Runner:
             self.on_beat_ack(beat.ack)
         ack, heartbeats = self.beats.on_beat(beat, now, self._term_of)
         for heartbeat in heartbeats:
-            self.submit(self.seats[heartbeat.group], heartbeat)
+            self.submit(self.hosted_replicas[heartbeat.group], heartbeat)
         changed, self.beats.changed = self.beats.changed, {}
         if (beat.items or beat.full) and self.lookout.beat_taken(beat, changed, now):
             self._arm()
@@ -285,8 +291,8 @@ class Runner:
             self._arm()
 
     def _term_of(self, group: GroupId) -> Term | None:
-        seat = self.seats.get(group)
-        return None if seat is None else seat.replica.core.term
+        hosted = self.hosted_replicas.get(group)
+        return None if hosted is None else hosted.replica.core.term
 
     # --- durable, or not ----------------------------------------------------------------------
 
@@ -301,16 +307,16 @@ class Runner:
             self.broken(error)
 
     def _echo(self, covered: Sequence[Turn], now: Micros) -> None:
-        for seat, effects in covered:
+        for hosted, effects in covered:
             for message in effects.messages_after:
                 if message.to == self.node:
-                    self.submit(seat, message)
+                    self.submit(hosted, message)
                 else:
                     self._carrier.send(message)
             if effects.persisted is not None:
                 index, term = effects.persisted
-                if seat.replica.synced(index, term, now):
-                    self.wake(seat)
+                if hosted.replica.synced(index, term, now):
+                    self.wake(hosted)
 
     def broken(self, error: Exception) -> None:
         """The store is gone, or an invariant does not hold: this node stops, the others go on. What
@@ -340,7 +346,7 @@ class Runner:
     def _do_what_is_due(self, now: Micros) -> None:
         self._reading.refill()
         if self.syncer.stalled():
-            resign(self.seats.values(), now, self.wake)
+            resign(self.hosted_replicas.values(), now, self.wake)
         for beat in self.beats.due(now):
             self._sender.send(self.node, beat.to, beat)
         self.lookout.due(now)
@@ -349,8 +355,8 @@ class Runner:
 
     # --- ends ---------------------------------------------------------------------------------
 
-    def _close(self, seat: Seat) -> None:
-        close_replica(seat, self.node, self._now(), isinstance(self.failed, StoreError))
+    def _close(self, hosted: HostedReplica) -> None:
+        close_replica(hosted, self.node, self._now(), isinstance(self.failed, StoreError))
 
     def pause(self) -> None:
         """Stop doing anything, as a process that is stopped by its operating system."""
@@ -374,7 +380,7 @@ class Runner:
         self._closed = True
         self._dirty = []
         self._reading.close()
-        for seat in self.seats.values():
-            self._close(seat)
+        for hosted in self.hosted_replicas.values():
+            self._close(hosted)
         self.syncer.close()
         self._alarm.stop()

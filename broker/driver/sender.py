@@ -1,4 +1,4 @@
-"""`Carrier`: fills in what a message of Raft only names, entries and chunks, and sends it.
+"""`MessageSender`: fills in what a message of Raft only names, entries and chunks, and sends it.
 
 What was just written is handed on. What is read back from the store waits its turn (`reading.py`),
 and so does what comes behind it: a message must not overtake the one before it.
@@ -42,7 +42,7 @@ SNAPSHOTS_KEPT = 4
 """Snapshots in memory for the sake of their next chunks."""
 
 
-class Carrier:
+class MessageSender:
     """Sends for `node`; reads bytes from `store`, entries as `reading` lets it. `term_of`: of the
     replica of a group here."""
 

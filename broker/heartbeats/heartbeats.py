@@ -43,7 +43,7 @@ from ottla.broker.heartbeats.outgoing import KnownTo, Led, Outgoing
 from ottla.raft.messages import Heartbeat, HeartbeatReply, Message
 from ottla.raft.types import NO_NODE, GroupId, LogIndex, Micros, NodeId, Term
 
-__all__ = ["NO_REPLICA", "SEND_FULL", "Beat", "BeatAck", "BeatBook", "BeatItem"]
+__all__ = ["NO_REPLICA", "SEND_FULL", "Beat", "BeatAck", "BeatItem", "Heartbeats"]
 
 CurrentTerm: TypeAlias = Callable[[GroupId], Term | None]
 """The term of a group's core on this node; None when the node has no replica of it."""
@@ -55,7 +55,7 @@ _NO_REPLICA_HERE: Term = 0
 _NEVER_LED = (NO_NODE, -1)
 
 
-class BeatBook:
+class Heartbeats:
     """All beats of one node, sent and received.
 
     `incarnation` must be larger after every restart of the node (the clock at its start will do, a

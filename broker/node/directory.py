@@ -2,7 +2,7 @@
 
 A client believes what it is told: librdkafka forgets nodes that Metadata leaves out, with what is
 in flight there, and asks the node again that it asked last. So a wrong answer of one node can keep
-a client from a cluster that is well. What a node may rely on are the beats it hears (`BeatBook`):
+a client from a cluster that is well. What a node may rely on are the beats it hears (`Heartbeats`):
 
 | this node | it names | so that |
 |---|---|---|
@@ -25,9 +25,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from ottla.broker.driver.hosted import Seat
+from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.driver.runner import Runner
-from ottla.broker.heartbeats.heartbeats import BeatBook
+from ottla.broker.heartbeats.heartbeats import Heartbeats
 from ottla.broker.heartbeats.messages import Claim
 from ottla.broker.images import LeaderImage
 from ottla.broker.partition.partition import Partition
@@ -43,7 +43,7 @@ class Directory:
         node: NodeId,
         nodes: Sequence[NodeId],
         runner: Runner,
-        beats: BeatBook,
+        beats: Heartbeats,
         within: Micros,
     ):
         self._node = node
@@ -90,21 +90,21 @@ class Directory:
 
     def leader(self, group: GroupId, replicas: tuple[NodeId, ...], now: Micros) -> LeaderImage:
         """Who leads a group, from its replica here or from what other nodes said."""
-        seat = self._runner.seats.get(group)
-        if seat is not None and seat.replica.soft.role is Role.LEADER:
-            in_sync = cast(Partition, seat.replica.machine).state.in_sync
-            return LeaderImage(self._node, seat.replica.soft.term, in_sync.in_sync(now))
-        known = self._known(group, seat, now)
+        hosted = self._runner.hosted_replicas.get(group)
+        if hosted is not None and hosted.replica.soft.role is Role.LEADER:
+            in_sync = cast(Partition, hosted.replica.machine).state.in_sync
+            return LeaderImage(self._node, hosted.replica.soft.term, in_sync.in_sync(now))
+        known = self._known(group, hosted, now)
         return LeaderImage(known.leader, known.term, replicas)
 
-    def _known(self, group: GroupId, seat: Seat | None, now: Micros) -> Claim:
+    def _known(self, group: GroupId, hosted: HostedReplica | None, now: Micros) -> Claim:
         """The newest claim of those that this node heard itself, or by others. A replica that
         follows a leader knows better than an older claim; one that stands for election, maybe in a
         term that nobody else ever hears of, knows nothing."""
         claims = [self._beats.claim(group)]
-        if seat is not None and seat.replica.soft.leader != NO_NODE:
-            claims.append(Claim(seat.replica.soft.term, seat.replica.soft.leader))
-        elif seat is not None and not self._beats.hears(claims[0].leader):
+        if hosted is not None and hosted.replica.soft.leader != NO_NODE:
+            claims.append(Claim(hosted.replica.soft.term, hosted.replica.soft.leader))
+        elif hosted is not None and not self._beats.hears(claims[0].leader):
             claims[0] = claims[0]._replace(leader=NO_NODE)
         relayed = self._beats.relayed(group, now, self._within)
         return max(claims if relayed is None else [*claims, relayed])

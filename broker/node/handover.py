@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ottla.broker.driver.hosted import Seat
+from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.driver.runner import Runner
 from ottla.broker.errors import ClusterTimeoutError
 from ottla.broker.node.node import Node
@@ -19,13 +19,13 @@ PATIENCE = 2
 """Election timeouts for which a successor that is silent may come back before nothing is asked."""
 
 
-def hand_over(runner: Runner, seat: Seat, to: NodeId, now: Micros) -> bool:
+def hand_over(runner: Runner, hosted: HostedReplica, to: NodeId, now: Micros) -> bool:
     """Have a replica hand over. False: it does not lead, or nothing was heard of `to` for an
     election timeout, as far as beats tell."""
-    runner.lookout.vouch(seat)
-    begun = seat.replica.transfer(to, now)
+    runner.lookout.vouch(hosted)
+    begun = hosted.replica.transfer(to, now)
     if begun:
-        runner.wake(seat)
+        runner.wake(hosted)
     return begun
 
 
@@ -35,7 +35,7 @@ class Handover:
     def __init__(
         self,
         to: NodeId,
-        leading: Callable[[], tuple[NodeId, Seat] | None],
+        leading: Callable[[], tuple[NodeId, HostedReplica] | None],
         lives: Mapping[NodeId, Node],
     ):
         self._to = to
@@ -49,13 +49,13 @@ class Handover:
         found = self._leading()
         if found is None or found[0] == self._to:
             return found is not None
-        node, seat = found
-        core = seat.replica.core
+        node, hosted = found
+        core = hosted.replica.core
         if (node, core.term) in self._asked:
             return core.transferring_to != self._to
         life = self._lives[node]
         now = life.now()
-        if hand_over(life.runner, seat, self._to, now):
+        if hand_over(life.runner, hosted, self._to, now):
             self._asked[node, core.term] = None
             return False
         # Nobody waits for this: it may just have come back, and be heard with the next beat.

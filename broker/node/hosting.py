@@ -118,9 +118,9 @@ class Hosting:
 
     def _plan_opening(self, topic: TopicImage) -> None:
         """Open the replicas of a topic that belong here and are not open yet."""
-        seats = self._runner.seats
+        hosted_replicas = self._runner.hosted_replicas
         for image in topic.partitions:
-            if self._node in image.replicas and image.group not in seats:
+            if self._node in image.replicas and image.group not in hosted_replicas:
                 self._tasks.append((topic, image))
 
     # --- in steps -----------------------------------------------------------------------------
@@ -160,7 +160,7 @@ class Hosting:
 
     def _begin(self, topic: TopicImage, image: PartitionImage) -> None:
         group = image.group
-        if group in self._runner.seats:
+        if group in self._runner.hosted_replicas:
             return  # Planned twice.
         if self._machine.deleted(group):
             self._early.pop(group, None)
@@ -179,10 +179,10 @@ class Hosting:
         with nothing_collected(aged=self._aged):
             if not opening.learn():
                 return False
-            seat = self._runner.add(self._factory.finish(opening, self._now()))
+            hosted = self._runner.add(self._factory.finish(opening, self._now()))
         self._hosted.setdefault(topic, []).append(group)
         for message in self._early.pop(group, ()):
-            self._runner.submit(seat, message)
+            self._runner.submit(hosted, message)
         return True
 
     def _drop(self, groups: Sequence[GroupId]) -> None:

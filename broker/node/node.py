@@ -21,13 +21,13 @@ from typing import Any, cast
 from ottla.broker.config import ClusterConfig
 from ottla.broker.controller.client import ControlClient, ControlRequest, ControlResponse
 from ottla.broker.controller.controller import CONTROLLER_GROUP, Controller
-from ottla.broker.driver.hosted import Seat
+from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.driver.runner import Runner
 from ottla.broker.driver.sender import Transport
 from ottla.broker.errors import ErrorCode
 from ottla.broker.event_loop.clockwork import Cancel, Clockwork
 from ottla.broker.event_loop.scheduler import Scheduler
-from ottla.broker.heartbeats.heartbeats import Beat, BeatAck, BeatBook
+from ottla.broker.heartbeats.heartbeats import Beat, BeatAck, Heartbeats
 from ottla.broker.images import BrokerImage, LeaderImage, TopicImage
 from ottla.broker.node.directory import Directory
 from ottla.broker.node.hosting import Hosting
@@ -35,7 +35,7 @@ from ottla.broker.node.producer_ids import ProducerIds
 from ottla.broker.node.readiness import CatchingUp
 from ottla.broker.node.replica_factory import ReplicaFactory
 from ottla.broker.turn.tickets import ControlTicket, Ticket
-from ottla.broker.wire.host import Host, HostedReplica, Listener
+from ottla.broker.wire.host import Host, Listener, ReplicaInbox
 from ottla.broker.wire.remarks import Remarks
 from ottla.broker.wire.searches import Searches
 from ottla.log.errors import StoreError
@@ -94,8 +94,8 @@ class Node:
         self.runner = self._make_runner(scheduler)
         self._directory = self._make_directory()
         # A replica has another role, term or leader; a newer log took entries; the node stopped.
-        self.on_event: Callable[[Node, Seat], None] = _unheard
-        self.on_dropped: Callable[[Node, Seat, Sequence[Entry]], None] = _unheard
+        self.on_event: Callable[[Node, HostedReplica], None] = _unheard
+        self.on_dropped: Callable[[Node, HostedReplica, Sequence[Entry]], None] = _unheard
         self.on_failed: Callable[[Node, Exception], None] = _unheard
         self.controller_machine = self._make_controller()
         self._hosting = self._make_hosting()
@@ -110,8 +110,8 @@ class Node:
         listener.pause()
         return listener
 
-    def _make_beats(self) -> BeatBook:
-        return BeatBook(
+    def _make_beats(self) -> Heartbeats:
+        return Heartbeats(
             self.node,
             [each for each in self._nodes if each != self.node],
             self.config.heartbeat_ms * 1000,
@@ -134,7 +134,7 @@ class Node:
         runner.on_applied = self._applied
         runner.on_role = self._role_changed
         runner.on_failed = self._broke
-        runner.on_dropped = lambda seat, dropped: self.on_dropped(self, seat, dropped)
+        runner.on_dropped = lambda hosted, dropped: self.on_dropped(self, hosted, dropped)
         return runner
 
     def _make_directory(self) -> Directory:
@@ -173,7 +173,7 @@ class Node:
             call_at=self._call_awake_at,
             submit=self._submit_control,
             send=lambda to, message: self._network.send(self.node, to, message),
-            leader=lambda: self.runner.seats[CONTROLLER_GROUP].replica.leadership,
+            leader=lambda: self.runner.hosted_replicas[CONTROLLER_GROUP].replica.leadership,
         )
 
     def _make_catching_up(self) -> CatchingUp:
@@ -212,7 +212,7 @@ class Node:
     @property
     def joined(self) -> bool:
         """Takes part in the cluster; before that it only listens."""
-        return CONTROLLER_GROUP in self.runner.seats
+        return CONTROLLER_GROUP in self.runner.hosted_replicas
 
     def stop(self) -> None:
         """Leave: no more turns, no listener, no messages. The store stays open."""
@@ -282,24 +282,24 @@ class Node:
 
     # --- what the controller decided ----------------------------------------------------------
 
-    def _applied(self, seat: Seat) -> None:
-        if seat.group != CONTROLLER_GROUP:
+    def _applied(self, hosted: HostedReplica) -> None:
+        if hosted.group != CONTROLLER_GROUP:
             return
         self._hosting.applied()
         self.control_client.applied(self.controller_machine.applied)
 
-    def _role_changed(self, seat: Seat) -> None:
-        if seat.group == CONTROLLER_GROUP:
+    def _role_changed(self, hosted: HostedReplica) -> None:
+        if hosted.group == CONTROLLER_GROUP:
             self.control_client.leader_moved()
-            if seat.soft.leader:
-                self._controller_leader = seat.soft.leader
+            if hosted.soft.leader:
+                self._controller_leader = hosted.soft.leader
                 self._catching_up.controller_heard()
             else:
                 self._catching_up.controller_lost()
-        self.on_event(self, seat)
+        self.on_event(self, hosted)
 
     def _submit_control(self, ticket: ControlTicket) -> None:
-        self.runner.submit(self.runner.seats[CONTROLLER_GROUP], ticket)
+        self.runner.submit(self.runner.hosted_replicas[CONTROLLER_GROUP], ticket)
 
     # --- host of the handlers -----------------------------------------------------------------
 
@@ -332,16 +332,16 @@ class Node:
         replicas = () if placed is None else placed[1].replicas
         return self._directory.leader(group, replicas, self.now())
 
-    def replica(self, topic: str, partition: int) -> HostedReplica | None:
+    def replica(self, topic: str, partition: int) -> ReplicaInbox | None:
         """The replica of that partition on this node; None when it has none."""
         image = self.controller_machine.topics.get(topic)
         if image is None or not 0 <= partition < len(image.partitions):
             return None
-        return self.runner.seats.get(image.partitions[partition].group)
+        return self.runner.hosted_replicas.get(image.partitions[partition].group)
 
-    def submit(self, replica: HostedReplica, ticket: Ticket) -> None:
+    def submit(self, replica: ReplicaInbox, ticket: Ticket) -> None:
         """Put a command into the replica's inbox; it takes its turn soon."""
-        self.runner.submit(cast(Seat, replica), ticket)
+        self.runner.submit(cast(HostedReplica, replica), ticket)
 
     def read(self, group: GroupId, first: LogIndex, last: LogIndex, max_bytes: int) -> list[Entry]:
         """Committed entries of a hosted replica; the node stops when the store cannot give them."""

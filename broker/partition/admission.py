@@ -224,7 +224,7 @@ class Admission:
         """Queue a decision of the state machine behind what is already admitted."""
         self._queue.append(CommandItem(payload, ticket))
 
-    def restless(self) -> bool:
+    def has_pending(self) -> bool:
         """Whether `take`, or a barrier, may have something."""
         return len(self._queue) > 0 or len(self._barriers.found) > 0
 

@@ -157,9 +157,9 @@ class Partition:
 
     # --- the way into the log -----------------------------------------------------------------
 
-    def restless(self) -> bool:
+    def has_pending(self) -> bool:
         """Whether the leader queue or gaps without a barrier wait."""
-        return self.admission.restless()
+        return self.admission.has_pending()
 
     def take_proposals(self, inflight_bytes: int, now: Micros) -> Proposals | None:
         """What the leader queue may propose now."""

@@ -74,7 +74,7 @@ class Machine(Protocol):
     def deadline(self) -> Micros | None:
         """The next point in time at which `tick` has something to do."""
 
-    def restless(self) -> bool:
+    def has_pending(self) -> bool:
         """Whether `take_proposals` or `take_barriers` may have something."""
 
     def take_proposals(self, inflight_bytes: int, now: Micros) -> Proposals | None:

@@ -221,7 +221,7 @@ class Replica:
         core, machine = self.core, self.machine
         moved = True
         while moved:
-            if machine.restless():
+            if machine.has_pending():
                 self._propose(now)
             moved = core.has_effects() and self._absorb(core.ready(), effects, now)
             commit = core.take_commit()
@@ -230,7 +230,7 @@ class Replica:
             compaction = machine.compaction
             if compaction is not None and compaction.index <= core.log.persisted:
                 self._compact(compaction, effects)
-            moved = moved and (machine.restless() or core.has_effects())
+            moved = moved and (machine.has_pending() or core.has_effects())
 
     def _propose(self, now: Micros) -> None:
         """Propose what the leader queue lets go, start barriers."""

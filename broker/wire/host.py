@@ -50,7 +50,7 @@ class Listener(Protocol):
         """Go on where `pause` stopped."""
 
 
-class HostedReplica(Protocol):
+class ReplicaInbox(Protocol):
     """A partition's replica on this node, as a handler sees it: an inbox."""
 
     group: GroupId
@@ -96,10 +96,10 @@ class Host(Protocol):
     def leader(self, group: GroupId) -> LeaderImage:
         """Who leads a partition."""
 
-    def replica(self, topic: str, partition: int) -> HostedReplica | None:
+    def replica(self, topic: str, partition: int) -> ReplicaInbox | None:
         """The replica of that partition on this node; None when it has none."""
 
-    def submit(self, replica: HostedReplica, ticket: Ticket) -> None:
+    def submit(self, replica: ReplicaInbox, ticket: Ticket) -> None:
         """Put a command into the replica's inbox; it takes its turn soon."""
 
     def read(self, group: GroupId, first: LogIndex, last: LogIndex, max_bytes: int) -> list[Entry]:

@@ -250,7 +250,7 @@ class Ending:
         learns from the controller what it hosts, and that one leads from outside, where it is cut
         off from this node and heard by others, who rightly depose nobody for it."""
         controller, placed = self._controller(), self.world.placement[partition]
-        hosting = [each for each in self.world.seats(partition) if each in self.core]
+        hosting = [each for each in self.world.hosted_replicas(partition) if each in self.core]
         outside = controller is not None and controller.node_id not in self.core
         if not outside or len(hosting) >= majority(len(placed)):
             return None
@@ -285,9 +285,9 @@ class Ending:
         told = controller.node_id in nodes
         for partition in partitions:
             ends = []
-            for node, seat in world.seats(partition).items():
+            for node, hosted in world.hosted_replicas(partition).items():
                 if node in nodes:
-                    machine = seat.replica.machine
+                    machine = hosted.replica.machine
                     assert isinstance(machine, Partition), "a partition of the topic"
                     ends.append((machine.applied, machine.last_index))
             placed = sum(each in nodes for each in world.placement[partition])

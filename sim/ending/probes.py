@@ -137,8 +137,8 @@ def _too_large(config: RunConfig) -> bool:
 def _end(world: World, partition: int) -> Offset:
     """Where the longest log of a living replica ends."""
     ends = [0]
-    for seat in world.seats(partition).values():
-        machine = seat.replica.machine
+    for hosted in world.hosted_replicas(partition).values():
+        machine = hosted.replica.machine
         assert isinstance(machine, Partition), "a partition of the topic"
         ends.append(machine.state.index.next_offset)
     return max(ends)

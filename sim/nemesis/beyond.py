@@ -5,12 +5,12 @@ What they take is explained in the verdict, which is *weakened* then (`sim/invar
 
 from __future__ import annotations
 
-from ottla.sim.nemesis.fault_context import Hand
+from ottla.sim.nemesis.fault_context import FaultContext
 from ottla.sim.nemesis.programs import Program
 from ottla.sim.settings.settings import RunConfig
 
 
-def _lost_sync(hand: Hand) -> None:
+def _lost_sync(hand: FaultContext) -> None:
     """A disk that keeps nothing for a while, and then its machine loses its power."""
     node, span, world = hand.somebody(), hand.span(), hand.world
     world.lie(node)
@@ -23,7 +23,7 @@ def _lost_sync(hand: Hand) -> None:
     hand.revive(node, span + hand.span())
 
 
-def _old_copy(hand: Hand) -> None:
+def _old_copy(hand: FaultContext) -> None:
     """A machine that is set back to a backup of its disk."""
     node, span, world = hand.somebody(), hand.span(), hand.world
     world.fault("its disk is copied", node)
@@ -37,7 +37,7 @@ def _old_copy(hand: Hand) -> None:
     hand.revive(node, 5 * span)
 
 
-def _same_id(hand: Hand) -> None:
+def _same_id(hand: FaultContext) -> None:
     """The next producer that asks is given an id that another one has."""
     hand.world.fault("the next producer id is one that was given out before")
     hand.world.ids_again += 1

@@ -1,11 +1,11 @@
-"""`Hand`: what a program of the nemesis picks from, and what it may do for a while.
+"""`FaultContext`: what a program of the nemesis picks from, and what it may do for a while.
 
 All choices come from the stream `nemesis`. Zero is always the plainest: the first node, the
 shortest span.
 
 Faults overlap, and the end of one must not end another: what several have made of the same link,
-disk or life is undone when the last of them ends (`Hand.hold`). Who mends something in the middle
-of a program, because its next step needs that (`figure_8`), mends it whoever broke it.
+disk or life is undone when the last of them ends (`FaultContext.hold`). Who mends something in the
+middle of a program, because its next step needs that (`figure_8`), mends it whoever broke it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MS: Micros = 1_000
 End: TypeAlias = Callable[[], None]
 
 
-class Hand:
+class FaultContext:
     """See the module's text."""
 
     def __init__(self, world: World, stream: Stream):

@@ -14,13 +14,13 @@ from typing import Any
 from ottla.broker.turn.tickets import DeleteRecordsTicket
 from ottla.raft.messages import InstallSnapshot
 from ottla.raft.types import GroupId, NodeId
-from ottla.sim.nemesis.fault_context import MS, Hand
+from ottla.sim.nemesis.fault_context import MS, FaultContext
 from ottla.sim.world.life import Life
 from ottla.sim.world.points import Trap
 from ottla.sim.world.world import World, awake
 
 
-def delete_records(hand: Hand) -> None:
+def delete_records(hand: FaultContext) -> None:
     """An administrator deletes records at the front of a partition."""
     world = hand.world
     partition = hand.stream.below(world.config.partitions)
@@ -29,7 +29,7 @@ def delete_records(hand: Hand) -> None:
         _delete(hand, partition, hand.stream.below(end + 1))
 
 
-def overtaken(hand: Hand) -> None:
+def overtaken(hand: FaultContext) -> None:
     """A follower is away until a snapshot stands for entries that it lacks. By a draw nothing more
     happens; or it dies at the write that installs the snapshot; or its leader at the one that
     takes it; or a second snapshot is taken while the first is on its way."""
@@ -38,15 +38,15 @@ def overtaken(hand: Hand) -> None:
     life = world.leader(partition)
     if life is None:
         return
-    seat = world.seats(partition)[life.node_id]
-    followers = [each for each in seat.replica.core.voters if each != life.node_id]
+    hosted = world.hosted_replicas(partition)[life.node_id]
+    followers = [each for each in hosted.replica.core.voters if each != life.node_id]
     if not followers:
         return
     node, span = stream.pick(followers), hand.span() + 2 * _election(hand)
     _be_away(hand, node, span)
     for third in (span // 3, 2 * span // 3):
         hand.later(third, _delete_all, hand, partition)
-    group = seat.group
+    group = hosted.group
     traps = (
         None,
         Trap("appended", partial(_die, hand, "a snapshot installed"), node, fits=_installs(group)),
@@ -59,7 +59,7 @@ def overtaken(hand: Hand) -> None:
         hand.later(4 * span, world.points.lift, trap)
 
 
-def _be_away(hand: Hand, node: NodeId, span: int) -> None:
+def _be_away(hand: FaultContext, node: NodeId, span: int) -> None:
     """Cut off, or dead in one of two ways."""
     world = hand.world
     how = hand.stream.below(3)
@@ -71,12 +71,12 @@ def _be_away(hand: Hand, node: NodeId, span: int) -> None:
         hand.cut([name for name in world.network.links if node in name], span)
 
 
-def _die(hand: Hand, what: str, life: Life) -> None:
+def _die(hand: FaultContext, what: str, life: Life) -> None:
     hand.world.crash(life.node_id, what, power=True)
     hand.revive(life.node_id, hand.span())
 
 
-def _send_late(hand: Hand, partition: int, node: NodeId, life: Life) -> None:
+def _send_late(hand: FaultContext, partition: int, node: NodeId, life: Life) -> None:
     """What goes to the follower waits, and a second snapshot overtakes the first."""
     election = _election(hand)
     hand.world.fault(f"its snapshot for node {node} is held up", life.node_id)
@@ -84,7 +84,7 @@ def _send_late(hand: Hand, partition: int, node: NodeId, life: Life) -> None:
     hand.later(election, _delete_all, hand, partition)
 
 
-def _election(hand: Hand) -> int:
+def _election(hand: FaultContext) -> int:
     return hand.world.config.election_timeout_ms * MS
 
 
@@ -114,23 +114,23 @@ def _reaches(world: World, group: GroupId, node: NodeId) -> Callable[[Any], bool
 # ---- deleting
 
 
-def _delete_all(hand: Hand, partition: int) -> None:
+def _delete_all(hand: FaultContext, partition: int) -> None:
     """All records that there are."""
     end = int(hand.world.high_watermark(partition, 0))
     if end:
         _delete(hand, partition, end)
 
 
-def _delete(hand: Hand, partition: int, offset: int) -> None:
+def _delete(hand: FaultContext, partition: int, offset: int) -> None:
     world = hand.world
     life = awake(world.leader(partition))
     if life is None:
         return
     world.fault(f"records of partition {partition} below {offset} deleted", life.node_id)
     deadline = life.clockwork.now() + 5_000 * MS
-    seat = world.seats(partition)[life.node_id]
+    hosted = world.hosted_replicas(partition)[life.node_id]
     ticket = DeleteRecordsTicket(offset, _unheard, deadline)
-    life.enter(life.node.runner.submit, seat, ticket)
+    life.enter(life.node.runner.submit, hosted, ticket)
 
 
 def _unheard(_: DeleteRecordsTicket) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ottla.raft.quorum import majority
 from ottla.raft.types import NodeId
-from ottla.sim.nemesis.fault_context import Hand
+from ottla.sim.nemesis.fault_context import FaultContext
 from ottla.sim.world.clocks import MILLION
 
 HOUR_MS = 3_600_000
@@ -17,14 +17,14 @@ SLEWS_PPM = (500, -500, 100_000, -100_000)
 """NTP slews by the first two, and steps where that would take too long; some systems go further."""
 
 
-def stop(hand: Hand) -> None:
+def stop(hand: FaultContext) -> None:
     """A node leaves as it should: everything synced, everybody told."""
     node = hand.somebody()
     hand.world.stop(node)
     hand.revive(node, hand.span())
 
 
-def drift(hand: Hand) -> None:
+def drift(hand: FaultContext) -> None:
     """A monotonic clock goes faster or slower than it should, for good."""
     node, world = hand.node(), hand.world
     ppm = hand.stream.between(-MAX_DRIFT_PPM, MAX_DRIFT_PPM)
@@ -32,7 +32,7 @@ def drift(hand: Hand) -> None:
     world.clocks[node].drift(world.kernel.now, ppm)
 
 
-def upset_wall_clock(hand: Hand) -> None:
+def upset_wall_clock(hand: FaultContext) -> None:
     """A wall clock is set to another time, or for a while goes at another rate or not at all.
     Nothing may come of it: what no history shows, `tests/sim/world/test_clocks.py` looks for."""
     world, node, stream = hand.world, hand.node(), hand.stream
@@ -52,14 +52,14 @@ def upset_wall_clock(hand: Hand) -> None:
     hand.later(hand.span(), hand.hold(("wall clock", node), as_ever))
 
 
-def jump_clock(hand: Hand) -> None:
+def jump_clock(hand: FaultContext) -> None:
     """A monotonic clock is further on at once: a machine that slept, a timer that starved."""
     node, span = hand.node(), hand.span()
     hand.world.fault(f"its clock jumps by {span} us", node)
     hand.world.jump(node, span)
 
 
-def lost_disk(hand: Hand) -> None:
+def lost_disk(hand: FaultContext) -> None:
     """A machine comes back with nothing on its disk."""
     node = hand.somebody()
     if _may_lose(hand, node):
@@ -68,7 +68,7 @@ def lost_disk(hand: Hand) -> None:
         hand.revive(node, hand.span())
 
 
-def bit_rot(hand: Hand) -> None:
+def bit_rot(hand: FaultContext) -> None:
     """What was synced long ago is found damaged at the next start."""
     node, world = hand.somebody(), hand.world
     if not _may_lose(hand, node):
@@ -84,7 +84,7 @@ def bit_rot(hand: Hand) -> None:
     hand.revive(node, hand.span())
 
 
-def _may_lose(hand: Hand, node: NodeId) -> bool:
+def _may_lose(hand: FaultContext, node: NodeId) -> bool:
     """The budget counts for each Raft group: what it has left is still a majority, of nodes that
     are near enough to each other. Of two replicas, and of one, each disk is needed."""
     world = hand.world

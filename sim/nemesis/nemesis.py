@@ -17,7 +17,7 @@ from ottla.broker.arguments.spelling import no_such
 from ottla.broker.errors import ConfigError
 from ottla.sim.chance.delays import exponential
 from ottla.sim.nemesis.beyond import BEYOND
-from ottla.sim.nemesis.fault_context import MS, Hand
+from ottla.sim.nemesis.fault_context import MS, FaultContext
 from ottla.sim.nemesis.programs import PROGRAMS, Program
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.settings.swarm import free
@@ -31,7 +31,7 @@ class Nemesis:
 
     def __init__(self, world: World):
         self._world = world
-        self._hand = Hand(world, world.choices.stream("nemesis"))
+        self._hand = FaultContext(world, world.choices.stream("nemesis"))
         self._period = world.config.fault_every_ms * MS
         told = programs_told(self._world.config)
         self._drawn_from = told or PROGRAMS

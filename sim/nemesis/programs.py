@@ -1,8 +1,8 @@
 """The programs of the nemesis, as a table: what each does, and which fault of the catalogue it is.
 
-A program is a function of a `Hand`: it does something now and undoes it later. Ids are those of
-facts/simulation.md 2.1. A program is within the fault budget: after it, whatever was synced is
-still there, so nothing excuses a lost acknowledgement.
+A program is a function of a `FaultContext`: it does something now and undoes it later. Ids are
+those of facts/simulation.md 2.1. A program is within the fault budget: after it, whatever was
+synced is still there, so nothing excuses a lost acknowledgement.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from ottla.broker.controller.client import ControlRequest, ControlResponse
-from ottla.broker.driver.hosted import Seat
+from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.heartbeats.heartbeats import Beat, BeatAck
 from ottla.broker.node.handover import hand_over
 from ottla.raft.messages import (
@@ -27,7 +27,7 @@ from ottla.raft.messages import (
     VoteReply,
 )
 from ottla.raft.types import NodeId
-from ottla.sim.nemesis.fault_context import MS, Hand
+from ottla.sim.nemesis.fault_context import MS, FaultContext
 from ottla.sim.nemesis.log_starts import delete_records, overtaken
 from ottla.sim.nemesis.machines import (
     bit_rot,
@@ -70,7 +70,7 @@ class Program:
     name: str
     faults: str
     """Ids of the catalogue."""
-    run: Callable[[Hand], None]
+    run: Callable[[FaultContext], None]
     nodes: int = 1
     """Fewest nodes with which it makes sense."""
 
@@ -78,30 +78,30 @@ class Program:
 # ---- processes
 
 
-def _kill(hand: Hand) -> None:
+def _kill(hand: FaultContext) -> None:
     node = hand.somebody()
     hand.world.crash(node)
     hand.revive(node, hand.span())
 
 
-def _power(hand: Hand) -> None:
+def _power(hand: FaultContext) -> None:
     node = hand.somebody()
     hand.world.crash(node, power=True)
     hand.revive(node, hand.span())
 
 
-def _blackout(hand: Hand) -> None:
+def _blackout(hand: FaultContext) -> None:
     for node in hand.world.nodes:
         hand.world.crash(node, power=True)
         hand.revive(node, hand.span())
 
 
-def _freeze(hand: Hand) -> None:
+def _freeze(hand: FaultContext) -> None:
     node = hand.somebody()
     hand.later(hand.span(), hand.freeze(node))
 
 
-def _slow_node(hand: Hand) -> None:
+def _slow_node(hand: FaultContext) -> None:
     node = hand.somebody()
     life = hand.world.lives.get(node)
     if life is not None:
@@ -115,13 +115,13 @@ def _slow_node(hand: Hand) -> None:
 # ---- links
 
 
-def _isolate(hand: Hand) -> None:
+def _isolate(hand: FaultContext) -> None:
     node = hand.somebody()
     hand.world.fault("isolated", node)
     hand.cut([name for name in hand.world.network.links if node in name], hand.span())
 
 
-def _deaf(hand: Hand) -> None:
+def _deaf(hand: FaultContext) -> None:
     """Now and then for so long that it lasts until the run's end heals it, or does not."""
     node = hand.somebody()
     span = hand.span() * (16 if hand.stream.below(2) else 1)
@@ -129,19 +129,19 @@ def _deaf(hand: Hand) -> None:
     hand.cut([name for name in hand.world.network.links if name[1] == node], span)
 
 
-def _mute(hand: Hand) -> None:
+def _mute(hand: FaultContext) -> None:
     node = hand.somebody()
     hand.world.fault("heard by nobody", node)
     hand.cut([name for name in hand.world.network.links if name[0] == node], hand.span())
 
 
-def _one_link(hand: Hand) -> None:
+def _one_link(hand: FaultContext) -> None:
     name = hand.stream.pick(tuple(hand.world.network.links))
     hand.world.fault(f"link {name[0]}>{name[1]} cut")
     hand.cut([name], hand.span())
 
 
-def _bridge(hand: Hand) -> None:
+def _bridge(hand: FaultContext) -> None:
     """Two sides that meet in one node only."""
     node = hand.node()
     others = [each for each in hand.world.nodes if each != node]
@@ -153,7 +153,7 @@ def _bridge(hand: Hand) -> None:
     )
 
 
-def _halves(hand: Hand) -> None:
+def _halves(hand: FaultContext) -> None:
     nodes = list(hand.world.nodes)
     turn = hand.stream.below(len(nodes))
     nodes = nodes[turn:] + nodes[:turn]
@@ -164,7 +164,7 @@ def _halves(hand: Hand) -> None:
     )
 
 
-def _ring(hand: Hand) -> None:
+def _ring(hand: FaultContext) -> None:
     nodes = hand.world.nodes
     near = {frozenset(pair) for pair in pairwise((*nodes, nodes[0]))}
     hand.world.fault("each hears its two neighbours only")
@@ -172,7 +172,7 @@ def _ring(hand: Hand) -> None:
     hand.cut(far, hand.span())
 
 
-def _swizzle(hand: Hand) -> None:
+def _swizzle(hand: FaultContext) -> None:
     """Links stop one after the other and start again in another order (sim-N6)."""
     network, stream = hand.world.network, hand.stream
     names = list(network.links)
@@ -189,7 +189,7 @@ def _swizzle(hand: Hand) -> None:
         at += 1 + stream.below(100) * MS
 
 
-def _burst(hand: Hand) -> None:
+def _burst(hand: FaultContext) -> None:
     links = hand.world.network.links
     node = hand.somebody()
     rate = hand.stream.pick((50_000, 200_000, 500_000))
@@ -202,7 +202,7 @@ def _burst(hand: Hand) -> None:
             hand.later(hand.span(), hand.hold(("loss", name), as_told))
 
 
-def _slow_link(hand: Hand) -> None:
+def _slow_link(hand: FaultContext) -> None:
     """One direction takes much longer than the others, for a while."""
     name = hand.stream.pick(tuple(hand.world.network.links))
     link, times = hand.world.network.links[name], hand.stream.pick((5, 20, 100))
@@ -212,7 +212,7 @@ def _slow_link(hand: Hand) -> None:
     hand.later(hand.span(), hand.hold(("spans", name), as_ever))
 
 
-def _lose_kind(hand: Hand) -> None:
+def _lose_kind(hand: FaultContext) -> None:
     """All messages of one kind are lost, from one node or from everybody."""
     kind, network = hand.stream.pick(KINDS), hand.world.network
     node = hand.somebody() if hand.stream.below(2) else None
@@ -229,7 +229,7 @@ def _lose_kind(hand: Hand) -> None:
     hand.later(hand.span(), again)
 
 
-def _controller(hand: Hand) -> None:
+def _controller(hand: FaultContext) -> None:
     """Who gives out producer ids is cut off."""
     life = hand.world.controller()
     if life is not None:
@@ -241,7 +241,7 @@ def _controller(hand: Hand) -> None:
 # ---- clients
 
 
-def _cut_clients(hand: Hand) -> None:
+def _cut_clients(hand: FaultContext) -> None:
     """Clients do not reach the leader (or anybody); the nodes reach each other."""
     world = hand.world
     everybody = hand.stream.below(4) == 1
@@ -251,7 +251,7 @@ def _cut_clients(hand: Hand) -> None:
     hand.later(hand.span(), world.clients.let, nodes)
 
 
-def _reset_clients(hand: Hand) -> None:
+def _reset_clients(hand: FaultContext) -> None:
     node = hand.leader()
     hand.world.fault("drops its clients", node)
     for connection in tuple(hand.world.clients.connections):
@@ -259,7 +259,7 @@ def _reset_clients(hand: Hand) -> None:
             connection.reset("reset")
 
 
-def _lose_answer(hand: Hand) -> None:
+def _lose_answer(hand: FaultContext) -> None:
     """The next answers are written and never read (sim-N7: response lost after commit)."""
     world = hand.world
 
@@ -276,13 +276,13 @@ def _lose_answer(hand: Hand) -> None:
 # ---- disks
 
 
-def _stall(hand: Hand) -> None:
+def _stall(hand: FaultContext) -> None:
     node, span = hand.somebody(), hand.span()
     hand.world.fault(f"its disk stalls for {span // MS} ms", node)
     hand.world.disks[node].stall(span)
 
 
-def _disk_error(hand: Hand) -> None:
+def _disk_error(hand: FaultContext) -> None:
     node = hand.somebody()
     hand.world.fault("its next sync fails", node)
     hand.world.disks[node].fail("input/output error")
@@ -292,23 +292,23 @@ def _disk_error(hand: Hand) -> None:
 # ---- what administrators do
 
 
-def _transfer(hand: Hand) -> None:
+def _transfer(hand: FaultContext) -> None:
     world = hand.world
     life = world.leader(hand.stream.below(world.config.partitions))
     if life is None or life.frozen:
         return
     to = hand.follower()
-    for seat in life.node.runner.seats.values():
-        if seat.replica.leading and to in seat.replica.core.voters:
-            partition = world.observer.partitions[seat.group]
+    for hosted in life.node.runner.hosted_replicas.values():
+        if hosted.replica.leading and to in hosted.replica.core.voters:
+            partition = world.observer.partitions[hosted.group]
             led = "the controller" if partition < 0 else f"partition {partition}"
             world.fault(f"hands {led} to node {to}", life.node_id)
-            life.enter(_transfer_seat, life, seat, to)
+            life.enter(_transfer_hosted, life, hosted, to)
             return
 
 
-def _transfer_seat(life: Life, seat: Seat, to: NodeId) -> None:
-    hand_over(life.node.runner, seat, to, life.clockwork.now())
+def _transfer_hosted(life: Life, hosted: HostedReplica, to: NodeId) -> None:
+    hand_over(life.node.runner, hosted, to, life.clockwork.now())
 
 
 PROGRAMS: tuple[Program, ...] = (

@@ -12,7 +12,7 @@ from typing import Any
 from ottla.idempotency.sequence import MAX_SEQUENCE
 from ottla.log.build import build_batch
 from ottla.sim.history.history import Event
-from ottla.sim.nemesis.fault_context import Hand
+from ottla.sim.nemesis.fault_context import FaultContext
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.batch import payload_of
 from ottla.sim.world.life import Life
@@ -24,7 +24,7 @@ STRANGER = 1_000_000
 """Its number as a client."""
 
 
-def late_requests(hand: Hand) -> None:
+def late_requests(hand: FaultContext) -> None:
     """What one client has sent the leader, and sends it on this connection, takes long: nothing of
     it arrives for a while."""
     world, node = hand.world, hand.leader()
@@ -35,7 +35,7 @@ def late_requests(hand: Hand) -> None:
         connection.hold_up(2 * hand.span())
 
 
-def stray_request(hand: Hand) -> None:
+def stray_request(hand: FaultContext) -> None:
     """A batch that was acknowledged arrives again: as it was, shorter, or longer. Longest-lived
     epochs first: one that its producer has left behind is worth more."""
     world, stream = hand.world, hand.stream
@@ -57,7 +57,7 @@ def stray_request(hand: Hand) -> None:
     connection.send(Produce(1, -1, SECOND, ((batch.partition or 0, data),)))
 
 
-def die_asking(hand: Hand) -> None:
+def die_asking(hand: FaultContext) -> None:
     """A producer dies when what it asked for is stored, before it hears of that; another takes over
     with a new id, which has no way to know."""
     world = hand.world
@@ -76,7 +76,7 @@ def _all_stored(answer: Any) -> bool:
     return isinstance(answer, Produced) and not any(each.error for each in answer.parts)
 
 
-def _acknowledged(hand: Hand) -> Event | None:
+def _acknowledged(hand: FaultContext) -> Event | None:
     """A batch all of whose records are known to be stored."""
     rows = hand.world.history.rows
     stored = {row.op for row in rows if row.kind == "ok"}

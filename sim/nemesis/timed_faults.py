@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ottla.broker.driver.hosted import Seat
+from ottla.broker.driver.hosted import HostedReplica
 from ottla.raft.messages import AppendEntries, AppendReply, RequestVote, VoteReply
 from ottla.raft.types import EntryKind, GroupId, NodeId
-from ottla.sim.nemesis.fault_context import MS, Hand
+from ottla.sim.nemesis.fault_context import MS, FaultContext
 from ottla.sim.world.life import Life
 from ottla.sim.world.points import Trap
 
@@ -65,7 +65,7 @@ def _votes(group: GroupId) -> Callable[[Any], bool]:
 # ---- programs
 
 
-def _nothing(_: Hand) -> None:
+def _nothing(_: FaultContext) -> None:
     """It comes about by itself."""
 
 
@@ -74,11 +74,11 @@ def die_at(
     what: str,
     fits: Callable[[Any], bool] | None = None,
     *,
-    before: Callable[[Hand], None] = _nothing,
-) -> Callable[[Hand], None]:
+    before: Callable[[FaultContext], None] = _nothing,
+) -> Callable[[FaultContext], None]:
     """Power goes when somebody gets there. `before`: what has somebody get there at all."""
 
-    def run(hand: Hand) -> None:
+    def run(hand: FaultContext) -> None:
         before(hand)
 
         def die(life: Life) -> None:
@@ -92,14 +92,14 @@ def die_at(
     return run
 
 
-def crash_leader(hand: Hand) -> None:
+def crash_leader(hand: FaultContext) -> None:
     """The leader dies, and is back after some time with the log that it had."""
     node = hand.leader()
     hand.world.crash(node)
     hand.revive(node, hand.span())
 
 
-def crash_loop(hand: Hand) -> None:
+def crash_loop(hand: FaultContext) -> None:
     """Whoever leads next dies at its first append, some times over."""
     points, times = hand.world.points, 1 + hand.stream.below(4)
     traps: list[Trap] = []
@@ -120,7 +120,7 @@ def crash_loop(hand: Hand) -> None:
     hand.later(8 * hand.span(), give_up)
 
 
-def win_and_go(hand: Hand) -> None:
+def win_and_go(hand: FaultContext) -> None:
     """A new leader is cut off from its peers when it has written its first entry, then dies."""
     world = hand.world
 
@@ -141,20 +141,20 @@ def win_and_go(hand: Hand) -> None:
     hand.later(8 * hand.span(), world.points.lift, trap)
 
 
-def rivals(hand: Hand) -> None:
+def rivals(hand: FaultContext) -> None:
     """The leader dies, two stand for election at once, and who has just voted, for itself or for
     another, loses its power and is back while the election goes on."""
     world, stream = hand.world, hand.stream
     found = _led(hand)
     if found is None:
         return
-    leader, seat = found
+    leader, hosted = found
     election = world.config.election_timeout_ms * MS
 
     def join(life: Life) -> None:
         others = [each for each in world.lives if each != life.node_id]
         if others:
-            hand.later(0, _stand, hand, stream.pick(others), seat.group)
+            hand.later(0, _stand, hand, stream.pick(others), hosted.group)
 
     def die(life: Life) -> None:
         world.crash(life.node_id, "its vote given", power=True)
@@ -163,14 +163,14 @@ def rivals(hand: Hand) -> None:
     world.crash(leader)
     hand.revive(leader, 2 * hand.span())
     for trap in (
-        Trap("sent", join, fits=_asks_first(seat.group)),
-        Trap("sent", die, count=1 + stream.below(4), fits=_votes(seat.group)),
+        Trap("sent", join, fits=_asks_first(hosted.group)),
+        Trap("sent", die, count=1 + stream.below(4), fits=_votes(hosted.group)),
     ):
         world.points.set(trap)
         hand.later(8 * hand.span(), world.points.lift, trap)
 
 
-def figure_8(hand: Hand) -> None:
+def figure_8(hand: FaultContext) -> None:
     """Figure 8 of the Raft paper. A leader is alone with what it is sent; another one wins, and is
     alone with its first entry; the first one wins again, has its old entries on a majority before
     its own first one is on its disk, and loses its power; the second one comes back."""
@@ -178,7 +178,7 @@ def figure_8(hand: Hand) -> None:
     if found is None:
         return
     world = hand.world
-    leader, seat = found
+    leader, hosted = found
     election = world.config.election_timeout_ms * MS
     links = world.network.links
 
@@ -188,12 +188,14 @@ def figure_8(hand: Hand) -> None:
             return  # what else is going on has let it win again
         world.fault("isolated when it had won", second)
         hand.cut([name for name in links if second in name], 8 * election)
-        rest = [each for each in seat.replica.core.voters if each not in {leader, second}]
-        majority = rest[: len(seat.replica.core.voters) // 2]
+        rest = [each for each in hosted.replica.core.voters if each not in {leader, second}]
+        majority = rest[: len(hosted.replica.core.voters) // 2]
         for other in majority:
             links[leader, other].cut = links[other, leader].cut = False
         trap = world.points.set(
-            Trap("append", lambda _: first_wins(second, majority), leader, fits=_opens(seat.group))
+            Trap(
+                "append", lambda _: first_wins(second, majority), leader, fits=_opens(hosted.group)
+            )
         )
         hand.later(8 * election, world.points.lift, trap)
 
@@ -211,23 +213,23 @@ def figure_8(hand: Hand) -> None:
 
     world.fault("isolated", leader)
     hand.cut([name for name in links if leader in name], 8 * election)
-    trap = world.points.set(Trap("append", second_wins, fits=_opens(seat.group)))
+    trap = world.points.set(Trap("append", second_wins, fits=_opens(hosted.group)))
     hand.later(8 * election, world.points.lift, trap)
 
 
-def late_sync(hand: Hand) -> None:
+def late_sync(hand: FaultContext) -> None:
     """A leader's disk hangs with entries that a new leader replaces; the sync of what is gone ends
     when that of what took its place has only begun, and nobody else is there to count on."""
     found = _led(hand)
     if found is None:
         return
     world = hand.world
-    leader, seat = found
+    leader, hosted = found
     election = world.config.election_timeout_ms * MS
     links, disk = world.network.links, world.disks[leader]
 
     def second_wins(life: Life) -> None:
-        second, voters = life.node_id, seat.replica.core.voters
+        second, voters = life.node_id, hosted.replica.core.voters
         if second == leader:
             return  # what else is going on has let it win again
         rest = [each for each in voters if each not in {leader, second}]
@@ -244,11 +246,11 @@ def late_sync(hand: Hand) -> None:
     world.fault("isolated, its disk hangs", leader)
     hand.cut([name for name in links if leader in name], 8 * election)
     hand.later(8 * election, hand.hang(leader))
-    trap = world.points.set(Trap("append", second_wins, fits=_opens(seat.group)))
+    trap = world.points.set(Trap("append", second_wins, fits=_opens(hosted.group)))
     hand.later(8 * election, world.points.lift, trap)
 
 
-def two_leaders(hand: Hand) -> None:
+def two_leaders(hand: FaultContext) -> None:
     """A leader is stopped with its last entries on their way, and goes on when another one leads.
     It finds the acknowledgements of then, takes them for fresh, and leads clients on for as long as
     check-quorum lets it: what its successor has stored it does not know (sim-S13)."""
@@ -256,7 +258,7 @@ def two_leaders(hand: Hand) -> None:
     if found is None:
         return
     world = hand.world
-    leader, seat = found
+    leader, hosted = found
     election = world.config.election_timeout_ms * MS
     links = [name for name in world.network.links if leader in name]
 
@@ -270,14 +272,14 @@ def two_leaders(hand: Hand) -> None:
         # By then the acknowledgements are there, and nobody has asked for votes.
         hand.later(election // 2, hand.cut, links, 8 * election)
         hand.later(6 * election, thaw)
-        trap = world.points.set(Trap("append", second_wins, fits=_opens(seat.group)))
+        trap = world.points.set(Trap("append", second_wins, fits=_opens(hosted.group)))
         hand.later(6 * election, world.points.lift, trap)
 
-    trap = world.points.set(Trap("sent", stop, leader, fits=_appends(seat.group)))
+    trap = world.points.set(Trap("sent", stop, leader, fits=_appends(hosted.group)))
     hand.later(4 * election, world.points.lift, trap)
 
 
-def late_leader(hand: Hand) -> None:
+def late_leader(hand: FaultContext) -> None:
     """What a leader sends is held up until another one leads, and arrives then."""
     world = hand.world
     node = hand.leader()
@@ -288,7 +290,7 @@ def late_leader(hand: Hand) -> None:
         hand.clog(name, span)
 
 
-def torn_write(hand: Hand) -> None:
+def torn_write(hand: FaultContext) -> None:
     """Power goes in the middle of writing records; who has half of one is asked to lead next."""
     world = hand.world
 
@@ -306,7 +308,7 @@ def torn_write(hand: Hand) -> None:
     hand.later(4 * hand.span(), world.points.lift, trap)
 
 
-def stuck_disk(hand: Hand) -> None:
+def stuck_disk(hand: FaultContext) -> None:
     """A leader's disk hangs for long, maybe for good, and so does its link to one follower."""
     world = hand.world
     node = hand.leader()
@@ -318,17 +320,17 @@ def stuck_disk(hand: Hand) -> None:
     hand.cut([(node, other), (other, node)], span)
 
 
-def _led(hand: Hand) -> tuple[NodeId, Seat] | None:
-    """The leader of some partition and its seat there."""
+def _led(hand: FaultContext) -> tuple[NodeId, HostedReplica] | None:
+    """The leader of some partition and its hosted there."""
     world = hand.world
     partition = hand.stream.below(world.config.partitions)
     life = world.leader(partition)
     if life is None:
         return None
-    return life.node_id, world.seats(partition)[life.node_id]
+    return life.node_id, world.hosted_replicas(partition)[life.node_id]
 
 
-def _stand(hand: Hand, node: NodeId, group: GroupId) -> None:
+def _stand(hand: FaultContext, node: NodeId, group: GroupId) -> None:
     """A timer rings early: the node stands for election."""
     life = hand.world.lives.get(node)
     if life is not None:
@@ -336,7 +338,7 @@ def _stand(hand: Hand, node: NodeId, group: GroupId) -> None:
 
 
 def _campaign(life: Life, group: GroupId) -> None:
-    seat = life.node.runner.seats.get(group)
-    if seat is not None:
-        seat.replica.core.campaign(life.clockwork.now())
-        life.node.runner.wake(seat)
+    hosted = life.node.runner.hosted_replicas.get(group)
+    if hosted is not None:
+        hosted.replica.core.campaign(life.clockwork.now())
+        life.node.runner.wake(hosted)

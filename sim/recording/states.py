@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ottla.broker.controller.controller import CONTROLLER_GROUP
-from ottla.broker.driver.hosted import Seat
+from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.partition.partition import Partition
 from ottla.raft.types import LogIndex, NodeId, Term
 from ottla.sim.history.history import CONTROLLER_PARTITION
@@ -114,17 +114,17 @@ class Sampler:
         if life is None:
             return self._down(node, partition)
         if partition == CONTROLLER_PARTITION:
-            seat: object = life.node.runner.seats.get(CONTROLLER_GROUP)
+            hosted: object = life.node.runner.hosted_replicas.get(CONTROLLER_GROUP)
         else:
-            seat = life.node.replica(TOPIC, partition)
-        if not isinstance(seat, Seat):
+            hosted = life.node.replica(TOPIC, partition)
+        if not isinstance(hosted, HostedReplica):
             return None
         known = self._known.setdefault((node, partition), Known())
         change = Change(node, partition)
-        core, machine = seat.replica.core, seat.replica.machine
+        core, machine = hosted.replica.core, hosted.replica.machine
         _differ(change, known, "role", core.role.value)
         _differ(change, known, "term", core.term)
-        _log(change, known, self._world.observer.view(node, seat.group))
+        _log(change, known, self._world.observer.view(node, hosted.group))
         if isinstance(machine, Partition):
             _differ(change, known, "hw", machine.state.high_watermark)
             told = machine.table.describe()["producers"]

@@ -154,10 +154,10 @@ class Faults(Wires):
     def do_transfer(self, node: str, _to: str, successor: str) -> None:
         """Hand over."""
         life = self.world.lives[int(node)]
-        seat = self.world.seats(0)[int(node)]
+        hosted = self.world.hosted_replicas(0)[int(node)]
 
         def transfer() -> None:
-            begun = hand_over(life.node.runner, seat, int(successor), life.clockwork.now())
+            begun = hand_over(life.node.runner, hosted, int(successor), life.clockwork.now())
             self.say("= begun" if begun else "= refused")
 
         life.enter(transfer)
@@ -165,11 +165,11 @@ class Faults(Wires):
     def do_campaign(self, node: str) -> None:
         """Its patience ends now."""
         life = self.world.lives[int(node)]
-        seat = self.world.seats(0)[int(node)]
+        hosted = self.world.hosted_replicas(0)[int(node)]
 
         def campaign() -> None:
-            seat.replica.core.campaign(life.clockwork.now())
-            life.node.runner.wake(seat)
+            hosted.replica.core.campaign(life.clockwork.now())
+            life.node.runner.wake(hosted)
 
         life.enter(campaign)
 

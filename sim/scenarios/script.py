@@ -224,17 +224,17 @@ class Script(Asking, Faults, Models):
         if words[1] == "down":
             return lambda: node not in world.lives
         if words[1] == "up":
-            return lambda: node in world.seats(0)
+            return lambda: node in world.hosted_replicas(0)
         if words[1] == "leads":
             return lambda: (
-                (seat := world.seats(0).get(node)) is not None
-                and seat.replica.core.role is Role.LEADER
+                (hosted := world.hosted_replicas(0).get(node)) is not None
+                and hosted.replica.core.role is Role.LEADER
             )
         if words[1] == "follows":
             leader = int(words[2])
             return lambda: (
-                (seat := world.seats(0).get(node)) is not None
-                and seat.replica.core.leader == leader
+                (hosted := world.hosted_replicas(0).get(node)) is not None
+                and hosted.replica.core.leader == leader
             )
         assert words[1] == "holds", f"no such condition: {' '.join(words)}"
         return lambda: any(
@@ -322,13 +322,13 @@ class Script(Asking, Faults, Models):
             or any(each.waiting for each in self.people.values())
         ):
             return False
-        seats, ends = self.world.seats(0), []
+        hosted_replicas, ends = self.world.hosted_replicas(0), []
         for node in self.core:
             if node not in self.world.placement[0]:
                 continue
-            if node not in seats:
+            if node not in hosted_replicas:
                 return False
-            machine = seats[node].replica.machine
+            machine = hosted_replicas[node].replica.machine
             assert isinstance(machine, Partition), "a partition of the topic"
             ends += [machine.applied, machine.last_index]
         return len(set(ends)) == 1

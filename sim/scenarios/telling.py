@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ottla.broker.driver.hosted import Seat
+from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.partition.partition import Partition
 from ottla.log.records import records_of
 from ottla.log.types import RecordBatch
@@ -90,25 +90,25 @@ KINDS = tuple(_SAID)
 def logs(world: World, names: Names, partition: int = 0) -> Iterator[str]:
     """Each node: role, term, high watermark, and its log as `offset record/term`; or that it is
     down, or has no replica (yet)."""
-    seats = world.seats(partition)
+    hosted_replicas = world.hosted_replicas(partition)
     for node in world.nodes:
-        if node in seats:
-            yield f"{node}: {_log(world, names, node, seats[node])}"
+        if node in hosted_replicas:
+            yield f"{node}: {_log(world, names, node, hosted_replicas[node])}"
         else:
             yield f"{node}: {'no replica' if node in world.lives else 'down'}"
 
 
-def _log(world: World, names: Names, node: int, seat: Seat) -> str:
-    machine, life = seat.replica.machine, world.lives[node]
+def _log(world: World, names: Names, node: int, hosted: HostedReplica) -> str:
+    machine, life = hosted.replica.machine, world.lives[node]
     assert isinstance(machine, Partition), "a partition of the topic"
     held = []
-    for entry in life.store.scan(seat.group):
+    for entry in life.store.scan(hosted.group):
         if isinstance(entry.payload, RecordBatch):
             for record in records_of(entry.payload):
                 name = names.name(value_of(record.value or b""))
                 held.append(f"{record.offset} {name}/{entry.term}")
     frozen = "frozen, " if life.frozen else ""
-    role = f"{frozen}{seat.replica.core.role.value} in term {seat.replica.core.term}"
+    role = f"{frozen}{hosted.replica.core.role.value} in term {hosted.replica.core.term}"
     state = machine.state
     bounds = f"high watermark {state.high_watermark}"
     if state.log_start_offset:
@@ -120,8 +120,8 @@ def _log(world: World, names: Names, node: int, seat: Seat) -> str:
 
 def tables(world: World, partition: int = 0) -> Iterator[str]:
     """Each living node's producer table: windows as `first-last@offset`, `+` before what flies."""
-    for node, seat in sorted(world.seats(partition).items()):
-        machine = seat.replica.machine
+    for node, hosted in sorted(world.hosted_replicas(partition).items()):
+        machine = hosted.replica.machine
         assert isinstance(machine, Partition), "a partition of the topic"
         told = machine.table.describe()["producers"]
         shown = "; ".join(_producer(pid, known) for pid, known in told.items())

@@ -97,5 +97,5 @@ class Wires(Stage):
 
     def _foreign(self, message: Any) -> bool:
         """Of no partition of the topic."""
-        seats = self.world.seats(0).values()
-        return getattr(message, "group", None) not in {seat.group for seat in seats}
+        hosted_replicas = self.world.hosted_replicas(0).values()
+        return getattr(message, "group", None) not in {hosted.group for hosted in hosted_replicas}

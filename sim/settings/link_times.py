@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
-from ottla.broker.controller.placement import Loads
+from ottla.broker.controller.placement import PlacementCounts
 from ottla.broker.errors import ConfigError
 from ottla.raft.quorum import majority
 from ottla.raft.types import Micros, NodeId
@@ -59,7 +59,7 @@ def groups_of(nodes: int, partitions: int, replicas: int) -> list[tuple[NodeId, 
     """Who has to agree with whom: all nodes about the controller's log, and the replicas of each
     partition of a new topic."""
     everybody = tuple(range(1, nodes + 1))
-    placed = Loads().place(everybody, partitions, replicas) if replicas < nodes else ()
+    placed = PlacementCounts().place(everybody, partitions, replicas) if replicas < nodes else ()
     return [everybody, *dict.fromkeys(tuple(sorted(each)) for each in placed)]
 
 

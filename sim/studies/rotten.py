@@ -14,7 +14,7 @@ from ottla.sim.studies.study import StudyError, UntrustedError
 
 
 @contextmanager
-def naming_what_is_rotten(root: Path) -> Iterator[None]:
+def report_corrupt_files(root: Path) -> Iterator[None]:
     """Within, what could not be done for a file that cannot be read is a `StudyError` that names
     its folder and says what helps."""
     from pyarrow import ArrowException

@@ -18,7 +18,7 @@ from ottla.broker.turn.tickets import (
     ProduceTicket,
     WatchTicket,
 )
-from ottla.broker.wire.host import HostedReplica, absent_partition
+from ottla.broker.wire.host import ReplicaInbox, absent_partition
 from ottla.broker.wire.pipeline import Slot
 from ottla.log.errors import CompactedError, StoreError
 from ottla.log.record_batch import SEQUENCE_MASK, BatchDefect, read_batch
@@ -69,7 +69,7 @@ class _Producing:
         """Refuse what no partition needs to see, submit the rest."""
         request, served = self.request, self.served
         deadline = served.host.now() + request.timeout
-        tickets: list[tuple[HostedReplica, ProduceTicket]] = []
+        tickets: list[tuple[ReplicaInbox, ProduceTicket]] = []
         for partition, data in request.batches:
             replica, batch = served.replica(partition), read_batch(data)
             if replica is None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgpack
 
-from ottla.broker.driver.hosted import Seat
+from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.partition.partition import Partition
 from ottla.idempotency.profiles import profile_named
 from ottla.idempotency.sessions import make_table
@@ -78,20 +78,20 @@ class LogWatch:
 
     def _written(self, view: LogView, write: Write) -> None:
         self._promises(view, write)
-        seat = self._seat(write.group)
-        role = None if seat is None else seat.replica.core.role
-        if write.compact_to and not write.reset and seat is not None:
+        hosted = self._hosted(write.group)
+        role = None if hosted is None else hosted.replica.core.role
+        if write.compact_to and not write.reset and hosted is not None:
             # A turn may apply the entry that moves the log start and compact behind it: the rows
             # of what goes were missing, and a sound log looked as if it had skipped an entry.
-            self._observer.moved(self._life, seat)
+            self._observer.moved(self._life, hosted)
         if write.snapshot is not None:
             self._snapshot(view, write, write.snapshot)
         if (write.truncate or write.entries) and write.first <= view.last:
             self._truncated(view, write, role)
-        if role is Role.LEADER and seat is not None and seat.replica.core.term > view.led:
-            self._leads(view, write.group, seat)
+        if role is Role.LEADER and hosted is not None and hosted.replica.core.term > view.led:
+            self._leads(view, write.group, hosted)
         leads = int(role is Role.LEADER)
-        applied = 0 if seat is None else seat.replica.applied
+        applied = 0 if hosted is None else hosted.replica.applied
         for entry in write.entries:
             seen = view.extend(entry)
             self._observer.remember(write.group, entry.index, seen, applied)
@@ -99,9 +99,9 @@ class LogWatch:
         if write.compact_to and not write.reset:
             view.compact(write.compact_to)
 
-    def _seat(self, group: GroupId) -> Seat | None:
+    def _hosted(self, group: GroupId) -> HostedReplica | None:
         node = getattr(self._life, "node", None)  # the store is made before the node
-        return None if node is None else node.runner.seats.get(group)
+        return None if node is None else node.runner.hosted_replicas.get(group)
 
     def _add(self, kind: str, group: GroupId, **columns: Any) -> None:
         life, observer = self._life, self._observer
@@ -155,8 +155,8 @@ class LogWatch:
         )
         view.cut(write.first)
 
-    def _leads(self, view: LogView, group: GroupId, seat: Seat) -> None:
-        core, machine = seat.replica.core, seat.replica.machine
+    def _leads(self, view: LogView, group: GroupId, hosted: HostedReplica) -> None:
+        core, machine = hosted.replica.core, hosted.replica.machine
         view.led = core.term
         start = core.term_start or 0
         stale = 0

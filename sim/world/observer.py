@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from ottla.broker.controller.controller import CONTROLLER_GROUP
-from ottla.broker.driver.hosted import Seat
+from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.partition.partition import Partition
 from ottla.idempotency.decisions import Decision
 from ottla.idempotency.snapshot import digest_of
@@ -149,24 +149,24 @@ class Observer:
                 aux=lost,
             )
 
-    def role_changed(self, life: Life, seat: Seat) -> None:
+    def role_changed(self, life: Life, hosted: HostedReplica) -> None:
         """A replica has another role, term or leader: say when it ceased to lead."""
-        view = self.view(life.node_id, seat.group)
-        soft = seat.soft
+        view = self.view(life.node_id, hosted.group)
+        soft = hosted.soft
         if view.led and soft.role is not Role.LEADER:
             self.history.add(
                 "stepdown",
                 node=life.node_id,
                 inc=life.inc,
-                partition=self.partitions[seat.group],
+                partition=self.partitions[hosted.group],
                 term=view.led,
                 code=soft.role.name.lower(),
             )
             view.led = 0
 
-    def moved(self, life: Life, seat: Seat) -> None:
+    def moved(self, life: Life, hosted: HostedReplica) -> None:
         """A replica has applied something: commit, apply and state rows."""
-        group, replica = seat.group, seat.replica
+        group, replica = hosted.group, hosted.replica
         view, core, machine = self.view(life.node_id, group), replica.core, replica.machine
         partition = machine if isinstance(machine, Partition) else None
         add, number, node, inc = self.history.add, self.partitions[group], life.node_id, life.inc

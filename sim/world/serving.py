@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, cast
 
-from ottla.broker.driver.hosted import Seat
-from ottla.broker.wire.host import Host, HostedReplica
+from ottla.broker.driver.hosted import HostedReplica
+from ottla.broker.wire.host import Host, ReplicaInbox
 from ottla.broker.wire.pipeline import Pipeline, Slot, limits_of
 from ottla.sim.world.handlers import HANDLERS, TOPIC
 from ottla.sim.world.requests import Produce, Request, size_of
@@ -149,11 +149,11 @@ class ServedConnection:
 
     def observe(self, partition: int) -> None:
         """Note what the turn under way has committed: its answers come before the node looks."""
-        seat = self.replica(partition)
-        if isinstance(seat, Seat):
-            self.life.world.observer.moved(self.life, seat)
+        hosted = self.replica(partition)
+        if isinstance(hosted, HostedReplica):
+            self.life.world.observer.moved(self.life, hosted)
 
-    def replica(self, partition: int) -> HostedReplica | None:
+    def replica(self, partition: int) -> ReplicaInbox | None:
         """The node's replica of a partition."""
         return self.host.replica(TOPIC, partition)
 

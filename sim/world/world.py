@@ -12,7 +12,7 @@ from typing import Any
 
 from ottla.broker.controller.controller import CONTROLLER_GROUP
 from ottla.broker.counters import Counters
-from ottla.broker.driver.hosted import Seat
+from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.errors import ErrorCode
 from ottla.broker.node.replica_factory import ReplicaFactory
 from ottla.broker.partition.partition import Partition
@@ -134,20 +134,20 @@ class World:
 
     # ---- looking
 
-    def seats(self, partition: int) -> dict[NodeId, Seat]:
+    def hosted_replicas(self, partition: int) -> dict[NodeId, HostedReplica]:
         """The replicas of a partition on the nodes that are not dead."""
-        found: dict[NodeId, Seat] = {}
+        found: dict[NodeId, HostedReplica] = {}
         for node, life in self.lives.items():
             replica = life.node.replica(TOPIC, partition)
-            if isinstance(replica, Seat):
+            if isinstance(replica, HostedReplica):
                 found[node] = replica
         return found
 
     def leader(self, partition: int = 0) -> Life | None:
         """Who leads a partition in the latest term and serves; frozen nodes count."""
         best: tuple[int, NodeId] | None = None
-        for node, seat in self.seats(partition).items():
-            machine = seat.replica.machine
+        for node, hosted in self.hosted_replicas(partition).items():
+            machine = hosted.replica.machine
             if isinstance(machine, Partition) and machine.state.synced:
                 term = machine.state.term
                 if best is None or term > best[0]:
@@ -159,7 +159,7 @@ class World:
         life = self.leader(partition)
         if life is None:
             return unled
-        machine = self.seats(partition)[life.node_id].replica.machine
+        machine = self.hosted_replicas(partition)[life.node_id].replica.machine
         assert isinstance(machine, Partition), "a partition of the topic"
         return machine.state.high_watermark
 
@@ -187,13 +187,13 @@ class World:
             return False
         self.lives[node] = life
         self.observer.started(life)
-        life.node.on_event = lambda _, seat: self.observer.role_changed(life, seat)
+        life.node.on_event = lambda _, hosted: self.observer.role_changed(life, hosted)
         told = life.node.runner.on_applied
 
-        def applied(seat: Seat) -> None:
-            if self.observer.knows(life, seat.group):
-                self.observer.moved(life, seat)
-            told(seat)
+        def applied(hosted: HostedReplica) -> None:
+            if self.observer.knows(life, hosted.group):
+                self.observer.moved(life, hosted)
+            told(hosted)
 
         life.node.runner.on_applied = applied
         life.node.server.pause()
@@ -384,4 +384,4 @@ def _nobody(_: int) -> None:
 
 
 def _controller_term(life: Life) -> Term:
-    return life.node.runner.seats[CONTROLLER_GROUP].soft.term
+    return life.node.runner.hosted_replicas[CONTROLLER_GROUP].soft.term

@@ -82,7 +82,7 @@ class AtOnce:
 
 
 class HostedPartition(MachineDriver[Partition]):
-    """A partition's replica on this node, with a `group` as `HostedReplica` wants it."""
+    """A partition's replica on this node, with a `group` as `ReplicaInbox` wants it."""
 
     def __init__(self, group: GroupId, replicas: Sequence[NodeId], config: ClusterConfig):
         settings = PartitionSettings(

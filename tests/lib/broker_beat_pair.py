@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from ottla.broker.heartbeats.heartbeats import Beat, BeatAck, BeatBook
+from ottla.broker.heartbeats.heartbeats import Beat, BeatAck, Heartbeats
 from ottla.raft.messages import Heartbeat
 
 INTERVAL = 50
@@ -17,9 +17,9 @@ def book(
     peers: Sequence[int] = (1, 2),
     now: int = 0,
     acks_ride: bool = False,
-) -> BeatBook:
+) -> Heartbeats:
     """A node's book, made at `now`; peers may name the node itself."""
-    return BeatBook(node, peers, INTERVAL, incarnation, now, acks_ride=acks_ride)
+    return Heartbeats(node, peers, INTERVAL, incarnation, now, acks_ride=acks_ride)
 
 
 def always(term: int | None) -> Cores:
@@ -35,14 +35,14 @@ def unasked(group: int) -> int | None:
     raise AssertionError(f"asked for the term of group {group}")
 
 
-def one_beat(sender: BeatBook, now: int) -> Beat:
+def one_beat(sender: Heartbeats, now: int) -> Beat:
     """The only beat that is due."""
     (beat,) = sender.due(now)
     return beat
 
 
 def exchange(
-    leader: BeatBook, follower: BeatBook, now: int, cores: Cores = TERM_0
+    leader: Heartbeats, follower: Heartbeats, now: int, cores: Cores = TERM_0
 ) -> tuple[Beat, BeatAck, list[Heartbeat]]:
     """One beat and its ack, nothing lost; returns the beat, the ack and the Heartbeats."""
     beat = one_beat(leader, now)
@@ -51,7 +51,7 @@ def exchange(
     return beat, ack, heartbeats
 
 
-def following_pair() -> tuple[BeatBook, BeatBook]:
+def following_pair() -> tuple[Heartbeats, Heartbeats]:
     """Node 1 leads group 7 in term 3; node 2 follows and has acknowledged it."""
     leader, follower = book(1), book(2)
     leader.leading(7, 3, (2,), 0)

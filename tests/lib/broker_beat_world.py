@@ -9,7 +9,7 @@ an event.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ottla.broker.heartbeats.heartbeats import Beat, BeatAck, BeatBook
+from ottla.broker.heartbeats.heartbeats import Beat, BeatAck, Heartbeats
 from ottla.raft.messages import Heartbeat
 
 INTERVAL = 50
@@ -37,7 +37,7 @@ class Node:
     incarnation: int = 0
     led: dict[int, Led] = field(default_factory=dict)
     commits: dict[int, int] = field(default_factory=dict)
-    book: BeatBook = field(init=False)
+    book: Heartbeats = field(init=False)
 
 
 @dataclass
@@ -91,7 +91,7 @@ class World:
         self._newest = {pair: seen for pair, seen in self._newest.items() if pair[0] != node}
         peers = tuple(self.nodes)
         started = self.step()
-        state.book = BeatBook(
+        state.book = Heartbeats(
             node, peers, INTERVAL, state.incarnation, started, acks_ride=self.acks_ride
         )
 

@@ -12,11 +12,11 @@ from typing import Any
 from broker_core_replicas import NOW, FirstJitter
 from ottla.broker.config import ClusterConfig
 from ottla.broker.counters import Counters
-from ottla.broker.driver.hosted import Seat
+from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.driver.runner import Runner
 from ottla.broker.event_loop.clockwork import Cancel, Work
 from ottla.broker.event_loop.scheduler import Scheduler
-from ottla.broker.heartbeats.heartbeats import BeatBook
+from ottla.broker.heartbeats.heartbeats import Heartbeats
 from ottla.broker.images import TopicImage
 from ottla.broker.node.replica_factory import ReplicaFactory
 from ottla.log.memory_store import MemoryDisk, MemoryStore
@@ -101,7 +101,7 @@ class Lone:
         self.failures: list[Exception] = []
         config = ClusterConfig()
         peers = [each for each in voters if each != 1]
-        self.beats = BeatBook(1, peers, 50_000, incarnation=1, now=NOW)
+        self.beats = Heartbeats(1, peers, 50_000, incarnation=1, now=NOW)
         factory = ReplicaFactory(
             1, config, store=self.store, counters=Counters(), jitter=FirstJitter()
         )
@@ -117,7 +117,7 @@ class Lone:
         )
         self.runner.on_failed = self._failed
         topic = TopicImage("t", b"", ())
-        self.seats: list[Seat] = [
+        self.hosted_replicas: list[HostedReplica] = [
             self.runner.add(factory.partition(topic, group, voters, NOW)) for group in groups
         ]
         self.ground.run()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.driver.hosted import unheard
 from ottla.broker.driver.reading import Reading
-from ottla.broker.driver.sender import Carrier
+from ottla.broker.driver.sender import MessageSender
 from ottla.broker.turn.effects import Effects
 from ottla.raft.messages import AppendEntries, Message
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from broker_core_world import Life
 
 
-def carrier_of(life: Life) -> Carrier:
+def carrier_of(life: Life) -> MessageSender:
     """What fills in and sends for a life; what it reads back waits for the world's kernel."""
     later = partial(life.world.kernel.after, 0)
     reading = Reading(life.store, later=later, submit=unheard, broken=unheard)
-    return Carrier(
+    return MessageSender(
         life.node,
         life.store,
         life.world,

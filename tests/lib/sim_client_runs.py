@@ -39,9 +39,9 @@ class Run(NamedTuple):
         """The values of a partition's records, by offset, as its leader's store holds them."""
         life = self.world.leader(partition)
         assert life is not None
-        machine = self.world.seats(partition)[life.node_id].replica.machine
+        machine = self.world.hosted_replicas(partition)[life.node_id].replica.machine
         assert isinstance(machine, Partition)
-        group = self.world.seats(partition)[life.node_id].replica.group
+        group = self.world.hosted_replicas(partition)[life.node_id].replica.group
         entries = life.node.read(group, 1, machine.last_index, 1 << 30)
         found: list[int] = []
         for entry in entries:

@@ -8,7 +8,7 @@ from typing import Any
 from ottla.broker.errors import ErrorCode
 from ottla.broker.turn.tickets import ANY_EPOCH
 from ottla.broker.wire.api.fetch_answer import PartitionRead
-from ottla.broker.wire.host import HostedReplica
+from ottla.broker.wire.host import ReplicaInbox
 from ottla.log.types import NO_OFFSET, EpochStart, RecordBatch
 
 
@@ -44,7 +44,7 @@ class Part:
         self.last_fetched_epoch = max(epoch, ANY_EPOCH)
         """Not yet compared with the log."""
         self.diverging: EpochStart | None = None
-        self.replica: HostedReplica | None = None
+        self.replica: ReplicaInbox | None = None
         self.error = ErrorCode.NONE
         self.aborted_is_null = True
         self.high_watermark = NO_OFFSET

@@ -33,7 +33,7 @@ from ottla.broker.turn.tickets import ANY_EPOCH, CONSUMER, ListOffsetsTicket
 from ottla.broker.wire.api.call import Call
 from ottla.broker.wire.api.encoding import Lazily, Steps
 from ottla.broker.wire.api.rounds import Fields, Round, by_topic, hosted, leadership_deadline
-from ottla.broker.wire.host import HostedReplica
+from ottla.broker.wire.host import ReplicaInbox
 from ottla.log.errors import CompactedError, RecordsError, StoreError
 from ottla.log.records import Found, first_record_at_or_after, record_of_max_timestamp
 from ottla.log.types import Millis, RecordBatch
@@ -134,7 +134,7 @@ class _Question:
     )
 
     def __init__(
-        self, call: Call, replica: HostedReplica, part: Any, *, asked: Round, fields: Fields
+        self, call: Call, replica: ReplicaInbox, part: Any, *, asked: Round, fields: Fields
     ):
         self._host = call.host
         self._done = call.guarded(self._answered)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from ottla.broker.errors import ErrorCode
 from ottla.broker.wire.api.call import Call
 from ottla.broker.wire.api.encoding import Steps
-from ottla.broker.wire.host import Host, HostedReplica, absent_partition
+from ottla.broker.wire.host import Host, ReplicaInbox, absent_partition
 from ottla.raft.types import Micros
 
 Fields: TypeAlias = dict[str, Any]
@@ -101,7 +101,7 @@ class Asking(Round):
             self._call.run(self._some())
 
 
-def hosted(host: Host, topic: str, partition: int) -> HostedReplica | ErrorCode:
+def hosted(host: Host, topic: str, partition: int) -> ReplicaInbox | ErrorCode:
     """The replica of a partition on this node, or what a client hears that asks in vain."""
     replica = host.replica(topic, partition)
     if replica is not None:

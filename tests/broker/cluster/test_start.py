@@ -82,7 +82,7 @@ def test_a_controller_that_loses_its_office_over_a_topic_of_the_start():
         await soon(lambda: any(each.kind == "leader" for each in cluster.events))
         (first,) = (each.node for each in cluster.events if each.kind == "leader")
         runner = cluster.node(first).runner
-        controller = runner.seats[0]
+        controller = runner.hosted_replicas[0]
         core = controller.replica.core
         await soon(lambda: core.commit >= (core.term_start or 0) > 0)
         for node in (1, 2, 3):

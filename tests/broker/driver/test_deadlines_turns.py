@@ -27,17 +27,21 @@ def test_a_turn_that_comes_before_an_overdue_look_does_not_stand_against_a_leade
     ground.run()
     runner.on_beat(beat(2, 1))
     ground.run()
-    replica = lone.seats[0].replica
+    replica = lone.hosted_replicas[0].replica
     assert (replica.soft.role, replica.soft.leader) == (Role.FOLLOWER, 2)
     ground.now_is = NOW + 480 * MS
     runner.on_beat(beat(3, 1))
     ground.now_is = NOW + 500 * MS
-    runner.submit(lone.seats[0], ProduceTicket(batch(), 1, lambda _: None, NOW + 5000 * MS))
+    runner.submit(
+        lone.hosted_replicas[0], ProduceTicket(batch(), 1, lambda _: None, NOW + 5000 * MS)
+    )
     ground.run()
     assert not [each for each in ground.sent if isinstance(each, RequestVote)]
     assert replica.soft.leader == 2
     ground.now_is = NOW + 980 * MS
-    runner.submit(lone.seats[0], ProduceTicket(batch(), 1, lambda _: None, NOW + 5000 * MS))
+    runner.submit(
+        lone.hosted_replicas[0], ProduceTicket(batch(), 1, lambda _: None, NOW + 5000 * MS)
+    )
     ground.run()
     assert [each.pre for each in ground.sent if isinstance(each, RequestVote)] == [True, True]
 
@@ -52,9 +56,11 @@ def test_a_beat_of_long_ago_does_not_end_a_candidacy():
     ground.run()
     runner.on_beat(beat(2, 1))
     ground.run()
-    replica = lone.seats[0].replica
+    replica = lone.hosted_replicas[0].replica
     ground.now_is = NOW + 1100 * MS
-    runner.submit(lone.seats[0], ProduceTicket(batch(), 1, lambda _: None, NOW + 5000 * MS))
+    runner.submit(
+        lone.hosted_replicas[0], ProduceTicket(batch(), 1, lambda _: None, NOW + 5000 * MS)
+    )
     ground.run()
     assert replica.soft.role is Role.PRE_CANDIDATE
     ground.now_is = NOW + 1160 * MS

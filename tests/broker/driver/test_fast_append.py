@@ -8,8 +8,8 @@ from typing import Any
 from broker_core_partition import batch, make_partition
 from broker_core_replicas import GROUP, NOW, FirstJitter, config
 from broker_core_world import NODES
-from ottla.broker.driver.fast_append import Lane
-from ottla.broker.driver.hosted import Seat
+from ottla.broker.driver.fast_append import FastAppend
+from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.turn.replica import MOST_UNAPPLIED, Replica
 from ottla.raft.core import RaftCore
 from ottla.raft.messages import AppendEntries, AppendReply
@@ -66,22 +66,22 @@ def test_the_node_is_told_of_what_is_applied_at_once() -> None:
     told: list[int] = []
 
     def look_around(taken: Any, _now: int) -> None:
-        ((seat, _effects),) = taken
-        seat.applied = seat.replica.applied
-        told.append(seat.applied)
+        ((hosted, _effects),) = taken
+        hosted.applied = hosted.replica.applied
+        told.append(hosted.applied)
 
     anything: Any = SimpleNamespace(
         each_turn=True, syncs=0, send=lambda *_: None, immediate=True, extend=lambda *_: True
     )
-    lane = Lane(
+    lane = FastAppend(
         1, anything, sender=anything, store=anything, now=lambda: NOW, look_around=look_around
     )
     replica = follower()
-    seat = Seat(replica, urgent=False)
-    seat.applied, seat.look_at = replica.applied, NOW + 1  # nobody has to look otherwise
+    hosted = HostedReplica(replica, urgent=False)
+    hosted.applied, hosted.look_at = replica.applied, NOW + 1  # nobody has to look otherwise
     for _ in range(MOST_UNAPPLIED + 1):
         assert told == []
-        assert lane.take(seat, append(replica, commit=replica.core.last_index))
+        assert lane.take(hosted, append(replica, commit=replica.core.last_index))
     assert told == [MOST_UNAPPLIED + 2]
 
 

@@ -10,7 +10,7 @@ from broker_core_ground import Lone
 from broker_core_replicas import NOW
 from ottla.broker.driver.deadlines import MOST_LOOKS
 from ottla.broker.event_loop.scheduler import MOST_TURNS
-from ottla.broker.heartbeats.heartbeats import Beat, BeatAck, BeatBook, BeatItem
+from ottla.broker.heartbeats.heartbeats import Beat, BeatAck, BeatItem, Heartbeats
 
 MS = 1000
 GROUPS = range(1, 3 * MOST_LOOKS + 1)
@@ -44,12 +44,12 @@ def test_a_turn_of_the_loop_sees_so_many_replicas_and_the_next_ones_the_others(l
     counts = turns_by_step(lone)
     assert max(counts) == MOST_TURNS
     assert sum(counts) == len(GROUPS)
-    assert {seat.replica.leadership for seat in lone.seats} == {(2, TERM)}
+    assert {hosted.replica.leadership for hosted in lone.hosted_replicas} == {(2, TERM)}
 
 
 def test_what_replicas_have_to_do_is_done_in_the_order_in_which_it_came(lone):
     led = []
-    lone.runner.on_role = lambda seat: led.append(seat.group)
+    lone.runner.on_role = lambda hosted: led.append(hosted.group)
     turns_by_step(lone)
     assert led == list(GROUPS)
 
@@ -99,7 +99,7 @@ def test_a_large_beat_that_comes_again_is_no_reason_to_look(lone):
 def test_groups_that_an_acknowledgement_names_again_are_no_news():
     """While a node comes back it follows in none of its groups yet, and each of its answers names
     them all: their leader looked at all of them each time."""
-    book = BeatBook(1, (2, 3), 50 * MS, incarnation=1, now=NOW)
+    book = Heartbeats(1, (2, 3), 50 * MS, incarnation=1, now=NOW)
     for group in GROUPS:
         book.leading(group, TERM, (2, 3), 0)
     news = []

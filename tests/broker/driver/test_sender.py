@@ -15,7 +15,7 @@ from broker_core_partition import batch as batch_of
 from ottla.broker.cluster.async_cluster import AsyncCluster
 from ottla.broker.driver.hosted import unheard
 from ottla.broker.driver.reading import READ_ENTRIES, Reading
-from ottla.broker.driver.sender import SNAPSHOTS_KEPT, Carrier
+from ottla.broker.driver.sender import SNAPSHOTS_KEPT, MessageSender
 from ottla.broker.topics.topic import Topic
 from ottla.log.build import build_batch
 from ottla.log.memory_store import MemoryDisk, MemoryStore
@@ -43,7 +43,7 @@ TERM = 1
 def carrier_of(store, sent, later, term_of=lambda _: TERM):
     """A carrier of node 1; what waits until the loop has been around lies in `later`."""
     reading = Reading(store, later=later.append, submit=unheard, broken=unheard)
-    return Carrier(1, store, sent, reading=reading, term_of=term_of)
+    return MessageSender(1, store, sent, reading=reading, term_of=term_of)
 
 
 def test_a_message_gets_the_whole_range_it_names_and_none_when_it_is_compacted():

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from ottla.broker.driver.runner import Runner
-from ottla.broker.heartbeats.heartbeats import Beat, BeatBook
+from ottla.broker.heartbeats.heartbeats import Beat, Heartbeats
 from ottla.broker.node.directory import Directory
 from ottla.raft.quorum import majority
 
@@ -22,7 +22,7 @@ class Listener:
         self.now = 50_000
         self.count = 0
         everybody = range(1, nodes + 1)
-        self.beats = BeatBook(1, everybody[1:], 100, incarnation=1, now=self.now)
+        self.beats = Heartbeats(1, everybody[1:], 100, incarnation=1, now=self.now)
         self.directory = Directory(1, everybody, NOBODY, self.beats, 2 * TIMEOUT)
         self.directory.begin(self.now)
         self.now += 10 * TIMEOUT

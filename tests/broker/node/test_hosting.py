@@ -162,16 +162,16 @@ def test_a_long_log_is_learned_in_slices(turns, monkeypatch):
         await cluster.kill(node)
         turns.learned.clear()
         await cluster.restart(node)
-        seats = cluster.node(node).runner.seats
-        await until(lambda: len(seats) == 2)
+        hosted_replicas = cluster.node(node).runner.hosted_replicas
+        await until(lambda: len(hosted_replicas) == 2)
         assert sum(turns.learned.values()) >= STEPS
         at_once = AT_ONCE // LEARNING
         a_turn = 2 * TURN_UNITS // (LEARNING * OPENING_UNITS) + 2
         assert (
             max(turns.learned.values()) <= STEPS // 10 + at_once + a_turn
         )  # the controller's, too
-        (seat,) = (each for group, each in seats.items() if group)
-        await until(lambda: seat.replica.machine.state.high_watermark == BATCHES)
+        (hosted,) = (each for group, each in hosted_replicas.items() if group)
+        await until(lambda: hosted.replica.machine.state.high_watermark == BATCHES)
 
     run(test, turns)
 
@@ -187,12 +187,12 @@ def test_a_topic_that_is_deleted_while_its_log_is_learned_leaves_nothing(monkeyp
             await cluster.restart(node)
             life = cluster.node(node)
             await until(lambda: "t" in life.topics())
-            assert list(life.runner.seats) == [0]
+            assert list(life.runner.hosted_replicas) == [0]
             await cluster.delete_topic("t")
             await until(lambda: [each.group for each in life.store.groups()] == [0])
-            assert list(life.runner.seats) == [0]
+            assert list(life.runner.hosted_replicas) == [0]
         await cluster.create_topic("t")
-        assert len(life.runner.seats) == 2
+        assert len(life.runner.hosted_replicas) == 2
 
     run(test)
 
@@ -205,8 +205,8 @@ def test_a_topic_that_is_deleted_while_it_is_opened_leaves_nothing(monkeypatch):
         await cluster.delete_topic("wide")
         await cluster.create_topic("wide", partitions=20)
         for node in cluster.addresses:
-            seats = cluster.node(node).runner.seats
-            await until(lambda seats=seats: len(seats) == 21)
+            hosted_replicas = cluster.node(node).runner.hosted_replicas
+            await until(lambda hosted_replicas=hosted_replicas: len(hosted_replicas) == 21)
         await cluster.leader("wide", 19)
 
     run(test)
@@ -218,7 +218,7 @@ def test_a_cluster_stops_in_the_midst_of_it(monkeypatch):
 
     async def test(cluster):
         await ask_for(cluster, WIDE)
-        assert len(cluster.node(1).runner.seats) < WIDE
+        assert len(cluster.node(1).runner.hosted_replicas) < WIDE
         began = time.process_time()
         await cluster.stop()
         assert time.process_time() - began < 2

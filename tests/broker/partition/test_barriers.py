@@ -50,7 +50,7 @@ def test_what_no_other_leader_could_see_otherwise_is_answered_at_once(driver, of
     fetch = driver.fetch(offset)
     assert fetch.done
     assert fetch.error is (OUT_OF_RANGE if offset < 0 else NONE)
-    assert not driver.machine.restless()
+    assert not driver.machine.has_pending()
 
 
 def test_below_the_log_start_no_proof_is_needed(driver):
@@ -70,7 +70,7 @@ def test_an_offset_that_is_written_meanwhile_is_in_range(driver):
 
 def test_gaps_and_readers_share_a_barrier_and_are_answered_in_their_order(driver):
     gap, fetch = driver.produce(7, 20), driver.fetch(11)
-    assert driver.machine.restless()
+    assert driver.machine.has_pending()
     assert driver.machine.take_barriers() == 1
     later = driver.fetch(12)
     assert driver.machine.take_barriers() == 1

@@ -30,13 +30,13 @@ class Rig(Lone):
     def __init__(self):
         super().__init__((7, 8))
         self.answers = []
-        machines = [each.replica.machine for each in self.seats]
+        machines = [each.replica.machine for each in self.hosted_replicas]
         assert all(isinstance(each, Partition) and each.state.synced for each in machines)
 
-    def produce(self, seat, sequence=0, *, acks=-1):
-        """One batch of producer 7 into the inbox of that seat."""
+    def produce(self, hosted, sequence=0, *, acks=-1):
+        """One batch of producer 7 into the inbox of that hosted."""
         ticket = ProduceTicket(batch(7, sequence), acks, self.answers.append, NOW + 1_000_000)
-        self.runner.submit(self.seats[seat], ticket)
+        self.runner.submit(self.hosted_replicas[hosted], ticket)
         return ticket
 
     def errors(self):
@@ -74,7 +74,7 @@ def test_who_submits_to_a_node_that_has_stopped_is_answered(rig):
 def test_who_still_waits_in_an_inbox_when_a_turn_breaks_is_answered(rig):
     """Tickets behind the one that broke the turn were lost with it."""
     first = rig.produce(0)
-    rig.seats[0].replica.machine.admission.mutex = BrokenMutex()
+    rig.hosted_replicas[0].replica.machine.admission.mutex = BrokenMutex()
     second, other = rig.produce(0, 1), rig.produce(1)
     rig.ground.run()
     assert [type(each) for each in rig.failures] == [AssertionError]
@@ -85,7 +85,7 @@ def test_who_still_waits_in_an_inbox_when_a_turn_breaks_is_answered(rig):
 def test_what_other_turns_of_a_broken_pump_have_to_say_is_said_once_and_not_as_done(rig):
     """Their answers were lost: decided, and never given."""
     quick = rig.produce(0, acks=1)
-    rig.seats[1].replica.machine.admission.mutex = BrokenMutex()
+    rig.hosted_replicas[1].replica.machine.admission.mutex = BrokenMutex()
     broken = rig.produce(1)
     rig.ground.run()
     assert rig.answers == [quick, broken]
@@ -147,7 +147,7 @@ def test_a_node_that_breaks_while_it_breaks_leaves_the_others_their_turns(caplog
 
 
 def test_the_end_of_a_node_is_no_step_down(rig):
-    machine = rig.seats[0].replica.machine
+    machine = rig.hosted_replicas[0].replica.machine
     assert machine.settings.counters.leaderships == 2
     rig.runner.close()
     assert machine.settings.counters.step_downs == 0

@@ -14,7 +14,7 @@ from ottla.sim.coverage.facts import Facts
 from ottla.sim.coverage.predicates import PREDICATES
 from ottla.sim.coverage.states import states_of
 from ottla.sim.history.history import Event
-from ottla.sim.nemesis.fault_context import Hand
+from ottla.sim.nemesis.fault_context import FaultContext
 from ottla.sim.nemesis.nemesis import named
 from ottla.sim.run import run_choices, undisturbed
 from ottla.sim.scenarios.page import files
@@ -27,7 +27,7 @@ OTHERWISE = {"S13", "S30", "S36", "S37", "S38", "S39", "S41", "S42", "S51", "S52
 """A script does these by other means than the nemesis, or brings about another shape of them.
 Those that are a program of the nemesis are known by that."""
 LEADER, FOLLOWER = (), (2,)
-"""What `Hand.somebody` picks from, by its first choice."""
+"""What `FaultContext.somebody` picks from, by its first choice."""
 CALM = {"sim-S01", "sim-S57"}
 """What a run without faults may reach."""
 
@@ -56,7 +56,7 @@ def booted():
 def strike(world, program, *picks):
     """The nemesis does this, with these choices and the plain ones behind them."""
     stream = Replayed(Tape({"nemesis": dict(enumerate(picks))})).stream("nemesis")
-    named(program).run(Hand(world, stream))
+    named(program).run(FaultContext(world, stream))
 
 
 def known(path):

@@ -73,8 +73,8 @@ def test_who_hears_a_majority_excuses_nobody_and_needs_not(monkeypatch, reached,
     # From node 2, the controller's leader, those that come back learn of the topic, and not who
     # leads partition 0. Node 4 leads partition 1, so that 5 names it.
     runner, now = world.lives[1].node.runner, world.lives[1].node.now()
-    assert runner.seats[0].replica.transfer(2, now)
-    runner.wake(runner.seats[0])
+    assert runner.hosted_replicas[0].replica.transfer(2, now)
+    runner.wake(runner.hosted_replicas[0])
     world.until(lambda: world.controller() is world.lives[2], 10_000 * MS, "another controller")
     pairs = [(each, other) for each in world.nodes for other in world.nodes if each != other]
     heard = {frozenset(each) for each in [*CHAIN, (2, 5)]}

@@ -195,7 +195,11 @@ def misled(monkeypatch):
     probes = probed(world, clients, [each for each in world.nodes if each != asked])
     clients.producers[0].view.told_by = asked
     assert probes.excuse(0) == ""
-    led = [group for group in world.lives[asked].node.runner.seats if group != CONTROLLER_GROUP]
+    led = [
+        group
+        for group in world.lives[asked].node.runner.hosted_replicas
+        if group != CONTROLLER_GROUP
+    ]
     monkeypatch.setattr(
         world.lives[asked].node,
         "leader",

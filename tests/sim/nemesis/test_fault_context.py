@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from ottla.sim.chance.choices import Replayed, Tape
-from ottla.sim.nemesis.fault_context import Hand
+from ottla.sim.nemesis.fault_context import FaultContext
 from ottla.sim.nemesis.nemesis import named
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.world import SECOND, World
@@ -19,49 +19,49 @@ from ottla.sim.world.world import SECOND, World
 LINK = (1, 2)
 
 
-def a_hand() -> Hand:
+def a_hand() -> FaultContext:
     """A hand in a world that has booted. All choices are the plain ones."""
     world = World(RunConfig(), Replayed(Tape()))
     world.boot()
-    return Hand(world, world.choices.stream("nemesis"))
+    return FaultContext(world, world.choices.stream("nemesis"))
 
 
-def after(hand: Hand, span: int) -> None:
+def after(hand: FaultContext, span: int) -> None:
     """Let time pass."""
     hand.world.kernel.run(hand.world.kernel.now + span)
 
 
-def cut(hand: Hand, span: int) -> None:
+def cut(hand: FaultContext, span: int) -> None:
     """Cut the link for a while."""
     hand.cut([LINK], span)
 
 
-def clog(hand: Hand, span: int) -> None:
+def clog(hand: FaultContext, span: int) -> None:
     """Clog it."""
     hand.clog(LINK, span)
 
 
-def freeze(hand: Hand, span: int) -> None:
+def freeze(hand: FaultContext, span: int) -> None:
     """Stop node 1."""
     hand.later(span, hand.freeze(1))
 
 
-def frozen(hand: Hand) -> bool:
+def frozen(hand: FaultContext) -> bool:
     """Whether it stands still."""
     return hand.world.lives[1].frozen
 
 
-def hang(hand: Hand, span: int) -> None:
+def hang(hand: FaultContext, span: int) -> None:
     """Have its disk hang."""
     hand.later(span, hand.hang(1))
 
 
-def stall(hand: Hand, span: int) -> None:
+def stall(hand: FaultContext, span: int) -> None:
     """Have its disk stall."""
     hand.world.disks[1].stall(span)
 
 
-def syncs_end(hand: Hand) -> bool:
+def syncs_end(hand: FaultContext) -> bool:
     """Whether a sync of node 1 that begins now ends soon."""
     ended: list[bool] = []
     hand.world.disks[1].sync(lambda: ended.append(True))
@@ -69,7 +69,7 @@ def syncs_end(hand: Hand) -> bool:
     return bool(ended)
 
 
-FAULTS: dict[str, tuple[Callable[[Hand, int], None], Callable[[Hand], bool]]] = {
+FAULTS: dict[str, tuple[Callable[[FaultContext, int], None], Callable[[FaultContext], bool]]] = {
     "cut": (cut, lambda hand: hand.world.network.links[LINK].cut),
     "clog": (clog, lambda hand: hand.world.network.links[LINK].held is not None),
     "freeze": (freeze, frozen),

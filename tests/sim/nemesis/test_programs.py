@@ -12,7 +12,7 @@ from ottla.broker.controller.controller import CONTROLLER_GROUP
 from ottla.broker.errors import ConfigError
 from ottla.sim.chance.choices import Replayed, Tape
 from ottla.sim.clients.workload import make_clients
-from ottla.sim.nemesis.fault_context import Hand
+from ottla.sim.nemesis.fault_context import FaultContext
 from ottla.sim.nemesis.nemesis import named
 from ottla.sim.run import Verdict, run, run_choices
 from ottla.sim.scenarios.script import Script
@@ -41,7 +41,7 @@ def test_the_leader_that_dies_for_an_election_comes_back(program):
     leader = world.leader()
     assert leader is not None
     dead = leader.node_id
-    named(program).run(Hand(world, Replayed(ANOTHER).stream("nemesis")))
+    named(program).run(FaultContext(world, Replayed(ANOTHER).stream("nemesis")))
     assert world.lives.get(dead) is None
     script.play("> run 20s")
     assert dead in world.lives
@@ -52,7 +52,9 @@ def test_a_crash_loop_ends():
     script = Played()
     script.play("> nodes 3\n")
     world = script.made
-    named("crash-loop").run(Hand(world, Replayed(Tape({"nemesis": {0: 3}})).stream("nemesis")))
+    named("crash-loop").run(
+        FaultContext(world, Replayed(Tape({"nemesis": {0: 3}})).stream("nemesis"))
+    )
     script.play("> run 700ms\n")
     died = [row.code for row in world.history.rows if row.kind == "crash"]
     assert "its first append as leader" in died
@@ -111,9 +113,9 @@ def test_who_hands_over_leadership_says_of_what(leads):
     life = world.leader(0)
     assert life is not None
     if leads != "the controller":
-        controller = life.node.runner.seats.pop(CONTROLLER_GROUP)
+        controller = life.node.runner.hosted_replicas.pop(CONTROLLER_GROUP)
         assert controller.replica.leading
-    named("transfer").run(Hand(world, Replayed(Tape()).stream("nemesis")))
+    named("transfer").run(FaultContext(world, Replayed(Tape()).stream("nemesis")))
     (told,) = (row.code for row in world.history.rows if row.kind == "fault")
     assert told == f"hands {leads} to node 2"
 
@@ -130,7 +132,7 @@ def overtaken(how, *, power=0, then=""):
     world = script.made
     picks = {2: 0, 4: power, 5: how}
     stream = Replayed(Tape({"nemesis": picks})).stream("nemesis")
-    named("overtaken").run(Hand(world, stream))
+    named("overtaken").run(FaultContext(world, stream))
     script.play(f"> run 300ms\n{MORE}{then}> run 20s\n")
     rows = world.history.rows
     told = [(row.kind, row.node, row.code) for row in rows if row.kind in ("snapshot", "crash")]
@@ -180,7 +182,7 @@ def test_a_producer_dies_when_what_it_asked_for_is_stored():
     world = World(RunConfig(records=10, load_ms=2_000, producers=1), Replayed(Tape()))
     clients = make_clients(world)
     world.boot()
-    named("die-asking").run(Hand(world, Replayed(Tape()).stream("nemesis")))
+    named("die-asking").run(FaultContext(world, Replayed(Tape()).stream("nemesis")))
     (first,) = clients.producers
     clients.start()
     world.kernel.run(world.kernel.now + 5 * SECOND)

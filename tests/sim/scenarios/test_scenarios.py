@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.driver.deadlines import Lookout, Vouched
-from ottla.broker.driver.hosted import Seat
-from ottla.broker.heartbeats.heartbeats import BeatBook
+from ottla.broker.driver.deadlines import DeadlineWatch, Vouched
+from ottla.broker.driver.hosted import HostedReplica
+from ottla.broker.heartbeats.heartbeats import Heartbeats
 from ottla.broker.heartbeats.outgoing import Outgoing
 from ottla.broker.node.directory import Directory
 from ottla.broker.node.node import Node
@@ -130,13 +130,13 @@ def test_what_a_mutant_does_in_the_boot_does_not_show_in_a_scenario():
 
 def tell_beats_again(monkeypatch):
     """A beat that a replica was told is told to it once more at the next look."""
-    look = Lookout.vouch
+    look = DeadlineWatch.vouch
 
-    def forgetful(self: Lookout, seat: Seat) -> Vouched:
-        seat.told = None
-        return look(self, seat)
+    def forgetful(self: DeadlineWatch, hosted: HostedReplica) -> Vouched:
+        hosted.told = None
+        return look(self, hosted)
 
-    monkeypatch.setattr(Lookout, "vouch", forgetful)
+    monkeypatch.setattr(DeadlineWatch, "vouch", forgetful)
 
 
 def name_oneself_anyway(monkeypatch):
@@ -172,14 +172,14 @@ def take_the_catalog_for_all_once_it_was(monkeypatch):
 
 def tell_who_is_not_heard_what_changed_alone(monkeypatch):
     """A beat builds upon what its receiver acknowledged, however long ago."""
-    due = BeatBook.due
+    due = Heartbeats.due
 
-    def as_before(self: BeatBook, now):
+    def as_before(self: Heartbeats, now):
         with monkeypatch.context() as patch:
             patch.setattr(Outgoing, "restart", lambda _: None)
             return due(self, now)
 
-    monkeypatch.setattr(BeatBook, "due", as_before)
+    monkeypatch.setattr(Heartbeats, "due", as_before)
 
 
 @pytest.mark.parametrize(

@@ -46,9 +46,9 @@ class Resigning(World):
             proposed(first)
             if not self.resigned:
                 self.resigned = node
-                seat = self.lives[node].node.runner.seats[CONTROLLER_GROUP]
-                seat.replica.step_down(self.lives[node].node.now())
-                self.lives[node].node.runner.wake(seat)
+                hosted = self.lives[node].node.runner.hosted_replicas[CONTROLLER_GROUP]
+                hosted.replica.step_down(self.lives[node].node.now())
+                self.lives[node].node.runner.wake(hosted)
 
         self.patch.setattr(machine, "proposed", resign)
         return started

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ottla.idempotency.table import ProducerTable
 from ottla.sim.chance.choices import Replayed, Tape
-from ottla.sim.nemesis.fault_context import Hand
+from ottla.sim.nemesis.fault_context import FaultContext
 from ottla.sim.nemesis.nemesis import named
 from ottla.sim.run import Verdict, run
 from ottla.sim.settings.settings import RunConfig
@@ -127,7 +127,7 @@ def test_a_wall_clock_that_stands_goes_on_after_a_while():
     world.boot()
     clock, kernel = world.clocks[1], world.kernel
     stands = {2: 1, 7: 1}
-    hand = Hand(world, Replayed(Tape({"nemesis": stands})).stream("nemesis"))
+    hand = FaultContext(world, Replayed(Tape({"nemesis": stands})).stream("nemesis"))
     named("step-wall-clock").run(hand)
     kernel.run(kernel.now + SECOND // 5)
     named("step-wall-clock").run(hand)

@@ -118,7 +118,7 @@ def _run(asked: _Asked, display: Display) -> str:
     from ottla.sim.studies.lake import Lake
     from ottla.sim.studies.pipeline import Pipeline
     from ottla.sim.studies.reporting import findings_of
-    from ottla.sim.studies.rotten import naming_what_is_rotten
+    from ottla.sim.studies.rotten import report_corrupt_files
 
     plan, root = _plan(asked), _whole_path(asked.out)
     lake = Lake(root, plan)
@@ -132,7 +132,7 @@ def _run(asked: _Asked, display: Display) -> str:
             told=display.say,
             runs=plan.runs,
         )
-        with closing(opened), naming_what_is_rotten(root):
+        with closing(opened), report_corrupt_files(root):
             Pipeline(lake, opened, display.told, display.say).run()
             display.doing("report")
             findings = findings_of(lake, opened, _command(asked, plan))
