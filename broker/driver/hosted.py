@@ -48,7 +48,7 @@ class HostedReplica:
         self.told: tuple[NodeId, Term, Micros] | None = None
         """What beats vouched for when its core last heard of it: leader, term, and when."""
         self.trusting = False
-        """See `lookout.py`."""
+        """See `deadlines.py`."""
         self.urgent = urgent
         """The node waits for what it applies (`Runner.on_applied`), and its followers hear of a
         commit at once, not with the next beat."""

@@ -5,7 +5,8 @@ store, sending messages, answering tickets, reading entries.
 
 **A pump** lets replicas that have something to do take their turns, then performs all their effects
 together: one `LogStore.append`, then the messages and answers that need no disk, then one sync for
-all (group commit, `syncing.py`). While a sync is under way in the writer thread, the node goes on.
+all (group commit, `group_commit.py`). While a sync is under way in the writer thread, the node goes
+on.
 """
 
 from __future__ import annotations

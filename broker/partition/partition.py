@@ -11,7 +11,7 @@ A `Replica` drives it through the `Machine` protocol. What happens where:
 Leader epoch is Raft term, here and nowhere else. Offsets count records, log indexes count entries;
 `OffsetIndex` is the one map between them.
 
-Commands in the log are those of `partition_commands.py`. What is none of them changes nothing.
+Commands in the log are those of `commands.py`. What is none of them changes nothing.
 """
 
 from __future__ import annotations

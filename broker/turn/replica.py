@@ -144,7 +144,8 @@ class Replica:
     # --- the turn -----------------------------------------------------------------------------
 
     def follow(self, message: AppendEntries, now: Micros) -> AppendReply | None:
-        """The turn of an idle follower that is sent what comes next in its log (see `lane.py`).
+        """The turn of an idle follower that is sent what comes next in its log (see
+        `fast_append.py`).
 
         Its effects: write `message.entries`, then call `synced`, then send what is returned. What
         is committed may be left to the next `turn`. None: nothing was done, `submit` the message.

@@ -1,7 +1,7 @@
 """What a script has its clients do: who sends what to whom, and what holds it up on its way.
 
-One method per command; `script.py` has the language. The clients themselves are in `people.py`,
-those with rules of their own in `models.py`.
+One method per command; `script.py` has the language. The clients themselves are in
+`script_clients.py`, those with rules of their own in `models.py`.
 """
 
 from __future__ import annotations

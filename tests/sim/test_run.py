@@ -21,7 +21,6 @@ from ottla.broker.errors import ConfigError
 from ottla.commands.sim.app import app
 from ottla.sim.chance.choices import Drawn, Forked, Replayed, Tape
 from ottla.sim.history.compare import parting
-from ottla.sim.history.history import Event
 from ottla.sim.machine.code_hash import code
 from ottla.sim.machine.pythons import InterpreterError
 from ottla.sim.run import Verdict, replay, run, run_choices
@@ -57,30 +56,6 @@ def test_every_record_has_its_outcome_and_most_are_acknowledged():
     assert kinds.count("ok") + kinds.count("info") + kinds.count("fail") == asked
     assert kinds.count("ok") >= 30
     assert kinds.count("poll") >= kinds.count("ok")
-
-
-def test_histories_part_where_the_first_choice_differs():
-    outcome = run(1, SHORT.with_(fault_every_ms=100))
-    fewer = Tape({name: dict(places) for name, places in outcome.tape.taken.items()})
-    fewer.taken["nemesis"] = {}
-    other = replay(fewer, outcome.config, Replayed)
-    found = parting(outcome.rows, other.rows)
-    assert found is not None
-    assert outcome.rows[: found.eid] == other.rows[: found.eid]
-
-
-def test_where_histories_part_it_shows_what_differs():
-    """An entry of another past differs in nothing else that is short enough to be shown always."""
-    one = Event(3, 1_500, "append", node=1, chain=7)
-    found = parting([one], [one._replace(chain=8)])
-    assert str(found).splitlines() == [
-        "event 0 differs in chain:",
-        "  A 1.500 ms append node=1 chain=7",
-        "  B 1.500 ms append node=1 chain=8",
-    ]
-    told = str(parting([one], [one._replace(kind="apply", code="F")]))
-    assert told.startswith("event 0 differs in kind code:\n  A 1.500 ms append node=1\n")
-    assert "B nothing: it has ended" in str(parting([one], []))
 
 
 def test_a_fork_is_the_tape_until_it_parts():

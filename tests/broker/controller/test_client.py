@@ -1,6 +1,6 @@
 """Commands on their way to the controller's leader, and answers that find nobody any more.
 
-Expectations from `control_client.py`: an answer belongs to the life that asked, and what one leader
+Expectations from `client.py`: an answer belongs to the life that asked, and what one leader
 did not answer the next is asked.
 """
 

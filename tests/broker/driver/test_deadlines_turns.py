@@ -1,6 +1,6 @@
 """A replica is told what beats vouched for before it judges its own deadlines.
 
-Expectations from `raft/core.py` (rules for the driver, 2) and `lookout.py`.
+Expectations from `raft/core.py` (rules for the driver, 2) and `deadlines.py`.
 """
 
 from broker_core_ground import Lone
