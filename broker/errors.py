@@ -140,6 +140,19 @@ class ConfigError(OttlaError):
     """A setting, flag or argument makes no sense; the text says what to do."""
 
 
+class UnusableAddressError(ConfigError, OSError):
+    """There is no such host on this machine, or a port is in use; the text names the argument.
+
+    `errno` is the system's, `why` what the system said. Raised at a start."""
+
+    def __init__(self, number: int | None, text: str, why: str):
+        super().__init__(number, text)
+        self.why = why
+
+    def __str__(self) -> str:
+        return str(self.strerror)
+
+
 class UnknownTopicError(OttlaError):
     """The topic or partition does not exist."""
 

@@ -7,6 +7,7 @@ switch is only what a table of decisions cannot say.
 
 from __future__ import annotations
 
+import reprlib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -93,4 +94,4 @@ def profile_named(name: str) -> Profile:
         if profile.name == name:
             return profile
     names = ", ".join(profile.name for profile in PROFILES)
-    raise UnknownProfileError(f"there is no profile {name!r}; there are: {names}")
+    raise UnknownProfileError(f"there is no profile {reprlib.repr(name)}; there are: {names}")

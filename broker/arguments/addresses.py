@@ -8,10 +8,14 @@ could connect to: such a node is advertised on the loopback.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from ipaddress import IPv6Address, ip_address
+from itertools import islice
 from typing import Any, TypeAlias
 
-from ottla.broker.arguments.arguments import as_whole
+from ottla.broker.arguments.arguments import as_whole, reading
 from ottla.broker.arguments.spelling import shown
 from ottla.broker.errors import ConfigError
 from ottla.raft.types import NodeId
@@ -42,7 +46,36 @@ def bare_host(host: str) -> str:
         raise ConfigError(f"host is {shown(host)}; name one host, without a port")
     if bare.count(":") == 1:
         raise ConfigError(f"host is {shown(host)}; the port is a setting of its own")
-    return bare
+    return plain_host(bare)
+
+
+def plain_host(host: str) -> str:
+    """A host as it is usually written: one address that all of the machine's are (`0`, `::0`), and
+    an address of IPv4 without the clothes of IPv6, which no socket of IPv6 alone takes. All others
+    stay as they are.
+
+    >>> plain_host("0"), plain_host("0:0::0"), plain_host("::ffff:127.0.0.1"), plain_host("h")
+    ('0.0.0.0', '::', '127.0.0.1', 'h')
+    """
+    with suppress(ValueError):
+        address = ip_address(host)
+        if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+            return str(address.ipv4_mapped)
+        return str(IPv6Address(0)) if address == IPv6Address(0) else host
+    with suppress(OSError, ValueError):
+        if not any(socket.inet_aton(host)):
+            return "0.0.0.0"  # noqa: S104 - all addresses were asked for
+    return host
+
+
+def is_group(host: str) -> bool:
+    """Whether an address is of many machines at once (multicast, broadcast): nobody connects to
+    such a one, though a system may let it be listened at."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    return address.is_multicast or str(address) == "255.255.255.255"
 
 
 def join(address: Address) -> str:
@@ -68,7 +101,7 @@ def split(text: str) -> tuple[str, int | None]:
         sound = bool(port)
     else:
         sound = True
-    if not sound or host in LOOPBACKS or not is_host(host):
+    if not sound or plain_host(host) in LOOPBACKS or not is_host(host):
         wanted = "write HOST or HOST:PORT that clients can reach"
         raise ConfigError(f"advertised as {shown(text)}; {wanted}")
     if not port:
@@ -98,10 +131,14 @@ class AdvertisedAs:
             if not isinstance(given, Sequence) or isinstance(given, bytes | bytearray):
                 wanted = "write HOST:PORT, or one for each node"
                 raise ConfigError(f"advertised is {shown(given)}; {wanted}")
-            if len(given) != len(nodes):
-                raise ConfigError(f"{len(given)} advertised addresses for {len(nodes)} nodes")
-            given = dict(zip(nodes, given, strict=True))
-        for key, text in given.items():
+            with reading("advertised", given):
+                if len(given) != len(nodes):
+                    raise ConfigError(f"{len(given)} advertised addresses for {len(nodes)} nodes")
+                pairs = list(zip(nodes, islice(given, len(nodes)), strict=True))
+        else:
+            with reading("advertised", given):  # one more than there are nodes is none of them
+                pairs = [(key, text) for key, text in islice(given.items(), len(nodes) + 1)]
+        for key, text in pairs:
             node = as_whole(key)
             if node is None or node not in nodes:
                 raise ConfigError(f"node {shown(key)} is advertised; nodes are 1 to {len(nodes)}")

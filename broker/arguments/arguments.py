@@ -12,13 +12,15 @@ A truth is no number here, though Python counts it as one: `partitions=True` is 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from enum import Enum
+from itertools import islice
 from numbers import Real
 from operator import index
 from typing import Any, TypeVar
 
-from ottla.broker.arguments.spelling import no_such, shown
+from ottla.broker.arguments.spelling import no_such, said, shown
 from ottla.broker.errors import ConfigError
 
 Choice = TypeVar("Choice", bound=Enum)
@@ -27,6 +29,8 @@ INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 LONGEST_SECONDS = 31_536_000.0
 """A year: who waits longer than that, for ever included, waits so long."""
+MOST_ITEMS = 1 << 20
+"""Of a list or a mapping: no topic has more partitions, and what is endless ends."""
 
 
 def whole(name: str, value: Any, least: int = -INT64_MAX - 1, most: int = INT64_MAX) -> int:
@@ -45,7 +49,7 @@ def as_whole(value: Any) -> int | None:
         return None
     try:
         return int(index(value))
-    except TypeError:
+    except Exception:  # noqa: BLE001 - a stranger's `__index__`
         return None
 
 
@@ -61,8 +65,8 @@ def number(name: str, value: Any, least: float, most: float) -> float:
         raise ConfigError(f"{name} is {shown(value)}; a number is wanted")
     try:
         taken = float(value)
-    except OverflowError:
-        taken = math.nan  # more than any float
+    except Exception:  # noqa: BLE001 - more than any float, or a stranger's `__float__`
+        taken = math.nan
     if not least <= taken <= most:  # nor is what is not a number
         raise ConfigError(f"{name} is {shown(value)}; {least:g} to {most:g} are possible")
     return taken
@@ -99,8 +103,34 @@ def choice(name: str, value: Any, among: type[Choice]) -> Choice:
     return among(value.lower())
 
 
-def items(name: str, value: Any, of: str) -> list[Any]:
-    """A list, a tuple or the like: anything with members that is neither a text nor a mapping."""
+def items(name: str, value: Any, of: str, most: int = MOST_ITEMS) -> list[Any]:
+    """A list, a tuple or the like: anything with members that is neither a text nor a mapping. No
+    more than `most` of them are taken, however many it has."""
     if isinstance(value, str | bytes | bytearray | Mapping) or not isinstance(value, Collection):
         raise ConfigError(f"{name} is {shown(value)}; a list of {of} is wanted")
-    return list(value)
+    with reading(name, value):
+        return _at_most(name, list(islice(value, most + 1)), most)
+
+
+def pairs(name: str, value: Mapping[Any, Any], most: int = MOST_ITEMS) -> list[tuple[Any, Any]]:
+    """Keys and values of a mapping, of whatever class; no more than `most` are taken."""
+    with reading(name, value):
+        return _at_most(name, [(key, each) for key, each in islice(value.items(), most + 1)], most)
+
+
+def _at_most(name: str, taken: list[Any], most: int) -> list[Any]:
+    if len(taken) > most:
+        raise ConfigError(f"{name} has more than {most} members; at most {most} are possible")
+    return taken
+
+
+@contextmanager
+def reading(name: str, value: Any) -> Iterator[None]:
+    """While the code of a stranger's class runs, to say what is in an argument: whatever it raises
+    becomes a `ConfigError` that names the argument."""
+    try:
+        yield
+    except ConfigError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"{name} is {shown(value)}; it cannot be read: {said(error)}") from error

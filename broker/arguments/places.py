@@ -10,9 +10,9 @@ import os
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ottla.broker.arguments.addresses import MAX_PORT, bare_host, is_host
-from ottla.broker.arguments.arguments import text, whole
-from ottla.broker.arguments.spelling import shown
+from ottla.broker.arguments.addresses import MAX_PORT, bare_host, is_group, is_host
+from ottla.broker.arguments.arguments import reading, text, whole
+from ottla.broker.arguments.spelling import printable, said, shown
 from ottla.broker.errors import ConfigError
 
 Folder: TypeAlias = os.PathLike[str] | os.PathLike[bytes] | str | bytes
@@ -21,6 +21,8 @@ Folder: TypeAlias = os.PathLike[str] | os.PathLike[bytes] | str | bytes
 def host_of(value: Any) -> str:
     """A host's name or address. Raises `ConfigError`."""
     host = bare_host(text("host", value))
+    if is_group(host):
+        raise ConfigError(f"host is {shown(value)}; it stands for many machines, name this one")
     try:
         named = is_host(host) and len(host.encode("idna")) >= 0
     except UnicodeError:
@@ -44,7 +46,8 @@ def folder_of(value: Any) -> Path | None:
     user's home. None where they live in memory. Raises `ConfigError`."""
     if value is None:
         return None
-    named = os.fsdecode(value) if isinstance(value, str | bytes | os.PathLike) else ""
+    with reading("data_dir", value):
+        named = os.fsdecode(value) if isinstance(value, str | bytes | os.PathLike) else ""
     if not named or "\0" in named:
         raise ConfigError(f"data_dir is {shown(value)}; the path of a folder is wanted")
     try:
@@ -54,4 +57,22 @@ def folder_of(value: Any) -> Path | None:
         raise ConfigError(f"data_dir is {shown(value)}; {error}") from None
     except UnicodeEncodeError:  # LMDB, and every text that names it, want UTF-8
         raise ConfigError(f"data_dir is {shown(value)}; a name in UTF-8 is wanted") from None
+    _check_folder(folder, value)
     return folder
+
+
+def _check_folder(folder: Path, value: Any) -> None:
+    """Whether a folder can be there, as far as the system tells. Raises `ConfigError`."""
+    try:
+        folder.stat()
+        above = folder
+    except FileNotFoundError:
+        return  # it is made at the start
+    except NotADirectoryError:
+        above = next((each for each in folder.parents if each.exists()), folder.parent)
+    except OSError as error:
+        why = error.strerror or said(error)
+        raise ConfigError(f"data_dir is {shown(value)}; {why}; name another folder") from None
+    if not above.is_dir():
+        what = "it" if above == folder else printable(str(above))
+        raise ConfigError(f"data_dir is {shown(value)}; {what} is a file; name a folder")

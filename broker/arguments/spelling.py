@@ -8,16 +8,23 @@ from difflib import get_close_matches
 
 _PLAIN = re.compile(r"[\w./-]+")
 _LONG = 60
+LONGEST_NAME = 249
+"""Characters: a topic's name is said whole."""
+LONGEST_TEXT = 1_000
+"""Characters of a sentence of Kafka's, which has the words of who asked in it."""
 _MANY = 20
 
 
 def called(name: str) -> str:
-    """A name within a sentence or a list: in quotes where it is more than one plain word.
+    """A name within a sentence or a list: in quotes where it is more than one plain word, and cut
+    where it is longer than `LONGEST_NAME`.
 
     >>> called("acks"), called("a follower lags, the leader dies"), called("")
     ('acks', "'a follower lags, the leader dies'", "''")
     """
-    return name if _PLAIN.fullmatch(name) else repr(name)
+    if len(name) <= LONGEST_NAME and _PLAIN.fullmatch(name):
+        return name
+    return _cut(repr(name[: LONGEST_NAME + 1]), LONGEST_NAME + 2)
 
 
 def listed(names: Iterable[str]) -> str:
@@ -33,7 +40,7 @@ def no_such(name: str, known: Iterable[str], *, all_of_them: bool = False) -> st
     ('aks; did you mean acks?', 'x; there are sql, text')
     """
     there = tuple(known)
-    near = get_close_matches(name, there, 1, cutoff=0.7)
+    near = get_close_matches(name, there, 1, cutoff=0.7) if len(name) <= LONGEST_NAME else []
     if near:
         return f"{called(name)}; did you mean {called(near[0])}?"
     return called(name) + (
@@ -51,5 +58,34 @@ def shown(value: object) -> str:
         text = repr(value)
     except Exception:  # noqa: BLE001 - a stranger's `__repr__`, or a number of too many digits
         text = f"a value of type {type(value).__name__}"
-    text = " ".join(text.encode("utf-8", "backslashreplace").decode().split())
-    return text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."
+    # A `__repr__` of somebody's may be of any length and full of blanks.
+    text = text[: 4 * _LONG].encode("utf-8", "backslashreplace").decode()
+    return _cut(printable(" ".join(text.split())), _LONG)
+
+
+def printable(text: str, most: int = LONGEST_TEXT) -> str:
+    """A text with somebody's words in it, to print: what cannot be printed is spelt out, and it is
+    cut to `most` characters.
+
+    >>> printable("no name: \\ud800"), printable("x" * 9, 6)
+    ('no name: \\\\ud800', 'xxx...')
+    """
+    some = text[: most + 1]
+    if not some.isprintable():
+        some = "".join(each if each.isprintable() else repr(each)[1:-1] for each in some)
+    return _cut(some, most)
+
+
+def said(error: BaseException) -> str:
+    """What an exception of somebody else's code says, in one line that is no longer than a value is
+    shown; its type where it says nothing."""
+    kind = type(error).__name__
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - a stranger's `__str__`
+        text = ""
+    return printable(f"{kind}: {text}" if text else kind, 2 * _LONG)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."

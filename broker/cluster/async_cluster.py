@@ -12,12 +12,13 @@ import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, Unpack
 
 from ottla.broker.arguments.addresses import Advertised
 from ottla.broker.arguments.arguments import as_whole, seconds, text, whole
 from ottla.broker.arguments.places import Folder, folder_of, host_of, port_of
-from ottla.broker.arguments.spelling import shown
+from ottla.broker.arguments.spelling import printable, shown
 from ottla.broker.cluster.all_served import AllServed
 from ottla.broker.cluster.events import EventLog
 from ottla.broker.cluster.faults import ClusterFaults
@@ -225,8 +226,8 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         command = topic.command(len(self._ids), self.config.default_replication_factor)
         timeout = seconds("timeout", timeout)
         await self._control(command, timeout)
-        served = AllServed(lambda: self._unserved(name), self._leading_hosted)
-        await self._until(served, timeout, f"leaders of topic {name}")
+        served = AllServed(lambda: self._unserved(topic.name), self._leading_hosted)
+        await self._until(served, timeout, f"leaders of topic {topic.name}")
 
     async def delete_topic(self, name: str, *, timeout: float = 10.0) -> None:
         """Delete a topic."""
@@ -245,7 +246,7 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         via.control(command, finish, self._now() + round(timeout * 1e6))
         error, result = await done
         if error is not ErrorCode.NONE:
-            raise RequestFailedError(error, str(result.get("message", "")))
+            raise RequestFailedError(error, printable(str(result.get("message", ""))))
 
     def _image(self, topic: str, partition: int) -> PartitionImage | None:
         for life in self._running():
@@ -270,9 +271,10 @@ class AsyncCluster(ClusterFaults, ClusterViews):
             await self._until(self._controller_known, timeout, "a controller")
         image = self._image(topic, partition)
         if image is None:
-            raise UnknownTopicError(f"there is no partition {partition} of topic {topic!r}")
-        what = f"a leader of {topic}-{partition}"
-        await self._until(lambda: self._leading_hosted(image) is not None, timeout, what)
+            raise UnknownTopicError(f"there is no partition {partition} of topic {shown(topic)}")
+        place = f"{topic}-{partition}"
+        led = partial(self._leading_hosted, image)
+        await self._until(lambda: led() is not None, timeout, f"a leader of {place}", place)
         found = self._leading_hosted(image)
         assert found is not None, "waited for"
         return found[0]
@@ -297,7 +299,7 @@ class AsyncCluster(ClusterFaults, ClusterViews):
             raise ConfigError(f"batch is {shown(batch)}; the bytes of a record batch are wanted")
         image = self._image(topic, partition)
         if image is None:
-            raise UnknownTopicError(f"there is no partition {partition} of topic {topic!r}")
+            raise UnknownTopicError(f"there is no partition {partition} of topic {shown(topic)}")
         found = self._leading_hosted(image)
         if found is None:
             raise NodeStateError(f"nobody serves {topic}-{partition} now; wait for leader()")
@@ -347,15 +349,20 @@ class AsyncCluster(ClusterFaults, ClusterViews):
                 f"node {to} has no replica of {topic}-{partition}; {list(image.replicas)} have"
             )
 
+        place = f"{topic}-{partition}"
         handover = Handover(to, lambda: self._leading_hosted(image), self._lives)
-        await self._until(handover.ended, timeout, f"node {to} to lead {topic}-{partition}")
-        handover.check(f"{topic}-{partition}")
+        await self._until(handover.ended, timeout, f"node {to} to lead {place}", place)
+        handover.check(place)
 
-    async def _until(self, condition: Callable[[], bool], timeout: float, what: str) -> None:
-        """Wait until `condition` holds; it is looked at about once a millisecond."""
+    async def _until(
+        self, condition: Callable[[], bool], timeout: float, what: str, about: str = ""
+    ) -> None:
+        """Wait until `condition` holds; it is looked at about once a millisecond. What an error
+        shows of the cluster is `about` a partition."""
         deadline = self._now() + round(timeout * 1e6)
         while not condition():
             if self._now() > deadline:
                 why = self.config.slow_elections()
-                raise ClusterTimeoutError(f"waited {timeout} s for {what}{why}\n{self.describe()}")
+                seen = self.describe().in_short(about)
+                raise ClusterTimeoutError(f"waited {timeout} s for {what}{why}\n{seen}")
             await asyncio.sleep(POLL_SECONDS)

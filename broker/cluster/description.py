@@ -21,6 +21,8 @@ from ottla.raft.types import Micros
 
 SERVED: str = Effect.SERVED.value
 NO_EFFECT: str = Effect.NONE.value
+FEW = 5
+"""Partitions that an error tells of."""
 
 
 class NodeDescription(NamedTuple):
@@ -93,14 +95,31 @@ class ClusterDescription(NamedTuple):
         return cast(dict[str, Any], _plain(self))
 
     def __str__(self) -> str:
-        lines = [f"cluster {self.cluster_id}, controller on node {self.controller}"]
-        for node in self.nodes.values():
-            tail = f": {node.error}" if node.error else f", leads {node.leads}"
-            lines.append(f"  node {node.node} at {node.address} is {node.state}{tail}")
+        lines = self._node_lines()
         for name, partitions in self.topics.items():
             lines.extend(_config_lines(name, self.configs.get(name, {})))
             lines.extend(_partition_line(each) for each in partitions)
         return "\n".join(lines)
+
+    def in_short(self, about: str = "") -> str:
+        """The nodes, and the partition (`orders-0`) that is spoken of; without one, or where it is
+        not there, some of those that nobody serves. For errors: it does not grow with the topics.
+        """
+        there = [each for partitions in self.topics.values() for each in partitions]
+        found = [each for each in there if f"{each.topic}-{each.partition}" == about]
+        if not found:
+            found = [each for each in there if not each.leader]
+        lines = [*self._node_lines(), *map(_partition_line, found[:FEW])]
+        if len(found) > FEW:
+            lines.append(f"  and {len(found) - FEW} more partitions that nobody serves")
+        return "\n".join(lines)
+
+    def _node_lines(self) -> list[str]:
+        lines = [f"cluster {self.cluster_id}, controller on node {self.controller}"]
+        for node in self.nodes.values():
+            tail = f": {node.error}" if node.error else f", leads {node.leads}"
+            lines.append(f"  node {node.node} at {node.address} is {node.state}{tail}")
+        return lines
 
 
 def _plain(value: Any) -> Any:

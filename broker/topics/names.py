@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ottla.broker.arguments.spelling import printable
+
 MAX_NAME_LENGTH = 249
 """Longest topic name: with a partition number it still fits a file name."""
 _NAME = re.compile(r"[a-zA-Z0-9._-]+")
@@ -11,15 +13,16 @@ _NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 def name_refusal(name: str) -> str:
     """Why this can be no topic's name (INVALID_TOPIC_EXCEPTION); empty when it can."""
+    told = printable(name)
     if not name:
         why = "the empty string is not allowed"
     elif name in {".", ".."}:
-        why = f"'{name}' is not allowed"
+        why = f"'{told}' is not allowed"
     elif len(name) > MAX_NAME_LENGTH:
-        why = f"the length of '{name}' is longer than the max allowed length {MAX_NAME_LENGTH}"
+        why = f"the length of '{told}' is longer than the max allowed length {MAX_NAME_LENGTH}"
     elif not _NAME.fullmatch(name):
         others = "one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
-        why = f"'{name}' contains {others}"
+        why = f"'{told}' contains {others}"
     else:
         return ""
     return f"Topic name is invalid: {why}"

@@ -12,13 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ottla.broker.arguments.arguments import INT32_MAX, as_whole, items, text, whole
+from ottla.broker.arguments.arguments import INT32_MAX, as_whole, items, pairs, text, whole
 from ottla.broker.arguments.spelling import shown
 from ottla.broker.errors import ConfigError
 from ottla.broker.topics.configs import TOPIC_CONFIGS
 
 MOST_DIGITS = 10
 """Of a count in `NAME:PARTITIONS:RF`: an int32 has no more."""
+MOST_REPLICAS = 1_000
+"""Of a partition: more than there are nodes, of which the controller speaks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ def topics_of(value: object) -> tuple[Topic, ...]:
         else:
             raise ConfigError(f"topics[{place}] is {shown(each)}; a Topic or a name is wanted")
         if topic.name in topics:
-            raise ConfigError(f"topics: {topic.name!r} is asked for twice")
+            raise ConfigError(f"topics: {shown(topic.name)} is asked for twice")
         topics[topic.name] = topic
     return tuple(topics.values())
 
@@ -127,7 +129,8 @@ def _parsed(spelled: str, where: str) -> Topic:
 def _configs(value: object) -> dict[str, str]:
     if not isinstance(value, Mapping):
         raise ConfigError(f"configs is {shown(value)}; a dict of names and values is wanted")
-    return {text("a name in configs", name): _config(name, each) for name, each in value.items()}
+    names = ((text("a name in configs", name), each) for name, each in pairs("configs", value))
+    return {name: _config(name, each) for name, each in names}
 
 
 def _config(name: str, value: object) -> str:
@@ -152,7 +155,7 @@ def _assignment(value: object) -> tuple[tuple[int, ...], ...]:
     lists = []
     for partition, nodes in enumerate(items("assignment", value, "lists of nodes")):
         where = f"assignment[{partition}]"
-        replicas = items(where, nodes, "nodes")
+        replicas = items(where, nodes, "nodes", MOST_REPLICAS)
         lists.append(tuple(whole(where, each, -INT32_MAX - 1, INT32_MAX) for each in replicas))
     if not lists:
         raise ConfigError("assignment names no partition; name the nodes of each, or leave it out")

@@ -13,14 +13,17 @@ Python's): what the child has a copy of is shut down, and listens no more.
 from __future__ import annotations
 
 import _socket
+import errno
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ottla.broker.arguments.addresses import Address, bare_host
+from ottla.broker.arguments.spelling import shown
+from ottla.broker.errors import UnusableAddressError
 from ottla.log.forking import disown_in_children
 
 if TYPE_CHECKING:
@@ -30,6 +33,10 @@ BACKLOG = 1024
 TRIES = 20
 """Free ports tried, where a name has several addresses and all need the same one."""
 HOLDS = sys.platform == "linux"
+OF_THE_PORT = frozenset({errno.EADDRINUSE, errno.EACCES, errno.EPERM})
+"""Errors that another port of the same host might not meet."""
+Place: TypeAlias = tuple[int, str, int]
+"""Family, address, and zone (of a link-local address of IPv6; else 0)."""
 
 
 class Listening(Protocol):
@@ -55,17 +62,20 @@ class Port(Protocol):
 
 
 class ReservedPort:
-    """See the module's text. Raises `OSError` when the port is in use, or there is no such host."""
+    """See the module's text. Raises `UnusableAddressError`, an `OSError`, when the port is in use,
+    or there is no such host on this machine."""
 
     def __init__(self, host: str, port: int):
         host = bare_host(host)
-        self._places = _places_of(host)
-        """Family and address of all that the host stands for."""
+        with _named(host, port):
+            self._places = _places_of(host)
+            """What the host stands for."""
         self._sockets: list[socket.socket] = []
         disown_in_children(self)
         try:
-            self.address = (host, self._bind(port))
-            self._share(0)
+            with _named(host, port):
+                self.address = (host, self._bind(port))
+                self._share(0)
         except BaseException:
             self.close()
             raise
@@ -80,10 +90,10 @@ class ReservedPort:
 
     def _bind_all(self, port: int) -> int:
         # The system takes a port back that it has chosen itself; so it is asked for by its number.
-        with _bound(*self._places[0], port) as chosen:
+        with _bound(self._places[0], port) as chosen:
             number = int(chosen.getsockname()[1])
             for place in self._places:
-                self._sockets.append(_bound(*place, number))
+                self._sockets.append(_bound(place, number))
         return number
 
     async def listen(
@@ -92,7 +102,8 @@ class ReservedPort:
         """Take clients in. Raises `OSError`."""
         if not HOLDS:
             self.close()
-            self._bind(self.address[1])
+            with _named(*self.address):
+                self._bind(self.address[1])
         listener = _Listener(self)
         try:
             self._share(1)
@@ -173,30 +184,48 @@ def shut_down(descriptor: int) -> None:
                 copy.shutdown(socket.SHUT_RDWR)
 
 
-def _places_of(host: str) -> list[tuple[int, str]]:
-    """All addresses of a host, each with its family. Raises `OSError`."""
+@contextmanager
+def _named(host: str, port: int) -> Iterator[None]:
+    """What the system says of an address, with the name of the argument that is to be another."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or str(error)
+        said = f"host is {shown(host)}; {why}; name an address of this machine"
+        if error.errno in OF_THE_PORT:
+            said = f"port is {port}; {why}; name another, or 0 for free ones"
+        raise UnusableAddressError(error.errno, said, why) from error
+
+
+def _places_of(host: str) -> list[Place]:
+    """All that a host stands for. Raises `OSError`."""
     if host in {"", "::"}:
-        if socket.has_ipv6 and _is_bindable(socket.AF_INET6, "::"):
-            return [(socket.AF_INET6, "::")]
+        if socket.has_ipv6 and _is_bindable((socket.AF_INET6, "::", 0)):
+            return [(socket.AF_INET6, "::", 0)]
         if host == "":
-            return [(socket.AF_INET, "0.0.0.0")]  # noqa: S104 - all addresses were asked for
+            return [(socket.AF_INET, "0.0.0.0", 0)]  # noqa: S104 - all addresses were asked for
     # Not `socket.getaddrinfo`, which green threads replace by one that waits in their own way.
     found = _socket.getaddrinfo(host, None, 0, socket.SOCK_STREAM)
-    places = dict.fromkeys((each[0], str(each[4][0])) for each in found)
-    bindable = [each for each in places if len(places) == 1 or _is_bindable(*each)]
+    places = dict.fromkeys(_place(each[0], each[4]) for each in found)
+    bindable = [each for each in places if len(places) == 1 or _is_bindable(each)]
     return bindable or list(places)
 
 
-def _is_bindable(family: int, host: str) -> bool:
+def _place(family: int, address: tuple[Any, ...]) -> Place:
+    return family, str(address[0]), int(address[3]) if family == socket.AF_INET6 else 0
+
+
+def _is_bindable(place: Place) -> bool:
     """Whether this machine has the address; `localhost` may name ::1 where there is no IPv6."""
     try:
-        _bound(family, host, 0).close()
+        _bound(place, 0).close()
     except OSError:
         return False
     return True
 
 
-def _bound(family: int, host: str, port: int) -> socket.socket:
+def _bound(place: Place, port: int) -> socket.socket:
+    family, host, zone = place
     made = socket.socket(family, socket.SOCK_STREAM)
     try:
         if sys.platform != "win32":  # there it would let anybody bind here
@@ -204,7 +233,7 @@ def _bound(family: int, host: str, port: int) -> socket.socket:
         if family == socket.AF_INET6:
             made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, host != "::")
         try:
-            made.bind((host, port))
+            made.bind((host, port, 0, zone) if family == socket.AF_INET6 else (host, port))
         except OSError as error:
             where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
             raise OSError(error.errno, f"{where}: {error.strerror}") from None

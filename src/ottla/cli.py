@@ -42,6 +42,7 @@ from ottla.commands.up_options import (
     Profile,
     Topics,
     WithoutNode,
+    as_options,
     meant,
     one_or_each,
 )
@@ -165,7 +166,7 @@ def _cluster(nodes: int, **settings: Any) -> AsyncCluster:
     try:
         return AsyncCluster(nodes, **settings)
     except ConfigError as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(as_options(str(error))) from None
 
 
 def _run(cluster: AsyncCluster, nodes: int, *, as_json: bool) -> bool:
@@ -187,15 +188,18 @@ def _leave_early(*_: object) -> NoReturn:
 
 
 def _topics(texts: Sequence[str], nodes: int) -> list[Topic]:
+    from ottla.broker.arguments.spelling import shown
+
     topics = [_topic(text, nodes) for text in texts]
     names = [each.name for each in topics]
     for name in names:
         if names.count(name) > 1:
-            raise UsageError(f"--topic: {name!r} is asked for twice")
+            raise UsageError(f"--topic: {shown(name)} is asked for twice")
     return topics
 
 
 def _topic(text: str, nodes: int) -> Topic:
+    from ottla.broker.arguments.spelling import shown
     from ottla.broker.errors import ConfigError
     from ottla.broker.topics.names import name_refusal
     from ottla.broker.topics.topic import Topic
@@ -206,11 +210,11 @@ def _topic(text: str, nodes: int) -> Topic:
         raise UsageError(f"--topic: {error}") from None
     refusal = name_refusal(topic.name)
     if refusal:
-        raise UsageError(f"--topic {text!r}: {refusal}")
+        raise UsageError(f"--topic {shown(text)}: {refusal}")
     if (topic.replication_factor or 0) > nodes:
         raise UsageError(
-            f"--topic {text!r} asks for {topic.replication_factor} replicas; there are {nodes} "
-            f"nodes: lower it, or raise --nodes"
+            f"--topic {shown(text)} asks for {topic.replication_factor} replicas; there are "
+            f"{nodes} nodes: lower it, or raise --nodes"
         )
     return topic
 
@@ -281,7 +285,9 @@ async def _start(cluster: AsyncCluster) -> None:
         await cluster.start()
     except OSError as error:
         raise UsageError(unusable(error)) from None
-    except (ConfigError, RequestFailedError, StoreError) as error:
+    except ConfigError as error:
+        raise UsageError(as_options(str(error))) from None
+    except (RequestFailedError, StoreError) as error:
         raise UsageError(str(error)) from None
     except ClusterTimeoutError as error:
         raise UsageError(f"does not get ready: {str(error).splitlines()[0]}") from None

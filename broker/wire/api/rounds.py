@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, TypeAlias
 
+from ottla.broker.arguments.spelling import printable
 from ottla.broker.errors import ErrorCode
 from ottla.broker.wire.api.call import Call
 from ottla.broker.wire.api.encoding import Steps
@@ -18,9 +19,6 @@ from ottla.raft.types import Micros
 
 Fields: TypeAlias = dict[str, Any]
 """Part of an answer, as `ottla.broker.wire.codec.build` takes it; filled in as outcomes come."""
-
-MOST_TEXT = 1000
-"""Characters: what a text quotes may be as long as a string can be, and then no text fits it."""
 
 MOST_OUT = 100
 """Commands that one request has at the controller at a time. Thousands would be some ten objects
@@ -118,8 +116,9 @@ def by_topic(partitions: Mapping[str, list[Fields]]) -> list[Fields]:
 
 
 def refuse(fields: Fields, error: ErrorCode, message: str) -> None:
-    """Answer with an error and what there is to say about it, as far as that fits."""
-    fields["error_code"], fields["error_message"] = error, message[:MOST_TEXT]
+    """Answer with an error and what there is to say about it. What that quotes may be as long as a
+    string can be, and then no text fits it: it is cut, and what cannot be printed is spelt out."""
+    fields["error_code"], fields["error_message"] = error, printable(message)
 
 
 def deadline_after(host: Host, timeout: timedelta) -> Micros:

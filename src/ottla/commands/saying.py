@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import socket
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,16 +13,19 @@ if TYPE_CHECKING:
 
 def unusable(error: OSError) -> str:
     """What an address or a folder that cannot be had means to the user."""
-    text = error.strerror or str(error)
+    from ottla.broker.errors import UnusableAddressError
+    from ottla.commands.up_options import as_options
+
+    text = error.why if isinstance(error, UnusableAddressError) else error.strerror or str(error)
     if error.errno == errno.EADDRINUSE:
         port = _port_in(text)
         return f"port {port} is in use; stop what listens there, or choose another with --port"
-    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
-        return f"--host: {text}; name an address of this machine"
     if error.filename is not None:
         return f"--data-dir {error.filename}: {os.strerror(error.errno or 0)}"
     if error.errno in {errno.EACCES, errno.EPERM}:
         return f"not allowed to listen ({text}); choose a port above 1023 with --port"
+    if isinstance(error, UnusableAddressError):
+        return as_options(str(error))
     return text
 
 

@@ -6,6 +6,7 @@ what makes no sense only together with the number of nodes.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -20,6 +21,19 @@ SHORTEST_TIMEOUT_MS, LONGEST_TIMEOUT_MS = 100, 600_000
 """Two heartbeats of 50 ms; ten minutes."""
 
 MAX_PORT = 65_535
+
+_OPTIONS = {
+    "without_nodes": "--without-node",
+    "a data_dir": "a --data-dir",
+    "data_dir": "--data-dir",
+    "host": "--host",
+    "port": "--port",
+    "advertised": "--advertised",
+    "profile": "--profile",
+    "election_timeout_ms": "--election-timeout-ms",
+}
+"""Options by what stands for them in Python, where it begins a sentence or is another's word."""
+_ARGUMENT = re.compile(rf"^({'|'.join(_OPTIONS)})\b|\ba data_dir\b")
 
 Nodes = Annotated[int, typer.Option(min=1, max=7, help="Brokers to run.")]
 Port = Annotated[
@@ -86,6 +100,11 @@ def one_or_each(advertised: list[str] | None) -> str | list[str] | None:
     return advertised[0] if advertised and len(advertised) == 1 else advertised or None
 
 
+def as_options(told: str) -> str:
+    """What a cluster says of its arguments, said of the options that they were typed as."""
+    return _ARGUMENT.sub(lambda found: _OPTIONS[found[0]], told)
+
+
 class Chosen(NamedTuple):
     """The values as typed."""
 
@@ -106,11 +125,12 @@ class Meant(NamedTuple):
 
 def meant(chosen: Chosen, nodes: int) -> Meant:
     """Check what was typed for a cluster of so many nodes. Raises `UsageError`."""
+    from ottla.broker.arguments.spelling import shown
     from ottla.broker.config import ClusterConfig, FlushPolicy
 
     policies = [each.value for each in FlushPolicy]
     if chosen.flush not in policies:
-        raise UsageError(f"--flush {chosen.flush!r}: there are {', '.join(policies)}")
+        raise UsageError(f"--flush {shown(chosen.flush)}: there are {', '.join(policies)}")
     if chosen.min_insync_replicas > nodes:
         raise UsageError(
             f"--min-insync-replicas {chosen.min_insync_replicas}: there are {nodes} nodes, and no "

@@ -1,4 +1,8 @@
-"""What a user can do wrong with options that commands of `ottla` share, each told in one line."""
+"""What a user can do wrong with options that commands of `ottla` share, each told in one line.
+
+A refusal shows what was typed as far as a terminal bears it: nothing that it would obey, and no
+more than `LONGEST_LINE` characters.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,10 @@ _KINDS = {
 """Kinds of values as those who read options call them, and as people do."""
 
 
+LONGEST_LINE = 6_000
+"""Characters: a path may have 4096, beside what is said of it."""
+
+
 class UsageError(typer.TyperException):
     """The user can do something about it; the text is one line that says what."""
 
@@ -38,10 +46,12 @@ def check_words(words: Iterable[str]) -> None:
 
 
 def one_line(told: str) -> str:
-    """A refusal in one line, whatever was typed: what a terminal would obey is spelt out."""
+    """A refusal in one line, whatever was typed: what a terminal would obey is spelt out, and what
+    is longer than any refusal has words for is cut."""
     for name, plain in _KINDS.items():
         told = told.replace(f"a valid {name}", plain)
-    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in told)
+    line = "".join(each if each.isprintable() else repr(each)[1:-1] for each in told)
+    return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 3]}..."
 
 
 def folder(text: str | Path) -> Path:

@@ -5,8 +5,11 @@ A cluster that listened on all of a machine's addresses told clients to connect 
 """
 
 import asyncio
+import errno
 import json
 import socket
+from ipaddress import IPv6Address
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,7 +17,7 @@ from hypothesis import strategies as st
 
 from ottla import Cluster
 from ottla.broker.arguments.addresses import AdvertisedAs, bare_host, join, split
-from ottla.broker.errors import ConfigError
+from ottla.broker.errors import ConfigError, UnusableAddressError
 from ottla.broker.wire.client import Client
 from ottla.broker.wire.ports import ReservedPort
 
@@ -82,11 +85,66 @@ def test_a_name_listens_at_all_its_addresses_and_is_advertised_as_it_is():
             assert told((host, address[1])) == {1: address}
 
 
-def test_a_host_that_is_not_there_is_an_os_error():
-    with pytest.raises(OSError, match=r"not known|resolution|associated"):
-        Cluster(nodes=1, host="no-such-host.invalid").start()
-    with pytest.raises(OSError, match=r"192\.0\.2\.1:\d+: Cannot assign"):
-        Cluster(nodes=1, host="192.0.2.1").start()
+NOT_HERE = ["no-such-host.invalid", "192.0.2.1", "fd00::dead", "fe80::1%no-such-link", "fe80::1%lo"]
+
+
+@pytest.mark.parametrize("host", NOT_HERE)
+def test_a_host_that_is_not_there_is_named_at_the_start(host):
+    """It was a bare `socket.gaierror`, or an address in which the zone was missing."""
+    with pytest.raises(UnusableAddressError) as refused:
+        Cluster(nodes=1, host=host).start()
+    assert str(refused.value).startswith(f"host is {host!r}; ")
+    assert isinstance(refused.value, OSError | ConfigError)
+    assert refused.value.errno
+
+
+def test_a_port_that_is_taken_is_named_at_the_start():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match=rf"^port is {port}; 127\.0\.0\.1:{port}: ") as refused:
+            Cluster(nodes=1, port=port).start()
+    assert (refused.value.errno, type(refused.value)) == (errno.EADDRINUSE, UnusableAddressError)
+
+
+def links_of_this_machine():
+    """Its addresses that hold on one link, each with the link's name."""
+    try:
+        rows = [row.split() for row in Path("/proc/net/if_inet6").read_text().splitlines()]
+    except OSError:
+        return []
+    local = [(row[0], row[5]) for row in rows if row[3] == "20"]
+    return [f"{IPv6Address(int(digits, 16))}%{link}" for digits, link in local]
+
+
+@pytest.mark.skipif(not links_of_this_machine(), reason="no link-local address of IPv6")
+def test_a_zone_is_part_of_an_address():
+    """It was lost on the way, and the rest was no address: EINVAL."""
+    host = links_of_this_machine()[0]
+    with Cluster(nodes=1, host=host) as cluster:
+        address = cluster.addresses[1]
+        assert address[0] == host
+        assert told(address) == {1: address}
+
+
+@pytest.mark.parametrize(
+    ("host", "plain"),
+    [
+        *[("::ffff:127.0.0.1", "127.0.0.1"), ("[::ffff:7f00:1]", "127.0.0.1")],
+        *[("0", "127.0.0.1"), ("0.0", "127.0.0.1"), ("::ffff:0.0.0.0", "127.0.0.1")],
+    ],
+)
+def test_an_address_that_is_spelt_oddly_is_the_usual_one(host, plain):
+    """`::ffff:127.0.0.1` was EINVAL; `0` was advertised, where no client could connect to it."""
+    with Cluster(nodes=1, host=host) as cluster:
+        assert cluster.addresses[1][0] == plain
+        assert told(cluster.addresses[1]) == cluster.addresses
+
+
+@pytest.mark.parametrize("host", ["224.0.0.1", "ff02::1", "255.255.255.255", "::ffff:224.0.0.1"])
+def test_an_address_of_many_machines_is_none_to_listen_at(host):
+    """The system let a node listen there, and clients were told of it."""
+    with pytest.raises(ConfigError, match=rf"^host is '{host}'; it stands for many machines"):
+        Cluster(nodes=1, host=host)
 
 
 NO_NAMES = ["\udcff", "a" * 40_000, "a." * 200, "a\0b", "a\nb", "a\x7fb", "a\u2028b", "ü" * 130]
@@ -126,7 +184,20 @@ def test_one_advertised_address_counts_up_and_several_are_each_nodes_own():
 @pytest.mark.parametrize(
     "given",
     [
-        *["", "0.0.0.0", "[::]:9092", "::", ":9092", "h:", "h:0", "h:65535", "h:x", "h:70000"],
+        *[
+            "0",
+            "[::0]:9092",
+            "",
+            "0.0.0.0",
+            "[::]:9092",
+            "::",
+            ":9092",
+            "h:",
+            "h:0",
+            "h:65535",
+            "h:x",
+            "h:70000",
+        ],
         *["[::1", ["a", "b"], {4: "a"}, {1: 9092}, 9092, ["a", "b", 3], "a:1,b:2", "h:\u0661"],
         *[b"abc", {True: "a"}, Unprintable(), {1: Unprintable()}, {Unprintable(): "a"}],
         *["h:" + "9" * 5000, *NO_NAMES, [f"{NO_NAMES[0]}:1", "a", "b"]],

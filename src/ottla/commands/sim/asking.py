@@ -39,7 +39,7 @@ Whole = Annotated[
     bool, typer.Option("--whole", help="Draw no settings and go on to the end, as studies do.")
 ]
 Failure = Annotated[
-    str, typer.Option(help="What goes wrong, twice within 7 s of load; implies --whole.")
+    str | None, typer.Option(help="What goes wrong, twice within 7 s of load; implies --whole.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs: JSON, one object a line.")]
 Jobs = Annotated[int, typer.Option(min=1, max=1024, help="Processes.")]
@@ -247,20 +247,21 @@ def warn_of_other_code(what: str, made_by: str, so: str) -> None:
 
 
 def whole_of(
-    seed: str, config: Path | None, settings: list[str] | None, failure: str
+    seed: str, config: Path | None, settings: list[str] | None, failure: str | None
 ) -> tuple[Outcome, Again]:
     """The run of a seed under just these settings, to its end, as experiments and studies do it;
     and what does it again. Raises `SimUsageError`."""
-    from ottla.broker.arguments.spelling import listed
+    from ottla.broker.arguments.spelling import called, listed
     from ottla.broker.errors import ConfigError
     from ottla.commands.sim.telling import busy
     from ottla.sim.chance.choices import Drawn
     from ottla.sim.experiments.whole import BY_NAME, run_whole
 
-    if failure and failure not in BY_NAME:
-        raise SimUsageError(f"--failure {failure}: there is none; there are {listed(BY_NAME)}")
+    if failure is not None and failure not in BY_NAME:
+        there = f"there is none; there are {listed(BY_NAME)}"
+        raise SimUsageError(f"--failure {called(failure)}: {there}")
     given = config_of(config, settings, whole=True)
-    if failure:
+    if failure is not None:
         _check_room(BY_NAME[failure], given)
     away_ms = given.client_trip_us // 1_000
     if given.request_timeout_ms <= away_ms:
@@ -271,7 +272,7 @@ def whole_of(
         )
 
     def again(choices: Choices, watching: Sequence[Callable[[World], None]]) -> Outcome:
-        return run_whole(choices, given, failure or None, watching)[0]
+        return run_whole(choices, given, failure, watching)[0]
 
     try:
         with busy(f"running seed {seed} to its end"):

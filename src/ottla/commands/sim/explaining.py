@@ -42,7 +42,7 @@ def explain(
     act: Annotated[int, typer.Option(min=1, help="Of a scenario: which of its acts.")] = 1,
     mutant: Annotated[str, typer.Option(help="Of a scenario: without this mechanism.")] = "",
     whole: Whole = False,
-    failure: Failure = "",
+    failure: Failure = None,
     partition: Annotated[
         int | None, typer.Option(min=-1, help="Draw this one alone; -1 is the controller.")
     ] = None,
@@ -60,12 +60,12 @@ def explain(
         check_scenario(what)
         if mutant or act != 1:
             raise SimUsageError(f"{what} is no scenario: --act and --mutant choose within one")
-        if whole or failure:
+        if whole or failure is not None:
             recording = _whole(what, config, settings, failure)
         else:
             recording = _run(what, config, settings)
     else:
-        if config is not None or settings or whole or failure:
+        if config is not None or settings or whole or failure is not None:
             raise SimUsageError(f"{what}: a scenario has its own settings")
         recording = _scenario(path, act, mutant)
     if partition is not None and partition not in recording.placement:
@@ -111,7 +111,9 @@ def _run(what: str, config: Path | None, settings: list[str] | None) -> Recordin
         return record(outcome, *title_of(what, config, settings, "explain"))
 
 
-def _whole(what: str, config: Path | None, settings: list[str] | None, failure: str) -> Recording:
+def _whole(
+    what: str, config: Path | None, settings: list[str] | None, failure: str | None
+) -> Recording:
     from ottla.sim.recording.record import record
 
     outcome, again = whole_of(what, config, settings, failure)

@@ -53,7 +53,7 @@ def run(
         ),
     ] = None,
     whole: Whole = False,
-    failure: Failure = "",
+    failure: Failure = None,
     as_json: AsJson = False,
 ) -> None:
     """Run one seed: its settings, its digest, the verdict, the reason.
@@ -63,7 +63,7 @@ def run(
     from ottla.sim.run import run as run_seed
     from ottla.sim.sweeps.tape_file import Case
 
-    if whole or failure:
+    if whole or failure is not None:
         if tape is not None:
             raise SimUsageError("--tape: a tape is replayed as a sweep runs it, not with --whole")
         tell(whole_of(seed, config, settings, failure)[0], as_json=as_json)

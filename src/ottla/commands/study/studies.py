@@ -66,9 +66,7 @@ def run(
     """Run a study, from its file to its report."""
     with _told_plainly(out), terminable(f"stopped by SIGTERM; {_GO_ON}"):
         asked = _Asked(name, out, seeds, first, engine, master, jobs, _share(share), wave)
-        with Display() as display:
-            display.doing("plan")
-            told = _run(asked, display)
+        told = _run(asked)
         say(told)
 
 
@@ -111,7 +109,7 @@ def _told_plainly(out: str) -> Iterator[None]:
         raise typer.Abort from None
 
 
-def _run(asked: _Asked, display: Display) -> str:
+def _run(asked: _Asked) -> str:
     """Do it; what is said in the end."""
     from ottla.report.study.report import write
     from ottla.sim.studies.engine import open_engine
@@ -121,8 +119,8 @@ def _run(asked: _Asked, display: Display) -> str:
     from ottla.sim.studies.rotten import report_corrupt_files
 
     plan, root = _plan(asked), _whole_path(asked.out)
-    lake = Lake(root, plan)
-    with closing(lake):
+    lake = Lake(root, plan)  # nothing is shown before it is bound: a refusal is one line
+    with closing(lake), Display() as display:
         display.doing("engine")
         opened = open_engine(
             asked.engine,
