@@ -164,7 +164,7 @@ def test_data_of_another_cluster_is_refused_in_the_only_folder(tmp_path):
 
 def test_a_parent_that_is_no_folder_is_a_plain_error(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(ConfigError, match="Not a directory"):
+    with pytest.raises(ConfigError, match="it is a file; name a folder"):
         Cluster(nodes=1, data_dir=tmp_path / "file").start()
     with pytest.raises(ConfigError, match="No such file"):
         Cluster(nodes=1, data_dir="/proc/nowhere").start()
