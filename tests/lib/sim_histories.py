@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 
 from ottla.sim.history.history import COLUMNS, KINDS, Event
 
-FOLDER = Path(__file__).parents[1] / "sim" / "histories"
+FOLDER = Path(__file__).parents[1] / "sim" / "invariants" / "histories"
 STEP_US = 10
 Columns: TypeAlias = dict[str, Any]
 

@@ -32,7 +32,7 @@ PAIRS = [
 def colours(dark):
     """Every variable of every page's style that is a colour, as that theme has it."""
     found: dict[str, str] = {}
-    for name in ("page/house.css", "explain/explain.css"):
+    for name in ("report/page/house.css", "report/explain/explain.css"):
         text = (STYLES / name).read_text()
         light, night = re.split(r"@media screen and \(prefers-color-scheme: dark\)", text)
         for part in (light, night) if dark else (light,):

@@ -107,7 +107,7 @@ def test_as_completed_on_coroutines_is_refused():
         for each in asyncio.as_completed(coroutines):
             await each
 
-    with pytest.raises(RunFailedError, match=r"as_completed on coroutines .*test_asyncio_refusals"):
+    with pytest.raises(RunFailedError, match=r"as_completed on coroutines .*test_refusals"):
         run(main)
     for each in coroutines:
         each.close()

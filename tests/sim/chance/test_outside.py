@@ -131,9 +131,10 @@ def test_the_outside_world_is_there_again_afterwards(monkeypatch):
 @pytest.mark.parametrize(
     "name",
     [
-        *("broker.barriers", "log.offset_index", "log.memory_disk", "raft.core", "sim.choices"),
-        *("sim.clocks", "sim.disks", "sim.handlers", "sim.kernel", "sim.life", "sim.probes"),
-        *("sim.reference_model", "sim.serving", "sim.swarm"),
+        *("broker.partition.barriers", "log.offset_index", "log.memory_disk", "raft.core"),
+        *("sim.chance.choices", "sim.world.clocks", "sim.world.disks", "sim.world.handlers"),
+        *("sim.world.kernel", "sim.world.life", "sim.ending.probes", "sim.settings.swarm"),
+        *("sim.world.reference_model", "sim.world.serving"),
     ],
 )
 def test_whoever_decides_meets_sets_without_order(name):
