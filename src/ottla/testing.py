@@ -10,8 +10,7 @@ So a test can send a gap, a wrong epoch, or the same batch twice, and look at th
     answer.error, answer.base_offset
 """
 
-from ottla.broker.errors import ErrorCode
-from ottla.broker.wire.client import (
+from ottla.broker.client import (
     Client,
     DamagedBatchError,
     Exchange,
@@ -20,6 +19,7 @@ from ottla.broker.wire.client import (
     Producer,
     split_batches,
 )
+from ottla.broker.errors import ErrorCode
 from ottla.log.build import Codec, NewRecord, build_batch
 from ottla.log.records import iter_records
 from ottla.log.types import RecordBatch

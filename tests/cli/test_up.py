@@ -21,8 +21,8 @@ import pytest
 
 from awaiting import await_that
 from cli_process import WITHIN, ottla, running
+from ottla.broker.client import Client
 from ottla.broker.errors import ErrorCode
-from ottla.broker.wire.client import Client
 from ottla.log.keys import FORMAT_KEY
 
 

@@ -16,8 +16,8 @@ import pytest
 from typer.testing import CliRunner
 
 from cli_process import PROGRAM, ottla, running
+from ottla.broker.client import Client
 from ottla.broker.config import ClusterConfig, FlushPolicy
-from ottla.broker.wire.client import Client
 from ottla.cli import app
 
 

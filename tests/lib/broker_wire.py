@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from broker_fake_host import FakeHost
-from ottla.broker.wire.client import Client, Exchange, Produced, produced
+from ottla.broker.client import Client, Exchange, Produced, produced
 from ottla.broker.wire.client_requests import API_KEYS
 from ottla.broker.wire.ports import ReservedPort
 from ottla.broker.wire.server import Server

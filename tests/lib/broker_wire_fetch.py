@@ -5,7 +5,7 @@ Bytes of one batch that `fill` produces with one record are `ONE`.
 
 from typing import Any
 
-from ottla.broker.wire.client import Client, split_batches
+from ottla.broker.client import Client, split_batches
 from ottla.log.build import build_batch
 
 ONE = len(build_batch([b"v" * 100]))

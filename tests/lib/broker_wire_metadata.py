@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ottla.broker.wire.client import Client
+from ottla.broker.client import Client
 
 
 def ask(

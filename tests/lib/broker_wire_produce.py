@@ -4,7 +4,7 @@ import struct
 from typing import Any
 
 from broker_fake_host import FakeHost
-from ottla.broker.wire.client import Client
+from ottla.broker.client import Client
 from ottla.log.build import build_batch, seal
 
 GOOD = build_batch([b"value"])

@@ -12,8 +12,8 @@ import json
 import sys
 import time
 
+from ottla.broker.client import Client
 from ottla.broker.errors import ErrorCode
-from ottla.broker.wire.client import Client
 
 TOPIC = "calm"
 PAUSE_SECONDS = 0.01

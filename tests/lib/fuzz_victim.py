@@ -19,8 +19,8 @@ from random import Random
 from fuzz_broker import memory
 from fuzz_bystander import say
 from fuzz_frames import SERVED, entity
+from ottla.broker.client import Client
 from ottla.broker.errors import FrameError
-from ottla.broker.wire.client import Client
 from ottla.broker.wire.client_requests import API_KEYS
 from ottla.broker.wire.codec import request_schema
 

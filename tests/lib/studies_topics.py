@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ottla import Cluster, Topic
+from ottla.broker.client import PLAIN, Client, Producer
 from ottla.broker.errors import ErrorCode
-from ottla.broker.wire.client import PLAIN, Client, Producer
 
 
 class Sent(NamedTuple):

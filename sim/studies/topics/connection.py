@@ -1,6 +1,6 @@
 """One blocking connection to one broker, of whatever make: a request, its answer, nothing else.
 
-What goes over the wire is `ottla.broker.wire.client.Exchange`. Versions are agreed on by
+What goes over the wire is `ottla.broker.client.Exchange`. Versions are agreed on by
 ApiVersions 0, which every broker answers (KIP-35), within what this module asks for: old enough for
 any broker since Kafka 0.11. Tagged fields that our schemas do not know are passed over
 (`ottla.broker.wire.guard`).
@@ -11,8 +11,8 @@ from __future__ import annotations
 import socket
 from typing import Any
 
+from ottla.broker.client import Exchange
 from ottla.broker.errors import FrameError
-from ottla.broker.wire.client import Exchange
 from ottla.broker.wire.client_requests import API_KEYS
 
 SPOKEN = {"fetch": (4, 11), "list_offsets": (1, 5), "metadata": (4, 10)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ottla.broker.wire.client import DamagedBatchError, split_batches
+from ottla.broker.client import DamagedBatchError, split_batches
 from ottla.log.record_batch import BatchDefect
 from ottla.log.types import Offset, RecordBatch
 from ottla.sim.studies.topics.connection import UnfitError

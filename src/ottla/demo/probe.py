@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from ottla.broker.client import Client, Produced, Producer
 from ottla.broker.cluster.async_cluster import AsyncCluster
 from ottla.broker.errors import ErrorCode
-from ottla.broker.wire.client import Client, Produced, Producer
 from ottla.demo.ledger import Ack, Failure, Ledger
 from ottla.demo.settings import TOPIC
 

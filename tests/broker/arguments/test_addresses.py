@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from ottla import Cluster
 from ottla.broker.arguments.addresses import AdvertisedAs, bare_host, join, split
+from ottla.broker.client import Client
 from ottla.broker.errors import ConfigError, UnusableAddressError
-from ottla.broker.wire.client import Client
 from ottla.broker.wire.ports import ReservedPort
 
 NODES = (1, 2, 3)

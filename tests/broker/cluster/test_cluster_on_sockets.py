@@ -12,8 +12,8 @@ import warnings
 import pytest
 
 from ottla import Cluster
+from ottla.broker.client import Client, Producer
 from ottla.broker.errors import ErrorCode, NodeStateError, RequestFailedError
-from ottla.broker.wire.client import Client, Producer
 from ottla.log.build import build_batch
 from ottla.log.errors import StoreError
 from ottla.log.memory_store import MemoryStore

@@ -11,8 +11,8 @@ import pytest
 
 from awaiting import await_that
 from ottla import Cluster
+from ottla.broker.client import Client
 from ottla.broker.config import ClusterConfig
-from ottla.broker.wire.client import Client
 
 WITHIN_S = 3.0
 """Far more than elections take with this timeout; what was lost was told after 5 or 10."""

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from ottla import Cluster
-from ottla.broker.wire.client import Client
+from ottla.broker.client import Client
 from ottla.log.records import records_of
 
 

@@ -3,7 +3,7 @@
 import asyncio
 
 from ottla import Cluster
-from ottla.broker.wire.client import Client
+from ottla.broker.client import Client
 from ottla.log.build import build_batch
 from ottla.log.errors import StoreError
 from ottla.log.memory_store import MemoryStore

@@ -9,9 +9,9 @@ import logging
 
 from broker_wire_fetch import fetch, fill, offsets, only
 from ottla import Cluster
+from ottla.broker.client import Client
 from ottla.broker.config import ClusterConfig
 from ottla.broker.errors import ErrorCode
-from ottla.broker.wire.client import Client
 from ottla.log.errors import CorruptLogError
 
 QUICK = ClusterConfig(election_timeout_ms=200, heartbeat_ms=40)

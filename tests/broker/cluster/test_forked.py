@@ -20,8 +20,8 @@ import pytest
 
 from broker_children import forked, outcome, run_program
 from ottla import Cluster
+from ottla.broker.client import Client
 from ottla.broker.errors import NodeStateError
-from ottla.broker.wire.client import Client
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here"),

@@ -5,8 +5,8 @@ import gc
 import weakref
 
 from ottla import Cluster
+from ottla.broker.client import Client
 from ottla.broker.node.node import Node
-from ottla.broker.wire.client import Client
 
 
 def test_nothing_keeps_the_nodes_of_a_stopped_cluster():

@@ -16,8 +16,8 @@ import pytest
 from awaiting import await_that
 from broker_wire_fetch import fetch, only
 from ottla import Cluster
+from ottla.broker.client import Client
 from ottla.broker.errors import ErrorCode
-from ottla.broker.wire.client import Client
 from ottla.log.lmdb_store import LmdbStore
 
 ALL_TOPICS = struct.pack(">ihhihi", 14, 3, 0, 7, -1, 0)

@@ -7,8 +7,8 @@ election because of that, neither while nothing happens nor when something does 
 import asyncio
 
 from ottla import Cluster
+from ottla.broker.client import Client
 from ottla.broker.errors import ErrorCode
-from ottla.broker.wire.client import Client
 
 
 def test_an_idle_leader_still_leads_when_the_next_request_comes():

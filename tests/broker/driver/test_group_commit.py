@@ -11,11 +11,11 @@ import asyncio
 import pytest
 
 from ottla import Cluster
+from ottla.broker.client import Client, produced
 from ottla.broker.config import ClusterConfig, FlushPolicy
 from ottla.broker.driver.group_commit import Syncer
 from ottla.broker.errors import ErrorCode
 from ottla.broker.event_loop.clockwork import AsyncioClockwork, RunningClock
-from ottla.broker.wire.client import Client, produced
 from ottla.log.build import build_batch
 from ottla.log.errors import StoreError
 from ottla.log.memory_store import MemoryStore

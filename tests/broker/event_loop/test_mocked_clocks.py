@@ -14,9 +14,9 @@ import pytest
 
 from broker_children import run_program
 from ottla import Cluster, OttlaError
+from ottla.broker.client import Client
 from ottla.broker.config import Settings
 from ottla.broker.errors import ErrorCode
-from ottla.broker.wire.client import Client
 
 REAL = time.perf_counter
 FAST: Settings = {"election_timeout_ms": 150, "heartbeat_ms": 15}

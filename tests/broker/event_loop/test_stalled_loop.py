@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from ottla import Cluster
+from ottla.broker.client import Client
 from ottla.broker.errors import ErrorCode
 from ottla.broker.event_loop.clockwork import RunningClock
-from ottla.broker.wire.client import Client
 
 
 @pytest.mark.parametrize("pause", [0.3, 0.8, 2.0])

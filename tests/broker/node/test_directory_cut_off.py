@@ -8,8 +8,8 @@ import asyncio
 from contextlib import asynccontextmanager
 
 from ottla import Cluster, Topic
+from ottla.broker.client import Client
 from ottla.broker.config import ClusterConfig
-from ottla.broker.wire.client import Client
 
 ALL = {1, 2, 3}
 CUT_OFF = 1

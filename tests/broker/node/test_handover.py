@@ -11,9 +11,9 @@ from contextlib import suppress
 import pytest
 
 from ottla import Cluster, OttlaError
+from ottla.broker.client import Client
 from ottla.broker.cluster.faults import DiskFault
 from ottla.broker.errors import ClusterTimeoutError, ErrorCode, NodeStateError
-from ottla.broker.wire.client import Client
 
 ELECTION_MS = 300
 SLACK = 0.7

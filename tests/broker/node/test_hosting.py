@@ -12,13 +12,13 @@ from collections import Counter
 import pytest
 
 from ottla import Cluster, Topic
+from ottla.broker.client import Client
 from ottla.broker.driver.runner import Runner
 from ottla.broker.errors import ErrorCode
 from ottla.broker.event_loop.slices import TURN_UNITS
 from ottla.broker.node import hosting, replica_factory
 from ottla.broker.node.hosting import AT_ONCE, DROPPING_UNITS, LEARNING, OPENING_UNITS
 from ottla.broker.node.replica_factory import Opening
-from ottla.broker.wire.client import Client
 from ottla.log.build import build_batch
 
 NODES = 3

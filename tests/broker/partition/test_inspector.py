@@ -12,8 +12,8 @@ import pytest
 
 import log_kit as kit
 from ottla import Cluster, Topic
+from ottla.broker.client import Client
 from ottla.broker.errors import ErrorCode, RequestFailedError
-from ottla.broker.wire.client import Client
 from ottla.log.build import Codec, NewRecord, build_batch, seal
 from ottla.log.record_batch import crc_matches
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from broker_wire import frame
 from fuzz_frames import request
 from fuzz_hostile import changed_request, encodings, replaced
+from ottla.broker.client import split_batches
 from ottla.broker.errors import ErrorCode, FrameError
 from ottla.broker.images import BrokerImage
 from ottla.broker.wire import codec
 from ottla.broker.wire.api import fetch_answer, produce_answer
 from ottla.broker.wire.api.produce_request import LONGEST_PREFIX, Shortcut, patience
-from ottla.broker.wire.client import split_batches
 from ottla.log.build import build_batch
 from ottla.log.inspection import Fault
 from ottla.log.types import EpochStart

@@ -10,8 +10,8 @@ import struct
 import pytest
 
 from broker_wire import api_versions, default_host, frame, outcome, produce_frame, run
+from ottla.broker.client import Exchange
 from ottla.broker.errors import ErrorCode
-from ottla.broker.wire.client import Exchange
 from ottla.broker.wire.half_frames import PLAIN_FRAME_BYTES
 from ottla.broker.wire.server import REFUSALS_TOLD
 from ottla.log.build import build_batch

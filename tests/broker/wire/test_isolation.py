@@ -11,9 +11,9 @@ import pytest
 from broker_wire import frame, run
 from broker_wire_fetch import fetch, offsets, only
 from ottla import Cluster
+from ottla.broker.client import Client
 from ottla.broker.wire.api import table
 from ottla.broker.wire.api.fetch import MOST_BYTES
-from ottla.broker.wire.client import Client
 from ottla.broker.wire.framing import PORTION_BYTES
 from ottla.log.build import build_batch
 from ottla.log.record_batch import read_batch

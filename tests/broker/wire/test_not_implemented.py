@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 from broker_wire import api_versions, run
 from ottla import Cluster, Topic
+from ottla.broker.client import Client
 from ottla.broker.errors import ConfigError, ErrorCode
 from ottla.broker.topics.configs import refusal
 from ottla.broker.wire.api.table import BY_KEY
-from ottla.broker.wire.client import Client
 from ottla.cli import app
 from ottla.log.build import Codec, NewRecord, build_batch, seal
 from ottla.log.inflate import MOST_AT_ONCE

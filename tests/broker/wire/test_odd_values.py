@@ -6,8 +6,8 @@ Seen from outside, over TCP; how each is read stands in `test_wire_guard`.
 import pytest
 
 from broker_wire import SIZE, frame, produce_frame, run
+from ottla.broker.client import Exchange
 from ottla.broker.errors import ErrorCode as E
-from ottla.broker.wire.client import Exchange
 from ottla.broker.wire.codec import response_schema
 from ottla.log.build import build_batch
 

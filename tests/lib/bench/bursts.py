@@ -19,10 +19,10 @@ from types import FrameType
 from typing import Any, Self
 
 from bench.measure import Outcome, Report
+from ottla.broker.client import Exchange
 from ottla.broker.cluster.async_cluster import AsyncCluster
 from ottla.broker.event_loop.clockwork import AsyncioClockwork, Cancel, RunningClock
 from ottla.broker.event_loop.native import Writer
-from ottla.broker.wire.client import Exchange
 from ottla.broker.wire.client_requests import API_KEYS
 from ottla.broker.wire.connection import Connection
 from ottla.broker.wire.server import Server

@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 from bench.measure import Outcome, Report
 from ottla import Cluster
+from ottla.broker.client import Client
 from ottla.broker.cluster.async_cluster import AsyncCluster
 from ottla.broker.config import ClusterConfig
-from ottla.broker.wire.client import Client
 from ottla.log.build import build_batch
 from ottla.log.disk_store import DiskStore
 

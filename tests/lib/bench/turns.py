@@ -26,10 +26,10 @@ from struct import Struct
 from typing import Any, Self
 
 from bench.measure import Outcome, Report
+from ottla.broker.client import Exchange
 from ottla.broker.cluster.async_cluster import AsyncCluster
 from ottla.broker.cluster.cluster import Cluster
 from ottla.broker.event_loop.collecting import may_age
-from ottla.broker.wire.client import Exchange
 from ottla.broker.wire.client_requests import API_KEYS
 from ottla.log.build import build_batch
 

@@ -12,8 +12,8 @@ import pytest
 from broker_fake_host import EPOCH, FakeHost
 from broker_wire import default_host, run
 from broker_wire_fetch import fetch, fill, offsets, only
+from ottla.broker.client import split_batches
 from ottla.broker.errors import ErrorCode
-from ottla.broker.wire.client import split_batches
 from ottla.log.build import build_batch
 from ottla.log.errors import CompactedError
 

@@ -13,8 +13,8 @@ from broker_fake_host import EPOCH
 from broker_wire import default_host, run
 from broker_wire_fetch import ONE, fetch, fill, offsets, only
 from ottla import Cluster, Topic
+from ottla.broker.client import Client
 from ottla.broker.errors import ErrorCode
-from ottla.broker.wire.client import Client
 from ottla.raft.types import Entry, EntryKind
 
 E = ErrorCode

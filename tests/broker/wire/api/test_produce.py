@@ -11,8 +11,8 @@ import pytest
 from broker_fake_host import EPOCH, FakeHost, Hesitant
 from broker_wire import default_host, outcome, produce_frame, run
 from broker_wire_produce import GOOD, answers, ends, errors, length_field, patched, request
+from ottla.broker.client import Producer
 from ottla.broker.errors import ErrorCode
-from ottla.broker.wire.client import Producer
 from ottla.log.build import Codec, build_batch
 
 E = ErrorCode

@@ -12,8 +12,8 @@ import pytest
 
 from broker_api_world import ApiWorld
 from ottla import Cluster
+from ottla.broker.client import Client
 from ottla.broker.errors import ErrorCode
-from ottla.broker.wire.client import Client
 
 NOT_ASKED = -(2**31)
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from broker_wire import default_host, run
-from ottla.broker.errors import ErrorCode, FrameError
-from ottla.broker.wire.client import (
+from ottla.broker.client import (
     MAX_ANSWER_BYTES,
     Client,
     Exchange,
@@ -20,6 +19,7 @@ from ottla.broker.wire.client import (
     Producer,
     split_batches,
 )
+from ottla.broker.errors import ErrorCode, FrameError
 from ottla.broker.wire.client_requests import API_KEYS
 from ottla.broker.wire.codec import response_schema
 from ottla.log.build import NewRecord, build_batch
