@@ -44,15 +44,20 @@ def test_a_signal_ends_all_quietly(tmp_path, to_all, number):
         end(process)
 
 
+MAKING = "silver/requests/_making*/_temporary"
 SILVER = "silver/*/batch=*/_SUCCESS"
 TABLES = len([each for each in sheets("silver") if not each.shared])
 
 
 @pytest.mark.slow
-@SIGNALS
-@pytest.mark.parametrize("to_all", [True, False], ids=["terminal", "kill"])
 @pytest.mark.parametrize(
-    "under_way", ["bronze/_running-*/*", "silver/requests/_making*/_temporary"]
+    ("under_way", "to_all", "number"),
+    [
+        ("bronze/_running-*/*", True, signal.SIGINT),
+        (MAKING, True, signal.SIGINT),
+        (MAKING, False, signal.SIGTERM),
+    ],
+    ids=["sweep-terminal-INT", "SQL-terminal-INT", "SQL-kill-TERM"],
 )
 def test_a_signal_ends_spark_quietly_too_and_the_study_is_gone_on_with(
     tmp_path, under_way, to_all, number
