@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ottla.raft.errors import InvalidConfigError
-from ottla.raft.types import NO_MUTANTS, NO_NODE, GroupId, Micros, Mutants, NodeId
+from ottla.raft.types import NO_NODE, GroupId, Micros, NodeId
 
 
 class JitterSource(Protocol):
@@ -36,7 +36,6 @@ class RaftConfig:
     max_inflight_bytes: int = 16 << 20
     """Per follower, sent and not acknowledged; one entry always fits."""
     snapshot_chunk_bytes: int = 256 << 10
-    mutants: Mutants = NO_MUTANTS
 
     def __post_init__(self) -> None:
         for name in (

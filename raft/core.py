@@ -32,7 +32,7 @@ does its term say (figure 2, *rules for all servers*). Everything else is in the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from ottla.raft import election, following, leadership, replication, snapshot, term_gate
 from ottla.raft.config import JitterSource, RaftConfig
@@ -49,7 +49,6 @@ from ottla.raft.messages import (
     TimeoutNow,
     VoteReply,
 )
-from ottla.raft.mutants import Mutant
 from ottla.raft.progress import ProgressView
 from ottla.raft.raft_log import RaftLog
 from ottla.raft.ready import Ready
@@ -86,6 +85,8 @@ class RaftCore:
 
     __slots__ = ("_state",)
 
+    state_type: ClassVar[type[RaftState]] = RaftState
+
     def __init__(
         self,
         config: RaftConfig,
@@ -106,10 +107,7 @@ class RaftCore:
                 f"group {config.group}: entry {log.last_index} has term {log.last_term}, "
                 f"but the term on disk is {hard_state.term}"
             )
-        self._state = RaftState(config, hard_state, log, jitter, now)
-        if Mutant.COMMIT_AHEAD in config.mutants and log.last_index > 1:
-            # Entry 1 says who votes and stands in a fresh log, too, which nobody has started again.
-            self._state.commit_to(log.last_index)
+        self._state = self.state_type(config, hard_state, log, jitter, now)
 
     # -- inputs
 
@@ -167,7 +165,7 @@ class RaftCore:
         leader = state.role
         if not isinstance(leader, Leader) or leader.transfer:
             return None
-        if state.term != expected_term and Mutant.ANY_TERM_APPENDS not in state.config.mutants:
+        if state.term != expected_term:
             return None
         return replication.propose(state, proposals)
 
@@ -200,9 +198,6 @@ class RaftCore:
         state = self._state
         state.clock = now
         grown = state.log.finish_write(index, term)
-        if Mutant.SYNCS_BY_INDEX in state.config.mutants:
-            grown = state.log.believe_durable(index) or grown
-            following.acknowledge_what_stands(state)
         if grown and isinstance(state.role, Leader):
             replication.advance_commit(state, state.role)
 

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 from ottla.raft import replication
 from ottla.raft.messages import Message, RequestVote, TimeoutNow, VoteReply
-from ottla.raft.mutants import Mutant
 from ottla.raft.quorum import VoteResult, count_votes
 from ottla.raft.roles import Role, Trigger
 from ottla.raft.state import (
@@ -49,8 +48,7 @@ def campaign(state: RaftState, now: Micros) -> None:
         return
     if _waits_for_own_vote(state):
         return
-    first = state.term == 0 or Mutant.NO_PRE_VOTE in state.config.mutants
-    if first and isinstance(state.role, Follower):
+    if isinstance(state.role, Follower) and not state.asks_first():
         _ask_for_votes(state, become_candidate(state, Trigger.FIRST_ELECTION, now), now)
     else:
         _ask_for_votes(state, become_candidate(state, Trigger.ELECTION_TIMEOUT, now), now)
@@ -154,17 +152,6 @@ def _count(state: RaftState, candidate: Candidate, at: Micros) -> None:
         become_follower(state, Trigger.PRE_VOTE_LOST if pre else Trigger.ELECTION_LOST, at)
 
 
-def holds_lease(state: RaftState, at: Micros) -> bool:
-    """Whether this member knows of a live leader (or is one), and so refuses to vote."""
-    role = state.role
-    if Mutant.NO_PRE_VOTE in state.config.mutants:
-        return False
-    if isinstance(role, Follower):
-        heard_lately = at - role.contact < state.config.election_timeout
-        return role.leader != NO_NODE and heard_lately
-    return isinstance(role, Leader)
-
-
 def on_request_vote(state: RaftState, message: RequestVote, at: Micros) -> None:
     """Grant or refuse. The term gate has already adopted the term of a request in earnest."""
     granted = _grants_pre_vote(state, message, at) if message.pre else _grants(state, message)
@@ -176,7 +163,7 @@ def on_request_vote(state: RaftState, message: RequestVote, at: Micros) -> None:
         state.vote = message.sender
         state.outbox.moved = True
         role = state.role
-        if isinstance(role, Candidate) and not _stands_on(state, role):
+        if role.role is Role.PRE_CANDIDATE:  # a candidate has given its vote to itself
             become_follower(state, Trigger.VOTE_GRANTED, at)
         elif isinstance(role, Follower) and anew:
             role.waits_from = max(role.waits_from, at)
@@ -191,12 +178,6 @@ def on_request_vote(state: RaftState, message: RequestVote, at: Micros) -> None:
     state.outbox.send_after(reply)
 
 
-def _stands_on(state: RaftState, candidate: Candidate) -> bool:
-    """Whether it gave its own vote away and still counts it, which the table of roles knows no row
-    for (`Mutant.VOTES_TWICE` only)."""
-    return Mutant.VOTES_TWICE in state.config.mutants and candidate.role is Role.CANDIDATE
-
-
 def refuse(state: RaftState, message: RequestVote) -> None:
     """Answer no, with the own term, from which one that is behind learns that it is."""
     config = state.config
@@ -206,24 +187,11 @@ def refuse(state: RaftState, message: RequestVote) -> None:
 
 def _grants_pre_vote(state: RaftState, message: RequestVote, at: Micros) -> bool:
     """Would vote: the term is new, no lease stands against it, the log is up to date."""
-    if message.term <= state.term or not _is_up_to_date(state, message):
+    if message.term <= state.term or not state.is_up_to_date(message):
         return False
-    return not holds_lease(state, at)
+    return not state.holds_lease(at)
 
 
 def _grants(state: RaftState, message: RequestVote) -> bool:
     """Figure 2, RequestVote receiver 2: one vote per term, first come, first served."""
-    if state.vote == message.sender:
-        return _is_up_to_date(state, message)
-    free = state.vote == NO_NODE and state.leader == NO_NODE
-    free = free or Mutant.VOTES_TWICE in state.config.mutants
-    return free and _is_up_to_date(state, message)
-
-
-def _is_up_to_date(state: RaftState, message: RequestVote) -> bool:
-    """Paper 5.4.1: the later last term wins, then the longer log. Only voters may judge."""
-    log = state.log
-    ours = (log.last_term, log.last_index)
-    if Mutant.VOTES_FOR_SHORTER_LOGS in state.config.mutants:
-        return True
-    return state.config.node in log.voters and (message.last_term, message.last_index) >= ours
+    return state.has_vote_for(message.sender) and state.is_up_to_date(message)

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ottla.raft.messages import AppendEntries, AppendReply, Heartbeat, HeartbeatReply
-from ottla.raft.mutants import Mutant
 from ottla.raft.roles import Trigger
 from ottla.raft.state import Candidate, Follower, Leader, RaftState, become_follower
 from ottla.raft.types import NO_NODE, Entry, LogIndex, Micros, NodeId
@@ -71,7 +70,6 @@ def follow(state: RaftState, message: AppendEntries, at: Micros) -> AppendReply 
         or message.to != config.node
         or message.group != config.group
         or message.sender not in log.voters
-        or config.mutants
     ):
         return None
     state.clock = at
@@ -87,10 +85,10 @@ def on_append_entries(state: RaftState, message: AppendEntries, at: Micros) -> N
     if not _is_well_formed(message) or hear_leader(state, message.sender, at) is None:
         return
     prev_index, entries = message.prev_index, message.entries
-    if prev_index < state.commit and Mutant.STALE_LEADERS_HEARD not in state.config.mutants:
+    if prev_index < state.commit:
         entries = _skip_committed(state, message)
         prev_index = state.commit
-    elif not _matches(state, message):
+    elif not state.matches(message):
         _refuse(state, message)
         return
     if entries:
@@ -100,29 +98,7 @@ def on_append_entries(state: RaftState, message: AppendEntries, at: Micros) -> N
         state.commit_to(min(message.commit, match))
     config = state.config
     reply = AppendReply(config.group, config.node, message.sender, state.term, True, match)
-    if Mutant.ACKS_BEFORE_SYNC in config.mutants:
-        state.outbox.send(reply)
-    else:
-        state.outbox.acknowledge(reply)
-
-
-def acknowledge_what_stands(state: RaftState) -> None:
-    """Tell the leader that all up to the last finished write is durable, whatever stands there by
-    now (`Mutant.SYNCS_BY_INDEX` only)."""
-    role, config = state.role, state.config
-    if isinstance(role, Follower) and role.leader != NO_NODE:
-        match = state.log.persisted
-        state.outbox.send(
-            AppendReply(config.group, config.node, role.leader, state.term, True, match)
-        )
-
-
-def _matches(state: RaftState, message: AppendEntries) -> bool:
-    """Figure 2, AppendEntries receiver 2: is what stands before the entries the leader's?"""
-    log, mutants = state.log, state.config.mutants
-    if log.term_at(message.prev_index) == message.prev_term:
-        return True
-    return Mutant.NO_MATCH_CHECK in mutants and message.prev_index <= log.last_index
+    state.outbox.acknowledge(reply)
 
 
 def _is_well_formed(message: AppendEntries) -> bool:
@@ -159,7 +135,7 @@ def _take_in(state: RaftState, prev_index: LogIndex, entries: Sequence[Entry]) -
             return  # all of it is here already: nothing is truncated (figure 2, receiver 3)
         index = entries[fresh].index
         if index <= log.last_index:
-            assert index > state.commit or Mutant.STALE_LEADERS_HEARD in state.config.mutants, (
+            assert index > state.commit, (
                 f"truncate from {index}, but {state.commit} is committed: entry {index} has term "
                 f"{log.term_at(index)}, the leader of term {state.term} sends {entries[fresh].term}"
             )

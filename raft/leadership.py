@@ -19,7 +19,6 @@ Losing the role fails all barriers and drops the transfer with the `Leader` obje
 from __future__ import annotations
 
 from ottla.raft.messages import Heartbeat, HeartbeatReply, TimeoutNow
-from ottla.raft.mutants import Mutant
 from ottla.raft.progress import ProgressEvent
 from ottla.raft.quorum import reached
 from ottla.raft.roles import Trigger
@@ -54,10 +53,8 @@ def advance(state: RaftState, leader: Leader, now: Micros) -> None:
         heard = reached([*contacts, now])
         leader.check_at = heard + state.config.election_timeout
         if now >= leader.check_at:
-            if Mutant.NO_PRE_VOTE not in state.config.mutants:
-                become_follower(state, Trigger.QUORUM_LOST, now)
-                return
-            leader.check_at = now + state.config.election_timeout
+            become_follower(state, Trigger.QUORUM_LOST, now)
+            return
     while leader.barriers and now >= leader.barriers[0].expires_at:
         state.outbox.finish_barrier(leader.barriers.popleft().ticket, None)
     if leader.transfer is not None and now >= leader.transfer.expires_at:
@@ -187,5 +184,5 @@ def begin_transfer(state: RaftState, to: NodeId, now: Micros) -> bool:
 
 def resign(state: RaftState, now: Micros) -> None:
     """Give leadership up within the term. It cannot be won back in it: the vote is spent."""
-    if isinstance(state.role, Leader) and Mutant.KEEPS_LEADING not in state.config.mutants:
+    if isinstance(state.role, Leader):
         become_follower(state, Trigger.RESIGNED, now)

@@ -259,14 +259,6 @@ class RaftLog:
         self.persisted = durable
         return True
 
-    def believe_durable(self, index: LogIndex) -> bool:
-        """As `finish_write`, whatever was written there (`Mutant.SYNCS_BY_INDEX` only)."""
-        durable = min(index, self.last_index)
-        if durable <= self.persisted:
-            return False
-        self.persisted = durable
-        return True
-
     def _take_through(self, index: LogIndex, term: Term) -> LogIndex:
         """Take out the writes up to the oldest one with that end; the most any of them counts."""
         writes = self._writes

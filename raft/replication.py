@@ -20,9 +20,7 @@ from collections.abc import Sequence
 
 from ottla.raft import leadership, snapshot
 from ottla.raft.messages import AppendEntries, AppendReply, SnapshotReply
-from ottla.raft.mutants import Mutant
 from ottla.raft.progress import Progress, ProgressEvent, ProgressState
-from ottla.raft.quorum import reached
 from ottla.raft.state import Leader, RaftState
 from ottla.raft.types import Entry, EntryKind, LogIndex, Micros, Proposal
 
@@ -219,14 +217,8 @@ def _on_refused(state: RaftState, progress: Progress, message: AppendReply) -> N
 
 def advance_commit(state: RaftState, leader: Leader) -> None:
     """Figure 2, leaders, last rule: commit by counting, but only entries of the own term."""
-    matches = [progress.match for progress in leader.progress.values()]
-    own = state.log.persisted
-    if Mutant.ACKS_BEFORE_SYNC in state.config.mutants:
-        own = state.log.last_index
-    matches.append(own)
-    index = reached(matches)
-    mutants = state.config.mutants
-    if index > state.commit and (index >= leader.term_start or Mutant.COUNTS_OLD_TERMS in mutants):
+    index = state.held_by_majority(leader)
+    if index > state.commit and state.commits_by_counting(leader, index):
         state.commit_to(index)
         if leader.barriers:
             leadership.finish_barriers(state, leader)

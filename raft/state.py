@@ -21,8 +21,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ottla.raft.config import JitterSource, RaftConfig
-from ottla.raft.messages import AppendReply, Message
+from ottla.raft.messages import AppendEntries, AppendReply, Message, RequestVote
 from ottla.raft.progress import Progress
+from ottla.raft.quorum import reached
 from ottla.raft.raft_log import RaftLog
 from ottla.raft.ready import BarrierOutcome, Ready, SoftState
 from ottla.raft.roles import Role, TermRule, Trigger, find_transition
@@ -262,6 +263,51 @@ class RaftState:
         """A random election timeout from [1x, 2x) (paper 5.2; thesis 9.3)."""
         shortest = self.config.election_timeout
         return shortest + self.jitter.randrange(shortest)
+
+    # -- what safety rests on: each of these questions is answered here and nowhere else
+
+    def asks_first(self) -> bool:
+        """Whether an election begins with a pre-vote: in term 0 nobody can be disturbed (thesis
+        9.6)."""
+        return self.term != 0
+
+    def holds_lease(self, at: Micros) -> bool:
+        """Whether this member knows of a live leader (or is one), and so refuses to vote (thesis
+        4.2.3)."""
+        role = self.role
+        if isinstance(role, Follower):
+            heard_lately = at - role.contact < self.config.election_timeout
+            return role.leader != NO_NODE and heard_lately
+        return isinstance(role, Leader)
+
+    def has_vote_for(self, candidate: NodeId) -> bool:
+        """Whether the one vote of this term is the candidate's, or still free (paper 5.2)."""
+        if self.vote == NO_NODE:
+            return self.leader == NO_NODE
+        return self.vote == candidate
+
+    def is_up_to_date(self, message: RequestVote) -> bool:
+        """Paper 5.4.1: the later last term wins, then the longer log. Only voters may judge."""
+        log = self.log
+        ours = (log.last_term, log.last_index)
+        return self.config.node in log.voters and (message.last_term, message.last_index) >= ours
+
+    def matches(self, message: AppendEntries) -> bool:
+        """Figure 2, AppendEntries receiver 2: is what stands before the entries the leader's?"""
+        return self.log.term_at(message.prev_index) == message.prev_term
+
+    def held_by_majority(self, leader: Leader) -> LogIndex:
+        """The furthest entry that a majority holds durably, this leader included."""
+        matches = [progress.match for progress in leader.progress.values()]
+        matches.append(self.log.persisted)
+        return reached(matches)
+
+    def commits_by_counting(self, leader: Leader, index: LogIndex) -> bool:
+        """Whether an entry is committed once a majority holds it: only if it is of this leader's
+        own term (paper 5.4.2, figure 8)."""
+        return index >= leader.term_start
+
+    # -- what changes
 
     def commit_to(self, index: LogIndex) -> None:
         """Raise the commit index; it never falls and never passes the log's end."""

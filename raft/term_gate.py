@@ -29,7 +29,6 @@ from ottla.raft.messages import (
     SnapshotReply,
     VoteReply,
 )
-from ottla.raft.mutants import Mutant
 from ottla.raft.roles import Trigger
 from ottla.raft.state import RaftState, become_follower
 from ottla.raft.types import Micros
@@ -39,16 +38,12 @@ def passes(state: RaftState, message: Message, at: Micros) -> bool:
     """Whether a message of another term than the own is to be looked at; adopts its term or
     answers it as the table says."""
     if message.term < state.term:
-        if isinstance(message, AppendEntries) and (
-            Mutant.STALE_LEADERS_HEARD in state.config.mutants
-        ):
-            return True
         _answer_stale(state, message)
         return False
     if isinstance(message, RequestVote):
         if message.pre:
             return True
-        if election.holds_lease(state, at) and not message.transfer:
+        if state.holds_lease(at) and not message.transfer:
             return False
     elif isinstance(message, VoteReply) and message.pre and message.granted:
         return True

@@ -18,8 +18,6 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TypeAlias
 
-from ottla.raft.mutants import Mutant
-
 NodeId: TypeAlias = int
 GroupId: TypeAlias = int
 Term: TypeAlias = int
@@ -73,11 +71,6 @@ class HardState:
 
     term: Term = 0
     vote: NodeId = NO_NODE
-
-
-Mutants: TypeAlias = frozenset[Mutant]
-"""Safety mechanisms that are switched off, in the simulator alone."""
-NO_MUTANTS: Mutants = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from ottla.log.store import LogStore, StoredGroup, Write
 from ottla.raft.config import JitterSource, RaftConfig
 from ottla.raft.core import RaftCore
 from ottla.raft.raft_log import RaftLog, bootstrap
-from ottla.raft.types import NO_MUTANTS, Entry, GroupId, HardState, Micros, Mutants, NodeId
+from ottla.raft.types import Entry, GroupId, HardState, Micros, NodeId
 
 SCAN_ENTRIES = 1000
 """Entries that an `Opening` learns in one step: up to 2 us each in memory, 10 us from a disk."""
@@ -89,7 +89,7 @@ class ReplicaFactory:
         store: LogStore,
         counters: Counters,
         jitter: JitterSource,
-        mutants: Mutants = NO_MUTANTS,
+        make_core: Callable[..., RaftCore] = RaftCore,
         make_partition: Callable[[PartitionSettings, InSync], Partition] = Partition,
     ):
         self._node = node
@@ -97,7 +97,7 @@ class ReplicaFactory:
         self._store = store
         self._jitter = jitter
         self._counters = counters
-        self._mutants = mutants
+        self._make_core = make_core
         self._make_partition = make_partition
         self._profile = profile_named(config.profile)
         self.looks = Looks()
@@ -174,7 +174,7 @@ class ReplicaFactory:
     def finish(self, opening: Opening, now: Micros) -> Replica:
         """The replica, once all of its log is learned."""
         voters, begins = opening.voters, opening.remembered
-        core = RaftCore(
+        core = self._make_core(
             self._raft_config(opening.group),
             hard_state=begins.hard_state,
             log=begins.log,
@@ -192,7 +192,6 @@ class ReplicaFactory:
             node=self._node,
             election_timeout=config.election_timeout_ms * 1000,
             retransmit=min(2 * config.heartbeat_ms, config.election_timeout_ms // 2) * 1000,
-            mutants=self._mutants,
         )
 
 

@@ -17,11 +17,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ottla.raft.types import NO_MUTANTS, Micros, Mutants, NodeId
+from ottla.raft.types import Micros, NodeId
 from ottla.sim.chance.choices import Stream
 from ottla.sim.clients.link import NEVER, Link
 from ottla.sim.clients.metadata import View
 from ottla.sim.history.history import History
+from ottla.sim.mutants.mutant import NO_MUTANTS, Mutants
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.kernel import Kernel
 from ottla.sim.world.tcp import ClientNetwork

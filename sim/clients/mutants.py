@@ -16,8 +16,7 @@ from typing import Any, TypeVar, cast
 
 from ottla.broker.errors import ErrorCode
 from ottla.idempotency.sequence import MAX_SEQUENCE
-from ottla.raft.mutants import Mutant
-from ottla.raft.types import Mutants, NodeId
+from ottla.raft.types import NodeId
 from ottla.sim.clients.base import Client
 from ottla.sim.clients.consumer import Consumer, Reading
 from ottla.sim.clients.java_lane import JavaLane
@@ -25,6 +24,7 @@ from ottla.sim.clients.librdkafka_nodes import LibrdkafkaConsumer
 from ottla.sim.clients.link import Link
 from ottla.sim.clients.producer_java import JavaProducer
 from ottla.sim.clients.producer_librdkafka import LibrdkafkaProducer
+from ottla.sim.mutants.mutant import Mutant, Mutants
 from ottla.sim.world.batch import Batch
 from ottla.sim.world.outcomes import Outcome, may_be_stored
 from ottla.sim.world.requests import Fetched

@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from ottla.raft.mutants import Mutant
-from ottla.raft.types import Mutants
+from ottla.sim.mutants.mutant import Mutant, Mutants
 
 Settings: TypeAlias = Mapping[str, int | str | bool]
 

@@ -17,8 +17,8 @@ from ottla.broker.partition.reads import Reads
 from ottla.broker.partition.snapshots import Snapshots
 from ottla.broker.partition.state import PartitionSettings
 from ottla.broker.turn.tickets import FetchTicket, ProduceTicket
-from ottla.raft.mutants import Mutant
-from ottla.raft.types import LogIndex, Micros, Mutants, Term
+from ottla.raft.types import LogIndex, Micros, Term
+from ottla.sim.mutants.mutant import Mutant, Mutants
 from ottla.sim.mutants.table import MutatedTable
 
 

@@ -16,8 +16,8 @@ from ottla.idempotency.rules import Fact
 from ottla.idempotency.snapshot import Decoding
 from ottla.idempotency.table import NOBODY, ProducerTable, Waiters
 from ottla.log.types import BatchIdentity, Millis, Offset, ProducerId
-from ottla.raft.mutants import Mutant
-from ottla.raft.types import LogIndex, Micros, Mutants, Term
+from ottla.raft.types import LogIndex, Micros, Term
+from ottla.sim.mutants.mutant import Mutant, Mutants
 
 _DUPLICATE = int(Fact.FINISHED | Fact.IN_FLIGHT)
 

@@ -19,8 +19,8 @@ from ottla.broker.config import ClusterConfig, FlushPolicy
 from ottla.broker.errors import ConfigError
 from ottla.idempotency.errors import UnknownProfileError
 from ottla.idempotency.profiles import profile_named
-from ottla.raft.mutants import Mutant
 from ottla.raft.types import Micros, NodeId
+from ottla.sim.mutants.mutant import Mutant
 from ottla.sim.settings.link_times import CLIENTS, groups_of, majority_us, near_us, round_trips
 from ottla.sim.settings.ranges import AROUND_BYTES, FATES, MILLION, check_range
 from ottla.sim.settings.spelling import as_written

@@ -29,8 +29,9 @@ from ottla.broker.node.replica_factory import ReplicaFactory
 from ottla.log.memory_store import MemoryStore, MemorySyncJob
 from ottla.log.store import SyncJob, Write
 from ottla.log.types import Millis
-from ottla.raft.mutants import Mutant
 from ottla.raft.types import NO_NODE, HardState, Micros, NodeId
+from ottla.sim.mutants.mutant import Mutant
+from ottla.sim.mutants.raft import core_without
 from ottla.sim.world.clocks import MILLION
 from ottla.sim.world.disks import CLUSTER_ID
 from ottla.sim.world.observer import VOTING
@@ -83,7 +84,7 @@ class Life:
             store=self.store,
             counters=world.counters,
             jitter=world.choices.stream(f"election {self.node_id}"),
-            mutants=world.mutants,
+            make_core=core_without(world.mutants),
             make_partition=seen,
         )
 

@@ -22,7 +22,8 @@ from ottla.broker.partition.state import PartitionSettings
 from ottla.idempotency.decisions import Accept, Decision, Duplicate, Park
 from ottla.idempotency.table import ProducerTable
 from ottla.log.types import BatchIdentity
-from ottla.raft.types import Entry, LogIndex, Micros, Mutants, Snapshot, Term
+from ottla.raft.types import Entry, LogIndex, Micros, Snapshot, Term
+from ottla.sim.mutants.mutant import Mutants
 from ottla.sim.mutants.partition import MutatedPartition
 from ottla.sim.world.reference_model import (
     ACCEPT,

@@ -6,7 +6,7 @@ back as one `Ready` (several merged in order), with every write finished at once
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -75,9 +75,10 @@ class Lone:
         voters: int = 3,
         snapshot: SnapshotMeta | None = None,
         limits: Mapping[str, Any] | None = None,
+        make_core: Callable[..., RaftCore] = RaftCore,
     ) -> None:
         self.now = 0
-        self.core = RaftCore(
+        self.core = make_core(
             replace(CONFIG, **(limits or {})),
             hard_state=HardState(term, vote),
             log=log_of(terms, voters, snapshot),

@@ -131,7 +131,7 @@ BAD = {
         (CORE, "clock = modules.import_module('time')"),
         ("log/inflate.py", "import importlib"),
         ("log/inflate.py", "from importlib import import_module, reload"),
-        ("raft/mutants.py", "order = name.__hash__()"),
+        ("sim/mutants/mutant.py", "order = name.__hash__()"),
         ("sim/world/world.py", "import gc"),
         ("sim/world/world.py", "from weakref import WeakSet"),
         ("sim/world/world.py", "import platform"),
@@ -238,7 +238,7 @@ GOOD = {
         ("log/folder.py", "import os"),
         ("sim/chance/choices.py", "from random import Random"),
         ("sim/run.py", "import gc"),
-        ("raft/mutants.py", "class C:\n    __hash__ = object.__hash__"),
+        ("sim/mutants/mutant.py", "class C:\n    __hash__ = object.__hash__"),
     ],
     "no_waiting": [
         (CORE, "def f():\n    '''Nobody may await here.'''"),

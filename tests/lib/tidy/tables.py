@@ -113,7 +113,9 @@ DECIDING = (
     "sim/ending/lost_clients.py",
     "sim/mutants/catalogue.py",
     "sim/clients/mutants.py",
+    "sim/mutants/mutant.py",
     "sim/mutants/partition.py",
+    "sim/mutants/raft.py",
     "sim/mutants/table.py",
     "sim/nemesis/",
     "sim/world/network.py",
@@ -209,7 +211,7 @@ EXCUSED = {
     # SQL that lies beside the sources.
     "sim/invariants/statements.py": frozenset({"importlib.resources.files"}),
     # Asked whether one is in a set, and never in which order: `outside.py` refuses that.
-    "raft/mutants.py": frozenset({"object.__hash__"}),
+    "sim/mutants/mutant.py": frozenset({"object.__hash__"}),
     # Held syncs block in the writer thread of a real node; no simulated disk holds any.
     "log/memory_disk.py": frozenset({"threading.Event"}),
     # Here a seed becomes choices; `outside.py` refuses a `Random` without one.

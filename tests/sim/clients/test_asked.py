@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.raft.mutants import Mutant
 from ottla.sim.chance.choices import Replayed, Tape
 from ottla.sim.clients.consumer import Consumer
 from ottla.sim.clients.librdkafka_nodes import LibrdkafkaConsumer
@@ -16,6 +15,7 @@ from ottla.sim.clients.mutants import MutatedLibrdkafkaConsumer, mutated
 from ottla.sim.clients.producer_java import JavaProducer
 from ottla.sim.clients.producer_librdkafka import LibrdkafkaProducer
 from ottla.sim.clients.workload import CONSUMERS, make_clients
+from ottla.sim.mutants.mutant import Mutant
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.requests import Produce
 from ottla.sim.world.world import World

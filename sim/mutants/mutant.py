@@ -1,20 +1,19 @@
 """Safety mechanisms that can be switched off, by name: what the simulator's sweeps must notice.
 
-`raft/` asks whether one is in the set that it was given, `sim/` makes the sets. Everybody else only
-hands a set on, whose type stands with the empty one in `ottla.raft.types`.
+Nothing outside of `sim/` names one: a world hands its nodes other parts than the broker's own.
 """
 
 from __future__ import annotations
 
 from enum import Enum
+from typing import TypeAlias
 
 
 class Mutant(Enum):
     """One safety mechanism switched off, so that the simulator can show what it is good for.
 
-    Handed to constructors as a frozen set, empty everywhere but in `sim/` (an import contract and a
-    test hold that). The value is the mutant's number in facts/simulation.md, section 4; which
-    module looks at it stands beside it.
+    The value is the mutant's number in facts/simulation.md, section 4; which part of the broker
+    lacks it stands beside it.
     """
 
     # Members are compared by identity; the hash of `Enum` is a Python call, paid by every question
@@ -87,3 +86,8 @@ class Mutant(Enum):
     """sim: a consumer goes on at the high watermark, whatever it was given."""
     ANSWERS_MIXED_UP = "M35"
     """sim: a client takes an answer for that to its latest request of the kind."""
+
+
+Mutants: TypeAlias = frozenset[Mutant]
+"""What a run does without."""
+NO_MUTANTS: Mutants = frozenset()
