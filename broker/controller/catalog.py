@@ -12,9 +12,8 @@ nodes to choose from instead of those some node is configured with.
 * Topic ids are a hash of cluster id and log index: unlike any other, and the same in every replay.
 * Producer ids go out in blocks, one node each (`ottla.idempotency.id_blocks`).
 
-Commands as they lie in the log are maps; `type` names the row of `Catalog.COMMANDS`, and what else
-there is in them stands in `broker/controller/commands.py`, which reads them. In create_topic,
-`assignments` is per partition the list of its nodes, or None: placed by `PlacementCounts`.
+What the commands are stands in `broker/controller/commands.py`, which reads them. A topic without
+assignments is placed by `PlacementCounts`.
 
 `by` is the origin of a command that may come again (`broker/controller/outcomes.py`). A block of
 producer ids has none: two for one request lose a block, and none is ever given to two.
@@ -28,15 +27,19 @@ from typing import Any, ClassVar
 
 import msgpack
 
-from ottla.broker.controller.commands import stored_config
+from ottla.broker.controller.commands import (
+    AllocateProducerIds,
+    DeleteTopic,
+    Logged,
+    PlaceTopic,
+    stored_config,
+)
 from ottla.broker.controller.outcomes import Outcome, RecentOutcomes, refused
 from ottla.broker.controller.placement import PlacementCounts
 from ottla.broker.errors import ErrorCode, SnapshotFormatError
 from ottla.broker.images import PartitionImage, TopicImage
 from ottla.idempotency.id_blocks import IdBlocks
 from ottla.raft.types import GroupId, LogIndex
-
-Command = Mapping[str, Any]
 
 FIRST_PARTITION_GROUP: GroupId = 1
 """Group 0 is the controller's own."""
@@ -106,60 +109,54 @@ class Catalog:
             return refused(ErrorCode.INVALID_TOPIC_EXCEPTION, text)
         return None
 
-    def find(self, command: Command) -> TopicImage | Outcome:
-        """The topic that a command names by `name` or `topic_id`, or the refusal."""
-        topic_id = command.get("topic_id")
+    def find(self, name: str | None, topic_id: bytes | None) -> TopicImage | Outcome:
+        """The topic of this id, or where that is None of this name; or the refusal."""
         if topic_id is None:
-            topic = self.topics.get(command["name"])
+            topic = None if name is None else self.topics.get(name)
             text = "This server does not host this topic-partition."
             return topic or refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
-        name = self._ids.get(topic_id)
-        if name is None:
+        known = self._ids.get(topic_id)
+        if known is None:
             text = "This server does not host this topic ID."
             return refused(ErrorCode.UNKNOWN_TOPIC_ID, text)
-        return self.topics[name]
+        return self.topics[known]
 
     # ---- changing
 
-    def apply(self, index: LogIndex, command: Command) -> Outcome:
+    def apply(self, index: LogIndex, command: Logged) -> Outcome:
         """Carry out the command that lies at `index`. A refusal leaves everything as it was, and so
         does a command that was decided before."""
-        by = command.get("by")
-        origin = None if by is None else tuple(by)
-        known = self.recent.find(origin)
+        known = self.recent.find(command.by)
         if known is not None:
             return known[1]
-        outcome = self.COMMANDS[command["type"]](self, index, command)
+        outcome = self.COMMANDS[type(command)](self, index, command)
         if outcome.error is ErrorCode.NONE:
             self.version += 1
-        if origin is not None:
-            self.recent.add(origin, index, outcome)
+        if command.by is not None:
+            self.recent.add(command.by, index, outcome)
         return outcome
 
-    def _create_topic(self, index: LogIndex, command: Command) -> Outcome:
-        name = command["name"]
+    def _create_topic(self, index: LogIndex, command: PlaceTopic) -> Outcome:
+        name = command.name
         refusal = self.name_refused(name)
         if refusal is not None:
             return refusal
-        lists = command["assignments"]
-        if lists is None:
-            count, factor = command["partitions"], command["replication_factor"]
-            unheard = command.get("unheard", ())
-            placed = self.loads.place(command["nodes"], count, factor, unheard)
-        else:
-            placed = tuple(tuple(nodes) for nodes in lists)
+        placed = command.assignments
+        if placed is None:
+            count, factor = command.partitions, command.replication_factor
+            placed = self.loads.place(command.nodes, count, factor, command.unheard)
         partitions = tuple(
             PartitionImage(number, self.next_group + number, replicas)
             for number, replicas in enumerate(placed)
         )
         self.next_group += len(partitions)
         topic_id = topic_id_at(self.cluster_id, index)
-        topic = TopicImage(name, topic_id, partitions, dict(command["configs"]))
+        topic = TopicImage(name, topic_id, partitions, dict(command.configs))
         self._add(topic)
         return Outcome(result=created(topic))
 
-    def _delete_topic(self, _: LogIndex, command: Command) -> Outcome:
-        topic = self.find(command)
+    def _delete_topic(self, _: LogIndex, command: DeleteTopic) -> Outcome:
+        topic = self.find(command.name, command.topic_id)
         if isinstance(topic, Outcome):
             return topic
         del self.topics[topic.name]
@@ -170,15 +167,15 @@ class Catalog:
             self.loads.remove(partition.replicas)
         return Outcome(result={"name": topic.name, "topic_id": topic.topic_id})
 
-    def _allocate_producer_ids(self, _: LogIndex, command: Command) -> Outcome:
-        return Outcome(result=self.id_blocks.allocate(command["node"])._asdict())
+    def _allocate_producer_ids(self, _: LogIndex, command: AllocateProducerIds) -> Outcome:
+        return Outcome(result=self.id_blocks.allocate(command.node)._asdict())
 
-    COMMANDS: ClassVar[Mapping[str, Callable[[Catalog, LogIndex, Command], Outcome]]] = {
-        "create_topic": _create_topic,
-        "delete_topic": _delete_topic,
-        "allocate_producer_ids": _allocate_producer_ids,
+    COMMANDS: ClassVar[Mapping[type, Callable[[Catalog, LogIndex, Any], Outcome]]] = {
+        PlaceTopic: _create_topic,
+        DeleteTopic: _delete_topic,
+        AllocateProducerIds: _allocate_producer_ids,
     }
-    """Every type of command there is, and what applies it."""
+    """What applies each command that there is."""
 
     def _add(self, topic: TopicImage) -> None:
         self.topics[topic.name] = topic

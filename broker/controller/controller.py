@@ -35,15 +35,23 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from heapq import heappop, heappush
 from typing import Any, cast
-
-import msgpack
 
 from ottla.broker.arguments.fields import CommandError
 from ottla.broker.config import ClusterConfig
 from ottla.broker.controller.catalog import Catalog, collision_key, topic_id_at
-from ottla.broker.controller.commands import logged
+from ottla.broker.controller.commands import (
+    CreateTopic,
+    DeleteTopic,
+    PlaceTopic,
+    Position,
+    Submitted,
+    logged,
+    pack,
+    submitted,
+)
 from ottla.broker.controller.name_order import NameOrder
 from ottla.broker.controller.outcomes import Outcome, refused
 from ottla.broker.controller.requests import resolve
@@ -67,7 +75,7 @@ from ottla.raft.types import (
 log = logging.getLogger("ottla")
 
 CONTROLLER_GROUP: GroupId = 0
-MAY_COME_AGAIN = frozenset({"create_topic", "delete_topic"})
+MAY_COME_AGAIN = (PlaceTopic, DeleteTopic)
 """Commands that take their origin along into the log: done twice they would tell, or do, harm."""
 
 
@@ -157,7 +165,7 @@ class Controller:
     # ---- tickets
 
     def submit(self, ticket: Ticket, now: Micros) -> None:
-        """Take in a `ControlTicket`; its command is one of `ottla.broker.controller.requests`."""
+        """Take in a `ControlTicket`; its command is one of `ottla.broker.controller.commands`."""
         control = cast(ControlTicket, ticket)
         if not self._term:
             self._answer(control, Outcome(ErrorCode.NOT_CONTROLLER))
@@ -187,8 +195,12 @@ class Controller:
     def _admit(self, number: int) -> None:
         """Refuse, answer without the log, or queue one command; the catalog is synced."""
         ticket = self._open[number]
-        command = ticket.command
-        if command.get("type") == "position":
+        try:
+            command = submitted(ticket.command)
+        except CommandError as error:
+            self._close(number, refused(ErrorCode.INVALID_REQUEST, str(error)))
+            return
+        if isinstance(command, Position):
             # Who waits until it has applied that much knows all that is decided by now.
             ticket.index = self.applied
             self._close(number, Outcome())
@@ -204,22 +216,22 @@ class Controller:
         resolved = resolve(command, self._catalog, self._nodes, self._config, self.unheard())
         if isinstance(resolved, Outcome):
             self._close(number, resolved)
-        elif command.get("validate_only"):
-            self._close(number, Outcome(result=self._would_create(resolved)))
+        elif isinstance(command, CreateTopic) and command.validate_only:
+            self._close(number, Outcome(result=self._would_create(cast(PlaceTopic, resolved))))
         else:
-            if ticket.origin is not None and resolved["type"] in MAY_COME_AGAIN:
-                resolved["by"] = ticket.origin
-            self._queue.append((number, msgpack.packb(resolved)))
+            if ticket.origin is not None and isinstance(resolved, MAY_COME_AGAIN):
+                resolved = replace(resolved, by=ticket.origin)
+            self._queue.append((number, pack(resolved)))
             if name is not None:
                 self._names.begin(number, name)
 
-    def _name_of(self, command: Mapping[str, Any]) -> str | None:
+    def _name_of(self, command: Submitted) -> str | None:
         """What stands for the topic that a command is about; None when it is about none."""
-        name, topic_id = command.get("name"), command.get("topic_id")
-        if isinstance(topic_id, bytes):
-            topic = self._catalog.find({"topic_id": topic_id})
+        name = command.name if isinstance(command, CreateTopic | DeleteTopic) else None
+        if isinstance(command, DeleteTopic) and command.topic_id is not None:
+            topic = self._catalog.find(None, command.topic_id)
             name = None if isinstance(topic, Outcome) else topic.name
-        return collision_key(name) if isinstance(name, str) else None
+        return None if name is None else collision_key(name)
 
     def _pass_on(self, number: int) -> None:
         """This command is applied or never will be: who waited behind it is judged now."""
@@ -227,12 +239,12 @@ class Controller:
             if waiting in self._open:
                 self._admit(waiting)
 
-    def _would_create(self, resolved: Mapping[str, Any]) -> dict[str, Any]:
+    def _would_create(self, resolved: PlaceTopic) -> dict[str, Any]:
         """The answer to a creation that is only validated; its topic id is nobody's."""
         return {
             "topic_id": topic_id_at(self._cluster_id, 0),
-            "partitions": resolved["partitions"],
-            "replication_factor": resolved["replication_factor"],
+            "partitions": resolved.partitions,
+            "replication_factor": resolved.replication_factor,
         }
 
     def _close(self, number: int, outcome: Outcome) -> None:

@@ -1,14 +1,11 @@
 """What the controller's leader asks of a command before it costs a log entry.
 
-`resolve` answers a command as it was submitted with the command as it goes into the log, or with
+`resolve` answers a command that was submitted with the one that goes into the log, or with
 the outcome that refuses it. Settings, the nodes of the cluster, and which of them are heard of,
 count here and only here: the resolved command names everything, so that `Catalog.apply` depends on
 the log alone. What another
 command can have changed meanwhile (names in use) is checked again when it is applied: of two
 creations that race, the second is answered TOPIC_ALREADY_EXISTS by the log.
-
-What submitted commands consist of stands in `ottla.broker.controller.commands`; in a count -1 is
-the cluster's default, and assignments are [[partition, [node, ...]], ...].
 
 Order of checks and codes as in Apache Kafka (ReplicationControlManager.createTopics; facts/kafka.md
 8b): name 17, exists 36, collision 17, configs 40, then assignments 42 and 39, or counts 38 and 37.
@@ -17,12 +14,17 @@ Order of checks and codes as in Apache Kafka (ReplicationControlManager.createTo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
-from ottla.broker.arguments.fields import CommandError
 from ottla.broker.config import ClusterConfig
-from ottla.broker.controller.catalog import Catalog, Command
-from ottla.broker.controller.commands import submitted
+from ottla.broker.controller.catalog import Catalog
+from ottla.broker.controller.commands import (
+    AllocateProducerIds,
+    CreateTopic,
+    DeleteTopic,
+    Logged,
+    PlaceTopic,
+)
 from ottla.broker.controller.outcomes import Outcome, refused
 from ottla.broker.errors import ErrorCode
 from ottla.broker.topics.configs import refusal as config_refusal
@@ -31,36 +33,41 @@ from ottla.raft.types import NodeId
 
 
 def resolve(
-    command: Command,
+    command: CreateTopic | DeleteTopic | AllocateProducerIds,
     catalog: Catalog,
     nodes: Sequence[NodeId],
     config: ClusterConfig,
     unheard: Sequence[NodeId] = (),
-) -> dict[str, Any] | Outcome:
+) -> Logged | Outcome:
     """The command as it goes into the log, or why it does not. See the module's text.
 
     `unheard` are those of `nodes` on which nothing is placed unless there are too few others.
     """
-    try:
-        command = submitted(command)
-    except CommandError as error:
-        return refused(ErrorCode.INVALID_REQUEST, str(error))
-    if command["type"] == "create_topic":
+    if isinstance(command, CreateTopic):
         return _resolve_creation(command, catalog, nodes, config, unheard)
-    if command["type"] == "delete_topic":
-        topic = catalog.find(command)
+    if isinstance(command, DeleteTopic):
+        topic = catalog.find(command.name, command.topic_id)
         return topic if isinstance(topic, Outcome) else command
     return command
 
 
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """How many partitions, with how many replicas, and where if that was asked for."""
+
+    partitions: int
+    replication_factor: int
+    assignments: tuple[tuple[NodeId, ...], ...] | None = None
+
+
 def _resolve_creation(
-    command: Command,
+    command: CreateTopic,
     catalog: Catalog,
     nodes: Sequence[NodeId],
     config: ClusterConfig,
     unheard: Sequence[NodeId],
-) -> dict[str, Any] | Outcome:
-    name, configs = command["name"], command["configs"]
+) -> PlaceTopic | Outcome:
+    name, configs = command.name, command.configs
     why = name_refusal(name)
     if why:
         return refused(ErrorCode.INVALID_TOPIC_EXCEPTION, why)
@@ -70,25 +77,30 @@ def _resolve_creation(
     why = config_refusal(configs)
     if why:
         return refused(ErrorCode.INVALID_CONFIG, why)
-    if command["assignments"]:
-        shape = _assigned(command, nodes)
-    else:
-        shape = _counted(command, nodes, config, unheard)
+    shape = _assigned(command, nodes) if command.assignments else _counted(command, nodes, config)
     if isinstance(shape, Outcome):
         return shape
-    if shape["partitions"] > config.max_partitions_per_topic:
+    if shape.partitions > config.max_partitions_per_topic:
         text = (
             f"A topic can have at most {config.max_partitions_per_topic} partitions, "
-            f"{shape['partitions']} were requested."
+            f"{shape.partitions} were requested."
         )
         return refused(ErrorCode.INVALID_PARTITIONS, text)
-    return {"type": "create_topic", "name": name, "configs": dict(configs), **shape}
+    return PlaceTopic(
+        name,
+        shape.partitions,
+        shape.replication_factor,
+        tuple(sorted(nodes)),
+        {each: value for each, value in configs.items() if value is not None},
+        tuple(sorted(unheard)) if shape.assignments is None else (),
+        shape.assignments,
+    )
 
 
 def _counted(
-    command: Command, nodes: Sequence[NodeId], config: ClusterConfig, unheard: Sequence[NodeId]
-) -> dict[str, Any] | Outcome:
-    factor, partitions = command["replication_factor"], command["partitions"]
+    command: CreateTopic, nodes: Sequence[NodeId], config: ClusterConfig
+) -> _Shape | Outcome:
+    factor, partitions = command.replication_factor, command.partitions
     if factor == -1:
         factor = max(1, min(config.default_replication_factor, len(nodes)))
     if partitions == -1:
@@ -105,39 +117,31 @@ def _counted(
             f"{factor} cannot be reached because only {len(nodes)} broker(s) are registered."
         )
         return refused(ErrorCode.INVALID_REPLICATION_FACTOR, text)
-    return {
-        "partitions": partitions,
-        "replication_factor": factor,
-        "nodes": sorted(nodes),
-        "unheard": sorted(unheard),
-        "assignments": None,
-    }
+    return _Shape(partitions, factor)
 
 
-def _assigned(command: Command, nodes: Sequence[NodeId]) -> dict[str, Any] | Outcome:
-    counts = (("replication_factor", "replication factor"), ("partitions", "numPartitions"))
-    for field, what in counts:
-        if command[field] != -1:
+def _assigned(command: CreateTopic, nodes: Sequence[NodeId]) -> _Shape | Outcome:
+    counts = (
+        (command.replication_factor, "replication factor"),
+        (command.partitions, "numPartitions"),
+    )
+    for count, what in counts:
+        if count != -1:
             text = f"A manual partition assignment was specified, but {what} was not set to -1."
             return refused(ErrorCode.INVALID_REQUEST, text)
-    lists: dict[int, list[NodeId]] = {}
-    factor = len(command["assignments"][0][1])
-    for partition, replicas in command["assignments"]:
+    lists: dict[int, tuple[NodeId, ...]] = {}
+    factor = len(command.assignments[0][1])
+    for partition, replicas in command.assignments:
         why = _assignment_refusal(replicas, factor, nodes)
         if partition in lists:
             why = f"Found multiple manual partition assignments for partition {partition}"
         if why:
             return refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
-        lists[partition] = list(replicas)
+        lists[partition] = replicas
     if sorted(lists) != list(range(len(lists))):
         text = "partitions should be a consecutive 0-based integer sequence"
         return refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, text)
-    return {
-        "partitions": len(lists),
-        "replication_factor": factor,
-        "nodes": sorted(nodes),
-        "assignments": [lists[partition] for partition in range(len(lists))],
-    }
+    return _Shape(len(lists), factor, tuple(lists[partition] for partition in range(len(lists))))
 
 
 def _assignment_refusal(replicas: Sequence[NodeId], factor: int, nodes: Sequence[NodeId]) -> str:

@@ -14,12 +14,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 import msgpack
 
+from ottla.broker.arguments.fields import CommandError
 from ottla.broker.controller.catalog import Catalog
+from ottla.broker.controller.commands import logged
 from ottla.broker.controller.controller import CONTROLLER_GROUP
 from ottla.broker.errors import SnapshotFormatError
 from ottla.broker.images import PartitionImage
@@ -114,7 +117,8 @@ class FolderTopics:
         while entries := self._view.entries(CONTROLLER_GROUP, at, READ_BYTES):
             for entry in entries:
                 if entry.kind is EntryKind.COMMAND:
-                    catalog.apply(entry.index, msgpack.unpackb(cast(bytes, entry.payload)))
+                    with suppress(CommandError):  # changes nothing on the nodes either
+                        catalog.apply(entry.index, logged(cast(bytes, entry.payload)))
             at = entries[-1].index + 1
         return catalog
 

@@ -6,11 +6,14 @@ first time, by any leader, after any snapshot, and nothing happens twice.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgpack
 import pytest
 
 from broker_control import CLUSTER_ID, controller, create, delete, ids_for, leader, ticket
 from ottla.broker.controller.catalog import SNAPSHOT_FORMAT, WITHOUT_RECENT, Catalog
+from ottla.broker.controller.commands import DeleteTopic, PlaceTopic
 from ottla.broker.controller.outcomes import REMEMBERED
 from ottla.broker.errors import ErrorCode
 from ottla.broker.turn.machine import Compaction
@@ -73,16 +76,11 @@ def test_of_two_that_are_under_way_together_the_log_takes_the_first():
 
 def test_what_was_refused_by_the_log_stays_refused():
     catalog = Catalog(CLUSTER_ID)
-    resolved = {
-        **create("t", configs={}, assignments=None),
-        "partitions": 1,
-        "replication_factor": 1,
-        "nodes": [1],
-    }
+    resolved = PlaceTopic("t", partitions=1, replication_factor=1, nodes=(1,), configs={})
     catalog.apply(1, resolved)
-    late = {**resolved, "by": MINE}
+    late = replace(resolved, by=MINE)
     assert catalog.apply(2, late).error is ErrorCode.TOPIC_ALREADY_EXISTS
-    catalog.apply(3, delete("t"))
+    catalog.apply(3, DeleteTopic("t"))
     assert catalog.apply(4, late).error is ErrorCode.TOPIC_ALREADY_EXISTS
 
 
@@ -128,6 +126,5 @@ def test_a_snapshot_from_before_there_were_origins_is_read():
 def test_the_memory_goes_back_so_many_commands(others, known):
     catalog = Catalog("c")
     for number in range(others + 1):
-        command = {"type": "delete_topic", "name": "none", "by": (1, 1, number)}
-        catalog.apply(number + 1, command)
+        catalog.apply(number + 1, DeleteTopic("none", by=(1, 1, number)))
     assert (catalog.recent.find((1, 1, 0)) is not None) is known

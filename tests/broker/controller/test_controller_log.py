@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from broker_control import CLUSTER_ID, ControllerDriver, controller, ticket
 from ottla.broker.controller.catalog import Catalog
+from ottla.broker.controller.commands import logged
 from ottla.broker.errors import ErrorCode
 from ottla.broker.turn.tickets import ControlTicket
 from ottla.raft.types import Entry
@@ -182,7 +183,7 @@ def apply(catalog: Catalog, index: int, entry: Entry) -> dict[str, Any]:
     if not entry.payload:
         return {}
     assert isinstance(entry.payload, bytes)
-    outcome = catalog.apply(index, msgpack.unpackb(entry.payload))
+    outcome = catalog.apply(index, logged(entry.payload))
     return outcome.result if outcome.error is ErrorCode.NONE else {}
 
 

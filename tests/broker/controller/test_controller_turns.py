@@ -10,6 +10,7 @@ import pytest
 
 from broker_control import CLUSTER_ID, NEVER, controller, create, delete, ids_for, leader, ticket
 from ottla.broker.controller.catalog import Catalog
+from ottla.broker.controller.commands import PlaceTopic
 from ottla.broker.errors import ErrorCode, SnapshotFormatError
 from ottla.broker.turn.machine import Compaction
 from ottla.raft.types import ENTRY_OVERHEAD_BYTES, EntryKind
@@ -295,7 +296,7 @@ def test_a_snapshot_of_another_format_is_refused_with_both_numbers():
 
 
 def test_topic_ids_look_like_uuids_and_depend_on_cluster_and_place_in_the_log():
-    command = {"type": "create_topic", "name": "t", "configs": {}, "assignments": [[1]]}
+    command = PlaceTopic("t", 1, 1, (1,), {}, assignments=((1,),))
     ids = [
         Catalog(cluster).apply(index, command).result["topic_id"]
         for cluster in (CLUSTER_ID, "other")

@@ -20,7 +20,7 @@ from ottla import Cluster
 from ottla.broker.arguments.fields import CommandError
 from ottla.broker.controller import controller as controller_module
 from ottla.broker.controller.catalog import Catalog
-from ottla.broker.controller.commands import logged
+from ottla.broker.controller.commands import PlaceTopic, logged
 from ottla.broker.errors import ErrorCode, RequestFailedError
 from ottla.broker.partition.commands import encode_command
 from ottla.raft.types import Entry, EntryKind
@@ -130,7 +130,9 @@ def test_what_the_leader_resolves_is_what_the_log_takes():
     driver = leader()
     driver.ask(create("t", partitions=3, replication_factor=2, configs={"flush.ms": "5"}))
     (entry,) = (each for each in driver.log if each.kind is EntryKind.COMMAND)
-    assert logged(cast(bytes, entry.payload))["configs"] == {"flush.ms": "5"}
+    command = logged(cast(bytes, entry.payload))
+    assert isinstance(command, PlaceTopic)
+    assert command.configs == {"flush.ms": "5"}
     with pytest.raises(CommandError):
         logged(b"")
 
@@ -143,7 +145,7 @@ def test_a_cluster_with_such_a_log_runs_and_starts_again(fault, tmp_path, monkey
     with Cluster(nodes=3, data_dir=tmp_path) as cluster:
         with monkeypatch.context() as patched:
             bad = {name: value for name, value in RESOLVED.items() if name != "by"}
-            patched.setattr(controller_module, "resolve", lambda *_: {**bad, **fault})
+            patched.setattr(controller_module, "pack", lambda _: msgpack.packb({**bad, **fault}))
             with pytest.raises(RequestFailedError, match="INVALID_REQUEST"):
                 cluster.create_topic("t")
         cluster.create_topic("after")
