@@ -30,7 +30,6 @@ _NEWER = int(Fact.NEWER)
 _FINISHED = int(Fact.FINISHED)
 _IN_FLIGHT = int(Fact.IN_FLIGHT)
 _SUCCESSOR = int(Fact.SUCCESSOR)
-_UNCERTAIN = int(Fact.UNCERTAIN)
 
 Finished: TypeAlias = tuple[Sequence, Sequence, Offset, Millis]
 """A committed batch: first sequence, last sequence, base offset, max timestamp."""
@@ -103,7 +102,7 @@ class Producer:
 class InFlight:
     """A batch this leader has begun and whose commit it has not seen yet."""
 
-    __slots__ = ("identity", "index", "owner", "term", "uncertain", "waiters")
+    __slots__ = ("identity", "index", "owner", "term", "waiters")
 
     def __init__(self, identity: BatchIdentity, term: Term) -> None:
         self.identity = identity
@@ -113,8 +112,6 @@ class InFlight:
         """The term it was decided in."""
         self.index: LogIndex = 0
         """Its place in the log, 0 until it is enqueued."""
-        self.uncertain = False
-        """It has a place, but this leader can no longer learn whether it stays (mission-R5)."""
         self.waiters: list[Any] = []
         """Parked copies, woken with its offset or its error."""
 
@@ -127,7 +124,6 @@ class InFlight:
             "last": who.last_sequence,
             "term": self.term,
             "index": self.index,
-            "uncertain": self.uncertain,
             "parked": len(self.waiters),
         }
 
@@ -138,7 +134,7 @@ class Flights:
     Never empty while it stands in the table.
     """
 
-    __slots__ = ("epoch", "requests", "tail", "uncertain")
+    __slots__ = ("epoch", "requests", "tail")
 
     def __init__(self) -> None:
         self.requests: dict[tuple[int, int, int, int], InFlight] = {}
@@ -147,15 +143,11 @@ class Flights:
         """Epoch of the newest request: fences older ones in this leadership already."""
         self.tail: Sequence = -1
         """Last sequence of the newest request: what the next one must follow."""
-        self.uncertain = 0
-        """How many of them are uncertain."""
 
     def remove(self, in_flight: InFlight) -> None:
         """Take one out, whatever became of it; the tail is the newest that is left."""
         requests = self.requests
         del requests[in_flight.identity]
-        if in_flight.uncertain:
-            self.uncertain -= 1
         if requests and in_flight.identity[3] == self.tail:
             newest = next(reversed(requests))
             self.epoch = newest[1]
@@ -171,9 +163,7 @@ class Flights:
             facts |= _IN_FLIGHT
         if producer is not None and producer.epoch == current and producer.find(first, last):
             facts |= _FINISHED
-        if self.uncertain:
-            facts |= _UNCERTAIN
-        elif current == NO_EPOCH:
+        if current == NO_EPOCH:
             return _unordered(epoch, facts)
         if epoch != current:
             facts |= _compared(epoch, current)

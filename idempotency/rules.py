@@ -35,9 +35,7 @@ class Fact(IntFlag):
     IN_FLIGHT = 128
     SUCCESSOR = 256
     ZERO = 512
-    LOG_WRITTEN = 1024
-    UNCERTAIN = 2048
-    FORGOTTEN = 4096
+    FORGOTTEN = 1024
 
 
 COMBINATIONS = 1 << len(Fact)
@@ -56,8 +54,6 @@ FACTS: dict[Fact, str] = {
     Fact.IN_FLIGHT: "its range is that of one in flight in this term, of the current epoch",
     Fact.SUCCESSOR: "its first sequence follows the tail, 2147483647 being followed by 0",
     Fact.ZERO: "its first sequence is 0",
-    Fact.LOG_WRITTEN: "the partition's log has ever held a record",
-    Fact.UNCERTAIN: "the fate of one of its requests cannot be learned by this leader any more",
     Fact.FORGOTTEN: "the log has ever forgotten a producer, so an unknown one may have been known",
 }
 """Every fact in one sentence, for the generated page."""
@@ -68,7 +64,6 @@ class RejectReason(Enum):
 
     MALFORMED = "malformed"
     TABLE_FULL = "table full"
-    UNCERTAIN = "uncertain"
     STALE_EPOCH = "stale epoch"
     EPOCH_START = "epoch start"
     GAP = "gap"
@@ -170,19 +165,9 @@ REFERENCE: Rules = (
         source="KIP-360; facts/kafka.md 2.1 row 7; redpanda #22670",
     ),
     Row(
-        "uncertain",
-        when=_KNOWN_SOUND | _F.UNCERTAIN,
-        unless=NOTHING,
-        decision=RejectReason.UNCERTAIN,
-        action=Action.NOTHING,
-        reason="Whether its precondition holds hangs on a batch whose fate is unknown: the next "
-        "leader reads the truth from the log.",
-        source="mission-R5; redpanda #5157",
-    ),
-    Row(
         "stale-epoch",
         when=_KNOWN_SOUND | _F.OLDER,
-        unless=_F.UNCERTAIN,
+        unless=NOTHING,
         decision=RejectReason.STALE_EPOCH,
         action=Action.NOTHING,
         reason="A newer incarnation fences this one, even from what it stored itself.",
@@ -191,7 +176,7 @@ REFERENCE: Rules = (
     Row(
         "epoch-start",
         when=_KNOWN_SOUND | _F.NEWER | _F.ZERO,
-        unless=_F.UNCERTAIN,
+        unless=NOTHING,
         decision=Verdict.ACCEPT,
         action=Action.START,
         reason="A new incarnation begins at 0; the old window goes when this batch is applied.",
@@ -200,7 +185,7 @@ REFERENCE: Rules = (
     Row(
         "epoch-start-missing",
         when=_KNOWN_SOUND | _F.NEWER,
-        unless=_F.UNCERTAIN | _F.ZERO,
+        unless=_F.ZERO,
         decision=RejectReason.EPOCH_START,
         action=Action.NOTHING,
         reason="The beginning of the new incarnation is missing; the old one stays as it is.",
@@ -210,7 +195,7 @@ REFERENCE: Rules = (
     Row(
         "tail-lost",
         when=_KNOWN_SOUND,
-        unless=_F.UNCERTAIN | _OTHER_EPOCH | _F.TAIL,
+        unless=_OTHER_EPOCH | _F.TAIL,
         decision=Verdict.ACCEPT,
         action=Action.EXTEND,
         reason="Without a tail nothing is known against it: as an unknown producer, but fenced.",
@@ -219,7 +204,7 @@ REFERENCE: Rules = (
     Row(
         "duplicate",
         when=_KNOWN_SOUND | _F.FINISHED,
-        unless=_F.UNCERTAIN | _OTHER_EPOCH,
+        unless=_OTHER_EPOCH,
         decision=Verdict.DUPLICATE,
         action=Action.NOTHING,
         reason="Stored already: the answer is the original's offset.",
@@ -228,7 +213,7 @@ REFERENCE: Rules = (
     Row(
         "in-flight",
         when=_KNOWN_SOUND | _F.IN_FLIGHT,
-        unless=_F.UNCERTAIN | _OTHER_EPOCH | _F.FINISHED,
+        unless=_OTHER_EPOCH | _F.FINISHED,
         decision=Verdict.PARK,
         action=Action.NOTHING,
         reason="Begun already: the original wakes it with its offset or its error.",
@@ -237,7 +222,7 @@ REFERENCE: Rules = (
     Row(
         "next",
         when=_KNOWN_SOUND | _F.SUCCESSOR,
-        unless=_F.UNCERTAIN | _OTHER_EPOCH | _F.FINISHED | _F.IN_FLIGHT,
+        unless=_OTHER_EPOCH | _F.FINISHED | _F.IN_FLIGHT,
         decision=Verdict.ACCEPT,
         action=Action.EXTEND,
         reason="First seen, and it follows the tail.",
@@ -246,7 +231,7 @@ REFERENCE: Rules = (
     Row(
         "gap",
         when=_KNOWN_SOUND | _F.TAIL,
-        unless=_F.UNCERTAIN | _OTHER_EPOCH | _F.FINISHED | _F.IN_FLIGHT | _F.SUCCESSOR,
+        unless=_OTHER_EPOCH | _F.FINISHED | _F.IN_FLIGHT | _F.SUCCESSOR,
         decision=RejectReason.GAP,
         action=Action.NOTHING,
         reason="Neither seen nor next: a gap, a partial overlap, or older than the window.",
@@ -293,7 +278,6 @@ IMPOSSIBLE: tuple[Impossible, ...] = (
             _F.FINISHED,
             _F.IN_FLIGHT,
             _F.SUCCESSOR,
-            _F.UNCERTAIN,
         )
     ),
     *(
@@ -302,7 +286,7 @@ IMPOSSIBLE: tuple[Impossible, ...] = (
             _F.TAIL,
             "a batch, finished or in flight, is itself a tail",
         )
-        for fact in (_F.FINISHED, _F.IN_FLIGHT, _F.SUCCESSOR, _F.UNCERTAIN)
+        for fact in (_F.FINISHED, _F.IN_FLIGHT, _F.SUCCESSOR)
     ),
     Impossible(_F.WELL_FORMED | _F.OLDER | _F.NEWER, NOTHING, "an epoch is not below and above"),
     Impossible(

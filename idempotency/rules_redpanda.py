@@ -27,7 +27,6 @@ _KEPT = tuple(_REFERENCE[label] for label in ("malformed", "table-full", "unknow
 
 REDPANDA_5157: Rules = (
     *_KEPT,
-    _REFERENCE["uncertain"],
     Row(
         "session-start-missing",
         when=_F.WELL_FORMED,
@@ -40,7 +39,7 @@ REDPANDA_5157: Rules = (
     Row(
         "session-tail-lost",
         when=_KNOWN_SOUND,
-        unless=_F.UNCERTAIN | _F.TAIL,
+        unless=_F.TAIL,
         decision=Verdict.ACCEPT,
         action=Action.EXTEND,
         reason="Without a tail there is nothing to compare to.",
@@ -49,7 +48,7 @@ REDPANDA_5157: Rules = (
     Row(
         "last-sequence-finished",
         when=_KNOWN_SOUND | _F.FINISHED,
-        unless=_F.UNCERTAIN,
+        unless=NOTHING,
         decision=Verdict.DUPLICATE,
         action=Action.NOTHING,
         reason="Its last sequence is known, so it counts as stored, whatever its first one is.",
@@ -58,7 +57,7 @@ REDPANDA_5157: Rules = (
     Row(
         "last-sequence-in-flight",
         when=_KNOWN_SOUND | _F.IN_FLIGHT,
-        unless=_F.UNCERTAIN | _F.FINISHED,
+        unless=_F.FINISHED,
         decision=Verdict.PARK,
         action=Action.NOTHING,
         reason="Begun already: it releases the mutex and waits for the original's offset or error.",
@@ -67,7 +66,7 @@ REDPANDA_5157: Rules = (
     Row(
         "session-next",
         when=_KNOWN_SOUND | _F.SUCCESSOR,
-        unless=_F.UNCERTAIN | _SEEN,
+        unless=_SEEN,
         decision=Verdict.ACCEPT,
         action=Action.EXTEND,
         reason="First seen, and it follows the tail of its epoch, however old that epoch is.",
@@ -76,7 +75,7 @@ REDPANDA_5157: Rules = (
     Row(
         "session-gap",
         when=_KNOWN_SOUND | _F.TAIL,
-        unless=_F.UNCERTAIN | _SEEN | _F.SUCCESSOR,
+        unless=_SEEN | _F.SUCCESSOR,
         decision=RejectReason.GAP,
         action=Action.NOTHING,
         reason="Neither seen nor next, as far as this leader knows, which does not ask the others.",

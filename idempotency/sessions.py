@@ -78,9 +78,7 @@ class SessionTable(ProducerTable):
     def facts(self, identity: BatchIdentity, term: Term) -> int:
         """As `ProducerTable.facts`; no epoch is ever older or newer than another."""
         producer_id, epoch, first, last = identity
-        facts = Fact.LOG_WRITTEN if self.log_written else NOTHING
-        if self.forgotten or self._expiring:
-            facts |= Fact.FORGOTTEN
+        facts = Fact.FORGOTTEN if self.forgotten or self._expiring else NOTHING
         if well_formed(producer_id, epoch, first, last):
             facts |= Fact.WELL_FORMED
         if not first:
@@ -102,11 +100,10 @@ class SessionTable(ProducerTable):
         return int(facts | Fact.SUCCESSOR if is_successor(first, tail) else facts)
 
     def _flying(self, flights: Flights, last: int, term: Term) -> Fact:
-        facts = Fact.UNCERTAIN if flights.uncertain else NOTHING
         begun = _begun(flights, last)
         if begun is not None and (begun.term == term or self.profile.begun_counts):
-            facts |= Fact.IN_FLIGHT
-        return facts
+            return Fact.IN_FLIGHT
+        return NOTHING
 
     # ---- speculation
 

@@ -10,8 +10,8 @@ over it, that is against the state at the *end* of this leader's log. It ends wi
 (`new_term`) and leaves no trace. One request's way through:
 
     decide -> Accept -> begin -> enqueued -> apply      its waiters wake with the offset
-                          |         `-> abandon         fate unknown: in the way until the term ends
-                          `-> abandon                   definite: as if it had never been begun
+                          |         `-> new_term        the next leader reads its fate from the log
+                          `-> abandon                   no place in the log: as if never begun
 
 **Bounds.** At most `max_producers` are known. A leader makes room by `expire`: it names the longest
 idle without a request in flight, puts that decision into the log, and from then on judges requests
@@ -37,7 +37,6 @@ from ottla.log.types import BatchIdentity, Millis, Offset, ProducerId
 _WELL_FORMED = int(Fact.WELL_FORMED)
 _FULL = int(Fact.FULL)
 _ZERO = int(Fact.ZERO)
-_LOG_WRITTEN = int(Fact.LOG_WRITTEN)
 _FORGOTTEN = int(Fact.FORGOTTEN)
 
 Waiters: TypeAlias = Sequence[Any]
@@ -58,7 +57,6 @@ class ProducerTable:
         "_window",
         "applied_index",
         "forgotten",
-        "log_written",
         "max_producers",
         "profile",
     )
@@ -70,8 +68,6 @@ class ProducerTable:
         """The last log index that changed this table, on the way or in a snapshot."""
         self.forgotten = False
         """Whether the applied log has ever forgotten a producer: part of the applied state."""
-        self.log_written = False
-        """A fact for the rules: the partition sets it once its log end offset is above 0."""
         self._outcomes = profile.outcomes
         self._window = profile.window
         # Ordered by last applied index: the front is idle longest.
@@ -99,9 +95,7 @@ class ProducerTable:
     def facts(self, identity: BatchIdentity, term: Term) -> int:
         """What is observed about a request: bits of `ottla.idempotency.rules.Fact`."""
         producer_id, epoch, first, last = identity
-        facts = _LOG_WRITTEN * self.log_written
-        if self.forgotten:
-            facts |= _FORGOTTEN
+        facts = _FORGOTTEN if self.forgotten else 0
         if well_formed(producer_id, epoch, first, last):
             facts |= _WELL_FORMED
         if not first:
@@ -147,20 +141,18 @@ class ProducerTable:
         in_flight.waiters.append(waiter)
 
     def abandon(self, in_flight: InFlight) -> Waiters:
-        """It failed; its waiters, who share the error.
+        """It was refused its place in the log: gone as if never begun. Its waiters, who share the
+        error. One that is dropped changes nothing.
 
-        Without a place in the log that is definite: it is gone as if never begun. With a place its
-        fate is unknown to this leader: it stays in the way of all that follows (row `uncertain`)
-        until it is applied or the term ends (mission-R5). One that is dropped changes nothing.
+        What has a place is never abandoned. A leader that cannot learn its fate resigns
+        (mission-R5), which ends the term for all of them.
         """
+        index = in_flight.index
+        assert not index, f"{in_flight.identity} is abandoned, and has its place at {index}"
         flights = self._flights.get(in_flight.identity[0])
         if flights is not None and flights.requests.get(in_flight.identity) is in_flight:
-            if not in_flight.index:
-                self._remove(flights, in_flight)
-                self._line.forget()
-            elif not in_flight.uncertain:
-                in_flight.uncertain = True
-                flights.uncertain += 1
+            self._remove(flights, in_flight)
+            self._line.forget()
         waiters, in_flight.waiters = in_flight.waiters, []
         return waiters
 

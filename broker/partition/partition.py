@@ -185,16 +185,12 @@ class Partition:
 
     def appended(self, entries: Sequence[Entry]) -> None:
         """These entries are the tail of the local log now."""
-        index, table = self.state.index, self.table
-        index.extend(entries)
-        if not table.log_written:
-            table.log_written = index.next_offset > 0
+        self.state.index.extend(entries)
 
     def truncated(self, first: LogIndex) -> None:
         """Entries from `first` on are gone: another leader's log replaced them."""
         assert first > self.state.applied, f"truncation at {first}, applied {self.state.applied}"
         self.state.index.truncate_from(first)
-        self.table.log_written = self.state.index.next_offset > 0
 
     # --- committed entries --------------------------------------------------------------------
 

@@ -139,7 +139,6 @@ class Snapshots:
         last_index, next_offset, epochs = body["offsets"]
         epochs = tuple(EpochStart(*each) for each in epochs)
         state.index.restore(IndexState(last_index, next_offset, epochs))
-        self._table.log_written = state.index.next_offset > 0
         self._table_term = body["producers_term"]
         state.applied = state.shown = snapshot.meta.index
         # The log start may lie behind the snapshot's last entry; the command that moved it there

@@ -55,7 +55,6 @@ class MutatedPartition(Partition):
             super().truncated(first)
             return
         self.state.index.truncate_from(first)
-        self.table.log_written = self.state.index.next_offset > 0
 
     def deadline(self) -> Micros | None:
         """As `Partition.deadline`; every replica may forget by its own clock."""

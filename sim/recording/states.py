@@ -184,7 +184,6 @@ def _producer(known: dict[str, Any]) -> str:
     epoch = "new" if known["epoch"] is None else f"epoch {known['epoch']}"
     window = [f"{first}-{last}@{at}" for first, last, at, _ in known["finished"]]
     for each in known["in_flight"]:
-        doubt = "?" if each["uncertain"] else ""
         parked = f" ({each['parked']} parked)" if each["parked"] else ""
-        window.append(f"+{each['first']}-{each['last']}{doubt} in term {each['term']}{parked}")
+        window.append(f"+{each['first']}-{each['last']} in term {each['term']}{parked}")
     return " ".join([epoch, *window])

@@ -131,9 +131,7 @@ def tables(world: World, partition: int = 0) -> Iterator[str]:
 def _producer(pid: int | str, known: dict[str, Any]) -> str:
     epoch = "new" if known["epoch"] is None else f"epoch {known['epoch']}"
     window = [f"{first}-{last}@{at}" for first, last, at, _ in known["finished"]]
-    for each in known["in_flight"]:
-        doubt = "?" if each["uncertain"] else ""
-        window.append(f"+{each['first']}-{each['last']}/{each['epoch']}{doubt}")
+    window += [f"+{each['first']}-{each['last']}/{each['epoch']}" for each in known["in_flight"]]
     return " ".join([str(pid), epoch, *window])
 
 

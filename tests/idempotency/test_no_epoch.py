@@ -80,15 +80,6 @@ def test_as_measured(story, together):
     assert again.digest() == table.digest()
 
 
-def test_what_is_uncertain_stays_in_the_way():
-    table = ProducerTable(profile_named("reference"), 10)
-    in_flight = table.begin(names((-1, 0)), 1)
-    table.enqueued(in_flight, 1)
-    table.abandon(in_flight)
-    for epoch, sequence in [(-1, 0), (-1, 1), (0, 0), (0, 5)]:
-        assert outcome(table.decide(names((epoch, sequence)), 1)) == "uncertain"
-
-
 def test_nobody_was_forgotten_so_the_strict_profile_wants_the_beginning():
     table = ProducerTable(profile_named("reference-strict"), 10)
     assert outcome(table.decide(names((-1, 3)), 1)) == "gap"

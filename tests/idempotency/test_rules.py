@@ -118,12 +118,6 @@ def with_flight(made, *who):
     return made
 
 
-def uncertain(made, *who):
-    with_flight(made, *who)
-    made.abandon(next(made.in_flight()))
-    return made
-
-
 def ended(made):
     """Its leadership is over, and nothing of it was applied."""
     made.new_term(2)
@@ -154,7 +148,6 @@ CASES = {
     "unknown-resumes": (lambda new: new(), (7, 3, 5, 9)),
     "forgotten-resumes": (lambda new: forgetful(new((8, 0, 0, 4))), (7, 3, 5, 9)),
     "unknown-start-missing": (lambda new: new((8, 0, 0, 4)), (7, 3, 5, 9)),
-    "uncertain": (lambda new: uncertain(new(), 7, 0, 0, 4), (7, 0, 5, 9)),
     "stale-epoch": (lambda new: new((7, 1, 0, 4)), (7, 0, 5, 9)),
     "epoch-start": (lambda new: new((7, 1, 0, 4)), (7, 2, 0, 4)),
     "epoch-start-missing": (lambda new: new((7, 1, 0, 4)), (7, 2, 5, 9)),

@@ -63,7 +63,7 @@ def test_s2_no_row_that_sees_an_older_epoch_lets_it_through():
         for facts, row in enumerate(compile_rules(REFERENCE))
         if row is not None and facts & older == older
     }
-    assert rows == {"stale-epoch", "uncertain"}
+    assert rows == {"stale-epoch"}
 
 
 def test_s3_a_refused_epoch_bump_wipes_nothing(table):
@@ -118,20 +118,18 @@ def test_s5_parking_leaves_the_mutex_to_the_next_request(table):
 
 def test_s8_a_higher_epoch_meets_no_assertion_in_any_state(table):
     """States of every kind, and then a bump: a decision each time, and a working table after."""
-    applied, flying, unsure, both = 1, 2, 3, 4
+    applied, flying, both = 1, 2, 4
     write(table, who(0, 4, producer=applied), 1)
     begin(table, who(0, 4, producer=flying), 2)
-    table.abandon(begin(table, who(0, 4, producer=unsure), 3))
     write(table, who(0, 4, producer=both), 4)
     begin(table, who(5, 9, producer=both), 5)
     labels = {
         producer: table.decide(who(0, 4, epoch=3, producer=producer), 1).row.label
-        for producer in (applied, flying, unsure, both, 5)
+        for producer in (applied, flying, both, 5)
     }
     assert labels == {
         applied: "epoch-start",
         flying: "epoch-start",
-        unsure: "uncertain",
         both: "epoch-start",
         5: "unknown-start",
     }
@@ -173,7 +171,7 @@ def test_s11_an_old_epochs_batch_never_answers_for_the_new_epochs(table):
 def test_s12_failed_flights_are_gone_with_the_leadership_and_block_no_eviction(table):
     write(table, who(0, 4), 1)
     begin(table, who(5, 9), 2)
-    table.abandon(begin(table, who(10, 14), 3))
+    begin(table, who(10, 14), 3)
     assert table.longest_idle() == []
     table.new_term(2)
     assert table.longest_idle() == [7]

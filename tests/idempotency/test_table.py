@@ -1,6 +1,6 @@
 """The producer table: corners that transcripts and the machine do not spell out.
 
-Waiters, uncertainty, the end of terms, who may be forgotten, how much room there is, and what is a
+Waiters, the end of terms, who may be forgotten, how much room there is, and what is a
 broken invariant.
 """
 
@@ -50,14 +50,21 @@ def test_parked_copies_wake_in_order_and_once(table):
         table.park(decision.in_flight, waiter)
     assert list(table.apply(who(0, 4), 0, -1, index=1, term=1)) == ["a", "b", "c"]
     assert list(table.apply(who(0, 4), 0, -1, index=1, term=1)) == []
-    assert list(table.abandon(original)) == []
 
 
 def test_parked_copies_share_the_error(table):
-    original = begun(table, who(0, 4), 1)
+    original = table.begin(who(0, 4), 1)
     table.park(original, "a")
     assert list(table.abandon(original)) == ["a"]
     assert list(table.abandon(original)) == []
+
+
+def test_what_was_dropped_with_its_term_is_abandoned_without_harm(table):
+    original = table.begin(who(0, 4), 1)
+    table.new_term(2)
+    again = begun(table, who(0, 4), 1, term=2)
+    assert list(table.abandon(original)) == []
+    assert list(table.in_flight()) == [again]
 
 
 def test_a_request_in_flight_in_another_term_is_not_parked_on(table):
@@ -92,30 +99,11 @@ def test_abandoning_the_newest_gives_its_place_back(table):
     assert table.decide(who(10, 14), 1).row.label == "gap"
 
 
-def test_an_uncertain_batch_that_is_applied_after_all_is_certain(table):
+def test_what_has_its_place_in_the_log_is_not_abandoned(table):
+    """What became of it is for the log to say: a leader that cannot learn it resigns."""
     original = begun(table, who(0, 4), 1)
-    table.abandon(original)
-    assert table.decide(who(5, 9), 1).row.label == "uncertain"
-    table.apply(who(0, 4), 0, -1, index=1, term=1)
-    assert table.decide(who(5, 9), 1).row.label == "next"
-
-
-def test_of_two_uncertain_batches_one_applied_leaves_the_other(table):
-    first, second = begun(table, who(0, 4), 1), begun(table, who(5, 9), 2)
-    table.abandon(first)
-    table.abandon(second)
-    table.apply(who(0, 4), 0, -1, index=1, term=1)
-    assert table.decide(who(10, 14), 1).row.label == "uncertain"
-
-
-def test_an_uncertain_batch_that_is_applied_after_all_lets_its_successor_be_certain_too(table):
-    first = begun(table, who(0, 4), 1)
-    begun(table, who(5, 9), 2)
-    table.abandon(first)
-    table.abandon(first)
-    assert table.decide(who(10, 14), 1).row.label == "uncertain"
-    table.apply(who(0, 4), 0, -1, index=1, term=1)
-    assert table.decide(who(10, 14), 1).row.label == "next"
+    with pytest.raises(AssertionError, match="has its place at 1"):
+        table.abandon(original)
 
 
 def test_ranges_are_compared_within_the_current_epoch_whatever_the_requests_epoch(table):
@@ -248,20 +236,12 @@ def test_describe_is_plain_and_complete(table):
                         "last": 9,
                         "term": 1,
                         "index": 2,
-                        "uncertain": False,
                         "parked": 1,
                     }
                 ],
             }
         },
     }
-
-
-def test_whether_the_log_was_ever_written_is_a_fact_that_reference_ignores(table):
-    empty = table.decide(who(5, 9), 1)
-    table.log_written = True
-    assert table.facts(who(5, 9), 1) != ProducerTable(table.profile, 10).facts(who(5, 9), 1)
-    assert table.decide(who(5, 9), 1) is empty
 
 
 @pytest.fixture

@@ -113,16 +113,12 @@ class TableMachine(RuleBasedStateMachine):
         flying.naive.index = len(self.log)
         self.leader.enqueued(flying.real, len(self.log))
 
-    @precondition(lambda self: self.flying)
+    @precondition(waiting_for_a_place)
     @rule(data=st.data())
     def abandon(self, data):
-        flying = data.draw(st.sampled_from(self.flying))
+        flying = data.draw(st.sampled_from(self.waiting_for_a_place()))
         assert list(self.leader.abandon(flying.real)) == flying.waiters
-        flying.waiters = []
-        if flying.naive.index:
-            flying.naive.uncertain = True
-        else:
-            self.forget(flying)
+        self.forget(flying)
 
     def forget(self, flying):
         self.flying.remove(flying)

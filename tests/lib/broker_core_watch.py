@@ -134,7 +134,6 @@ class Watch:
             table.apply(
                 who, batch.base_offset, batch.max_timestamp, index=entry.index, term=entry.term
             )
-        table.log_written = True
 
     def at_offset(self, offset: Offset) -> Any:
         """The committed batch that begins there."""

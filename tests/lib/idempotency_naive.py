@@ -18,7 +18,6 @@ class Begun:
     who: BatchIdentity
     term: int
     index: int = 0
-    uncertain: bool = False
 
 
 @dataclass
@@ -84,8 +83,6 @@ class NaiveTable:
             if len(known) >= self.room:
                 return "table-full", None
             return self.first_of_unknown(first), None
-        if any(b.uncertain for b in mine):
-            return "uncertain", None
         current = mine[-1].who.epoch if mine else state[pid].epoch
         if epoch == current:
             return self.in_epoch(who, term, state.get(pid), mine)

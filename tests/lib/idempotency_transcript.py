@@ -8,7 +8,7 @@ or another partition has. A batch is written PID/EPOCH:FIRST-LAST.
     begin 7/0:0-4                 after an Accept
     enqueue 7/0:0-4 #3            it lies at log index 3
     park 7/0:0-4 NAME             NAME waits for it
-    abandon 7/0:0-4               it failed
+    abandon 7/0:0-4               it got no place in the log
     apply 7/0:0-4 #3 @100         committed at index 3, base offset 100 (t2: written in term 2)
     write 7/0:0-4 #3 @100         decide, begin, enqueue, apply in one go
     new_term 2                    the leadership is over; from here on term 2
@@ -96,7 +96,7 @@ class Seat:
         return self.state()
 
     def do_abandon(self, batch: str) -> list[str]:
-        """It failed."""
+        """It got no place in the log."""
         return [*woken(self.table.abandon(self.begun[parsed(batch)]), "the error"), *self.state()]
 
     def do_apply(self, batch: str, index: str, offset: str, term: str = "") -> list[str]:
@@ -162,8 +162,7 @@ def flight(each: dict[str, int]) -> str:
     """A request in flight, as in `+e0:5-9#2`, with what is special about it."""
     place = f"#{each['index']}" if each["index"] else ""
     parked = f"(parked {each['parked']})" if each["parked"] else ""
-    uncertain = "(uncertain)" if each["uncertain"] else ""
-    return f"+e{each['epoch']}:{each['first']}-{each['last']}{place}{parked}{uncertain}"
+    return f"+e{each['epoch']}:{each['first']}-{each['last']}{place}{parked}"
 
 
 def parsed(batch: str) -> BatchIdentity:

@@ -187,19 +187,6 @@ def test_idle_time_starts_at_the_restore_not_at_the_beginning_of_time(idle_befor
     assert commands(driver)[1:] == [["expire", [7]]]
 
 
-def test_a_partition_that_begins_with_a_snapshot_remembers_that_its_log_was_written():
-    """It took until the next entry: a fact for the rules that the table alone cannot know."""
-    driver = PartitionDriver()
-    driver.serve()
-    driver.produce(7, 0, 5)
-    driver.settle()
-    driver.delete_records(5)
-    driver.settle()
-    fresh = PartitionDriver()
-    fresh.restore(driver.compactions[-1])
-    assert fresh.machine.table.log_written
-
-
 # ---- an epoch of -1
 
 

@@ -253,7 +253,7 @@ def test_an_epoch_that_cannot_grow_asks_for_a_new_id():
 
 def test_ids_are_asked_for_until_there_is_one():
     brokers = FakeBrokers(CONFIG)
-    brokers.ids[:2] = [(ErrorCode.COORDINATOR_NOT_AVAILABLE, -1, -1)] * 2
+    brokers.ids[:2] = [(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1, -1)] * 2
     producer_of(brokers, 1)
     assert brokers.next().batch.producer_id == 102
     assert brokers.id_requests == 3
