@@ -4,7 +4,10 @@ What the old leader had appended and not synced is uncertain (mission-R5). A dis
 it resign; one that fails or is full ends it, and a restart finds what had been synced.
 """
 
+from contextlib import contextmanager
+
 import pytest
+from kafka import KafkaProducer
 
 from clients_audit import audit
 from clients_patience import until
@@ -12,6 +15,7 @@ from clients_writers import WRITERS, progress, writing
 from ottla import Cluster, Topic
 from ottla.broker.cluster.faults import DiskFault
 from ottla.broker.config import ClusterConfig
+from ottla.broker.driver import runner
 
 pytestmark = pytest.mark.clients
 FAST = ClusterConfig(election_timeout_ms=200, heartbeat_ms=40, sync_stall_ms=100)
@@ -40,3 +44,60 @@ def test_a_producer_lives_through_its_leaders_disk(client, fault):
 
 def elsewhere(cluster, node):
     return all(each.leader not in {0, node} for each in cluster.describe().topics["t"])
+
+
+ALONE = ClusterConfig(sync_stall_ms=100)
+TOLD = {
+    DiskFault.STALLED: "NotLeaderForPartitionError",
+    DiskFault.FAILED: "KafkaStorageError",
+    DiskFault.FULL: "KafkaStorageError",
+}
+
+
+@contextmanager
+def producing(cluster):
+    """A function that sends a record, once, which all replicas must have; what it is told."""
+    producer = KafkaProducer(
+        bootstrap_servers=cluster.bootstrap_servers,
+        acks="all",
+        retries=0,
+        enable_idempotence=False,
+        request_timeout_ms=1500,
+        delivery_timeout_ms=5000,
+    )
+
+    def told_of_one():
+        sent = producer.send("t", b"x", partition=0)
+        until("an answer", lambda: sent.is_done)
+        return type(sent.exception).__name__
+
+    try:
+        yield told_of_one
+    finally:
+        producer.close(timeout=0)
+
+
+@pytest.mark.parametrize("fault", DiskFault)
+def test_what_a_client_is_told_when_the_disk_of_its_leader_breaks(fault):
+    """Nobody else has the record, so it says what this leader knows: nothing, or that it failed."""
+    with (
+        Cluster(nodes=1, topics=["t"], config=ALONE) as cluster,
+        producing(cluster) as told_of_one,
+    ):
+        assert told_of_one() == "NoneType"
+        cluster.break_disk(1, fault)
+        assert told_of_one() == TOLD[fault]
+        until(STATES[fault], lambda: cluster.describe().nodes[1].state == STATES[fault])
+
+
+def test_a_leader_that_does_not_resign_lets_its_clients_wait(monkeypatch):
+    """The mechanism taken away (sim-M15, on a live broker): the client's own patience ends it."""
+    monkeypatch.setattr(runner, "resign", lambda *_: None)
+    with (
+        Cluster(nodes=1, topics=["t"], config=ALONE) as cluster,
+        producing(cluster) as told_of_one,
+    ):
+        assert told_of_one() == "NoneType"
+        cluster.break_disk(1, DiskFault.STALLED)
+        assert told_of_one() in {"RequestTimedOutError", "KafkaTimeoutError"}
+        assert cluster.leader("t") == 1
