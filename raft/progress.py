@@ -129,11 +129,6 @@ _MOVES = {(row.source, row.event): row.target for row in PROGRESS}
 assert len(_MOVES) == len(PROGRESS), f"{len(PROGRESS)} rows, {len(_MOVES)} distinct"
 
 
-def find_move(source: ProgressState, event: ProgressEvent) -> ProgressState | None:
-    """The state that follows, or None where the event cannot occur or means nothing."""
-    return _MOVES.get((source, event))
-
-
 class ProgressView(NamedTuple):
     """A follower as its leader sees it, for in-sync replicas and descriptions."""
 

@@ -18,7 +18,6 @@ from importlib.resources import files
 from typing import Any, NamedTuple, Protocol
 
 from ottla.sim.history.history import COLUMNS, Event
-from ottla.sim.invariants.registry import INVARIANTS
 
 FILES = (
     "0_views.sql",
@@ -108,30 +107,8 @@ def load(connection: Connection, runs: Sequence[Sequence[Event]]) -> None:
         connection.execute(f"INSERT INTO ev SELECT {lists}", columns)
 
 
-def sql_verdicts(connection: Connection) -> dict[int, frozenset[str]]:
-    """Ids of the invariants that do not hold, by run; runs in which all hold are left out."""
-    prepare(connection)
-    broken: dict[int, list[str]] = {}
-    for row in INVARIANTS:
-        for run_id, _ in connection.execute(queries()[row.id]).fetchall() if row.judge else ():
-            broken.setdefault(run_id, []).append(row.id)
-    return {run_id: frozenset(ids) for run_id, ids in broken.items()}
-
-
 def prepare(connection: Connection) -> None:
     """Make what the queries share, once for all of them: tables that go with the connection, where
     an engine without such tables has cached views."""
     for name, text in views():
         connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS\n{text}")
-
-
-def sql_numbers(connection: Connection, name: str) -> dict[int, int]:
-    """A figure of `numbers.py` by run; runs without one are left out. After `prepare`."""
-    found = connection.execute(queries()[name]).fetchall()
-    return {run_id: int(n) for run_id, n in found if n is not None}
-
-
-def sql_losses(connection: Connection) -> dict[tuple[int, int], tuple[int, int]]:
-    """How many were acknowledged and lost, by run and acks. After `prepare`."""
-    found = connection.execute(queries()["losses by acks"]).fetchall()
-    return {(run_id, acks): (int(all_), int(lost)) for run_id, acks, all_, lost in found}

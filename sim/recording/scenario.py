@@ -13,7 +13,7 @@ from pathlib import Path
 from ottla.sim.recording.record import Recording
 from ottla.sim.recording.recorder import Recorder
 from ottla.sim.run import undisturbed
-from ottla.sim.scenarios.page import files, opening_of
+from ottla.sim.scenarios.files import files, opening_of
 from ottla.sim.scenarios.script import Script
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.world import BrokerBug, World

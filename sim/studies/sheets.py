@@ -4,8 +4,6 @@ Blocks are written as those of the invariants (`ottla.sim.invariants.statements`
 `-- NAME: one row per what`, a line `-- COLUMN TYPE: meaning` for each column, the query, an empty
 line. `-- view NAME: what it is` is what later blocks of the file share. A block of comments alone
 is for people.
-
-`docs/reference/study-tables.md` is written from here.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from ottla.sim.invariants import statements
-from ottla.sim.studies.names import GOLD_PREFIX
 
 SILVER, GOLD, JUDGING, QUANTILES = "silver", "gold", "judging", "quantiles"
 _VIEW = "view "
@@ -100,52 +97,3 @@ def _paragraphs(head: list[str]) -> list[str]:
         else:
             found.append(line)
     return found
-
-
-_PAGE_HEAD = """\
-# Tables of a study
-
-Written from `sim/studies/sql/` by `tests/studies/test_tables.py`; do not edit. A study's own SQL
-may ask any of them; the same text runs on DuckDB and on Spark. Times are microseconds of the
-simulator's clock; a column that ends in _us is a time or a span.
-
-The table variants has a row per variant: variant is its number, label what it is called, failure
-the plan of what goes wrong ('none' where there is none, as always with swarm), and there is a
-column for whatever else varies in the study.
-
-They are made from bronze, whose Parquet files say in their metadata of which version they are
-(`bronze-version`; [studies](studies.md) has the columns and what changed from version to version).
-Older files are read, a newer one is refused.
-"""
-_GOLD_SAYS = (
-    "A few rows per variant; of gold_partings one per seed. Intervals are of shares, Wilson's, of "
-    "95 %; where none was hit, or all were, they are one-sided, Clopper's and Pearson's, as in "
-    "sentences. Percentiles are nearest ranks: the smallest value that so many percent do not "
-    "exceed."
-)
-_QUANTILES_SAY = (
-    "The same in every study. A mean over few seeds is less certain than 1.96 standard errors say: "
-    "of three, an interval of so many holds the true mean 81 times in 100, not 95."
-)
-_LAYERS = (
-    (SILVER, "Silver", "What happened, run by run. Every table has run_id and variant.", ""),
-    (JUDGING, "Verdicts", "What the SQL of the invariants finds in the runs that are judged.", ""),
-    (GOLD, "Gold", _GOLD_SAYS, GOLD_PREFIX),
-    (QUANTILES, "Quantiles", _QUANTILES_SAY, ""),
-)
-
-
-def page() -> str:
-    """`docs/reference/study-tables.md`."""
-    parts = [_PAGE_HEAD]
-    for layer, title, says, prefix in _LAYERS:
-        parts.append(f"\n## {title}\n\n{says}\n")
-        parts += [_told(each, prefix) for each in sheets(layer) if not each.shared]
-    return "".join(parts)
-
-
-def _told(table: Sheet, prefix: str) -> str:
-    rows = "".join(f"| {name} | {type_} | {says} |\n" for name, type_, says in table.columns)
-    says = f"{table.says[0].upper()}{table.says[1:]}."
-    head = "| column | type | meaning |\n|---|---|---|\n"
-    return f"\n### {prefix}{table.name}\n\n{says}\n\n{head}{rows}"

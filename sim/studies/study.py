@@ -134,11 +134,6 @@ class Study:
     """The file, word for word: the plan keeps it, and workers read it."""
 
     @property
-    def varying(self) -> tuple[str, ...]:
-        """Names of what varies, in the order of the file."""
-        return tuple(self.variants[0].cells)
-
-    @property
     def decides(self) -> Mapping[str, object]:
         """What runs and tables depend on, by the words of people; the rest is for the report."""
         return {

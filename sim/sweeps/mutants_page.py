@@ -15,7 +15,7 @@ from math import ceil, floor, inf
 from statistics import median
 
 from ottla.sim.mutants.catalogue import BY_ID, Row
-from ottla.sim.scenarios.page import files, opening_of
+from ottla.sim.scenarios.files import files, opening_of
 from ottla.sim.sweeps.kills import Kills
 
 MEDIAN_TARGET, P95_TARGET = 50, 2_000

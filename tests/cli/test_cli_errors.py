@@ -15,7 +15,7 @@ import typer
 
 from cli_process import PROGRAM, ottla
 from ottla.cli import app, main
-from ottla.sim.scenarios.page import files
+from ottla.sim.scenarios.files import files
 
 TIMEOUT = ("--set", "election_timeout_ms=500")
 TOO_LONG = "x" * 300

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from ottla.commands.sim.asking import config_of
-from ottla.report.explain.picture import picture
 from ottla.sim.nemesis.beyond import BEYOND
 from ottla.sim.nemesis.programs import PROGRAMS
 from ottla.sim.recording.scenario import record_scenario, scenario_named
 from ottla.sim.run import run
+from pages_pictures import picture
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 ROW = re.compile(r"^\| ([^|]+) \| (`ottla[^|]+) \| (`ottla[^|]+) \|$", re.MULTILINE)

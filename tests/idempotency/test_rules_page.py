@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ottla.idempotency.profiles import PROFILES
 from ottla.idempotency.rules import FACTS
-from ottla.idempotency.rules_page import rules_markdown
+from pages_rules import rules_markdown
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "rules.md"
 

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from ottla.broker.config import LEAST, MOST, MOST_OF, ClusterConfig, FlushPolicy
 from ottla.broker.topics.configs import TOPIC_CONFIGS
-from ottla.raft.describe import progress_diagram, role_diagram
 from ottla.raft.progress import PROGRESS
 from ottla.raft.roles import TRANSITIONS
 from ottla.sim.settings.ranges import MAX_SPAN, RANGES, WORDS
 from ottla.sim.settings.settings import SETTINGS, RunConfig
 from ottla.sim.settings.swarm import TABLE
+from pages_raft import progress_diagram, role_diagram
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = ROOT / "broker" / "config.py"

@@ -29,10 +29,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ottla.raft.describe import describe_core, describe_message, describe_ready
+from ottla.raft.describe import describe_message
 from ottla.raft.messages import Message
 from ottla.raft.ready import Ready
 from ottla.raft.types import NodeId
+from raft_describe import describe_core, describe_ready
 from raft_invariants import Watch
 from raft_member import Member
 from raft_world import World

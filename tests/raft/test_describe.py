@@ -6,14 +6,7 @@ instead of in all golden files.
 
 import pytest
 
-from ottla.raft.describe import (
-    describe_core,
-    describe_log,
-    describe_message,
-    describe_ready,
-    progress_diagram,
-    role_diagram,
-)
+from ottla.raft.describe import describe_message
 from ottla.raft.messages import (
     AppendEntries,
     AppendReply,
@@ -29,6 +22,8 @@ from ottla.raft.messages import (
 from ottla.raft.progress import PROGRESS
 from ottla.raft.roles import TRANSITIONS
 from ottla.raft.types import SnapshotMeta
+from pages_raft import progress_diagram, role_diagram
+from raft_describe import describe_core, describe_log, describe_ready
 from raft_lone import GROUP, Lone
 
 WHO = (GROUP, 1, 2, 5)

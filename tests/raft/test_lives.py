@@ -15,9 +15,9 @@ from hypothesis.stateful import (
     rule,
 )
 
-from ottla.raft.describe import describe_core
 from ottla.raft.roles import Role
 from raft_chaos import Chaos, live
+from raft_describe import describe_core
 from raft_invariants import Watch
 from raft_transcript import FixedJitter
 from raft_world import ELECTION, RETRANSMIT, World

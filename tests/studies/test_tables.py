@@ -7,7 +7,8 @@ import os
 
 import docs_pages
 from ottla.sim.studies import names
-from ottla.sim.studies.sheets import GOLD, JUDGING, QUANTILES, SILVER, page, sheets
+from ottla.sim.studies.sheets import GOLD, JUDGING, QUANTILES, SILVER, sheets
+from pages_studies import page
 
 PAGE = docs_pages.ROOT / "docs" / "reference" / "study-tables.md"
 

@@ -7,7 +7,7 @@ import pytest
 
 from ottla.report.explain.report import page
 from ottla.sim.recording.scenario import NoSuchActError, record_scenario, scenario_named
-from ottla.sim.scenarios.page import files
+from ottla.sim.scenarios.files import files
 
 A_C_B = next(each for each in files() if each.stem == "s07_a_c_b")
 S35 = next(each for each in files() if each.stem.startswith("s35_"))

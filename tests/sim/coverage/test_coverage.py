@@ -17,7 +17,7 @@ from ottla.sim.history.history import Event
 from ottla.sim.nemesis.fault_context import FaultContext
 from ottla.sim.nemesis.nemesis import named
 from ottla.sim.run import run_choices, undisturbed
-from ottla.sim.scenarios.page import files
+from ottla.sim.scenarios.files import files
 from ottla.sim.scenarios.script import Script
 from ottla.sim.settings.settings import RunConfig
 

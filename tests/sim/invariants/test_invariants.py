@@ -19,6 +19,7 @@ from ottla.sim.invariants.judge import attach, judge
 from ottla.sim.invariants.numbers import ACKED_SHARE, LONGEST_GAP
 from ottla.sim.invariants.registry import INVARIANTS, WAITING, invariant
 from sim_histories import FOLDER, histories, read
+from sim_sql import sql_losses, sql_numbers, sql_verdicts
 
 CORPUS = histories()
 LABELLED = [row.id for row in INVARIANTS if row.place is not Place.MEASURED]
@@ -34,7 +35,7 @@ def database():
 
 @pytest.fixture(scope="module")
 def sql(database):
-    return statements.sql_verdicts(database)
+    return sql_verdicts(database)
 
 
 @pytest.mark.parametrize("number", range(len(CORPUS)), ids=[str(each) for each in CORPUS])
@@ -49,7 +50,7 @@ def test_python_and_sql_say_what_the_label_says(number, sql):
 @pytest.mark.parametrize("name", sorted(FIGURES))
 def test_figures_are_those_of_the_label_in_python_and_in_sql(name, database):
     statements.prepare(database)
-    counted = statements.sql_numbers(database, FIGURES[name])
+    counted = sql_numbers(database, FIGURES[name])
     for number, labelled in enumerate(CORPUS):
         figure = judge(labelled.events).numbers[FIGURES[name]]
         assert counted.get(number, 0) == figure, labelled
@@ -66,7 +67,7 @@ def test_copies_have_the_causes_of_the_label():
 
 def test_losses_are_counted_alike(database):
     statements.prepare(database)
-    counted = statements.sql_losses(database)
+    counted = sql_losses(database)
     told = {
         (number, row.acks): (row.acknowledged, row.lost)
         for number, labelled in enumerate(CORPUS)
@@ -162,7 +163,7 @@ def test_statements_keep_to_what_both_engines_know():
 
 def test_the_judge_loads_no_database():
     code = (
-        "import sys; from ottla.sim.invariants import judge, page, registry, statements; "
+        "import sys; from ottla.sim.invariants import judge, registry, statements; "
         "statements.views(); print(*sys.modules)"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)

@@ -6,8 +6,8 @@ OTTLA_REWRITE=1 writes the page anew.
 import os
 from pathlib import Path
 
-from ottla.sim.invariants.page import invariants_markdown
 from ottla.sim.invariants.registry import INVARIANTS
+from pages_invariants import invariants_markdown
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "invariants.md"
 

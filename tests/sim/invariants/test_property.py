@@ -19,6 +19,7 @@ from ottla.sim.invariants.losses import ByOffset
 from ottla.sim.invariants.numbers import ACKED_SHARE, LONGEST_GAP
 from sim_histories import histories
 from sim_perturb import interleaved, perturbed
+from sim_sql import sql_losses, sql_numbers, sql_verdicts
 
 PARTITIONS = st.integers(0, 1)
 NODES = st.integers(1, 3)
@@ -197,9 +198,9 @@ def changed():
 def test_sql_and_python_agree_on_what_nobody_labelled(changed):
     database = duckdb.connect()
     statements.load(database, changed)
-    verdicts = statements.sql_verdicts(database)
-    figures = [statements.sql_numbers(database, name) for name in (ACKED_SHARE, LONGEST_GAP)]
-    losses = statements.sql_losses(database)
+    verdicts = sql_verdicts(database)
+    figures = [sql_numbers(database, name) for name in (ACKED_SHARE, LONGEST_GAP)]
+    losses = sql_losses(database)
     hits = 0
     for number, events in enumerate(changed):
         verdict = judge(events)

@@ -17,11 +17,12 @@ from ottla.sim.invariants import statements
 from ottla.sim.invariants.judge import judge
 from ottla.sim.nemesis.nemesis import Nemesis
 from ottla.sim.run import undisturbed
-from ottla.sim.scenarios.page import files
+from ottla.sim.scenarios.files import files
 from ottla.sim.scenarios.script import Script
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.settings.swarm import draw
 from ottla.sim.world.world import BrokerBug, World
+from sim_sql import sql_losses, sql_verdicts
 
 STRICT = RunConfig(profile="reference-strict", load_ms=1_500, records=40, fault_every_ms=400)
 PLAIN = STRICT.with_(idempotent=False, in_flight=3)
@@ -69,11 +70,11 @@ def verdicts(runs):
 def test_sql_agrees_with_python(runs, verdicts):
     database = duckdb.connect()
     statements.load(database, runs)
-    found = statements.sql_verdicts(database)
+    found = sql_verdicts(database)
     assert [found.get(number, frozenset()) for number in range(len(runs))] == [
         each.broken for each in verdicts
     ]
-    losses = statements.sql_losses(database)
+    losses = sql_losses(database)
     for number, verdict in enumerate(verdicts):
         for row in verdict.losses:
             assert losses[number, row.acks] == (row.acknowledged, row.lost)

@@ -21,9 +21,10 @@ from ottla.broker.node.node import Node
 from ottla.broker.node.readiness import CatchingUp
 from ottla.sim.mutants.catalogue import BY_ID
 from ottla.sim.run import undisturbed
-from ottla.sim.scenarios.page import files, opening_of, scenarios_markdown
+from ottla.sim.scenarios.files import files, opening_of
 from ottla.sim.scenarios.script import Script
 from ottla.sim.world.kernel import Kernel
+from pages_scenarios import scenarios_markdown
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "scenarios.md"
 REWRITE = bool(os.environ.get("OTTLA_REWRITE"))

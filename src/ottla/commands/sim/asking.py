@@ -193,7 +193,7 @@ def check_scenario(what: str) -> None:
     if _SCENARIO.fullmatch(what) is None or taped(what):
         return
     from ottla.sim.recording.scenario import scenario_named
-    from ottla.sim.scenarios.page import files
+    from ottla.sim.scenarios.files import files
 
     if scenario_named(what) is not None:
         raise SimUsageError(f"{what} is a scenario: ottla sim explain {what} tells of it")
