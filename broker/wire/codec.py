@@ -34,6 +34,7 @@ from ottla.broker.errors import FrameError
 from ottla.broker.event_loop.collecting import nothing_collected
 from ottla.broker.wire.guard import Guard, nested_entity
 from ottla.broker.wire.modules import load
+from ottla.broker.wire.requests import ZERO_ID
 from ottla.broker.wire.walk import (
     ANSWER_LIMITS,
     REQUEST_LIMITS,
@@ -69,8 +70,7 @@ with _hypothesis_hidden():
 from kio.serial import _serialize, entity_reader, entity_writer, writers  # noqa: E402
 from kio.static.constants import EntityType  # noqa: E402
 
-# How entities and single fields are written, for `ottla.broker.wire.api.encoding`.
-whole_writer = entity_writer
+# How entities and single fields are written, for `ottla.broker.wire.translation.encoding`.
 field_writer = _serialize.get_field_writer
 write_count = writers.write_legacy_array_length
 write_compact_count = writers.write_compact_array_length
@@ -109,8 +109,6 @@ MANY_BYTES = 1 << 15
 """A body of so many may have thousands of elements."""
 MAX_HEADER_TAGS = 1_000
 """Tagged fields in a header; no version of Kafka knows any for a request."""
-ZERO_ID = bytes(16)
-"""The topic id that means: none."""
 
 _HEADER = Struct(">hhih")
 _MILLISECOND = timedelta(milliseconds=1)

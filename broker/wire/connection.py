@@ -28,14 +28,14 @@ from struct import Struct
 from typing import TYPE_CHECKING, cast
 
 from ottla.broker.errors import FrameError
-from ottla.broker.wire.api.call import Call, Route
-from ottla.broker.wire.api.produce import begin_produce
-from ottla.broker.wire.api.produce_large import LARGE_BYTES
+from ottla.broker.wire.byte_call import ByteCall, Route
 from ottla.broker.wire.codec import read_header, skip_tags
 from ottla.broker.wire.framing import PORTION_BYTES, Outgoing, frames, write
 from ottla.broker.wire.half_frames import SMALLEST_FRAME, size_refusal
 from ottla.broker.wire.pipeline import Pipeline, Slot, limits_of
 from ottla.broker.wire.ports import descriptor_of, shut_down
+from ottla.broker.wire.translation.produce_large import LARGE_BYTES
+from ottla.broker.wire.translation.produce_shortcut import begin_produce
 
 if TYPE_CHECKING:
     from ottla.broker.wire.server import ReceiveBuffer, Server
@@ -164,7 +164,7 @@ class Connection(asyncio.BufferedProtocol):
                 found = route.shortcut.read(view, start + 12, length, after)
                 if found is not None:
                     target, records = found
-                    call = Call(self, route, correlation_id, target.client_id, size)
+                    call = ByteCall(self, route, correlation_id, target.client_id, size)
                     pipeline.begin(call)
                     try:
                         begin_produce(target, records, call)
@@ -204,7 +204,7 @@ class Connection(asyncio.BufferedProtocol):
         except FrameError as error:
             self._refuse(str(error))
             return True
-        call = Call(self, route, header.correlation_id, header.client_id, end - start)
+        call = ByteCall(self, route, header.correlation_id, header.client_id, end - start)
         self.pipeline.begin(call)
         try:
             route.handle(request, call)
@@ -214,9 +214,9 @@ class Connection(asyncio.BufferedProtocol):
             route.shortcut.learn(view, start + 8, end, header.client_id, request)
         return True
 
-    def failed(self, call: Call, error: Exception) -> None:
+    def failed(self, call: ByteCall, error: Exception) -> None:
         """A handler has a bug: the loop's owner hears of it, and only this client is cut off."""
-        what = f"API {call.route.key} version {call.version} failed"
+        what = f"{call} failed"
         self._tell(what, error)
         call.close(f"{what}: {error!r}")
 
@@ -270,19 +270,14 @@ class Connection(asyncio.BufferedProtocol):
 
     # -- out: answers to bytes --------------------------------------------------------------
 
-    @property
-    def local_address(self) -> tuple[str, int]:
-        """Host and port of the listener."""
-        return self.server.address
-
-    def done(self, call: Call) -> None:
+    def done(self, call: ByteCall) -> None:
         """A call has been answered: see `Link`."""
         self.pipeline.done(call)
         if not self._flush_planned:
             self._flush_planned = True
             self.server.flush_soon(self)
 
-    def charge(self, call: Call, size: int) -> None:
+    def charge(self, call: ByteCall, size: int) -> None:
         """A call may come to hold that many bytes: see `Link`."""
         self.pipeline.charge(call, size)
 

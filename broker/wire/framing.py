@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import cast
 
-from ottla.broker.wire.api.call import Call
+from ottla.broker.wire.byte_call import ByteCall
 from ottla.broker.wire.pipeline import Slot
 
 JOIN_BELOW_BYTES = 1 << 16
@@ -31,7 +31,7 @@ def frames(ready: Sequence[Slot], pieces: list[bytes | memoryview]) -> int:
         parts = slot.parts
         if not parts:
             continue
-        call = cast(Call, slot)  # others have no answer
+        call = cast(ByteCall, slot)  # others have no answer
         size = (len(parts[0]) if len(parts) == 1 else sum(map(len, parts))) + 4
         if call.route.answer_tagged:
             size += 1

@@ -39,7 +39,7 @@ from types import NoneType
 from typing import Any, NamedTuple, TypeAlias, get_args
 
 from ottla.broker.errors import FrameError
-from ottla.broker.wire.api.packing import varint
+from ottla.broker.wire.translation.packing import varint
 from ottla.broker.wire.walk import (
     COMPACT,
     INT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from ottla.broker.wire.api.produce import PRODUCE_KEY
+from ottla.broker.wire.translation.produce_shortcut import PRODUCE_KEY
 from ottla.broker.wire.walk import REQUEST_LIMITS
 
 SMALLEST_FRAME = 10

@@ -1,18 +1,42 @@
-"""Routes: how requests of each API and version are read, and by whom they are answered.
+"""Routes: how requests of each API and version are read, by whom they are answered, how that is
+written.
 
 A route is made when the first request of its kind arrives: schema modules cost milliseconds to
-import, and a broker uses a dozen of them.
+import, and a broker uses a dozen of them. So do handlers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 from ottla.broker.errors import FrameError
 from ottla.broker.wire.api import table
-from ottla.broker.wire.api.call import Route
-from ottla.broker.wire.api.produce import PRODUCE_KEY
-from ottla.broker.wire.api.produce_large import reader
-from ottla.broker.wire.api.produce_request import Shortcut
-from ottla.broker.wire.codec import API_VERSIONS_KEY, request_schema
+from ottla.broker.wire.api.call import Call
+from ottla.broker.wire.byte_call import Route, Write
+from ottla.broker.wire.codec import API_VERSIONS_KEY, Schema, request_schema, response_schema
+from ottla.broker.wire.modules import load
+from ottla.broker.wire.requests import ApiVersionsRequest
+from ottla.broker.wire.translation import fetch_answer, produce_answer
+from ottla.broker.wire.translation.encoding import encode
+from ottla.broker.wire.translation.produce_large import reader
+from ottla.broker.wire.translation.produce_shortcut import PRODUCE_KEY, Shortcut
+from ottla.broker.wire.translation.reading import REQUESTS, translator
+
+FETCH_KEY = 1
+Handler = Callable[[Any, Call], None]
+
+_handlers: dict[int, Handler] = {}
+
+
+def handler(key: int) -> Handler:
+    """The `handle` of a served API; its module is imported at the first call."""
+    found = _handlers.get(key)
+    if found is None:
+        module = load(f"ottla.broker.wire.api.{table.BY_KEY[key].module}")
+        found = _handlers[key] = module.handle
+    return found
 
 
 class Routes(dict[int, Route]):
@@ -31,16 +55,36 @@ class Routes(dict[int, Route]):
             if key != API_VERSIONS_KEY:
                 raise FrameError(f"API {key} version {version} is not served")
             # The one request that is answered in a version nobody knows: its body stays unread.
-            return Route(key, version, table.handler(key), lambda *_: None, False, False, None)
+            write = writer(key, 0)
+            return Route(key, version, handler(key), _unread, write, False, False, None)
         schema = request_schema(key, version)
         route = self[key * 65536 + version] = Route(
             key,
             version,
-            table.handler(key),
-            reader(version, schema.read) if key == PRODUCE_KEY else schema.read,
+            handler(key),
+            reader(version, schema) if key == PRODUCE_KEY else _reading(key, schema),
+            writer(key, version),
             schema.header_tags,
             # As the answer's schema says too, but Produce packs its answers without importing one.
             version >= table.BY_KEY[key].flexible_from and key != API_VERSIONS_KEY,
             Shortcut(version) if key == PRODUCE_KEY else None,
         )
         return route
+
+
+def _unread(*_: object) -> ApiVersionsRequest:
+    return ApiVersionsRequest()
+
+
+def _reading(key: int, schema: Schema) -> Callable[[Any, int], Any]:
+    translate, read = translator(REQUESTS[key], schema.cls), schema.read
+    return lambda frame, at: translate(read(frame, at))
+
+
+def writer(key: int, version: int) -> Write:
+    """What writes the answers of an API in that version."""
+    if key == PRODUCE_KEY:
+        return partial(produce_answer.pack_in_steps, version)
+    if key == FETCH_KEY:
+        return partial(fetch_answer.pack_in_steps, version)
+    return lambda answer, pieces: encode(response_schema(key, version).cls, answer, pieces)

@@ -12,7 +12,7 @@ from struct import Struct
 from typing import NamedTuple, TypeAlias
 
 from ottla.broker.errors import FrameError
-from ottla.broker.wire.api.packing import varint
+from ottla.broker.wire.translation.packing import varint
 
 ReadOnlyBuffer: TypeAlias = bytes | memoryview
 

@@ -23,9 +23,11 @@ from ottla.broker.partition.partition import Partition
 from ottla.broker.partition.state import PartitionSettings
 from ottla.broker.turn.tickets import ControlTicket, ProduceTicket, Ticket
 from ottla.broker.wire.api import table
-from ottla.broker.wire.api.call import Call, Link, Route
+from ottla.broker.wire.api.call import Link
+from ottla.broker.wire.byte_call import ByteCall
 from ottla.broker.wire.codec import API_NAMES, request_schema, response_schema
 from ottla.broker.wire.remarks import Remarks
+from ottla.broker.wire.routes import Routes
 from ottla.broker.wire.searches import Searches
 from ottla.idempotency.profiles import profile_named
 from ottla.log.build import NewRecord, build_batch
@@ -42,31 +44,25 @@ API_KEYS = {API_NAMES[row.key]: row.key for row in table.TABLE}
 class Exchange:
     """One request and, once it came, its answer. It is the `Link` of its own call."""
 
-    @property
-    def local_address(self) -> tuple[str, int]:
-        """Of no interest here."""
-        return "here", 9092
-
     def __init__(self, world: ApiWorld, key: int, version: int, fields: dict[str, Any]):
         self.host = world
         self.key, self.version = key, version
         self.answer: Any = None
         """The decoded response; None while there is none."""
-        asked, answered = request_schema(key, version), response_schema(key, version)
-        handle, tags = table.handler(key), (asked.header_tags, answered.header_tags)
-        route = Route(key, version, handle, asked.read, *tags, None)
-        request = asked.read(asked.write(asked.build(**fields)), 0)
-        self.call = Call(cast(Link, self), route, 1, "test", 0)
-        handle(request, self.call)
+        asked = request_schema(key, version)
+        route = Routes().find(key, version)
+        request = route.read(asked.write(asked.build(**fields)), 0)
+        self.call = ByteCall(cast(Link, self), route, 1, "test", 0)
+        route.handle(request, self.call)
 
-    def done(self, call: Call) -> None:
+    def done(self, call: ByteCall) -> None:
         """The call was answered: decode what would go to the client."""
         assert self.answer is None, "a request was answered twice"
         assert call.parts is not None
         body = b"".join(bytes(part) for part in call.parts)
         self.answer = response_schema(self.key, self.version).read(body, 0)
 
-    def charge(self, call: Call, size: int) -> None:
+    def charge(self, call: ByteCall, size: int) -> None:
         """Budgets are the connection's business."""
 
 

@@ -11,45 +11,33 @@ transaction version 2 (facts/kafka.md 4.1).
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from ottla.broker.errors import ErrorCode
+from ottla.broker.wire.answers import ApiServed, ApiVersionsAnswer
 from ottla.broker.wire.api import table
 from ottla.broker.wire.api.call import Call
-from ottla.broker.wire.codec import response_schema
+from ottla.broker.wire.requests import ApiVersionsRequest
 
 KEY = 18
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.\-]*[a-zA-Z0-9])?")
-_answers: dict[int, bytes] = {}
 
 
-def handle(request: Any, call: Call) -> None:
-    """Answer with the table; `request` is None when the version is one we do not know."""
-    if request is None:
-        own = table.BY_KEY[KEY].advertised
-        keys = [{"api_key": KEY, "min_version": own[0], "max_version": own[1]}]
-        call.answer_bytes(_encode(0, ErrorCode.UNSUPPORTED_VERSION, keys))
+def handle(request: ApiVersionsRequest, call: Call) -> None:
+    """Answer with the table."""
+    if not table.serves(KEY, call.version):
+        row = table.BY_KEY[KEY]
+        call.answer(ApiVersionsAnswer(ErrorCode.UNSUPPORTED_VERSION, [_served(row)]))
     elif call.version >= 3 and not _is_sound(request):
-        call.answer_bytes(_encode(call.version, ErrorCode.INVALID_REQUEST, []))
+        call.answer(ApiVersionsAnswer(ErrorCode.INVALID_REQUEST, []))
     else:
-        answer = _answers.get(call.version)
-        if answer is None:
-            answer = _answers[call.version] = _encode(call.version, ErrorCode.NONE, _rows())
-        call.answer_bytes(answer)
+        rows = [_served(row) for row in table.TABLE]
+        call.answer(ApiVersionsAnswer(ErrorCode.NONE, rows))
 
 
-def _is_sound(request: Any) -> bool:
+def _is_sound(request: ApiVersionsRequest) -> bool:
     names = (request.client_software_name, request.client_software_version)
     return all(_SOFTWARE.fullmatch(name) for name in names)
 
 
-def _rows() -> list[dict[str, int]]:
-    return [
-        {"api_key": row.key, "min_version": row.advertised[0], "max_version": row.advertised[1]}
-        for row in table.TABLE
-    ]
-
-
-def _encode(version: int, error: ErrorCode, keys: list[dict[str, int]]) -> bytes:
-    schema = response_schema(KEY, version)
-    return schema.write(schema.build(error_code=error, api_keys=keys, throttle_time=0))
+def _served(row: table.Api) -> ApiServed:
+    return ApiServed(row.key, *row.advertised)

@@ -7,23 +7,22 @@ kind of resource, as a bit field: bit n stands for Kafka's AclOperation n. That 
 
 from __future__ import annotations
 
-from typing import Any
+from ottla.broker.wire.answers import NOT_ASKED
+from ottla.broker.wire.requests import DescribeClusterRequest, MetadataRequest
 
 CLUSTER_OPERATIONS = 8096
 """CREATE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE."""
 TOPIC_OPERATIONS = 3576
 """READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS."""
-NOT_ASKED = -(2**31)
-"""The client did not ask, or its version of the request cannot."""
 
 
-def cluster_operations(request: Any) -> int:
+def cluster_operations(request: MetadataRequest | DescribeClusterRequest) -> int:
     """The bit field for the cluster that is due to `request`."""
-    asked = getattr(request, "include_cluster_authorized_operations", False)
+    asked = request.include_cluster_authorized_operations
     return CLUSTER_OPERATIONS if asked else NOT_ASKED
 
 
-def topic_operations(request: Any) -> int:
+def topic_operations(request: MetadataRequest) -> int:
     """The bit field for each topic that is due to `request`."""
-    asked = getattr(request, "include_topic_authorized_operations", False)
+    asked = request.include_topic_authorized_operations
     return TOPIC_OPERATIONS if asked else NOT_ASKED

@@ -1,9 +1,13 @@
 """`Call`: one request under way, as a handler sees it.
 
 A handler gets `(request, call)` and answers exactly once, now or from a callback later, with one of
-`reply`, `answer`, `answer_bytes`, `answer_parts`, `no_answer` or `close`. Whatever it answers
-leaves the connection in the order of the requests (`ottla.broker.wire.pipeline`). Calling any of
-them again, or after the connection is gone, does nothing: a handler need not know.
+`answer`, `no_answer` or `close`. Whatever it answers leaves the connection in the order of the
+requests (`ottla.broker.wire.pipeline`). Calling any of them again, or after the connection is gone,
+does nothing: a handler need not know.
+
+Request and answer are values (`ottla.broker.wire.requests`, `ottla.broker.wire.answers`). What a
+call makes of an answer is its own affair: that of a real connection makes bytes
+(`ottla.broker.wire.byte_call`), that of a simulated one keeps the value.
 
 A `Call` is also the slot of the request in its connection's pipeline, so that a request costs one
 object; the fields marked so belong to `pipeline` and `connection`, not to handlers.
@@ -11,36 +15,19 @@ object; the fields marked so belong to `pipeline` and `connection`, not to handl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias
 
-from ottla.broker.wire.api.encoding import Steps, encode
-from ottla.broker.wire.codec import response_schema
 from ottla.broker.wire.pipeline import Slot
 
 if TYPE_CHECKING:
-    from ottla.broker.wire.api.produce_request import Shortcut
     from ottla.broker.wire.host import Host
 
 
 Asked = ParamSpec("Asked")
 """What comes back to a handler: a ticket, an outcome of the controller, nothing from a timer."""
-
-
-class Route(NamedTuple):
-    """How requests of one API and version are read, and by whom they are answered."""
-
-    key: int
-    version: int
-    handle: Callable[[Any, Call], None]
-    read: Callable[[Any, int], Any]
-    """`codec.Schema.read` of the request."""
-    header_tags: bool
-    """The request's header ends in tagged fields."""
-    answer_tagged: bool
-    """So does the answer's."""
-    shortcut: Shortcut | None
-    """Reads most of the requests faster (Produce only)."""
+Steps: TypeAlias = Generator[int, None, None]
+"""See `slices.py`: each yields what it was in units."""
 
 
 class Link(Protocol):
@@ -48,14 +35,10 @@ class Link(Protocol):
 
     host: Host
 
-    @property
-    def local_address(self) -> tuple[str, int]:
-        """Host and port of the listener."""
-
-    def done(self, call: Call) -> None:
+    def done(self, call: Any) -> None:
         """`call` has been answered, or will not be."""
 
-    def charge(self, call: Call, size: int) -> None:
+    def charge(self, call: Any, size: int) -> None:
         """`call` may come to hold an answer of `size` bytes."""
 
     def hold(self) -> None:
@@ -64,48 +47,28 @@ class Link(Protocol):
     def release(self) -> None:
         """The end of a `hold`."""
 
-    def failed(self, call: Call, error: Exception) -> None:
+    def failed(self, call: Any, error: Exception) -> None:
         """The handler of `call` has a bug."""
 
 
 class Call(Slot):
     """See the module's text."""
 
-    memo: Any = None
-    """Whatever the handler wants to find again when it answers."""
-
-    def __init__(
-        self, link: Link, route: Route, correlation_id: int, client_id: str | None, size: int
-    ):
-        """`size` is the bytes of the request's frame."""
-        # Slot.__init__, written out: one call less for every request.
-        self.size = size
-        self.link = link
-        self.host = link.host
-        """The node that serves the request."""
-        self.route = route
-        self.version = route.version
-        self.correlation_id = correlation_id
-        self.client_id = client_id
+    link: Link
+    host: Host
+    """The node that serves the request."""
+    version: int
+    """Of the API, in which the request came."""
+    client_id: str | None
 
     @property
-    def produces(self) -> bool:
-        """See `Slot`."""
-        return self.route.shortcut is not None
+    def owner(self) -> object:
+        """The node whose work the steps of this call are (`slices.Job`)."""
+        return self.host
 
-    @property
-    def local_address(self) -> tuple[str, int]:
-        """Host and port of the listener the request came in by."""
-        return self.link.local_address
-
-    def reply(self, **fields: Any) -> None:
-        """Answer with the API's response in the request's version, of plain values (`encoding`)."""
-        self.run(self._encoded(fields))
-
-    def _encoded(self, fields: dict[str, Any]) -> Steps:
-        pieces: list[bytes] = []
-        yield from encode(response_schema(self.route.key, self.version).cls, fields, pieces)
-        self.answer_parts(pieces)
+    def answer(self, answer: Any) -> None:
+        """Answer with the API's answer."""
+        raise NotImplementedError
 
     def run(self, steps: Iterator[int]) -> None:
         """Take `steps`, over as many turns of the loop as they need
@@ -118,21 +81,6 @@ class Call(Slot):
         if not self.host.slices.run(work):
             work.holds = True
             self.link.hold()
-
-    def answer(self, response: Any) -> None:
-        """Answer with a response entity of the request's API and version."""
-        self.answer_bytes(response_schema(self.route.key, self.version).write(response))
-
-    def answer_bytes(self, body: bytes) -> None:
-        """Answer with an encoded response body."""
-        if self.parts is None:
-            self.parts = (body,)
-            self.link.done(self)
-
-    def answer_parts(self, parts: Sequence[bytes | memoryview]) -> None:
-        """Answer with a body in pieces, which are joined only on their way out."""
-        if self.finish(parts):
-            self.link.done(self)
 
     def no_answer(self) -> None:
         """This request has no answer (Produce with acks=0)."""
@@ -151,7 +99,7 @@ class Call(Slot):
             try:
                 callback(*asked, **named)
             except Exception as error:
-                self.close(f"API {self.route.key} version {self.version} failed: {error!r}")
+                self.close(f"{self} failed: {error!r}")
                 raise
 
         return guarded
@@ -164,6 +112,14 @@ class Call(Slot):
         """Say that the answer may hold up to `size` bytes: counts as in flight until it leaves."""
         self.link.charge(self, size)
 
+    def hold(self) -> None:
+        """Have the connection begin nothing before `release`."""
+        self.link.hold()
+
+    def release(self) -> None:
+        """The end of a `hold`."""
+        self.link.release()
+
 
 class _Work:
     """Steps of a call: a `Job`."""
@@ -172,7 +128,7 @@ class _Work:
 
     def __init__(self, call: Call, steps: Iterator[int]):
         self._call = call
-        self.owner: object = call.host
+        self.owner = call.owner
         self.steps = steps
         self.holds = False
         """The connection begins nothing else until this has ended."""

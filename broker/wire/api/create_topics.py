@@ -14,15 +14,18 @@ from version 7 on the topic id. With an error these are -1, -1, none, and zero (
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
+from ottla.broker.arguments.spelling import printable
 from ottla.broker.config import ClusterConfig
 from ottla.broker.errors import ErrorCode
-from ottla.broker.topics.configs import describe
-from ottla.broker.wire.api.call import Call
-from ottla.broker.wire.api.encoding import Lazily, Steps
-from ottla.broker.wire.api.rounds import Asking, Fields, deadline_after, refuse
-from ottla.broker.wire.codec import ZERO_ID
+from ottla.broker.topics.configs import ConfigValue, describe
+from ottla.broker.wire.answers import ConfigCreated, CreateTopicsAnswer, Lazily, TopicCreated
+from ottla.broker.wire.api.call import Call, Steps
+from ottla.broker.wire.api.rounds import Asking, deadline_after
+from ottla.broker.wire.requests import CreateTopicsRequest, TopicWanted
 
 UNDECIDED = {
     ErrorCode.REQUEST_TIMED_OUT: "The controller did not decide in time; it may still.",
@@ -38,18 +41,20 @@ MOST_CREATED = 10_000
 MAX_RECORDS_PER_USER_OP."""
 
 
-def handle(request: Any, call: Call) -> None:
+def handle(request: CreateTopicsRequest, call: Call) -> None:
     """Have the controller decide about every topic, answer once."""
-    topics: list[Fields] = []
-    asked = Asking(call, lambda: call.reply(throttle_time=0, topics=topics))
+    topics: dict[str, TopicCreated] = {}
+    asked = Asking(call, lambda: call.answer(CreateTopicsAnswer(list(topics.values()))))
     asked.run(_ask(request, call, asked, topics))
 
 
-def _ask(request: Any, call: Call, asked: Asking, topics: list[Fields]) -> Steps:
+def _ask(
+    request: CreateTopicsRequest, call: Call, asked: Asking, topics: dict[str, TopicCreated]
+) -> Steps:
     host = call.host
     deadline = deadline_after(host, request.timeout)
     counts: Counter[str] = Counter()
-    named: dict[str, Any] = {}
+    named: dict[str, TopicWanted] = {}
     sizes: dict[str, int] = {}
     for topic in request.topics:
         counts[topic.name] += 1
@@ -57,45 +62,39 @@ def _ask(request: Any, call: Call, asked: Asking, topics: list[Fields]) -> Steps
         sizes[topic.name] = _size(topic, host.config)
         yield 1
     too_many = sum(1 + sizes[name] for name in named if counts[name] == 1) > MOST_CREATED
-    for topic in named.values():
-        fields = _nothing_created(topic.name)
-        topics.append(fields)
-        if too_many:
-            refuse(fields, ErrorCode.POLICY_VIOLATION, TOO_MANY)
+
+    def done(
+        name: str, configs: dict[str, Any], error: ErrorCode, result: Mapping[str, Any]
+    ) -> None:
+        if error is ErrorCode.NONE:
+            topics[name] = _created(name, result, configs, host.config)
+        else:
+            message = result.get("message") or UNDECIDED.get(error, error.name)
+            topics[name] = _refused(name, error, message)
+        asked.end()
+
+    for name, topic in named.items():
+        if too_many or counts[name] > 1:
+            error = ErrorCode.POLICY_VIOLATION if too_many else ErrorCode.INVALID_REQUEST
+            topics[name] = _refused(name, error, TOO_MANY if too_many else "Duplicate topic name.")
             yield 1
             continue
-        if counts[topic.name] > 1:
-            refuse(fields, ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            yield 1
-            continue
+        topics[name] = TopicCreated(name)  # the place that its outcome takes
         configs = {each.name: each.value for each in topic.configs}
-
-        def done(
-            error: ErrorCode,
-            result: Fields,
-            fields: Fields = fields,
-            configs: dict[str, Any] = configs,
-        ) -> None:
-            if error is ErrorCode.NONE:
-                _accept(fields, result, Lazily(describe(configs, host.config), _config))
-            else:
-                refuse(fields, error, result.get("message") or UNDECIDED.get(error, error.name))
-            asked.end()
-
         asked.begin()
         command = _command(topic, configs, request.validate_only)
-        host.control(command, call.guarded(done), deadline)
-        yield COMMAND_UNITS + len(configs) + sizes[topic.name]
+        host.control(command, call.guarded(partial(done, name, configs)), deadline)
+        yield COMMAND_UNITS + len(configs) + sizes[name]
 
 
-def _size(topic: Any, config: ClusterConfig) -> int:
+def _size(topic: TopicWanted, config: ClusterConfig) -> int:
     """Partitions that a topic of the request asks for, whether it can have them or not."""
     if topic.assignments:
         return len(topic.assignments)
     return config.default_partitions if topic.num_partitions == -1 else max(0, topic.num_partitions)
 
 
-def _command(topic: Any, configs: dict[str, Any], validate_only: bool) -> Fields:
+def _command(topic: TopicWanted, configs: dict[str, Any], validate_only: bool) -> dict[str, Any]:
     """The controller command for one topic of the request."""
     return {
         "type": "create_topic",
@@ -108,30 +107,23 @@ def _command(topic: Any, configs: dict[str, Any], validate_only: bool) -> Fields
     }
 
 
-def _nothing_created(name: str) -> Fields:
-    return {
-        "name": name,
-        "topic_id": ZERO_ID,
-        "error_code": ErrorCode.NONE,
-        "error_message": None,
-        "num_partitions": -1,
-        "replication_factor": -1,
-        "configs": (),
-    }
+def _refused(name: str, error: ErrorCode, message: str) -> TopicCreated:
+    """An error and what there is to say about it. What that quotes may be as long as a string can
+    be, and then no text fits it: it is cut, and what cannot be printed is spelt out."""
+    return TopicCreated(name, error, printable(message))
 
 
-def _accept(fields: Fields, result: Fields, configs: Lazily[Fields]) -> None:
-    fields["topic_id"] = result["topic_id"]
-    fields["num_partitions"] = result["partitions"]
-    fields["replication_factor"] = result["replication_factor"]
-    fields["configs"] = configs
+def _created(
+    name: str, result: Mapping[str, Any], configs: dict[str, Any], settings: ClusterConfig
+) -> TopicCreated:
+    return TopicCreated(
+        name,
+        topic_id=result["topic_id"],
+        num_partitions=result["partitions"],
+        replication_factor=result["replication_factor"],
+        configs=Lazily(describe(configs, settings), _config),
+    )
 
 
-def _config(config: Any) -> Fields:
-    return {
-        "name": config.name,
-        "value": config.value,
-        "read_only": False,
-        "config_source": config.source,
-        "is_sensitive": False,
-    }
+def _config(config: ConfigValue) -> ConfigCreated:
+    return ConfigCreated(config.name, config.value, False, config.source, False)

@@ -9,52 +9,59 @@ watermark is -1. Of a partition that is named twice the last entry counts, and o
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from functools import partial
 
 from ottla.broker.errors import ErrorCode
 from ottla.broker.turn.tickets import DeleteRecordsTicket
-from ottla.broker.wire.api.call import Call
-from ottla.broker.wire.api.encoding import Steps
-from ottla.broker.wire.api.rounds import Fields, Round, by_topic, deadline_after, hosted
+from ottla.broker.wire.answers import DeleteRecordsAnswer, RecordsDeleted, TopicRecordsDeleted
+from ottla.broker.wire.api.call import Call, Steps
+from ottla.broker.wire.api.rounds import Round, deadline_after, hosted
+from ottla.broker.wire.requests import DeleteRecordsRequest
+from ottla.log.types import NO_OFFSET
 
 TICKET_UNITS = 10
 """What it costs to ask one partition, and all its replicas to agree
 (`ottla.broker.event_loop.slices`)."""
 
 
-def handle(request: Any, call: Call) -> None:
+def handle(request: DeleteRecordsRequest, call: Call) -> None:
     """Ask every partition's leader, answer once."""
     call.run(_ask(request, call))
 
 
-def _ask(request: Any, call: Call) -> Steps:
+def _ask(request: DeleteRecordsRequest, call: Call) -> Steps:
     host = call.host
     deadline = deadline_after(host, request.timeout)
-    topics: dict[str, list[Fields]] = {}
-    asked = Round(lambda: call.reply(throttle_time=0, topics=by_topic(topics)))
+    topics: dict[str, dict[int, RecordsDeleted]] = {}
+    asked = Round(lambda: call.answer(_answer(topics)))
 
-    def done(ticket: DeleteRecordsTicket) -> None:
-        fields: Any = ticket.owner
-        fields["error_code"] = ticket.error
-        if ticket.error is ErrorCode.NONE:
-            fields["low_watermark"] = ticket.log_start_offset
+    def done(topic: str, partition: int, ticket: DeleteRecordsTicket) -> None:
+        start = ticket.log_start_offset if ticket.error is ErrorCode.NONE else NO_OFFSET
+        topics[topic][partition] = RecordsDeleted(partition, start, ticket.error)
         asked.end()
 
-    answered = call.guarded(done)
     offsets = {
         (topic.name, part.partition_index): part.offset
         for topic in request.topics
         for part in topic.partitions
     }
     for (topic, partition), offset in offsets.items():
-        fields: Fields = {"partition_index": partition, "low_watermark": -1}
-        topics.setdefault(topic, []).append(fields)
         replica = hosted(host, topic, partition)
+        refused = replica if isinstance(replica, ErrorCode) else ErrorCode.NONE
+        found = topics.setdefault(topic, {})
+        found[partition] = RecordsDeleted(partition, error_code=refused)
         if isinstance(replica, ErrorCode):
-            fields["error_code"] = replica
             yield 1
             continue
         asked.begin()
-        host.submit(replica, DeleteRecordsTicket(offset, answered, deadline, fields))
+        answered = call.guarded(partial(done, topic, partition))
+        host.submit(replica, DeleteRecordsTicket(offset, answered, deadline))
         yield TICKET_UNITS
     asked.end()
+
+
+def _answer(topics: Mapping[str, Mapping[int, RecordsDeleted]]) -> DeleteRecordsAnswer:
+    return DeleteRecordsAnswer(
+        [TopicRecordsDeleted(name, list(found.values())) for name, found in topics.items()]
+    )

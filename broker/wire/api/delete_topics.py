@@ -18,15 +18,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
+from ottla.broker.arguments.spelling import printable
 from ottla.broker.errors import ErrorCode
 from ottla.broker.images import TopicImage
-from ottla.broker.wire.api.call import Call
+from ottla.broker.wire.answers import DeleteTopicsAnswer, TopicDeleted
+from ottla.broker.wire.api.call import Call, Steps
 from ottla.broker.wire.api.create_topics import COMMAND_UNITS, UNDECIDED
-from ottla.broker.wire.api.encoding import Steps
-from ottla.broker.wire.api.rounds import Asking, Fields, deadline_after, refuse
-from ottla.broker.wire.codec import ZERO_ID, id_bytes
+from ottla.broker.wire.api.rounds import Asking, deadline_after
+from ottla.broker.wire.requests import ZERO_ID, DeleteTopicsRequest
 
 BOTH = "You may not specify both topic name and topic id."
 NEITHER = "Neither topic name nor id were specified."
@@ -47,46 +49,52 @@ Judging: TypeAlias = Generator[int, None, list[_Named]]
 """Steps that find out what is to be answered."""
 
 
-def handle(request: Any, call: Call) -> None:
+def handle(request: DeleteTopicsRequest, call: Call) -> None:
     """Have the controller decide about every topic, answer once."""
-    responses: list[Fields] = []
-    asked = Asking(call, lambda: call.reply(throttle_time=0, responses=responses))
+    responses: list[TopicDeleted] = []
+    asked = Asking(call, lambda: call.answer(DeleteTopicsAnswer(responses)))
     asked.run(_ask(request, call, asked, responses))
 
 
-def _ask(request: Any, call: Call, asked: Asking, responses: list[Fields]) -> Steps:
+def _ask(
+    request: DeleteTopicsRequest, call: Call, asked: Asking, responses: list[TopicDeleted]
+) -> Steps:
     host = call.host
     deadline = deadline_after(host, request.timeout)
     judged = yield from _judged(_entries(request), host.topics())
+
+    def done(place: int, error: ErrorCode, result: Mapping[str, Any]) -> None:
+        if error is ErrorCode.NONE:
+            responses[place] = TopicDeleted(result["name"], result["topic_id"])
+        else:
+            message = result.get("message") or UNDECIDED.get(error, error.name)
+            responses[place] = _refused(responses[place], error, message)
+        asked.end()
+
     for name, topic_id, why in judged:
-        fields: Fields = {"name": name, "topic_id": topic_id, "error_code": ErrorCode.NONE}
-        responses.append(fields)
+        responses.append(TopicDeleted(name, topic_id))
         if why:
-            refuse(fields, ErrorCode.INVALID_REQUEST, why)
+            responses[-1] = _refused(responses[-1], ErrorCode.INVALID_REQUEST, why)
             yield 1
             continue
-
-        def done(error: ErrorCode, result: Fields, fields: Fields = fields) -> None:
-            if error is ErrorCode.NONE:
-                fields["name"], fields["topic_id"] = result["name"], result["topic_id"]
-            else:
-                refuse(fields, error, result.get("message") or UNDECIDED.get(error, error.name))
-            asked.end()
-
         asked.begin()
-        which: Fields = {"name": name} if name is not None else {"topic_id": topic_id}
-        host.control({"type": "delete_topic", **which}, call.guarded(done), deadline)
+        which = {"name": name} if name is not None else {"topic_id": topic_id}
+        decided = call.guarded(partial(done, len(responses) - 1))
+        host.control({"type": "delete_topic", **which}, decided, deadline)
         yield COMMAND_UNITS
 
 
-def _entries(request: Any) -> Iterator[tuple[str | None, bytes]]:
+def _refused(topic: TopicDeleted, error: ErrorCode, message: str) -> TopicDeleted:
+    """An error and what there is to say about it, cut where no text would fit it."""
+    return topic._replace(error_code=error, error_message=printable(message))
+
+
+def _entries(request: DeleteTopicsRequest) -> Iterator[tuple[str | None, bytes]]:
     """What the request names, as (name, topic id); the zero id is none."""
-    if hasattr(request, "topic_names"):
-        for name in request.topic_names:
-            yield name, ZERO_ID
-    else:
-        for topic in request.topics:
-            yield topic.name, id_bytes(topic.topic_id)
+    for name in request.topic_names:
+        yield name, ZERO_ID
+    for topic in request.topics:
+        yield topic.name, topic.topic_id
 
 
 class _Asked:

@@ -8,46 +8,38 @@ listed from version 2 on, if the request asks for those too (KIP-1073).
 
 from __future__ import annotations
 
-from typing import Any
-
 from ottla.broker.errors import ErrorCode
-from ottla.broker.wire.api.authorized import NOT_ASKED, cluster_operations
+from ottla.broker.wire.answers import ClusterBroker, DescribeClusterAnswer
+from ottla.broker.wire.api.authorized import cluster_operations
 from ottla.broker.wire.api.call import Call
 from ottla.broker.wire.host import named_controller
+from ottla.broker.wire.requests import DescribeClusterRequest
 
 BROKERS, CONTROLLERS = 1, 2
 
 
-def handle(request: Any, call: Call) -> None:
+def handle(request: DescribeClusterRequest, call: Call) -> None:
     """Answer from what this node knows."""
-    asked_for = getattr(request, "endpoint_type", BROKERS)
-    if asked_for != BROKERS:
-        _refuse(call, asked_for)
+    if request.endpoint_type != BROKERS:
+        _refuse(call, request.endpoint_type)
         return
     host = call.host
     brokers = host.brokers()
     up = {broker.node for broker in brokers}
     listed = brokers
-    if getattr(request, "include_fenced_brokers", False):
+    if request.include_fenced_brokers:
         listed = [*brokers, *(each for each in host.registered() if each.node not in up)]
-    call.reply(
-        throttle_time=0,
-        error_code=ErrorCode.NONE,
-        error_message=None,
-        endpoint_type=BROKERS,
-        cluster_id=host.cluster_id,
-        controller_id=named_controller(host, brokers),
-        brokers=[
-            {
-                "broker_id": broker.node,
-                "host": broker.host,
-                "port": broker.port,
-                "rack": None,
-                "is_fenced": broker.node not in up,
-            }
-            for broker in listed
-        ],
-        cluster_authorized_operations=cluster_operations(request),
+    call.answer(
+        DescribeClusterAnswer(
+            ErrorCode.NONE,
+            cluster_id=host.cluster_id,
+            controller_id=named_controller(host, brokers),
+            brokers=[
+                ClusterBroker(each.node, each.host, each.port, is_fenced=each.node not in up)
+                for each in listed
+            ],
+            cluster_authorized_operations=cluster_operations(request),
+        )
     )
 
 
@@ -58,12 +50,4 @@ def _refuse(call: Call, asked_for: int) -> None:
     else:
         error = ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
         message = f"Unsupported endpoint type {asked_for}"
-    call.reply(
-        throttle_time=0,
-        error_code=error,
-        error_message=message,
-        cluster_id="",
-        controller_id=-1,
-        brokers=(),
-        cluster_authorized_operations=NOT_ASKED,
-    )
+    call.answer(DescribeClusterAnswer(error, message))

@@ -37,23 +37,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
 
 from ottla.broker.errors import ErrorCode
 from ottla.broker.turn.tickets import ANY_EPOCH, FetchTicket, WatchTicket
-from ottla.broker.wire.api.call import Call
-from ottla.broker.wire.api.encoding import Lazily, Steps
-from ottla.broker.wire.api.fetch_answer import (
-    BATCHES_A_UNIT,
-    PartitionRead,
-    Piece,
-    pack,
-    pack_in_steps,
-)
+from ottla.broker.wire.answers import FetchAnswer, Lazily, PartitionFetched, TopicFetched
+from ottla.broker.wire.api.call import Call, Steps
 from ottla.broker.wire.api.fetch_part import Part
 from ottla.broker.wire.api.rounds import leadership_deadline
-from ottla.broker.wire.codec import millis
 from ottla.broker.wire.host import Host, absent_partition
+from ottla.broker.wire.requests import FetchPartition, FetchRequest
 from ottla.log.errors import CompactedError, StoreError
 from ottla.log.types import EpochStart, RecordBatch
 from ottla.raft.types import EntryKind, LogIndex, Micros
@@ -62,6 +54,8 @@ MOST_BYTES = 55 << 20
 """Kafka's default of `fetch.max.bytes`: so an answer's size fits its int32, and the memory."""
 MOST_BATCHES = 20_000
 """So many of the smallest there are hold 1.4 MB, and more would cost their milliseconds each."""
+BATCHES_A_UNIT = 10
+"""Batches that cost a unit of the turn to read (`ottla.broker.event_loop.slices`)."""
 READ_BYTES = 1 << 18
 """Read in one step."""
 BYTES_A_UNIT = 1 << 15
@@ -79,44 +73,42 @@ FULL_FETCH_EPOCHS = (0, -1)
 """Session epochs that ask for everything: a new session, or none."""
 
 
-def handle(request: Any, call: Call) -> None:
+def handle(request: FetchRequest, call: Call) -> None:
     """Answer at once, or when there is enough."""
     if call.version >= 7 and request.session_epoch not in FULL_FETCH_EPOCHS:
-        call.answer_parts(pack(call.version, [], ErrorCode.FETCH_SESSION_ID_NOT_FOUND))
+        call.answer(FetchAnswer((), ErrorCode.FETCH_SESSION_ID_NOT_FOUND))
         return
     call.run(_begin(request, call))
 
 
-def _begin(request: Any, call: Call) -> Steps:
+def _begin(request: FetchRequest, call: Call) -> Steps:
     fetch = _Fetch(request, call)
     yield from fetch.locate(request)
     if fetch.parts and request.isolation_level not in ISOLATION_LEVELS:
-        yield from _refuse(request, call)
+        _refuse(request, call)
     else:
         yield from fetch.round()
 
 
-def _refuse(request: Any, call: Call) -> Steps:
+def _refuse(request: FetchRequest, call: Call) -> None:
     error = ErrorCode.UNKNOWN_SERVER_ERROR
 
-    def refused(wanted: Any) -> PartitionRead:
-        return PartitionRead(wanted.partition, error, aborted_is_null=False)
+    def refused(wanted: FetchPartition) -> PartitionFetched:
+        return PartitionFetched(wanted.partition, error, aborted_is_null=False)
 
-    topics = [(topic.topic, Lazily(topic.partitions, refused)) for topic in request.topics]
-    pieces: list[Piece] = []
-    yield from pack_in_steps(call.version, topics, pieces, error)
-    call.answer_parts(pieces)
+    topics = [TopicFetched(each.topic, Lazily(each.partitions, refused)) for each in request.topics]
+    call.answer(FetchAnswer(topics, error))
 
 
 class _Fetch:
     """One request under way."""
 
-    def __init__(self, request: Any, call: Call):
+    def __init__(self, request: FetchRequest, call: Call):
         host = call.host
         self.call = call
         self.max_bytes: int = min(request.max_bytes, MOST_BYTES)
         self.min_bytes = min(request.min_bytes, self.max_bytes)
-        self.deadline = host.now() + max(millis(request.max_wait), 0) * 1000
+        self.deadline = host.now() + max(request.max_wait, 0)
         self.proof_deadline = leadership_deadline(host)
         self.parts: list[Part] = []
         self.absent: list[Part] = []
@@ -133,7 +125,7 @@ class _Fetch:
         self.cancel_timer: Callable[[], None] | None = None
         call.on_cancel(self.stop_waiting)
 
-    def locate(self, request: Any) -> Steps:
+    def locate(self, request: FetchRequest) -> Steps:
         """Find the replicas of all partitions; of one named twice, the last entry counts."""
         named: dict[tuple[str, int], Part] = {}
         for topic in request.topics:
@@ -177,6 +169,7 @@ class _Fetch:
         """One partition has said what may be seen."""
         part = ticket.owner
         assert isinstance(part, Part)
+        part.leader_epoch = ticket.leader_epoch
         if ticket.error is ErrorCode.NONE:
             part.high_watermark = ticket.high_watermark
             part.log_start_offset = ticket.log_start_offset
@@ -316,17 +309,9 @@ class _Fetch:
     def finish(self) -> None:
         """Answer with what there is."""
         self.stop_waiting()
-        self.call.run(self.answer())
-
-    def answer(self) -> Steps:
-        """The answer, in steps."""
-        topics = [
-            (topic, Lazily(list(parts), Part.answer))
-            for topic, parts in groupby([*self.parts, *self.absent], key=attrgetter("topic"))
-        ]
-        pieces: list[Piece] = []
-        yield from pack_in_steps(self.call.version, topics, pieces)
-        self.call.answer_parts(pieces)
+        found = groupby([*self.parts, *self.absent], key=attrgetter("topic"))
+        topics = [TopicFetched(topic, Lazily(list(each), Part.answer)) for topic, each in found]
+        self.call.answer(FetchAnswer(topics))
 
 
 def _exists(part: Part, host: Host) -> bool:
@@ -334,7 +319,7 @@ def _exists(part: Part, host: Host) -> bool:
     return topic is not None and 0 <= part.partition < len(topic.partitions)
 
 
-def _locate(part: Part, host: Host, request: Any) -> bool:
+def _locate(part: Part, host: Host, request: FetchRequest) -> bool:
     """Find the partition's replica, or say why there is none; False: it does not exist."""
     part.aborted_is_null = request.isolation_level == READ_UNCOMMITTED
     if not _exists(part, host):

@@ -3,13 +3,12 @@ found."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from ottla.broker.errors import ErrorCode
 from ottla.broker.turn.tickets import ANY_EPOCH
-from ottla.broker.wire.api.fetch_answer import PartitionRead
+from ottla.broker.wire.answers import PartitionFetched
 from ottla.broker.wire.host import ReplicaInbox
-from ottla.log.types import NO_OFFSET, EpochStart, RecordBatch
+from ottla.broker.wire.requests import FetchPartition
+from ottla.log.types import NO_OFFSET, EpochStart, RecordBatch, Term
 
 
 class Part:
@@ -26,6 +25,7 @@ class Part:
         "full",
         "high_watermark",
         "last_fetched_epoch",
+        "leader_epoch",
         "limit",
         "log_start_offset",
         "next_offset",
@@ -34,19 +34,20 @@ class Part:
         "topic",
     )
 
-    def __init__(self, topic: str, wanted: Any):
+    def __init__(self, topic: str, wanted: FetchPartition):
         self.topic = topic
         self.partition: int = wanted.partition
         self.next_offset: int = wanted.fetch_offset
         self.limit: int = wanted.partition_max_bytes
-        self.epoch: int = max(getattr(wanted, "current_leader_epoch", ANY_EPOCH), ANY_EPOCH)
-        epoch: int = getattr(wanted, "last_fetched_epoch", ANY_EPOCH)
-        self.last_fetched_epoch = max(epoch, ANY_EPOCH)
+        self.epoch: int = max(wanted.current_leader_epoch, ANY_EPOCH)
+        self.last_fetched_epoch = max(wanted.last_fetched_epoch, ANY_EPOCH)
         """Not yet compared with the log."""
         self.diverging: EpochStart | None = None
         self.replica: ReplicaInbox | None = None
         self.error = ErrorCode.NONE
         self.aborted_is_null = True
+        self.leader_epoch: Term = -1
+        """Of the replica that answered last."""
         self.high_watermark = NO_OFFSET
         self.log_start_offset = NO_OFFSET
         self.batches: list[RecordBatch] = []
@@ -61,9 +62,9 @@ class Part:
         self.high_watermark = self.log_start_offset = NO_OFFSET
         self.aborted_is_null = True
 
-    def answer(self) -> PartitionRead:
+    def answer(self) -> PartitionFetched:
         """What has been found out so far."""
-        return PartitionRead(
+        return PartitionFetched(
             self.partition,
             self.error,
             self.high_watermark,
@@ -72,4 +73,5 @@ class Part:
             self.aborted_is_null,
             self.cut,
             self.diverging,
+            self.leader_epoch,
         )

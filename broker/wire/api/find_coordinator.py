@@ -14,15 +14,13 @@ Neither exists yet (docs/not-implemented.md), and clients shall hear so at once.
 
 from __future__ import annotations
 
-from typing import Any
-
 from ottla.broker.errors import ErrorCode
+from ottla.broker.wire.answers import Coordinator, FindCoordinatorAnswer, Lazily
 from ottla.broker.wire.api.call import Call
-from ottla.broker.wire.api.encoding import Lazily
 from ottla.broker.wire.host import Host
+from ottla.broker.wire.requests import FindCoordinatorRequest
 
 GROUP, TRANSACTION, SHARE = 0, 1, 2
-NOBODY = {"node_id": -1, "host": "", "port": -1}
 
 _NO_TRANSACTIONS = "Ottla has no transactions yet: produce without a transactional id."
 _NO_SHARES = "Ottla has no share groups."
@@ -32,27 +30,27 @@ _REFUSED = {
 }
 
 
-def handle(request: Any, call: Call) -> None:
+def handle(request: FindCoordinatorRequest, call: Call) -> None:
     """Answer for one key, or for each of them (from version 4 on)."""
-    found = _found(getattr(request, "key_type", GROUP), call)
-    keys = getattr(request, "coordinator_keys", None)
+    found = _found(request.key_type, call)
+    keys = request.coordinator_keys
     if keys is None:
-        call.reply(throttle_time=0, **found)
+        call.answer(found)
     else:
-        call.reply(throttle_time=0, coordinators=Lazily(keys, lambda key: {"key": key, **found}))
+        call.answer(FindCoordinatorAnswer(Lazily(keys, lambda key: found._replace(key=key))))
 
 
-def _found(key_type: int, call: Call) -> dict[str, Any]:
+def _found(key_type: int, call: Call) -> Coordinator:
     if key_type == GROUP:
-        return {"error_code": ErrorCode.NONE, "error_message": None, **_this_node(call.host)}
+        return _this_node(call.host)
     unknown = (ErrorCode.INVALID_REQUEST, f"Unknown coordinator key type {key_type}")
     error, text = _REFUSED.get(key_type, unknown)
     call.host.remarks.once(f"{call.client_id} {key_type}", f"client {call.client_id!r}: {text}")
-    return {"error_code": error, "error_message": text, **NOBODY}
+    return Coordinator(error, text)
 
 
-def _this_node(host: Host) -> dict[str, Any]:
+def _this_node(host: Host) -> Coordinator:
     """This node, as clients are told of it; of one that is cut off, another."""
     brokers = host.brokers()
     named = next((each for each in brokers if each.node == host.node), brokers[0])
-    return {"node_id": named.node, "host": named.host, "port": named.port}
+    return Coordinator(ErrorCode.NONE, None, named.node, named.host, named.port)

@@ -14,16 +14,15 @@ for ever. The response has no field for a text.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from ottla.broker.errors import ErrorCode
+from ottla.broker.wire.answers import InitProducerIdAnswer
 from ottla.broker.wire.api.call import Call
+from ottla.broker.wire.requests import NO_EPOCH, InitProducerIdRequest
 from ottla.log.types import NO_PRODUCER_ID, ProducerEpoch, ProducerId
 
-NO_EPOCH: ProducerEpoch = -1
 
-
-def handle(request: Any, call: Call) -> None:
+def handle(request: InitProducerIdRequest, call: Call) -> None:
     """Refuse, or answer with the next id of this node's block."""
     error = _refusal(request)
     if error is ErrorCode.NONE:
@@ -32,11 +31,11 @@ def handle(request: Any, call: Call) -> None:
         _answer(call, error, NO_PRODUCER_ID, NO_EPOCH)
 
 
-def _refusal(request: Any) -> ErrorCode:
+def _refusal(request: InitProducerIdRequest) -> ErrorCode:
     if request.transactional_id:
         return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    has_id = getattr(request, "producer_id", NO_PRODUCER_ID) != NO_PRODUCER_ID
-    has_epoch = getattr(request, "producer_epoch", NO_EPOCH) != NO_EPOCH
+    has_id = request.producer_id != NO_PRODUCER_ID
+    has_epoch = request.producer_epoch != NO_EPOCH
     if request.transactional_id is not None or has_id != has_epoch:
         return ErrorCode.INVALID_REQUEST
     return ErrorCode.NONE
@@ -45,4 +44,4 @@ def _refusal(request: Any) -> ErrorCode:
 def _answer(call: Call, error: ErrorCode, producer_id: ProducerId, epoch: ProducerEpoch) -> None:
     if error is not ErrorCode.NONE:
         producer_id, epoch = NO_PRODUCER_ID, NO_EPOCH
-    call.reply(throttle_time=0, error_code=error, producer_id=producer_id, producer_epoch=epoch)
+    call.answer(InitProducerIdAnswer(error, producer_id, epoch))

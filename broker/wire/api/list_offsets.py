@@ -25,18 +25,18 @@ for all partitions as often as they are named; between these two there is no dif
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
-from typing import Any, cast
+from typing import cast
 
 from ottla.broker.errors import ErrorCode
-from ottla.broker.turn.tickets import ANY_EPOCH, CONSUMER, ListOffsetsTicket
-from ottla.broker.wire.api.call import Call
-from ottla.broker.wire.api.encoding import Lazily, Steps
-from ottla.broker.wire.api.rounds import Fields, Round, by_topic, hosted, leadership_deadline
+from ottla.broker.turn.tickets import CONSUMER, ListOffsetsTicket
+from ottla.broker.wire.answers import Lazily, ListOffsetsAnswer, PartitionListed, TopicListed
+from ottla.broker.wire.api.call import Call, Steps
+from ottla.broker.wire.api.rounds import Round, hosted, leadership_deadline
 from ottla.broker.wire.host import ReplicaInbox
+from ottla.broker.wire.requests import ListOffsetsPartition, ListOffsetsRequest
 from ottla.log.errors import CompactedError, RecordsError, StoreError
 from ottla.log.records import Found, first_record_at_or_after, record_of_max_timestamp
-from ottla.log.types import Millis, RecordBatch
+from ottla.log.types import NO_OFFSET, NO_TIMESTAMP, Millis, Offset, RecordBatch, Term
 from ottla.raft.types import EntryKind, Micros
 
 LATEST, EARLIEST, LARGEST, LOCAL_START = -1, -2, -3, -4
@@ -56,15 +56,15 @@ LOOK_UNITS = 30
 """The same where a batch must be looked into."""
 
 
-def handle(request: Any, call: Call) -> None:
+def handle(request: ListOffsetsRequest, call: Call) -> None:
     """Ask every partition's leader, answer once."""
-    if getattr(request, "isolation_level", 0) not in ISOLATION_LEVELS:
+    if request.isolation_level not in ISOLATION_LEVELS:
         _refuse(request, call)
     else:
         call.run(_ask(request, call))
 
 
-def _ask(request: Any, call: Call) -> Steps:
+def _ask(request: ListOffsetsRequest, call: Call) -> Steps:
     host = call.host
     named = [
         ((topic.name, part.partition_index), part)
@@ -72,21 +72,21 @@ def _ask(request: Any, call: Call) -> Steps:
         for part in topic.partitions
     ]
     counts = Counter(where for where, _ in named)
-    topics: dict[str, list[Fields]] = {}
-    asked = Round(lambda: call.reply(throttle_time=0, topics=by_topic(topics)))
+    topics: dict[str, dict[int, PartitionListed]] = {}
+    asked = Round(lambda: call.answer(_answer(topics)))
     for where, part in dict(named).items():
-        fields = _nothing(part)
-        topics.setdefault(where[0], []).append(fields)
+        found = topics.setdefault(where[0], {})
+        found[part.partition_index] = PartitionListed(part.partition_index)
         replica = hosted(host, *where)
         if counts[where] > 1:
-            fields["error_code"] = ErrorCode.INVALID_REQUEST
+            _fail(found, part, ErrorCode.INVALID_REQUEST)
         elif not _served(part.timestamp, call.version):
-            fields["error_code"] = ErrorCode.UNSUPPORTED_VERSION
+            _fail(found, part, ErrorCode.UNSUPPORTED_VERSION)
         elif isinstance(replica, ErrorCode):
-            fields["error_code"] = replica
+            _fail(found, part, replica)
         else:
             asked.begin()
-            question = _Question(call, replica, part, asked=asked, fields=fields)
+            question = _Question(call, replica, part, asked=asked, found=found)
             question.asker = request.replica_id
             question.ask(leadership_deadline(host))
             yield TICKET_UNITS if part.timestamp in {LATEST, EARLIEST, LOCAL_START} else LOOK_UNITS
@@ -95,23 +95,24 @@ def _ask(request: Any, call: Call) -> Steps:
     asked.end()
 
 
-def _refuse(request: Any, call: Call) -> None:
+def _refuse(request: ListOffsetsRequest, call: Call) -> None:
     error = ErrorCode.UNKNOWN_SERVER_ERROR
-    topics = [
-        {"name": topic.name, "partitions": Lazily(topic.partitions, partial(_nothing, error=error))}
-        for topic in request.topics
-    ]
-    call.reply(throttle_time=0, topics=topics)
+
+    def refused(part: ListOffsetsPartition) -> PartitionListed:
+        return PartitionListed(part.partition_index, error)
+
+    topics = [TopicListed(each.name, Lazily(each.partitions, refused)) for each in request.topics]
+    call.answer(ListOffsetsAnswer(topics))
 
 
-def _nothing(part: Any, error: ErrorCode = ErrorCode.NONE) -> Fields:
-    return {
-        "partition_index": part.partition_index,
-        "error_code": error,
-        "timestamp": -1,
-        "offset": -1,
-        "leader_epoch": -1,
-    }
+def _fail(found: dict[int, PartitionListed], part: ListOffsetsPartition, error: ErrorCode) -> None:
+    found[part.partition_index] = PartitionListed(part.partition_index, error)
+
+
+def _answer(topics: dict[str, dict[int, PartitionListed]]) -> ListOffsetsAnswer:
+    return ListOffsetsAnswer(
+        [TopicListed(name, list(found.values())) for name, found in topics.items()]
+    )
 
 
 def _served(timestamp: Millis, version: int) -> bool:
@@ -126,23 +127,31 @@ class _Question:
         "_deadline",
         "_done",
         "_epoch",
-        "_fields",
+        "_found",
         "_host",
+        "_number",
         "_replica",
         "_timestamp",
         "asker",
     )
 
     def __init__(
-        self, call: Call, replica: ReplicaInbox, part: Any, *, asked: Round, fields: Fields
+        self,
+        call: Call,
+        replica: ReplicaInbox,
+        part: ListOffsetsPartition,
+        *,
+        asked: Round,
+        found: dict[int, PartitionListed],
     ):
         self._host = call.host
         self._done = call.guarded(self._answered)
         self._replica = replica
         self._timestamp: Millis = EARLIEST if part.timestamp == LOCAL_START else part.timestamp
-        self._epoch = getattr(part, "current_leader_epoch", ANY_EPOCH)
+        self._epoch = part.current_leader_epoch
         self._asked = asked
-        self._fields = fields
+        self._found = found
+        self._number = part.partition_index
         self._deadline: Micros = 0
         self.asker = CONSUMER
         """Replica id of the client."""
@@ -157,7 +166,7 @@ class _Question:
 
     def _answered(self, ticket: ListOffsetsTicket) -> None:
         if ticket.error is not ErrorCode.NONE:
-            self._end(error_code=ticket.error)
+            self._end(ticket.error)
         elif ticket.timestamp in {LATEST, EARLIEST}:
             self._end(offset=ticket.offset, leader_epoch=ticket.leader_epoch)
         elif not ticket.index:
@@ -174,7 +183,7 @@ class _Question:
             self.ask(self._deadline)
             return
         except StoreError:
-            self._end(error_code=ErrorCode.KAFKA_STORAGE_ERROR)
+            self._end(ErrorCode.KAFKA_STORAGE_ERROR)
             return
         assert entry.kind is EntryKind.BATCH, f"entry {entry.index} is {entry.kind!r}, no batch"
         batch, start = cast(RecordBatch, entry.payload), ticket.log_start_offset
@@ -191,7 +200,7 @@ class _Question:
         self, ticket: ListOffsetsTicket, batch: RecordBatch, found: Found | RecordsError
     ) -> None:
         if isinstance(found, RecordsError):
-            self._end(error_code=ErrorCode.INVALID_RECORD)
+            self._end(ErrorCode.INVALID_RECORD)
         elif found is not None:
             self._end(offset=found[0], timestamp=found[1], leader_epoch=batch.leader_epoch)
         elif ticket.timestamp == LARGEST and batch.base_offset >= ticket.log_start_offset:
@@ -199,6 +208,14 @@ class _Question:
         else:
             self.ask(self._deadline, ticket.index)
 
-    def _end(self, **fields: Any) -> None:
-        self._fields.update(fields)
+    def _end(
+        self,
+        error: ErrorCode = ErrorCode.NONE,
+        *,
+        timestamp: Millis = NO_TIMESTAMP,
+        offset: Offset = NO_OFFSET,
+        leader_epoch: Term = -1,
+    ) -> None:
+        number = self._number
+        self._found[number] = PartitionListed(number, error, timestamp, offset, leader_epoch)
         self._asked.end()

@@ -26,20 +26,26 @@ has its leaders, at most `CREATION_WAIT`, so that a client succeeds at its first
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from ottla.broker.errors import ErrorCode
 from ottla.broker.images import PartitionImage, TopicImage
 from ottla.broker.topics.names import name_refusal
-from ottla.broker.wire.api.authorized import NOT_ASKED, cluster_operations, topic_operations
-from ottla.broker.wire.api.call import Call
+from ottla.broker.wire.answers import (
+    Lazily,
+    MetadataAnswer,
+    MetadataBroker,
+    PartitionDescribed,
+    TopicDescribed,
+)
+from ottla.broker.wire.api.authorized import cluster_operations, topic_operations
+from ottla.broker.wire.api.call import Call, Steps
 from ottla.broker.wire.api.create_topics import COMMAND_UNITS
-from ottla.broker.wire.api.encoding import Lazily, Steps
 from ottla.broker.wire.api.rounds import Asking
-from ottla.broker.wire.codec import ZERO_ID, id_bytes
 from ottla.broker.wire.host import Host, absent_topic, named_controller
+from ottla.broker.wire.requests import ZERO_ID, MetadataRequest, MetadataTopic
 from ottla.raft.types import Micros, NodeId
 
 CREATION_WAIT: Micros = 1_000_000
@@ -47,37 +53,31 @@ CREATION_WAIT: Micros = 1_000_000
 LOOK_EVERY: Micros = 2_000
 LOOKS = 100
 """Topics that are looked at each time."""
-NAMES_A_UNIT = 20
+NAMES_A_UNIT = 5
 """Names that cost a unit of the turn to go through once (`ottla.broker.event_loop.slices`)."""
 BY_ID_FROM = 12
 
-Fields = dict[str, Any]
 
-
-def handle(request: Any, call: Call) -> None:
+def handle(request: MetadataRequest, call: Call) -> None:
     """Answer, or create what is missing first."""
     call.run(_look_up(request, call))
 
 
-def _look_up(request: Any, call: Call) -> Steps:
+def _look_up(request: MetadataRequest, call: Call) -> Steps:
     host = call.host
     wanted = request.topics
     if wanted is None or (call.version == 0 and not wanted):
         _answer(request, call, list(host.topics().values()), _impossible)
         return
-    ids = dict.fromkeys(id_bytes(topic.topic_id) for topic in wanted if _has_id(topic))
+    ids, named = yield from _wanted(wanted)
     if ids and call.version >= BY_ID_FROM:
         _identified(ids, request, call)
-    elif ids or any(topic.name is None for topic in wanted):
+    elif ids or None in named:
         by_id = call.version >= BY_ID_FROM
         error = ErrorCode.UNKNOWN_SERVER_ERROR if by_id else ErrorCode.INVALID_REQUEST
         _refuse(wanted, call, error)
     else:
-        named: dict[str, None] = {}
-        for at in range(0, len(wanted), NAMES_A_UNIT):
-            named.update((topic.name, None) for topic in wanted[at : at + NAMES_A_UNIT])
-            yield 1
-        names = list(named)
+        names = [name for name in named if name is not None]
         missing: list[str] = []
         if _may_create(request, call):
             known = host.topics()
@@ -91,27 +91,31 @@ def _look_up(request: Any, call: Call) -> Steps:
             _named(names, request, call, {})
 
 
-def _has_id(topic: Any) -> bool:
-    return getattr(topic, "topic_id", None) is not None
+def _wanted(
+    topics: Collection[MetadataTopic],
+) -> Generator[int, None, tuple[dict[bytes, None], dict[str | None, None]]]:
+    """The ids and the names among these topics, each once."""
+    ids: dict[bytes, None] = {}
+    named: dict[str | None, None] = {}
+    for number, topic in enumerate(topics):
+        if topic.topic_id != ZERO_ID:
+            ids[topic.topic_id] = None
+        named[topic.name] = None
+        if number % NAMES_A_UNIT == 0:
+            yield 1
+    return ids, named
 
 
-def _misnamed(topic: Any, error: ErrorCode) -> Fields:
-    """What is answered for an entry that may not be as it is: itself."""
-    return _unknown(topic.name or "", id_bytes(topic.topic_id), error)
-
-
-def _refuse(wanted: Sequence[Any], call: Call, error: ErrorCode) -> None:
+def _refuse(wanted: Collection[MetadataTopic], call: Call, error: ErrorCode) -> None:
     """Answer every entry with itself, and say nothing else."""
-    call.reply(
-        throttle_time=0,
-        brokers=(),
-        cluster_id=None,
-        controller_id=-1,
-        topics=Lazily(wanted, partial(_misnamed, error=error)),
-    )
+
+    def misnamed(topic: MetadataTopic) -> TopicDescribed:
+        return TopicDescribed(error, topic.name or "", topic.topic_id)
+
+    call.answer(MetadataAnswer(Lazily(wanted, misnamed)))
 
 
-def _may_create(request: Any, call: Call) -> bool:
+def _may_create(request: MetadataRequest, call: Call) -> bool:
     allowed = call.version < 4 or request.allow_auto_topic_creation
     return bool(allowed and call.host.config.auto_create_topics)
 
@@ -119,7 +123,9 @@ def _may_create(request: Any, call: Call) -> bool:
 class _Creation:
     """Topics on their way, and the request that waits for them."""
 
-    def __init__(self, request: Any, call: Call, asked: Sequence[str], names: Sequence[str]):
+    def __init__(
+        self, request: MetadataRequest, call: Call, asked: Sequence[str], names: Sequence[str]
+    ):
         """`asked`: all topics of the request; `names`: those to create."""
         self.request = request
         self.call = call
@@ -147,7 +153,7 @@ class _Creation:
             self.leaderless.append(name)
             yield COMMAND_UNITS
 
-    def decided(self, name: str, error: ErrorCode, _result: Fields) -> None:
+    def decided(self, name: str, error: ErrorCode, _result: object) -> None:
         """The controller has decided about one topic."""
         if error not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
             self.failed[name] = _creation_error(error)
@@ -185,76 +191,71 @@ def _is_led(host: Host, name: str) -> bool:
     return all(host.leader(group).leader in alive for group in groups)
 
 
-def _identified(ids: Iterable[bytes], request: Any, call: Call) -> None:
+def _identified(ids: Iterable[bytes], request: MetadataRequest, call: Call) -> None:
     """Answer with the topics of these ids."""
     host = call.host
     by_id = {image.topic_id: image for image in host.topics().values()}
     known = host.knows_all_topics()
     error = ErrorCode.UNKNOWN_TOPIC_ID if known else ErrorCode.LEADER_NOT_AVAILABLE
     found = [by_id.get(each) or each for each in ids]
-    _answer(request, call, found, lambda topic_id: _unknown(None, topic_id, error))
+    _answer(request, call, found, lambda topic_id: TopicDescribed(error, None, topic_id))
 
 
-def _named(names: Sequence[str], request: Any, call: Call, absent: Mapping[str, ErrorCode]) -> None:
+def _named(
+    names: Sequence[str], request: MetadataRequest, call: Call, absent: Mapping[str, ErrorCode]
+) -> None:
     """Answer with the topics of these names; `absent` says what to tell of some that are none."""
     topics, error = call.host.topics(), absent_topic(call.host)
     operations = topic_operations(request)
 
-    def unknown(name: str) -> Fields:
+    def unknown(name: str) -> TopicDescribed:
         impossible = name_refusal(name)
         told = ErrorCode.INVALID_TOPIC_EXCEPTION if impossible else absent.get(name, error)
-        return _unknown(name, ZERO_ID, told, operations)
+        return TopicDescribed(told, name, topic_authorized_operations=operations)
 
     _answer(request, call, [topics.get(name) or name for name in names], unknown)
 
 
-def _impossible(found: Any) -> Fields:
+def _impossible(found: Any) -> TopicDescribed:
     raise AssertionError(f"{found!r} is no topic, and all were asked for")
 
 
-def _unknown(
-    name: str | None, topic_id: bytes, error: ErrorCode, operations: int = NOT_ASKED
-) -> Fields:
-    return {
-        "error_code": error,
-        "name": name,
-        "topic_id": topic_id,
-        "is_internal": False,
-        "partitions": (),
-        "topic_authorized_operations": operations,
-    }
+def _known(
+    host: Host, topic: TopicImage, alive: Sequence[NodeId], operations: int
+) -> TopicDescribed:
+    return TopicDescribed(
+        ErrorCode.NONE,
+        topic.name,
+        topic.topic_id,
+        partitions=Lazily(topic.partitions, partial(_partition, host, alive)),
+        topic_authorized_operations=operations,
+    )
 
 
-def _known(host: Host, topic: TopicImage, alive: Sequence[NodeId], operations: int) -> Fields:
-    return {
-        "error_code": ErrorCode.NONE,
-        "name": topic.name,
-        "topic_id": topic.topic_id,
-        "is_internal": False,
-        "partitions": Lazily(topic.partitions, partial(_partition, host, alive)),
-        "topic_authorized_operations": operations,
-    }
-
-
-def _partition(host: Host, alive: Sequence[NodeId], partition: PartitionImage) -> Fields:
+def _partition(
+    host: Host, alive: Sequence[NodeId], partition: PartitionImage
+) -> PartitionDescribed:
     image = host.leader(partition.group)
     led = image.leader in alive
-    return {
-        "error_code": ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,
-        "partition_index": partition.partition,
-        "leader_id": image.leader if led else -1,
-        "leader_epoch": image.epoch,
-        "replica_nodes": partition.replicas,
-        "isr_nodes": image.in_sync,
-        "offline_replicas": [node for node in partition.replicas if node not in alive],
-    }
+    return PartitionDescribed(
+        ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition.partition,
+        image.leader if led else -1,
+        image.epoch,
+        partition.replicas,
+        image.in_sync,
+        [node for node in partition.replicas if node not in alive],
+    )
 
 
 def _answer(
-    request: Any, call: Call, found: Sequence[Any], unknown: Callable[[Any], Fields]
+    request: MetadataRequest,
+    call: Call,
+    found: Sequence[Any],
+    unknown: Callable[[Any], TopicDescribed],
 ) -> None:
     """Answer with topics as they are for those who are alive, and with what `unknown` says of all
-    else that is found. Each is described when it is encoded (`encoding`).
+    else that is found. Each is described when its turn has come (`Lazily`).
 
     Who is alive is asked once: a client that is told of a leader must find it among the brokers.
     """
@@ -264,18 +265,16 @@ def _answer(
     alive = [broker.node for broker in brokers]
     operations = topic_operations(request)
 
-    def describe(each: Any) -> Fields:
+    def describe(each: Any) -> TopicDescribed:
         known = isinstance(each, TopicImage)
         return _known(host, each, alive, operations) if known else unknown(each)
 
-    call.reply(
-        throttle_time=0,
-        brokers=[
-            {"node_id": broker.node, "host": broker.host, "port": broker.port, "rack": None}
-            for broker in brokers
-        ],
-        cluster_id=host.cluster_id,
-        controller_id=named_controller(host, brokers),
-        topics=Lazily(found, describe),
-        cluster_authorized_operations=cluster_operations(request),
+    call.answer(
+        MetadataAnswer(
+            Lazily(found, describe),
+            [MetadataBroker(each.node, each.host, each.port) for each in brokers],
+            host.cluster_id,
+            named_controller(host, brokers),
+            cluster_operations(request),
+        )
     )

@@ -11,51 +11,51 @@ makes no difference (measured on 4.3.1 for -1, -2, -3, 1 and 5).
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from ottla.broker.errors import ErrorCode
 from ottla.broker.turn.tickets import EpochEndTicket
-from ottla.broker.wire.api.call import Call
-from ottla.broker.wire.api.encoding import Steps
-from ottla.broker.wire.api.rounds import Fields, Round, hosted, leadership_deadline
+from ottla.broker.wire.answers import EpochEnd, OffsetForLeaderEpochAnswer, TopicEpochEnds
+from ottla.broker.wire.api.call import Call, Steps
+from ottla.broker.wire.api.rounds import Round, hosted, leadership_deadline
+from ottla.broker.wire.requests import OffsetForLeaderEpochRequest
 
 TICKET_UNITS = 10
 """What it costs to ask one partition (`ottla.broker.event_loop.slices`)."""
 
 
-def handle(request: Any, call: Call) -> None:
+def handle(request: OffsetForLeaderEpochRequest, call: Call) -> None:
     """Ask every partition's leader, answer once."""
     call.run(_ask(request, call))
 
 
-def _ask(request: Any, call: Call) -> Steps:
+def _ask(request: OffsetForLeaderEpochRequest, call: Call) -> Steps:
     host = call.host
-    topics: list[Fields] = []
-    asked = Round(lambda: call.reply(throttle_time=0, topics=topics))
+    topics: list[TopicEpochEnds] = []
+    asked = Round(lambda: call.answer(OffsetForLeaderEpochAnswer(topics)))
 
-    def done(ticket: EpochEndTicket) -> None:
-        fields: Any = ticket.owner
-        fields["error_code"] = ticket.error
+    def done(ends: list[EpochEnd], place: int, ticket: EpochEndTicket) -> None:
+        end = EpochEnd(ends[place].partition, ticket.error)
         if ticket.error is ErrorCode.NONE and ticket.end is not None:
-            fields["leader_epoch"], fields["end_offset"] = ticket.end
+            end = end._replace(leader_epoch=ticket.end[0], end_offset=ticket.end[1])
+        ends[place] = end
         asked.end()
 
-    answered = call.guarded(done)
     for topic in request.topics:
-        partitions: list[Fields] = []
-        topics.append({"topic": topic.topic, "partitions": partitions})
+        ends: list[EpochEnd] = []
+        topics.append(TopicEpochEnds(topic.topic, ends))
         for part in topic.partitions:
-            fields: Fields = {"partition": part.partition, "leader_epoch": -1, "end_offset": -1}
-            partitions.append(fields)
             replica = hosted(host, topic.topic, part.partition)
             if isinstance(replica, ErrorCode):
-                fields["error_code"] = replica
+                ends.append(EpochEnd(part.partition, replica))
                 yield 1
                 continue
+            ends.append(EpochEnd(part.partition))
             asked.begin()
-            claimed = part.current_leader_epoch
-            deadline = leadership_deadline(host)
-            ticket = EpochEndTicket(part.leader_epoch, claimed, answered, deadline, fields)
+            answered = call.guarded(partial(done, ends, len(ends) - 1))
+            ticket = EpochEndTicket(
+                part.leader_epoch, part.current_leader_epoch, answered, leadership_deadline(host)
+            )
             host.submit(replica, ticket)
             yield TICKET_UNITS
     asked.end()

@@ -1,6 +1,6 @@
 """Produce (key 0), versions 3 to 12; 0 to 2 are advertised and close the connection, as in Kafka.
 
-Hops 2 and 7 of a produce request (design.md, section 3). `begin_produce` does the checks that come
+Hops 2 and 7 of a produce request (design.md, section 3). `handle` does the checks that come
 before a partition is asked, in Kafka's order (facts/kafka.md 1.2):
 
     1    first batch header of each partition makes sense     else CORRUPT_MESSAGE for all
@@ -21,34 +21,26 @@ ends inside its header, behind that, is the partition's to say, too. Where Kafka
 all (null records) the answer is INVALID_RECORD; where it silently drops the earlier of two batches
 (a partition that exists, twice in a request) it is INVALID_REQUEST, nothing stored.
 
-`finish_produce` answers when every partition of the request has its outcome. With acks=0 there is
-no answer, and an error closes the connection (mission-P2).
+The answer comes when every partition of the request has its outcome. With acks=0 there is none, and
+an error closes the connection (mission-P2). What a producer sends most takes a short cut
+(`ottla.broker.wire.translation.produce_shortcut`) that ends in the same places.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from struct import Struct
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 from ottla.broker.errors import DEFECT_CODES, FAULTY_RECORDS, REQUEST_WIDE_DEFECTS, ErrorCode
 from ottla.broker.images import BrokerImage
 from ottla.broker.topics.configs import integer
 from ottla.broker.turn.tickets import ProduceTicket
-from ottla.broker.wire.api.call import Call
-from ottla.broker.wire.api.encoding import Steps
-from ottla.broker.wire.api.produce_answer import (
-    FLEXIBLE_FROM,
-    PACK_ONE_V9,
-    PartitionAnswer,
-    pack,
-    pack_in_steps,
-    pack_one,
-)
-from ottla.broker.wire.api.produce_large import copied, views
-from ottla.broker.wire.api.produce_request import Target, patience
+from ottla.broker.wire.answers import PartitionProduced, ProduceAnswer, TopicProduced
+from ottla.broker.wire.api.call import Call, Steps
+from ottla.broker.wire.copying import copied
 from ottla.broker.wire.host import Host, absent_partition
-from ottla.broker.wire.walk import ReadOnlyBuffer
+from ottla.broker.wire.requests import ProduceRequest
 from ottla.log.record_batch import (
     MAX_CODEC,
     BatchDefect,
@@ -60,9 +52,11 @@ from ottla.log.record_batch import (
 from ottla.log.types import BATCH_HEADER_BYTES, TRANSACTIONAL_BIT, RecordBatch
 from ottla.raft.types import Micros
 
-PRODUCE_KEY = 0
 ACKS = (-1, 0, 1)
 ZSTD = 4
+_LEAST_PATIENCE: Micros = 1000
+"""Kafka's timers tick in milliseconds: a client that waits 0 ms or less hears of a timeout within
+one, and of plain success from a single replica (facts/kafka.md 1.3)."""
 NO_TRANSACTIONS = "Transactions are not served by this broker"
 
 BYTES_CHECKED_A_UNIT = 1 << 15
@@ -84,26 +78,33 @@ Judging: TypeAlias = Generator[int, None, Refusal | None]
 """Steps that find out whether the whole request is refused."""
 
 
-def handle(request: Any, call: Call) -> None:
-    """Hop 2 for a request that the codec has read."""
+def handle(request: ProduceRequest, call: Call) -> None:
+    """Hop 2."""
     call.run(_begin(request, call))
 
 
-def _begin(request: Any, call: Call) -> Steps:
+def patience(timeout: Micros) -> Micros:
+    """How long a request waits for its acknowledgement that names this timeout."""
+    return max(timeout, _LEAST_PATIENCE)
+
+
+def _begin(request: ProduceRequest, call: Call) -> Steps:
+    items = yield from _items(request, call.host)
+    acks, timeout = request.acks, patience(request.timeout)
+    del request  # A large one keeps its frame.
+    yield from _Several(items, acks, call).begin(timeout)
+
+
+def _items(request: ProduceRequest, host: Host) -> Generator[int, None, list[_Item]]:
     items: list[_Item] = []
-    large = views(request)
     for topic in request.topic_data:
         for partition in topic.partition_data:
-            view = next(large)
-            records = partition.records if view is None else view
-            item = _Item(topic.name, partition.index, records)
+            item = _Item(topic.name, partition.partition, partition.records)
             items.append(item)
             yield 1
-            if view is not None:
-                yield from _own(item, call.host)
-    acks, timeout = request.acks, patience(request)
-    del request, large  # A large one keeps its frame.
-    yield from _Several(items, acks, call).begin(timeout)
+            if isinstance(partition.records, memoryview):
+                yield from _own(item, host)
+    return items
 
 
 def _own(item: _Item, host: Host) -> Steps:
@@ -116,60 +117,12 @@ def _own(item: _Item, host: Host) -> Steps:
         batch.data = yield from copied(batch.data)
 
 
-def begin_produce(target: Target, records: bytes, call: Call) -> None:
-    """Hop 2 for one batch to one partition, with nothing about it that needs a closer look."""
-    batch = read_batch(records)
-    host = call.host
-    replica = host.replica(target.topic, target.partition)
-    if (
-        replica is None
-        or batch.__class__ is BatchDefect
-        or batch.attributes & target.odd_bits  # type: ignore[union-attr]
-        or target.acks not in ACKS
-    ):
-        item = _Item(target.topic, target.partition, records)
-        call.run(_Several([item], target.acks, call).begin(target.timeout))
-        return
-    call.memo = target
-    deadline = host.now() + target.timeout
-    host.submit(
-        replica,
-        ProduceTicket(
-            batch,  # type: ignore[arg-type]
-            target.acks,
-            finish_produce,
-            deadline,
-            call,
-            wall_ms=host.wall_ms(),
-        ),
-    )
+def answer_of(host: Host, topics: Sequence[TopicProduced]) -> ProduceAnswer:
+    """The answer about these topics: who leads one of their partitions has its address in it."""
+    return ProduceAnswer(topics, _named(host, topics))
 
 
-def finish_produce(ticket: ProduceTicket) -> None:
-    """Hop 7 for such a request."""
-    call: Any = ticket.owner
-    error = ticket.error
-    if ticket.acks == 0:
-        _end_unanswered(call, error)
-        return
-    target = call.memo
-    if error is not ErrorCode.NONE and (error is ErrorCode.NOT_LEADER_OR_FOLLOWER or ticket.faults):
-        answers = [(target.topic, [_outcome(target.partition, ticket)])]
-        call.answer_bytes(pack(call.version, answers, _named(call.host, answers)))
-        return
-    base, time, start = ticket.base_offset, ticket.log_append_time, ticket.log_start_offset
-    if call.version >= FLEXIBLE_FROM:
-        body = target.head + PACK_ONE_V9(target.partition, error, base, time, start, 1)
-    else:
-        numbers = (target.partition, error, base, time, start)
-        body = pack_one(target.head, call.version, numbers)
-    call.answer_bytes(body)
-
-
-def _named(
-    host: Host, answers: Sequence[tuple[str, Sequence[PartitionAnswer]]]
-) -> Sequence[BrokerImage]:
-    """The brokers for these answers: who leads one of these partitions is to be among them."""
+def _named(host: Host, answers: Sequence[TopicProduced]) -> Sequence[BrokerImage]:
     topics = host.topics()
     return host.brokers(
         topics[name].partitions[part.partition].group
@@ -180,7 +133,7 @@ def _named(
     )
 
 
-def _end_unanswered(call: Call, error: ErrorCode) -> None:
+def end_unanswered(call: Call, error: ErrorCode) -> None:
     """acks=0: nothing is answered; an error can only be shown by closing."""
     if error is ErrorCode.NONE:
         call.no_answer()
@@ -188,8 +141,9 @@ def _end_unanswered(call: Call, error: ErrorCode) -> None:
         call.close(f"produce with acks=0 failed: {error.name}")
 
 
-def _outcome(index: int, ticket: ProduceTicket) -> PartitionAnswer:
-    return PartitionAnswer(
+def outcome_of(index: int, ticket: ProduceTicket) -> PartitionProduced:
+    """What is answered for a partition that has decided."""
+    return PartitionProduced(
         index,
         ticket.error,
         ticket.base_offset,
@@ -207,7 +161,7 @@ class _Item:
 
     __slots__ = ("answer", "batch", "index", "records", "topic")
 
-    def __init__(self, topic: str, index: int, records: ReadOnlyBuffer | None):
+    def __init__(self, topic: str, index: int, records: bytes | memoryview | None):
         self.topic = topic
         self.index = index
         self.records = cast("bytes | None", records)  # a view can all that is asked of it
@@ -216,7 +170,7 @@ class _Item:
         )
         if self.records is not None and self.batch is BatchDefect.TOO_SHORT:
             self.batch = read_beginning(bytes(self.records[:BATCH_HEADER_BYTES]))
-        self.answer: PartitionAnswer | None = None
+        self.answer: PartitionProduced | None = None
 
 
 class _Several:
@@ -236,7 +190,7 @@ class _Several:
         refusal = refusal or (yield from self._judge())
         if refusal is not None:
             for item in self.items:
-                item.answer = PartitionAnswer(item.index, refusal.error, message=refusal.message)
+                item.answer = PartitionProduced(item.index, refusal.error, message=refusal.message)
             self.finish()
             return
         done = self.call.guarded(self.done)
@@ -266,7 +220,7 @@ class _Several:
             times[item.topic, item.index] = times.get((item.topic, item.index), 0) + 1
         for item in self.items:
             if times[item.topic, item.index] > 1 and _exists(item, self.call.host):
-                item.answer = PartitionAnswer(item.index, ErrorCode.INVALID_REQUEST)
+                item.answer = PartitionProduced(item.index, ErrorCode.INVALID_REQUEST)
             else:
                 item.answer = _unreadable(item, self.call)
             if item.answer is None and not names_producer(cast(RecordBatch, item.batch)):
@@ -284,7 +238,7 @@ class _Several:
         """One partition has its outcome."""
         item = ticket.owner
         assert isinstance(item, _Item)
-        item.answer = _outcome(item.index, ticket)
+        item.answer = outcome_of(item.index, ticket)
         self._end()
 
     def _end(self) -> None:
@@ -298,21 +252,19 @@ class _Several:
         self.call.run(self._answers())
 
     def _answers(self) -> Steps:
-        topics: dict[str, dict[int, PartitionAnswer]] = {}
+        found: dict[str, dict[int, PartitionProduced]] = {}
         failed = ErrorCode.NONE
         for item in self.items:
             answer = item.answer
             assert answer is not None
-            topics.setdefault(item.topic, {})[item.index] = answer
+            found.setdefault(item.topic, {})[item.index] = answer
             failed = failed or answer.error
             yield 1
         if self.acks == 0:
-            _end_unanswered(self.call, failed)
+            end_unanswered(self.call, failed)
             return
-        answers = [(topic, list(found.values())) for topic, found in topics.items()]
-        call, parts = self.call, list[bytes]()
-        yield from pack_in_steps(call.version, answers, _named(call.host, answers), parts)
-        call.answer_bytes(b"".join(parts))
+        topics = [TopicProduced(topic, list(each.values())) for topic, each in found.items()]
+        self.call.answer(answer_of(self.call.host, topics))
 
 
 def _request_refusal(items: list[_Item], call: Call) -> Judging:
@@ -357,27 +309,27 @@ def _is_transactional(item: _Item) -> bool:
     return len(records) > 22 and records[16] == 2 and bool(records[22] & TRANSACTIONAL_BIT)
 
 
-def _unreadable(item: _Item, call: Call) -> PartitionAnswer | None:
+def _unreadable(item: _Item, call: Call) -> PartitionProduced | None:
     """Steps 4 and 5 for one partition; None when there is a batch that may be looked at."""
     index, batch = item.index, item.batch
     if not _exists(item, call.host):
-        return PartitionAnswer(index, absent_partition(call.host))
+        return PartitionProduced(index, absent_partition(call.host))
     if call.version < 7 and _first_codec(item) == ZSTD:
-        return PartitionAnswer(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+        return PartitionProduced(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
     if isinstance(batch, BatchDefect):
-        return PartitionAnswer(index, DEFECT_CODES[batch])
+        return PartitionProduced(index, DEFECT_CODES[batch])
     return None
 
 
-def _refuse(item: _Item, acks: int, host: Host) -> PartitionAnswer | None:
+def _refuse(item: _Item, acks: int, host: Host) -> PartitionProduced | None:
     """Steps 8 and 10 for one partition; None when the batch may be submitted."""
     index = item.index
     if acks not in ACKS:
-        return PartitionAnswer(index, ErrorCode.INVALID_REQUIRED_ACKS)
+        return PartitionProduced(index, ErrorCode.INVALID_REQUIRED_ACKS)
     if host.replica(item.topic, index) is None:
         if not _exists(item, host):
-            return PartitionAnswer(index, absent_partition(host))  # Not any more.
+            return PartitionProduced(index, absent_partition(host))  # Not any more.
         image = host.leader(host.topics()[item.topic].partitions[index].group)
         error = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        return PartitionAnswer(index, error, leader=image.leader or -1, leader_epoch=image.epoch)
+        return PartitionProduced(index, error, leader=image.leader or -1, leader_epoch=image.epoch)
     return None

@@ -6,25 +6,16 @@ is one whose questions go out in steps, few at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from datetime import timedelta
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator
 
-from ottla.broker.arguments.spelling import printable
 from ottla.broker.errors import ErrorCode
-from ottla.broker.wire.api.call import Call
-from ottla.broker.wire.api.encoding import Steps
+from ottla.broker.wire.api.call import Call, Steps
 from ottla.broker.wire.host import Host, ReplicaInbox, absent_partition
 from ottla.raft.types import Micros
-
-Fields: TypeAlias = dict[str, Any]
-"""Part of an answer, as `ottla.broker.wire.codec.build` takes it; filled in as outcomes come."""
 
 MOST_OUT = 100
 """Commands that one request has at the controller at a time. Thousands would be some ten objects
 each for as long as the slowest takes, and the more for Python's collector to look through."""
-
-_MICROSECOND = timedelta(microseconds=1)
 
 
 class Round:
@@ -33,7 +24,7 @@ class Round:
     The asker itself counts as one, so that a round whose questions are answered at once does not
     finish while more are being asked:
 
-        asked = Round(lambda: call.reply(...))
+        asked = Round(lambda: call.answer(...))
         for each in request:
             asked.begin()
             ask(each, on_answer)        # which calls asked.end()
@@ -86,7 +77,7 @@ class Asking(Round):
             yield units
             if self._open > MOST_OUT:
                 self._waits = True
-                self._call.link.hold()
+                self._call.hold()
                 return
         self.end()
 
@@ -95,7 +86,7 @@ class Asking(Round):
         super().end()
         if self._waits and self._open <= MOST_OUT // 2:
             self._waits = False
-            self._call.link.release()
+            self._call.release()
             self._call.run(self._some())
 
 
@@ -110,20 +101,9 @@ def hosted(host: Host, topic: str, partition: int) -> ReplicaInbox | ErrorCode:
     return ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def by_topic(partitions: Mapping[str, list[Fields]]) -> list[Fields]:
-    """Answers of partitions under their topics' names, as most responses hold them."""
-    return [{"name": name, "partitions": answers} for name, answers in partitions.items()]
-
-
-def refuse(fields: Fields, error: ErrorCode, message: str) -> None:
-    """Answer with an error and what there is to say about it. What that quotes may be as long as a
-    string can be, and then no text fits it: it is cut, and what cannot be printed is spelt out."""
-    fields["error_code"], fields["error_message"] = error, printable(message)
-
-
-def deadline_after(host: Host, timeout: timedelta) -> Micros:
+def deadline_after(host: Host, timeout: Micros) -> Micros:
     """Point in time after which a client no longer waits; a timeout of 0 or less means at once."""
-    return host.now() + max(timeout // _MICROSECOND, 0)
+    return host.now() + max(timeout, 0)
 
 
 def leadership_deadline(host: Host) -> Micros:

@@ -5,7 +5,10 @@ Everything that depends on it is generated from it: the dispatch, the answer to 
 
     def handle(request, call): ...
 
-(`request` is the decoded kio entity, `call` an `ottla.broker.wire.api.call.Call`) and add one row.
+(`request` is its NamedTuple in `ottla.broker.wire.requests`, `call` an
+`ottla.broker.wire.api.call.Call`, which is answered with a NamedTuple of
+`ottla.broker.wire.answers`), name the request in `ottla.broker.wire.translation.reading` and add
+one row.
 
 *Advertised* is what ApiVersions says, *served* what is really answered; they differ for Produce
 only: released librdkafka looks for Produce v0 when it decides about gzip, snappy and lz4, so Kafka
@@ -15,10 +18,7 @@ only: released librdkafka looks for Produce v0 when it decides about gzip, snapp
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
-
-from ottla.broker.wire.modules import load
+from typing import NamedTuple
 
 
 class Api(NamedTuple):
@@ -66,24 +66,11 @@ TABLE: tuple[Api, ...] = (
 
 BY_KEY: dict[int, Api] = {row.key: row for row in TABLE}
 
-Handler = Callable[[Any, Any], None]
-
-_handlers: dict[int, Handler] = {}
-
 
 def serves(key: int, version: int) -> bool:
     """Whether requests of this API and version are answered."""
     row = BY_KEY.get(key)
     return row is not None and row.served[0] <= version <= row.served[1]
-
-
-def handler(key: int) -> Handler:
-    """The `handle` of a served API; its module is imported at the first call."""
-    found = _handlers.get(key)
-    if found is None:
-        module = load(f"ottla.broker.wire.api.{BY_KEY[key].module}")
-        found = _handlers[key] = module.handle
-    return found
 
 
 def as_markdown() -> str:

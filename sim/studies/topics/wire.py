@@ -23,7 +23,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from ottla.broker.errors import ErrorCode, FrameError
-from ottla.broker.wire.codec import ZERO_ID
+from ottla.broker.wire.requests import ZERO_ID
 from ottla.log.record_batch import crc_matches
 from ottla.log.types import Offset
 from ottla.sim.studies.topics.asked import (

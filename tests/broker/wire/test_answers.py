@@ -17,8 +17,18 @@ from ottla.broker.client import split_batches
 from ottla.broker.errors import ErrorCode, FrameError
 from ottla.broker.images import BrokerImage
 from ottla.broker.wire import codec
-from ottla.broker.wire.api import fetch_answer, produce_answer
-from ottla.broker.wire.api.produce_request import LONGEST_PREFIX, Shortcut, patience
+from ottla.broker.wire.answers import (
+    FetchAnswer,
+    PartitionFetched,
+    PartitionProduced,
+    ProduceAnswer,
+    TopicProduced,
+)
+from ottla.broker.wire.api.produce import patience
+from ottla.broker.wire.requests import ProduceRequest
+from ottla.broker.wire.translation import fetch_answer, produce_answer
+from ottla.broker.wire.translation.produce_shortcut import LONGEST_PREFIX, Shortcut
+from ottla.broker.wire.translation.reading import translator
 from ottla.log.build import build_batch
 from ottla.log.inspection import Fault
 from ottla.log.types import EpochStart
@@ -31,7 +41,7 @@ TIMES = st.integers(-1, 2**41)
 BROKERS = [BrokerImage(1, "one", 9001), BrokerImage(2, "zwölf" * 40, 9002)]
 
 produce_parts = st.builds(
-    produce_answer.PartitionAnswer,
+    PartitionProduced,
     I32,
     ERRORS,
     I64,
@@ -63,7 +73,14 @@ def test_produce_answers_are_kios_bytes(version, topics):
             if each.node in leaders
         ],
     )
-    assert produce_answer.pack(version, topics, BROKERS) == schema.write(entity)
+    assert packed(produce_answer, version, ProduceAnswer(topics, BROKERS)) == schema.write(entity)
+
+
+def packed(packing, version, answer):
+    pieces: list[bytes | memoryview] = []
+    for _ in packing.pack_in_steps(version, answer, pieces):
+        pass
+    return b"".join(pieces)
 
 
 def kio_part(version, part):
@@ -89,8 +106,8 @@ def kio_part(version, part):
 @given(st.integers(3, 12), NAMES, I32, ERRORS, st.tuples(I64, TIMES, I64))
 def test_the_answer_for_one_partition_is_the_general_one(version, topic, index, error, numbers):
     head = produce_answer.one_head(topic, version)
-    answer = produce_answer.PartitionAnswer(index, error, *numbers)
-    general = produce_answer.pack(version, [(topic, [answer])])
+    answer = PartitionProduced(index, error, *numbers)
+    general = packed(produce_answer, version, ProduceAnswer([TopicProduced(topic, [answer])]))
     assert produce_answer.pack_one(head, version, (index, error, *numbers)) == general
     assert produce_answer.pack_one(head, version, answer) == general
 
@@ -109,7 +126,7 @@ def stamped(data, base):
 
 
 fetch_parts = st.builds(
-    fetch_answer.PartitionRead,
+    PartitionFetched,
     I32,
     ERRORS,
     I64,
@@ -163,7 +180,7 @@ def test_fetch_answers_are_kios_bytes(version, topics, error):
             for name, parts in topics
         ],
     )
-    assert b"".join(fetch_answer.pack(version, topics, error)) == schema.write(entity)
+    assert packed(fetch_answer, version, FetchAnswer(topics, error)) == schema.write(entity)
 
 
 requests = st.fixed_dictionaries(
@@ -249,10 +266,9 @@ def agrees(shortcut, data):
     asked = general(shortcut.version, data)
     (topic,) = asked.topic_data
     (part,) = topic.partition_data
-    assert (target.topic, target.partition) == (topic.name, part.index)
+    assert (target.topic, target.partition) == (topic.name, part.partition)
     assert (target.acks, got) == (asked.acks, part.records)
-    assert target.timeout == patience(asked)
-    assert asked.transactional_id is None
+    assert target.timeout == patience(asked.timeout)
     return True
 
 
@@ -266,7 +282,7 @@ def general(version, data):
     schema = codec.request_schema(0, version)
     header = codec.read_header(data[4:])
     at = codec.skip_tags(data[4:], header.end) if schema.header_tags else header.end
-    return schema.read(data[4:], at)
+    return translator(ProduceRequest, schema.cls)(schema.read(data[4:], at))
 
 
 def learn(shortcut, data):

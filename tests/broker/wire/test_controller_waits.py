@@ -12,7 +12,7 @@ import pytest
 from broker_fake_host import FakeHost
 from broker_wire import run
 from ottla.broker.errors import ErrorCode
-from ottla.broker.wire.codec import ZERO_ID
+from ottla.broker.wire.requests import ZERO_ID
 
 CREATION = {"name": "n", "num_partitions": 1, "replication_factor": 1}
 REQUESTS: dict[str, dict[str, Any]] = {

@@ -12,7 +12,7 @@ from broker_wire import frame, run
 from broker_wire_fetch import fetch, offsets, only
 from ottla import Cluster
 from ottla.broker.client import Client
-from ottla.broker.wire.api import table
+from ottla.broker.wire import routes
 from ottla.broker.wire.api.fetch import MOST_BYTES
 from ottla.broker.wire.framing import PORTION_BYTES
 from ottla.log.build import build_batch
@@ -25,11 +25,11 @@ ASKS = frame("describe_cluster", 0, include_cluster_authorized_operations=False)
 @pytest.fixture
 def answers(monkeypatch):
     """`answers(handle)`: who answers DescribeCluster here."""
-    handler = table.handler
+    handler = routes.handler
 
     def put(handle):
         monkeypatch.setattr(
-            table, "handler", lambda key: handle if key == DESCRIBE_CLUSTER else handler(key)
+            routes, "handler", lambda key: handle if key == DESCRIBE_CLUSTER else handler(key)
         )
 
     return put

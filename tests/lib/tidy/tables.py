@@ -229,7 +229,7 @@ WAITS_ELSEWHERE = {"broker/driver/group_commit.py": "drained"}
 CONFINED = {
     "duckdb": ("sim/studies/",),
     "grpc": ("broker/transport/grpc.py", "broker/control/service.py"),
-    "kio": ("broker/wire/codec.py", "broker/wire/api/"),
+    "kio": ("broker/wire/codec.py",),
     "lmdb": ("log/lmdb_store.py",),
     "pyspark": ("sim/studies/",),
     "pytest": ("src/ottla/pytest_plugin.py",),

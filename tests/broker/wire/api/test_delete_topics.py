@@ -12,7 +12,8 @@ import pytest
 
 from broker_api_world import ApiWorld
 from ottla.broker.errors import ErrorCode
-from ottla.broker.wire.codec import ZERO_ID, id_bytes
+from ottla.broker.wire.codec import id_bytes
+from ottla.broker.wire.requests import ZERO_ID
 
 
 def delete(world, *names, version=5):

@@ -13,8 +13,8 @@ from broker_wire import default_host, run
 from broker_wire_metadata import ask
 from ottla.broker.errors import ErrorCode
 from ottla.broker.images import BrokerImage
-from ottla.broker.wire.api.authorized import NOT_ASKED
-from ottla.broker.wire.codec import ZERO_ID
+from ottla.broker.wire.answers import NOT_ASKED
+from ottla.broker.wire.requests import ZERO_ID
 
 E = ErrorCode
 

@@ -13,6 +13,7 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.wire.api import find_coordinator, no_groups, table
 from ottla.broker.wire.codec import API_NAMES
 from ottla.broker.wire.remarks import LONGEST, MOST, Remarks
+from ottla.broker.wire.translation.reading import REQUESTS
 
 ROWS = [row for row in table.TABLE if row.module == "no_groups"]
 SERVED = [(row, v) for row in ROWS for v in range(row.served[0], row.served[1] + 1)]
@@ -148,4 +149,4 @@ def test_clients_that_invent_ids_neither_fill_the_log_nor_the_memory(caplog):
 
 def test_each_api_that_needs_a_group_has_an_answer():
     """A row of the table without one would be a client that is cut off."""
-    assert {row.key for row in ROWS} == set(no_groups.REFUSALS)
+    assert {REQUESTS[row.key] for row in ROWS} == set(no_groups.REFUSALS)

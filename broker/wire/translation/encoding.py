@@ -1,27 +1,27 @@
 """Answers encoded item by item, so that a large one takes many turns of the loop (`slices.py`).
 
 kio's writer takes a whole entity and writes it in one go: 10 us for a partition of Metadata, and as
-much again to make the entity before. `encode` takes the plain values that a handler has, as
-`codec.build` does, and walks the fields of the schema's entity class. Into arrays of entities it
+much again to make the entity before. `encode` takes the value that a handler answered
+(`ottla.broker.wire.answers`), and walks the fields of the schema's entity class: each is the
+attribute of that name, or the schema's default where the value has none. Into arrays of entities it
 goes itself; everything else is written by the writers that kio has for the field. So an answer is
 the same bytes that kio makes of it (a test holds every answer to that), and costs half.
 
-The items of an array need not exist before they are encoded: `Lazily(found, describe)` stands for
-`[describe(each) for each in found]`, and each is described when its turn has come.
+No client is throttled, so no answer says so. Tagged fields are not written: none that is answered
+here has any.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import MISSING, fields
 from io import BytesIO
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple
 
+from ottla.broker.wire.api.call import Steps
 from ottla.broker.wire.codec import (
-    build,
     converter,
     field_writer,
-    whole_writer,
     write_compact_count,
     write_count,
     write_no_tags,
@@ -30,37 +30,8 @@ from ottla.broker.wire.guard import nested_entity
 
 PIECE_BYTES = 1 << 16
 """About so much of an answer lies in one piece."""
-
-Values: TypeAlias = Mapping[str, Any]
-"""An entity as handlers describe it, by the names of its fields."""
-Steps: TypeAlias = Generator[int, None, None]
-"""See `slices.py`: an item of an array is one unit."""
-
-
-Item = TypeVar("Item")
-"""What stands in an array: of an answer that `encode` makes, `Values`."""
-
-
-class Lazily(Collection[Item]):
-    """An array with an item for each of `items`, made when it is encoded."""
-
-    __slots__ = ("_describe", "_items")
-
-    def __init__(self, items: Sequence[Any], describe: Callable[[Any], Item]):
-        self._items = items
-        self._describe = describe
-
-    def __len__(self) -> int:
-        """How many items there are."""
-        return len(self._items)
-
-    def __iter__(self) -> Iterator[Item]:
-        """The items, one by one."""
-        return map(self._describe, self._items)
-
-    def __contains__(self, item: object) -> bool:
-        """Whether there is such an item; makes them for it."""
-        return any(item == each for each in self)
+NOT_THROTTLED = {"throttle_time": 0}
+"""What every answer says that has a place for it."""
 
 
 class _Field(NamedTuple):
@@ -79,23 +50,16 @@ class _Plan:
     """How entities of one class are written."""
 
     def __init__(self, cls: type[Any]):
-        self.cls = cls
-        self.tags = [each.name for each in fields(cls) if "tag" in each.metadata]
-        """Fields that are written only where a value is given."""
         self.tail = write_no_tags if cls.__flexible__ else None
-        self.fields = [_field(cls, each) for each in fields(cls) if each.name not in self.tags]
+        self.fields = [_field(cls, each) for each in fields(cls) if "tag" not in each.metadata]
         self.flat = all(each.items is None for each in self.fields)
         """No array of entities in it."""
-
-    def whole(self, values: Values) -> bool:
-        """kio writes it in one go: it has tagged fields, as few entities do."""
-        return any(tag in values for tag in self.tags)
 
 
 def _field(cls: type[Any], field: Any) -> _Field:
     flexible = bool(cls.__flexible__)
     nested, is_array = nested_entity(field.type)
-    default = None if field.default is MISSING else field.default
+    default = NOT_THROTTLED.get(field.name) if field.default is MISSING else field.default
     convert = converter(field.metadata.get("kafka_type"), field.type)
     if nested is not None and is_array:
         length: Any = write_compact_count if flexible else write_count
@@ -114,17 +78,17 @@ def _plan(cls: type[Any]) -> _Plan:
     return found
 
 
-def encode(cls: type[Any], values: Values, pieces: list[bytes]) -> Steps:
+def encode(cls: type[Any], value: Any, pieces: list[bytes]) -> Steps:
     """Steps that append to `pieces` what an entity of `cls` with these values is on the wire."""
     out = _Out(pieces)
-    yield from _entity(_plan(cls), values, out)
+    yield from _entity(_plan(cls), value, out)
     out.cut()
 
 
 class _Out:
     """Where an answer is written to."""
 
-    __slots__ = ("_pieces", "buffer", "write")
+    __slots__ = ("_pieces", "buffer")
 
     def __init__(self, pieces: list[bytes]):
         self._pieces = pieces
@@ -136,12 +100,9 @@ class _Out:
         self.buffer = BytesIO()
 
 
-def _entity(plan: _Plan, values: Values, out: _Out) -> Steps:
-    if plan.tags and plan.whole(values):
-        _write_flat(plan, values, out.buffer)
-        return
+def _entity(plan: _Plan, values: Any, out: _Out) -> Steps:
     for field in plan.fields:
-        value = values.get(field.name, field.default)
+        value = getattr(values, field.name, field.default)
         if field.items is None:
             field.write(out.buffer, field.convert(value))
         elif value is None:
@@ -165,11 +126,8 @@ def _array(plan: _Plan, items: Any, out: _Out) -> Steps:
 
 
 def _write_flat(plan: _Plan, values: Any, buffer: BytesIO) -> None:
-    """An entity without arrays of entities, or one that is written whole."""
-    if plan.tags and plan.whole(values):
-        whole_writer(plan.cls)(buffer, build(plan.cls, **values))
-        return
+    """An entity without arrays of entities."""
     for name, convert, write, default, _ in plan.fields:
-        write(buffer, convert(values.get(name, default)))
+        write(buffer, convert(getattr(values, name, default)))
     if plan.tail is not None:
         plan.tail(buffer)

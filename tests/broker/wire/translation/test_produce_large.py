@@ -9,10 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.broker.errors import FrameError
-from ottla.broker.wire import server
-from ottla.broker.wire.api import produce_large
-from ottla.broker.wire.api.produce_large import LargeProduce, copied, reader, views
+from ottla.broker.wire import copying, server
 from ottla.broker.wire.codec import request_schema
+from ottla.broker.wire.copying import copied
+from ottla.broker.wire.requests import ProduceRequest
+from ottla.broker.wire.translation import produce_large
+from ottla.broker.wire.translation.produce_large import reader
+from ottla.broker.wire.translation.reading import translator
 from ottla.log.build import build_batch
 from ottla.log.record_batch import BatchDefect, first_codec, read_batch
 
@@ -24,7 +27,7 @@ TAKEN = 20
 def small(monkeypatch):
     monkeypatch.setattr(produce_large, "LARGE_BYTES", 60)
     monkeypatch.setattr(produce_large, "TAKEN_BYTES", TAKEN)
-    monkeypatch.setattr(produce_large, "STEP_BYTES", 7)
+    monkeypatch.setattr(copying, "STEP_BYTES", 7)
 
 
 def body(version, topics, transactional_id=None):
@@ -43,19 +46,32 @@ def body(version, topics, transactional_id=None):
 
 def read(version, frame, at=0):
     """What a handler finds in it."""
-    return told(reader(version, request_schema(0, version).read)(frame, at))
+    return told(reader(version, request_schema(0, version))(frame, at))
 
 
 def told(request):
     """All of it, as values."""
-    large = views(request)
     found = []
     for topic in request.topic_data:
         for part in topic.partition_data:
-            view = next(large)
-            records = part.records if view is None else view.tobytes()
-            found.append((topic.name, part.index, records))
+            records = None if part.records is None else bytes(part.records)
+            found.append((topic.name, part.partition, records))
     return request.acks, request.timeout, found
+
+
+def plain(version, frame, at=0):
+    """The same, as the codec alone reads it."""
+    schema = request_schema(0, version)
+    return told(translator(ProduceRequest, schema.cls)(schema.read(frame, at)))
+
+
+def taken(request):
+    """Which records are views of the frame."""
+    return [
+        isinstance(part.records, memoryview)
+        for topic in request.topic_data
+        for part in topic.partition_data
+    ]
 
 
 RECORDS = st.none() | st.binary(max_size=2 * TAKEN) | st.integers(0, 400).map(bytes)
@@ -71,7 +87,7 @@ TOPICS = st.lists(st.tuples(st.text(max_size=9), st.lists(RECORDS, max_size=5)),
 )
 def test_the_same_is_read_as_by_the_codec_alone(version, topics, transactional_id, before, after):
     frame = before + body(version, topics, transactional_id) + after
-    expected = told(request_schema(0, version).read(frame, len(before)))
+    expected = plain(version, frame, len(before))
     assert read(version, frame, len(before)) == expected
 
 
@@ -82,7 +98,7 @@ def test_what_is_damaged_is_read_or_refused_as_by_the_codec_alone(version, topic
         frame[data.draw(st.integers(0, len(frame) - 1))] = data.draw(st.integers(0, 255))
     cut = bytes(frame[: data.draw(st.integers(1, len(frame)))])
     try:
-        expected = told(request_schema(0, version).read(cut, 0))
+        expected = plain(version, cut)
     except FrameError:
         with pytest.raises(FrameError):
             read(version, cut)
@@ -93,9 +109,9 @@ def test_what_is_damaged_is_read_or_refused_as_by_the_codec_alone(version, topic
 @pytest.mark.parametrize("version", VERSIONS)
 def test_large_records_are_views_of_the_frame(version):
     frame = body(version, [("t", [bytes(100), b"small", None]), ("u", [b"x" * 100])])
-    found = reader(version, request_schema(0, version).read)(frame, 0)
-    assert isinstance(found, LargeProduce)
-    assert [each and each.obj is frame for each in found.records] == [True, None, None, True]
+    found = reader(version, request_schema(0, version))(frame, 0)
+    assert taken(found) == [True, False, False, True]
+    assert next(iter(next(iter(found.topic_data)).partition_data)).records.obj is frame
 
 
 def with_tags(version, topics, tags):
@@ -108,15 +124,15 @@ def test_records_are_taken_out_whatever_follows_them(version):
     """Or else 90 MB were copied at once for one odd byte."""
     topics = [("t", [bytes(100), b"x" * 100])]
     frame = with_tags(version, topics, b"\2\5\3abc\7\0") + b"more"
-    found = reader(version, request_schema(0, version).read)(frame, 0)
-    assert isinstance(found, LargeProduce)
+    found = reader(version, request_schema(0, version))(frame, 0)
+    assert taken(found) == [True, True]
     assert told(found) == read(version, body(version, topics))
 
 
 def test_tagged_fields_without_number_are_the_guards_to_refuse(monkeypatch):
     monkeypatch.setattr(produce_large, "MOST_ELEMENTS", 5)
     frame = with_tags(9, [("t", [bytes(100)])], b"\6" + b"\1\0" * 6)
-    assert not isinstance(reader(9, request_schema(0, 9).read)(frame, 0), LargeProduce)
+    assert taken(reader(9, request_schema(0, 9))(frame, 0)) == [False]
 
 
 def test_a_frame_that_has_views_is_in_no_buffer_that_is_used_again(monkeypatch):

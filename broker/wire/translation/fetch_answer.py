@@ -12,14 +12,11 @@ records are views of the batches as the log keeps them, with their stamps.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from struct import Struct
-from typing import NamedTuple
 
-from ottla.broker.errors import ErrorCode
-from ottla.broker.wire.api.encoding import Steps
-from ottla.broker.wire.api.packing import INT, count, string, varint
-from ottla.log.types import NO_OFFSET, EpochStart, Offset, RecordBatch
+from ottla.broker.wire.answers import FetchAnswer, PartitionFetched
+from ottla.broker.wire.api.call import Steps
+from ottla.broker.wire.translation.packing import INT, Piece, count, string, varint
 
 FLEXIBLE_FROM = 12
 NO_SESSION = 0
@@ -33,45 +30,11 @@ _V5 = Struct(">ihqqq")
 _DIVERGING = Struct(">BBBiqB")
 """One tagged field: tag 0, its 13 bytes, epoch, end offset, no tags inside."""
 
-Piece = bytes | memoryview
 
-
-class PartitionRead(NamedTuple):
-    """What is answered for one partition."""
-
-    partition: int
-    error: ErrorCode
-    high_watermark: Offset = NO_OFFSET
-    log_start_offset: Offset = NO_OFFSET
-    batches: Sequence[RecordBatch] = ()
-    aborted_is_null: bool = True
-    """Kafka answers null, but for partitions it does not know (facts/kafka.md 8b), and to who reads
-    what is committed."""
-    cut: tuple[RecordBatch, int] | None = None
-    """The batch behind `batches`, and how many bytes of its beginning are given."""
-    diverging: EpochStart | None = None
-    """Where the asker's log and this one part (version 12 on)."""
-
-
-def pack(
-    version: int,
-    topics: Sequence[tuple[str, Collection[PartitionRead]]],
-    error: ErrorCode = ErrorCode.NONE,
-) -> list[Piece]:
-    """The answer in pieces. The last stable offset is the high watermark: no transactions."""
-    pieces: list[Piece] = []
-    for _ in pack_in_steps(version, topics, pieces, error):
-        pass
-    return pieces
-
-
-def pack_in_steps(
-    version: int,
-    topics: Sequence[tuple[str, Collection[PartitionRead]]],
-    pieces: list[Piece],
-    error: ErrorCode = ErrorCode.NONE,
-) -> Steps:
-    """The same appended to `pieces`, in steps."""
+def pack_in_steps(version: int, answer: FetchAnswer, pieces: list[Piece]) -> Steps:
+    """The answer appended to `pieces`, in steps. The last stable offset is the high watermark: no
+    transactions."""
+    topics, error = answer
     flexible = version >= FLEXIBLE_FROM
     tags = b"\0" if flexible else b""
     head = _TOP_V7.pack(0, error, NO_SESSION) if version >= 7 else _TOP_V4.pack(0)
@@ -88,7 +51,7 @@ def pack_in_steps(
     pieces.append(tags)
 
 
-def _partition(version: int, read: PartitionRead, pieces: list[Piece]) -> Steps:
+def _partition(version: int, read: PartitionFetched, pieces: list[Piece]) -> Steps:
     flexible = version >= FLEXIBLE_FROM
     high = read.high_watermark
     if version >= 5:

@@ -1,4 +1,4 @@
-"""A short cut for decoding Produce: what a producer repeats is decoded once.
+"""A short cut for Produce: what a producer repeats is decoded once, and answered by hand.
 
 Consecutive requests of a producer to one partition are equal, byte for byte, from the client id to
 the partition's number: only the correlation id before it and the records behind it change. That
@@ -12,27 +12,47 @@ after the codec has read one. Layout of the prefix (p: where the client id ends)
     v9-12  header tags 00, transactional_id 00, acks, timeout, 02, name length + 1, name, 02, index
 
 Behind it come the length of the records (int32; varint of length + 1 from version 9) and they.
+
+`begin_produce` and `finish_produce` are hops 2 and 7 of such a request: what the handler of Produce
+(`ottla.broker.wire.api.produce`) does with one batch that has nothing odd about it. Whatever is odd
+goes to the handler.
 """
 
 from __future__ import annotations
 
-from datetime import timedelta
 from struct import Struct
 from typing import Any, NamedTuple
 
-from ottla.broker.wire.api.packing import INT, SHORT
-from ottla.broker.wire.api.produce_answer import FLEXIBLE_FROM, one_head
+from ottla.broker.errors import ErrorCode
+from ottla.broker.turn.tickets import ProduceTicket
+from ottla.broker.wire.answers import TopicProduced
+from ottla.broker.wire.api.produce import (
+    ACKS,
+    answer_of,
+    end_unanswered,
+    handle,
+    outcome_of,
+    patience,
+)
+from ottla.broker.wire.byte_call import ByteCall
+from ottla.broker.wire.requests import ProducePartition, ProduceRequest, ProduceTopic
+from ottla.broker.wire.translation.packing import INT, SHORT
+from ottla.broker.wire.translation.produce_answer import (
+    FLEXIBLE_FROM,
+    PACK_ONE_V9,
+    one_head,
+    pack_one,
+)
+from ottla.log.record_batch import BatchDefect, read_batch
 from ottla.log.types import TRANSACTIONAL_BIT
 from ottla.raft.types import Micros
+
+PRODUCE_KEY = 0
 
 PREFIXES_KEPT = 4096
 LONGEST_PREFIX = 512
 """Bytes; client ids may be longer, and memory is not theirs to fill."""
 
-_MICROSECOND = timedelta(microseconds=1)
-_LEAST_PATIENCE: Micros = 1000
-"""Kafka's timers tick in milliseconds: a client that waits 0 ms or less hears of a timeout within
-one, and of plain success from a single replica (facts/kafka.md 1.3)."""
 _ODD_CODECS_BEFORE_V7 = 0x04
 """Set in zstd and in every codec id that does not exist."""
 _int = INT.unpack_from
@@ -40,12 +60,6 @@ _short = SHORT.unpack_from
 _tail = Struct("3s").unpack_from
 _NO_TAGS = b"\0\0\0"
 """Of the partition, the topic and the request."""
-
-
-def patience(request: Any) -> Micros:
-    """How long a decoded Produce request waits for its acknowledgement."""
-    asked: Micros = request.timeout // _MICROSECOND
-    return max(asked, _LEAST_PATIENCE)
 
 
 class Target(NamedTuple):
@@ -76,21 +90,22 @@ class Shortcut:
         when the general way must be taken."""
 
     def learn(
-        self, view: memoryview, at: int, end: int, client_id: str | None, request: Any
+        self, view: memoryview, at: int, end: int, client_id: str | None, request: ProduceRequest
     ) -> None:
         """Remember the prefix of a request that the codec has read, if it has the right form."""
         stop = self._prefix_end(view, at, end)
         if stop is None or stop - at > LONGEST_PREFIX:
             return
-        topic = request.topic_data[0]
+        (topic,) = request.topic_data
+        (partition,) = topic.partition_data
         if len(self._known) >= PREFIXES_KEPT:
             self._known.clear()
         self._known[view[at:stop].tobytes()] = Target(
             client_id,
             topic.name,
-            topic.partition_data[0].index,
+            partition.partition,
             request.acks,
-            patience(request),
+            patience(request.timeout),
             TRANSACTIONAL_BIT if self.version >= 7 else TRANSACTIONAL_BIT | _ODD_CODECS_BEFORE_V7,
             one_head(topic.name, self.version),
         )
@@ -159,3 +174,54 @@ class Shortcut:
         if size < 0 or stop + size > end:
             return None
         return target, view[stop : stop + size].tobytes()
+
+
+def begin_produce(target: Target, records: bytes, call: ByteCall) -> None:
+    """Hop 2 for one batch to one partition, with nothing about it that needs a closer look."""
+    batch = read_batch(records)
+    host = call.host
+    replica = host.replica(target.topic, target.partition)
+    if (
+        replica is None
+        or batch.__class__ is BatchDefect
+        or batch.attributes & target.odd_bits  # type: ignore[union-attr]
+        or target.acks not in ACKS
+    ):
+        parts = (ProducePartition(target.partition, records),)
+        topics = (ProduceTopic(target.topic, parts),)
+        handle(ProduceRequest(target.acks, target.timeout, topics), call)
+        return
+    call.memo = target
+    deadline = host.now() + target.timeout
+    host.submit(
+        replica,
+        ProduceTicket(
+            batch,  # type: ignore[arg-type]
+            target.acks,
+            finish_produce,
+            deadline,
+            call,
+            wall_ms=host.wall_ms(),
+        ),
+    )
+
+
+def finish_produce(ticket: ProduceTicket) -> None:
+    """Hop 7 for such a request."""
+    call: Any = ticket.owner
+    error = ticket.error
+    if ticket.acks == 0:
+        end_unanswered(call, error)
+        return
+    target = call.memo
+    if error is not ErrorCode.NONE and (error is ErrorCode.NOT_LEADER_OR_FOLLOWER or ticket.faults):
+        topic = TopicProduced(target.topic, [outcome_of(target.partition, ticket)])
+        call.answer(answer_of(call.host, [topic]))
+        return
+    base, time, start = ticket.base_offset, ticket.log_append_time, ticket.log_start_offset
+    if call.version >= FLEXIBLE_FROM:
+        body = target.head + PACK_ONE_V9(target.partition, error, base, time, start, 1)
+    else:
+        numbers = (target.partition, error, base, time, start)
+        body = pack_one(target.head, call.version, numbers)
+    call.answer_bytes(body)

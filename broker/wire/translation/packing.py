@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from struct import Struct
+from typing import TypeAlias
 
+Piece: TypeAlias = bytes | memoryview
+"""Of an answer on its way out."""
 INT = Struct(">i")
 SHORT = Struct(">h")
 

@@ -13,24 +13,22 @@ Whoever hands over such a frame must leave it as it is for as long as there are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
-from io import BytesIO
-from itertools import repeat
+from collections.abc import Callable, Collection, Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 from ottla.broker.errors import FrameError
-from ottla.broker.wire.api.packing import INT, SHORT
-from ottla.broker.wire.api.produce_answer import FLEXIBLE_FROM
+from ottla.broker.wire.codec import Schema
+from ottla.broker.wire.requests import ProducePartition, ProduceRequest, ProduceTopic
+from ottla.broker.wire.translation.packing import INT, SHORT
+from ottla.broker.wire.translation.produce_answer import FLEXIBLE_FROM
+from ottla.broker.wire.translation.reading import translator
 from ottla.broker.wire.walk import ReadOnlyBuffer, read_varint
 
 LARGE_BYTES = 1 << 22
 """Frames above this size have a buffer of their own, never used again (`server.SPARE_BYTES`)."""
 TAKEN_BYTES = 1 << 10
 """Smaller records are kio's: 20,000 of them are no more than 20 MB."""
-STEP_BYTES = 1 << 18
-"""Copied in one step."""
-BYTES_A_UNIT = 1 << 13
-"""Bytes that cost a unit of the turn to copy."""
 MOST_ELEMENTS = 20_000
 """What the guard lets through."""
 
@@ -42,47 +40,50 @@ _short = SHORT.unpack_from
 _int = INT.unpack_from
 
 
-class LargeProduce:
-    """A Produce request, with the records of `TAKEN_BYTES` and more beside it."""
-
-    __slots__ = ("acks", "records", "timeout", "topic_data")
-
-    def __init__(self, request: Any, records: Records):
-        self.acks = request.acks
-        self.timeout = request.timeout
-        self.topic_data = request.topic_data
-        self.records = records
-
-
-def copied(data: ReadOnlyBuffer) -> Generator[int, None, bytes]:
-    """A copy of `data`, made over as many turns as it needs (`ottla.broker.event_loop.slices`).
-
-    What a `BytesIO` has been given is one bytes object already: to ask for it costs no copy.
-    """
-    copy = BytesIO()
-    for at in range(0, len(data), STEP_BYTES):
-        copy.write(data[at : at + STEP_BYTES])
-        yield STEP_BYTES // BYTES_A_UNIT
-    return copy.getvalue()
-
-
-def views(request: Any) -> Iterator[memoryview | None]:
-    """For each partition of a request its records, where kio does not have them."""
-    return iter(request.records) if isinstance(request, LargeProduce) else repeat(None)
-
-
-def reader(version: int, read: Read) -> Read:
-    """How Produce requests are decoded; `read` is the codec's way."""
+def reader(version: int, schema: Schema) -> Read:
+    """How Produce requests are read."""
+    translate = translator(ProduceRequest, schema.cls)
 
     def either(frame: ReadOnlyBuffer, at: int) -> Any:
-        if len(frame) <= LARGE_BYTES:
-            return read(frame, at)
-        found = _found(memoryview(frame), at, version)
+        found = _found(memoryview(frame), at, version) if len(frame) > LARGE_BYTES else None
         if found is None:
-            return read(frame, at)
-        return LargeProduce(read(found.rest, 0), found.records)
+            return translate(schema.read(frame, at))
+        request = translate(schema.read(found.rest, 0))
+        return request._replace(topic_data=_with_records(request, iter(found.records)))
 
     return either
+
+
+def _with_records(
+    request: ProduceRequest, records: Iterator[memoryview | None]
+) -> list[ProduceTopic]:
+    """The topics of a request, with the records that lie in the frame."""
+    topics = []
+    for topic in request.topic_data:
+        taken = list(islice(records, len(topic.partition_data)))
+        topics.append(ProduceTopic(topic.name, _Taken(topic.partition_data, taken)))
+    return topics
+
+
+class _Taken(Collection[ProducePartition]):
+    """Partitions of a topic, and their records where kio does not have them."""
+
+    def __init__(self, parts: Collection[ProducePartition], views: Records):
+        self._parts = parts
+        self._views = views
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._views)
+
+    def __iter__(self) -> Iterator[ProducePartition]:
+        """Each, when its turn has come."""
+        for part, view in zip(self._parts, self._views, strict=True):
+            yield part if view is None else part._replace(records=view)
+
+    def __contains__(self, item: object) -> bool:
+        """Whether there is such a one."""
+        return any(item == each for each in self)
 
 
 class _Found(NamedTuple):

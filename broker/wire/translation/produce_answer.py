@@ -15,17 +15,15 @@ Tests hold every version to the bytes that kio's writer makes of the same values
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from struct import Struct
-from typing import NamedTuple
 
 from ottla.broker.errors import ErrorCode
 from ottla.broker.images import BrokerImage
-from ottla.broker.wire.api.encoding import Steps
-from ottla.broker.wire.api.packing import INT, count, string, varint
-from ottla.log.inspection import Fault
-from ottla.log.types import NO_OFFSET, NO_TIMESTAMP, Millis, Offset
-from ottla.raft.types import NodeId, Term
+from ottla.broker.wire.answers import PartitionProduced, ProduceAnswer
+from ottla.broker.wire.api.call import Steps
+from ottla.broker.wire.translation.packing import INT, Piece, count, string, varint
+from ottla.raft.types import NodeId
 
 FLEXIBLE_FROM = 9
 
@@ -41,32 +39,13 @@ _OLD_TAIL = INT.pack(0)
 """throttle_time 0."""
 
 
-class PartitionAnswer(NamedTuple):
-    """What is answered for one partition."""
-
-    partition: int
-    error: ErrorCode
-    base_offset: Offset = NO_OFFSET
-    log_append_time: Millis = NO_TIMESTAMP
-    log_start_offset: Offset = NO_OFFSET
-    message: str | None = None
-    leader: NodeId = -1
-    """Current leader, -1 when unknown; on the wire with NOT_LEADER_OR_FOLLOWER only."""
-    leader_epoch: Term = -1
-    faults: Sequence[Fault] = ()
-    """What is wrong with which record; on the wire as record_errors."""
-
-
-TopicAnswer = tuple[str, Sequence[PartitionAnswer]]
-
-
 def one_head(topic: str, version: int) -> bytes:
     """The part of an answer for one partition that comes before the partition itself."""
     flexible = version >= FLEXIBLE_FROM
     return count(1, flexible) + string(topic, flexible) + count(1, flexible)
 
 
-def pack_one(head: bytes, version: int, answer: PartitionAnswer | Sequence[int]) -> bytes:
+def pack_one(head: bytes, version: int, answer: PartitionProduced | Sequence[int]) -> bytes:
     """The whole answer for one partition without message or leader; `head` from `one_head`.
 
     `answer` may be any sequence of partition, error, base offset, log append time, log start.
@@ -81,30 +60,19 @@ def pack_one(head: bytes, version: int, answer: PartitionAnswer | Sequence[int])
     return head + _V3.pack(index, error, base, time) + _OLD_TAIL
 
 
-def pack(version: int, topics: Sequence[TopicAnswer], brokers: Iterable[BrokerImage] = ()) -> bytes:
-    """The whole answer; `brokers` are the endpoints to name when somebody asked the wrong node."""
+def pack_in_steps(version: int, answer: ProduceAnswer, pieces: list[Piece]) -> Steps:
+    """The whole answer appended to `pieces`, in steps."""
     parts: list[bytes] = []
-    for _ in pack_in_steps(version, topics, brokers, parts):
-        pass
-    return b"".join(parts)
-
-
-def pack_in_steps(
-    version: int,
-    topics: Sequence[TopicAnswer],
-    brokers: Iterable[BrokerImage],
-    parts: list[bytes],
-) -> Steps:
-    """The same appended to `parts`, in steps."""
+    topics, brokers = answer
     flexible = version >= FLEXIBLE_FROM
     parts.append(count(len(topics), flexible))
     leaders: dict[NodeId, None] = {}
-    for topic, answers in topics:
-        parts += (string(topic, flexible), count(len(answers), flexible))
-        for answer in answers:
-            parts.append(_partition(version, answer))
-            if answer.error == ErrorCode.NOT_LEADER_OR_FOLLOWER:
-                leaders[answer.leader] = None
+    for topic, partitions in topics:
+        parts += (string(topic, flexible), count(len(partitions), flexible))
+        for part in partitions:
+            parts.append(_partition(version, part))
+            if part.error == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                leaders[part.leader] = None
             yield 1
         if flexible:
             parts.append(b"\0")
@@ -114,9 +82,10 @@ def pack_in_steps(
         parts.append(_endpoints([broker for broker in brokers if broker.node in leaders]))
     elif flexible:
         parts.append(b"\0")
+    pieces.append(b"".join(parts))
 
 
-def _partition(version: int, answer: PartitionAnswer) -> bytes:
+def _partition(version: int, answer: PartitionProduced) -> bytes:
     index, error, base, time, start, message = answer[:6]
     if version < 5:
         return _V3.pack(index, error, base, time)
@@ -134,7 +103,7 @@ def _partition(version: int, answer: PartitionAnswer) -> bytes:
     return b"".join(parts)
 
 
-def _leader(version: int, answer: PartitionAnswer) -> bytes:
+def _leader(version: int, answer: PartitionProduced) -> bytes:
     if version < 10 or answer.leader < 0 or answer.error != ErrorCode.NOT_LEADER_OR_FOLLOWER:
         return b"\0"
     return _LEADER.pack(1, 0, 9, answer.leader, answer.leader_epoch, 0)

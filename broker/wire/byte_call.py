@@ -1,0 +1,82 @@
+"""`ByteCall`: a request that came as bytes, and whose answer leaves as bytes; and its `Route`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ottla.broker.wire.api.call import Call, Link, Steps
+from ottla.broker.wire.translation.packing import Piece
+
+if TYPE_CHECKING:
+    from ottla.broker.wire.translation.produce_shortcut import Shortcut
+
+Write = Callable[[Any, list[Any]], Steps]
+"""Appends an answer value to a list of pieces, in steps."""
+
+
+class Route(NamedTuple):
+    """How requests of one API and version are read, by whom they are answered, and how that is
+    written."""
+
+    key: int
+    version: int
+    handle: Callable[[Any, Call], None]
+    read: Callable[[Any, int], Any]
+    """Makes a request value of a frame from some byte on. Raises `FrameError`."""
+    write: Write
+    header_tags: bool
+    """The request's header ends in tagged fields."""
+    answer_tagged: bool
+    """So does the answer's."""
+    shortcut: Shortcut | None
+    """Reads most of the requests faster (Produce only)."""
+
+
+class ByteCall(Call):
+    """See `Call`."""
+
+    memo: Any = None
+    """What the short cut of Produce wants to find again when it answers."""
+
+    def __init__(
+        self, link: Link, route: Route, correlation_id: int, client_id: str | None, size: int
+    ):
+        """`size` is the bytes of the request's frame."""
+        # Slot.__init__, written out: one call less for every request.
+        self.size = size
+        self.link = link
+        self.host = link.host
+        self.route = route
+        self.version = route.version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+
+    def __str__(self) -> str:
+        """For messages about it."""
+        return f"API {self.route.key} version {self.version}"
+
+    @property
+    def produces(self) -> bool:
+        """See `Slot`."""
+        return self.route.shortcut is not None
+
+    def answer(self, answer: Any) -> None:
+        """See `Call`."""
+        self.run(self._written(answer))
+
+    def _written(self, answer: Any) -> Steps:
+        pieces: list[Piece] = []
+        yield from self.route.write(answer, pieces)
+        self.answer_parts(pieces)
+
+    def answer_parts(self, parts: Sequence[Piece]) -> None:
+        """Answer with a body in pieces, which are joined only on their way out."""
+        if self.finish(parts):
+            self.link.done(self)
+
+    def answer_bytes(self, body: bytes) -> None:
+        """Answer with an encoded response body."""
+        if self.parts is None:
+            self.parts = (body,)
+            self.link.done(self)

@@ -1,0 +1,115 @@
+"""What the codec has read becomes a request value (`ottla.broker.wire.requests`).
+
+One rule for all APIs: the value's fields are the attributes of that name of kio's entity, and its
+defaults stand for those that the version does not have. Durations become microseconds, topic ids 16
+bytes, arrays of entities collections that are translated while they are walked over: a request may
+name thousands of topics, and each costs its microsecond when it is its turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from datetime import timedelta
+from operator import attrgetter
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from ottla.broker.wire import requests
+from ottla.broker.wire.answers import Lazily
+from ottla.broker.wire.codec import id_bytes
+from ottla.broker.wire.guard import nested_entity
+
+Translate = Callable[[Any], Any]
+
+REQUESTS: dict[int, type[Any]] = {
+    0: requests.ProduceRequest,
+    1: requests.FetchRequest,
+    2: requests.ListOffsetsRequest,
+    3: requests.MetadataRequest,
+    8: requests.OffsetCommitRequest,
+    9: requests.OffsetFetchRequest,
+    10: requests.FindCoordinatorRequest,
+    11: requests.GroupRequest,
+    12: requests.GroupRequest,
+    13: requests.GroupRequest,
+    14: requests.GroupRequest,
+    15: requests.DescribeGroupsRequest,
+    16: requests.GroupRequest,
+    18: requests.ApiVersionsRequest,
+    19: requests.CreateTopicsRequest,
+    20: requests.DeleteTopicsRequest,
+    21: requests.DeleteRecordsRequest,
+    22: requests.InitProducerIdRequest,
+    23: requests.OffsetForLeaderEpochRequest,
+    42: requests.DeleteGroupsRequest,
+    47: requests.OffsetDeleteRequest,
+    60: requests.DescribeClusterRequest,
+    68: requests.ConsumerGroupHeartbeatRequest,
+    69: requests.ConsumerGroupDescribeRequest,
+}
+"""API key → what its requests are as values."""
+
+RENAMED = {"index": "partition"}
+"""Fields of Kafka's that a tuple has methods of, and what they are called here."""
+
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def translator(value: type[Any], entity: type[Any]) -> Translate:
+    """What makes a `value` of an `entity`."""
+    types = {RENAMED.get(each.name, each.name): each for each in fields(entity)}
+    hints = get_type_hints(value)
+    named = [name for name in value._fields if name in types]
+    converters = [(name, _converter(types[name], hints[name])) for name in named]
+    names = [types[name].name for name in named]
+    if any(convert is not None for _, convert in converters):
+        return _converting(value, names, converters)
+    if len(names) > 1 and named == list(value._fields[: len(names)]):
+        take = attrgetter(*names)
+        return lambda found: value(*take(found))
+    both = list(zip(named, names, strict=True))
+    return lambda found: value(**{name: getattr(found, kio_name) for name, kio_name in both})
+
+
+def _converting(
+    value: type[Any],
+    names: list[str],
+    converters: list[tuple[str, Callable[[Any], Any] | None]],
+) -> Translate:
+    steps = [(name, *each) for name, each in zip(names, converters, strict=True)]
+
+    def translate(found: Any) -> Any:
+        values = {}
+        for kio_name, name, convert in steps:
+            plain = getattr(found, kio_name)
+            values[name] = plain if convert is None else convert(plain)
+        return value(**values)
+
+    return translate
+
+
+def _converter(field: Any, hint: Any) -> Callable[[Any], Any] | None:
+    """How the value of one field is made; None: it is plain."""
+    kafka_type = field.metadata.get("kafka_type")
+    if kafka_type == "timedelta_i32":
+        return _micros
+    if kafka_type == "uuid":
+        return id_bytes
+    nested, _ = nested_entity(field.type)
+    if nested is None:
+        return None
+    translate = translator(_item(hint), nested)
+    return lambda found: None if found is None else Lazily(found, translate)
+
+
+def _micros(duration: timedelta) -> int:
+    return duration // _MICROSECOND
+
+
+def _item(hint: Any) -> type[Any]:
+    """Of what a collection is that a field holds, or may hold."""
+    if get_origin(hint) in {Union, UnionType}:
+        hint = next(each for each in get_args(hint) if each is not type(None))
+    item: type[Any] = get_args(hint)[0]
+    return item
