@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from ottla.broker.heartbeats.heartbeats import Heartbeats
 from ottla.broker.turn.effects import Effects
 from ottla.broker.turn.replica import Replica
+from ottla.raft.roles import Role
 from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term
 
 
@@ -52,6 +54,16 @@ class HostedReplica:
         self.urgent = urgent
         """The node waits for what it applies (`Runner.on_applied`), and its followers hear of a
         commit at once, not with the next beat."""
+
+
+def tell_whether_it_leads(hosted: HostedReplica, beats: Heartbeats) -> None:
+    """The node's heartbeats vouch for a group from when its replica here comes to lead."""
+    soft, core = hosted.soft, hosted.replica.core
+    if soft.role is Role.LEADER:
+        followers = tuple(each for each in core.voters if each != core.config.node)
+        beats.leading(hosted.group, soft.term, followers, core.commit)
+    else:
+        beats.not_leading(hosted.group)
 
 
 Turn: TypeAlias = tuple[HostedReplica, Effects]

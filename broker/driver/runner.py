@@ -18,7 +18,7 @@ from ottla.broker.driver.deadlines import GLANCE, DeadlineWatch
 from ottla.broker.driver.endings import close_replica, log_stop, resign
 from ottla.broker.driver.fast_append import FastAppend
 from ottla.broker.driver.group_commit import Syncer
-from ottla.broker.driver.hosted import HostedReplica, Turn, unheard
+from ottla.broker.driver.hosted import HostedReplica, Turn, tell_whether_it_leads, unheard
 from ottla.broker.driver.look_driver import LookDriver
 from ottla.broker.driver.reading import Reading
 from ottla.broker.driver.sender import MessageSender, Sender
@@ -251,19 +251,11 @@ class Runner:
         hosted.soft = soft = hosted.replica.soft
         hosted.leads = soft.role is Role.LEADER
         self.lookout.doubt(hosted)
-        self._tell_beats(hosted)
+        tell_whether_it_leads(hosted, self.beats)
         self.on_role(hosted)
         if soft.term != hosted.term:
             hosted.term = soft.term
             self.beats.term_moved(hosted.group)
-
-    def _tell_beats(self, hosted: HostedReplica) -> None:
-        soft, core = hosted.soft, hosted.replica.core
-        if soft.role is Role.LEADER:
-            followers = tuple(each for each in core.voters if each != self.node)
-            self.beats.leading(hosted.group, soft.term, followers, core.commit)
-        else:
-            self.beats.not_leading(hosted.group)
 
     # --- messages -----------------------------------------------------------------------------
 

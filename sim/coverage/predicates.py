@@ -10,13 +10,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ottla.sim.coverage.facts import Batch, Facts, Reign, in_order
+from ottla.sim.coverage.batch_shapes import (
+    a_c_b,
+    any_batch,
+    epochs,
+    flapping,
+    head_fails,
+    in_flight,
+    new_leader,
+    next_has_it,
+    next_lacks_it,
+    older_than_window,
+    pipeline_fails,
+    same_leader,
+    two_leaders,
+)
+from ottla.sim.coverage.facts import Facts, Reign
 
 LONG_TAIL = 5
 """Entries of a dead term that make a divergent tail a long one, in a run of some hundred records.
 The scenario has a thousand."""
-MANY = 5
-"""Requests of one producer under way at once, as many as real clients allow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,122 +40,6 @@ class Predicate:
     says: str
     """What happens; and the setting that it takes, where the swarm does not draw it."""
     holds: Callable[[Facts], bool]
-
-
-# ---- batches
-
-
-def _any(facts: Facts, holds: Callable[[Batch], bool]) -> bool:
-    return any(holds(batch) for batch in facts.batches.values())
-
-
-def _again_at(batch: Batch) -> Iterator[tuple[int, int]]:
-    """(node, event) of each send of it behind the first answer that it is stored."""
-    stored = batch.stored_answers()
-    if stored:
-        for row in batch.sends:
-            if row.eid > stored[0].eid:
-                yield row.node, row.eid
-
-
-def _same_leader(batch: Batch) -> bool:
-    first = batch.stored_answers()[:1]
-    return any(node == row.node for row in first for node, _ in _again_at(batch))
-
-
-def _new_leader(batch: Batch) -> bool:
-    stored = batch.stored_answers()
-    return len({row.node for row in stored}) > 1 and len(batch.appends) == 1
-
-
-def _two_leaders(batch: Batch) -> bool:
-    return len({row.term for row in batch.appends}) > 1
-
-
-def _next_has_it(batch: Batch) -> bool:
-    """Appended by one leader, acknowledged by another alone, who never appended it."""
-    writers = {row.node for row in batch.appends}
-    tellers = {row.node for row in batch.stored_answers()}
-    return bool(writers) and bool(tellers) and not writers & tellers
-
-
-def _next_lacks_it(batch: Batch) -> bool:
-    return any(row.eid > gone.eid for gone in batch.cut for row in batch.appends)
-
-
-def _pipeline_fails(facts: Facts) -> bool:
-    """Two batches of a producer fail at once: what the first rests on is unknown."""
-    seen: set[tuple[int, int, int]] = set()
-    for row in facts.of("answer"):
-        if row.code == "NOT_LEADER_OR_FOLLOWER" and row.pid is not None:
-            key = (row.node, row.pid, row.t_us)
-            if key in seen:
-                return True
-            seen.add(key)
-    return False
-
-
-def _a_c_b(facts: Facts) -> bool:
-    """Two batches in sequence, appended by one node in two terms, another leader between them."""
-    for left, right in in_order(facts.batches.values()):
-        if not left.appends or not right.appends:
-            continue
-        a, b = left.appends[-1], right.appends[0]
-        between = [
-            reign.row
-            for reign in facts.reigns.get(left.key[0], ())
-            if a.term < reign.row.term < b.term and reign.row.node != a.node
-        ]
-        if a.node == b.node and between:
-            return True
-    return False
-
-
-def _head_fails(facts: Facts) -> bool:
-    """A batch is out of order because the one before it was refused for want of a leader."""
-    for left, right in in_order(facts.batches.values()):
-        head = [row.eid for row in left.errors if row.code == "NOT_LEADER_OR_FOLLOWER"]
-        tail = [row.eid for row in right.errors if row.code == "OUT_OF_ORDER_SEQUENCE_NUMBER"]
-        if head and tail and tail[-1] > head[0]:
-            return True
-    return False
-
-
-def _in_flight(facts: Facts) -> bool:
-    """`MANY` sends of one client in a row with nothing heard between them."""
-    waiting: dict[int, int] = {}
-    for row in sorted(facts.of("send", "ok", "error", "close"), key=lambda row: row.eid):
-        if row.kind == "send":
-            waiting[row.client] = waiting.get(row.client, 0) + 1
-            if waiting[row.client] >= MANY:
-                return True
-        else:
-            waiting[row.client] = 0
-    return False
-
-
-def _epochs(facts: Facts, holds: Callable[[Batch], bool]) -> bool:
-    """A batch of a later epoch than the producer's first one."""
-    first: dict[int, int] = {}
-    for batch in facts.batches.values():
-        first[batch.key[1]] = min(first.get(batch.key[1], batch.key[2]), batch.key[2])
-    return _any(facts, lambda batch: batch.key[2] > first[batch.key[1]] and holds(batch))
-
-
-def _older_than_window(facts: Facts) -> bool:
-    ends: dict[tuple[int, int, int], int] = {}
-    for row in facts.of("answer"):
-        if row.pid is None or row.pid < 0:
-            continue
-        key = (row.partition, row.pid, row.epoch)
-        if row.code == "NONE":
-            ends[key] = max(ends.get(key, -1), row.seq_last)
-        elif row.code == "OUT_OF_ORDER_SEQUENCE_NUMBER" and row.seq_last <= ends.get(key, -1):
-            return True
-    return False
-
-
-# ---- leadership
 
 
 def _reign(facts: Facts, holds: Callable[[Reign], bool]) -> bool:
@@ -213,18 +110,6 @@ def _behind(facts: Facts) -> bool:
     return False
 
 
-def _flapping(facts: Facts) -> bool:
-    """A batch goes to one node, to another one, and to the first again."""
-
-    def flaps(batch: Batch) -> bool:
-        nodes = [row.node for row in batch.sends]
-        return any(
-            nodes[i] != nodes[i + 1] and nodes[i] in nodes[i + 2 :] for i in range(len(nodes) - 2)
-        )
-
-    return _any(facts, flaps)
-
-
 def _all_time_out(facts: Facts) -> bool:
     """Every producer hears of a timeout within a second."""
     producers = {row.client for row in facts.of("send")}
@@ -241,32 +126,32 @@ def _crash_where(facts: Facts, words: str) -> bool:
 
 
 PREDICATES: tuple[Predicate, ...] = (
-    Predicate("sim-S01", "five batches of a producer under way at once", _in_flight),
+    Predicate("sim-S01", "five batches of a producer under way at once", in_flight),
     Predicate(
         "sim-S02",
         "stored, not heard, sent to the same leader again",
-        lambda facts: _any(facts, _same_leader),
+        lambda facts: any_batch(facts, same_leader),
     ),
     Predicate(
         "sim-S03",
         "stored, not heard, sent to the next leader, who finds it",
-        lambda facts: _any(facts, _new_leader),
+        lambda facts: any_batch(facts, new_leader),
     ),
     Predicate(
-        "sim-S04", "appended by leaders of two terms", lambda facts: _any(facts, _two_leaders)
+        "sim-S04", "appended by leaders of two terms", lambda facts: any_batch(facts, two_leaders)
     ),
     Predicate(
         "sim-S05",
         "appended by one leader, acknowledged by the next alone",
-        lambda facts: _any(facts, _next_has_it),
+        lambda facts: any_batch(facts, next_has_it),
     ),
     Predicate(
-        "sim-S06", "appended, cut, appended again", lambda facts: _any(facts, _next_lacks_it)
+        "sim-S06", "appended, cut, appended again", lambda facts: any_batch(facts, next_lacks_it)
     ),
-    Predicate("sim-S07", "A C B: leadership away and back between two batches in sequence", _a_c_b),
+    Predicate("sim-S07", "A C B: leadership away and back between two batches in sequence", a_c_b),
     Predicate("sim-S08", "a paused leader goes on after another was elected", _paused_leader),
     Predicate(
-        "sim-S09", "two batches of a producer fail at once: leadership is lost", _pipeline_fails
+        "sim-S09", "two batches of a producer fail at once: leadership is lost", pipeline_fails
     ),
     Predicate("sim-S10", "the same life of a node leads again", _reelected),
     Predicate(
@@ -277,16 +162,16 @@ PREDICATES: tuple[Predicate, ...] = (
     Predicate(
         "sim-S13", "a gap is refused", lambda facts: "OUT_OF_ORDER_SEQUENCE_NUMBER" in facts.codes
     ),
-    Predicate("sim-S14", "out of order, because the one before found no leader", _head_fails),
+    Predicate("sim-S14", "out of order, because the one before found no leader", head_fails),
     Predicate(
         "sim-S15",
         "a producer goes on in a new epoch",
-        lambda facts: _epochs(facts, lambda batch: bool(batch.appends)),
+        lambda facts: epochs(facts, lambda batch: bool(batch.appends)),
     ),
     Predicate(
         "sim-S17",
         "the first batch of a new epoch is cut again",
-        lambda facts: _epochs(facts, lambda batch: bool(batch.cut)),
+        lambda facts: epochs(facts, lambda batch: bool(batch.cut)),
     ),
     Predicate(
         "sim-S19",
@@ -311,7 +196,7 @@ PREDICATES: tuple[Predicate, ...] = (
     Predicate(
         "sim-S24", "an old epoch is refused", lambda facts: "INVALID_PRODUCER_EPOCH" in facts.codes
     ),
-    Predicate("sim-S25", "a copy older than the window comes", _older_than_window),
+    Predicate("sim-S25", "a copy older than the window comes", older_than_window),
     Predicate(
         "sim-S30",
         "a node dies between a vote's write and its answer",
@@ -373,7 +258,7 @@ PREDICATES: tuple[Predicate, ...] = (
         ),
     ),
     Predicate("sim-S59", "a record's outcome stays unknown", lambda facts: any(facts.of("info"))),
-    Predicate("sim-S60", "a batch goes to one node, to another, and to the first again", _flapping),
+    Predicate("sim-S60", "a batch goes to one node, to another, and to the first again", flapping),
 )
 """Every predicate, in the order of the catalogue."""
 

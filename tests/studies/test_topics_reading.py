@@ -11,13 +11,10 @@ import sys
 import threading
 import time
 
-import msgpack
 import pytest
 
 from clients_confluent import ConfluentKit
 from ottla import Cluster, Topic
-from ottla.broker.controller import controller
-from ottla.broker.errors import RequestFailedError
 from ottla.sim.studies.topics.asked import DataLossError, SourceError, asked
 from ottla.sim.studies.topics.folder import FolderTopics
 from ottla.sim.studies.topics.identity import joined, parted
@@ -249,18 +246,6 @@ def test_a_folder_whose_front_was_deleted_begins_behind_it(tmp_path):
     assert values(where, "offset") == list(range(155, 300))
     with pytest.raises(DataLossError, match="t-0: records 100 to 154 are gone"):
         values({**where, "startingOffsets": '{"t": {"0": 100}}'})
-
-
-def test_what_the_nodes_refuse_in_a_log_is_passed_over(tmp_path, monkeypatch):
-    """A command of an older version, which the nodes pass over at each start, ended the reading."""
-    with Cluster(nodes=1, data_dir=tmp_path) as running:
-        with monkeypatch.context() as patched:
-            patched.setattr(controller, "pack", lambda _: msgpack.packb({"type": "create_topic"}))
-            with pytest.raises(RequestFailedError, match="INVALID_REQUEST"):
-                running.create_topic("bad")
-        running.create_topic("t")
-        write(running, "t", [batch(0, 1, 0, 5)])
-    assert len(values({"path": str(tmp_path)})) == 5
 
 
 def test_a_log_that_became_shorter_is_an_error(folder):

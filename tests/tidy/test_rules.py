@@ -55,7 +55,11 @@ class C:
 """
 
 BAD = {
-    "module_length": [(SHELL, module(401, "Long.")), (TEST, module(401, "Long."))],
+    "module_length": [
+        (SHELL, module(302, "Long.")),
+        (TEST, module(302, "Long.")),
+        (SHELL, module(299, "Long.") + "y = (\n    1,\n)\n"),
+    ],
     "line_length": [(SHELL, "x = 1  # " + "x" * 92)],
     "function_length": [
         (SHELL, function(51)),
@@ -181,9 +185,18 @@ BAD = {
 }
 
 GOOD = {
-    "module_length": [(SHELL, module(400, "Long."))],
+    "module_length": [
+        (SHELL, module(301, "Long.")),
+        (SHELL, module(400, "Long." + "\nlonger" * 99)),
+        (SHELL, module(301, "Long.") + "\n# Why.\n" * 99),
+        (SHELL, module(301, "Long.") + '"""What x is."""\n' * 99),
+    ],
     "line_length": [(SHELL, "x = 1  # " + "x" * 91)],
-    "function_length": [(SHELL, function(50)), (SHELL, function(50, docstring=9))],
+    "function_length": [
+        (SHELL, function(50)),
+        (SHELL, function(50, docstring=9)),
+        (SHELL, function(49) + "\n\n    # Why.\n    # Why not.\n    return x"),
+    ],
     "positional_parameters": [
         (SHELL, "def f(a, b, c, d, e): ..."),
         (SHELL, "def f(a, b, c, d, e, *, g, h, i): ..."),

@@ -15,6 +15,10 @@ from pathlib import Path
 
 PACKAGES = ("broker", "raft", "idempotency", "log", "sim")
 ROOTS = (*PACKAGES, "src", "tests")
+_NO_CODE = (
+    *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT),
+    tokenize.ENDMARKER,
+)
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,19 @@ class Source:
     def lines(self) -> list[str]:
         """The file's lines, without their ends."""
         return self.text.splitlines()
+
+    @functools.cached_property
+    def code(self) -> frozenset[int]:
+        """Numbers of the lines that hold code: no docstring, no words after a field, no comment, no
+        blank line."""
+        tokens = tokenize.generate_tokens(io.StringIO(self.text).readline)
+        held = (each for each in tokens if each.type not in _NO_CODE)
+        lines = {number for each in held for number in range(each.start[0], each.end[0] + 1)}
+        for node in self.nodes:
+            match node:
+                case ast.Expr(value=ast.Constant(value=str()), lineno=first, end_lineno=int(last)):
+                    lines.difference_update(range(first, last + 1))
+        return frozenset(lines)
 
     @property
     def is_test(self) -> bool:
