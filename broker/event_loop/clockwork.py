@@ -153,7 +153,11 @@ class AsyncioClockwork:
 
 
 class _Timer:
-    """A call at a time of a clock that may not have counted all that the loop's own counts."""
+    """A call at a time of a clock that may not have counted all that the loop's own counts.
+
+    Once it is over it refers to nothing: it and its handle refer to each other, and what it calls
+    often to it. Only a full look through all of Python's objects would find them.
+    """
 
     __slots__ = ("_call", "_handle", "_loop", "_now", "_when")
 
@@ -168,18 +172,27 @@ class _Timer:
         self._now = now
         self._when = when
         self._call = call
-        self._handle = loop.call_later(max(0, when - now()) / 1e6, self._ring)
+        self._handle: asyncio.TimerHandle | None = loop.call_later(
+            max(0, when - now()) / 1e6, self._ring
+        )
 
     def _ring(self) -> None:
         left = self._when - self._now()
         if left > ROUNDING:
             self._handle = self._loop.call_later(left / 1e6, self._ring)
         else:
-            self._call()
+            call, self._call, self._handle = self._call, _nothing, None
+            call()
 
     def cancel(self) -> None:
         """It will not ring."""
-        self._handle.cancel()
+        if self._handle is not None:
+            self._handle.cancel()
+            self._call, self._handle = _nothing, None
+
+
+def _nothing() -> None:
+    """What a timer that is over has to do."""
 
 
 class _Running:

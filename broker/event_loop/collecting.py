@@ -1,4 +1,20 @@
-"""When Python looks for garbage: not while thousands of objects are made that all stay."""
+"""When Python looks for garbage: not while thousands of objects are made that all stay.
+
+Python's collector looks through *young* objects again and again, and through all there are, whoever
+made them, when a quarter as many have become old since it did so last. It stops everything for that
+long: some 20 ms where little more than modules is loaded, 100 ms and more with thousands of
+replicas, or with a large program around the cluster.
+
+What Ottla makes needs none of that: it refers to nothing that refers back to it once it is done
+with (`tests/broker/wire/test_garbage.py`), so it goes when nobody holds it any more. So where many
+objects are made at once, they become old without being looked at, and without being counted among
+those that bring about a full look. `freeze` and `unfreeze` do that, in no time.
+
+Everything young goes with them, also what other parts of the process have made, garbage of theirs
+among it. That is found by the next full look. So that one still comes, only `MOST_PASSED` objects
+of others are passed over between two of them. Whoever embeds a cluster may freeze objects, or turn
+the collector off; both stay as they are.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +22,33 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+MANY_OBJECTS = 2_000
+"""So many would be looked through a few times while they are needed."""
+SELDOM = 100
+"""Looks through what is no longer quite young between two full looks; Python's own number is 10.
+One comes after 7,000 objects more at the earliest."""
+MOST_PASSED = 200_000
+"""Objects of others that may become old unseen between two full looks: some 20 MB, were they all
+garbage."""
+
 
 @contextmanager
-def nothing_collected(*, aged: bool = False) -> Iterator[None]:
+def nothing_collected(*, aged: bool = False, least: int = 0) -> Iterator[None]:
     """For the making of thousands of objects that all stay: looking for garbage among them again
     and again would take as long as making them, and 100 ms at a time.
 
-    `aged`: what is young when it ends counts as old, without having been looked at; `freeze` and
-    `unfreeze` move it there. Only where `may_age` says so.
+    `aged`: what is young when it ends counts as old, without having been looked at; but not where
+    fewer than `least` objects were made, nor where `may_age` says no.
     """
     collecting = gc.isenabled()
+    young = gc.get_count()
     gc.disable()
     try:
         yield
     finally:
         if collecting:
-            if aged:
+            if aged and gc.get_count()[0] - young[0] >= least and may_age():
+                _Heap.passed += young[0] + (len(gc.get_objects(generation=1)) if young[1] else 0)
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
@@ -32,13 +59,33 @@ class _Heap:
 
     frozen = False
     """It has frozen something, once."""
+    passed = 0
+    """Objects of others that became old unseen since the last full look."""
+    looks = 0
+    """Full looks when that was last asked."""
 
 
 def may_age() -> bool:
-    """Whether this process has frozen nothing that should stay so.
+    """Whether this process has frozen nothing that should stay so, and not too much of what others
+    made has become old unseen.
 
-    To ask Python takes as long as there are frozen objects, 100 ms with a million of them. So it is
-    asked no more once there were any.
+    To ask Python for what is frozen takes as long as there is such, 100 ms with a million objects.
+    So it is asked no more once there was any.
     """
     _Heap.frozen = _Heap.frozen or gc.get_freeze_count() > 0
-    return not _Heap.frozen
+    if _Heap.frozen:
+        return False
+    if _Heap.passed >= MOST_PASSED:
+        looks = gc.get_stats()[-1]["collections"]
+        if looks != _Heap.looks:
+            _Heap.looks, _Heap.passed = looks, 0
+    return _Heap.passed < MOST_PASSED
+
+
+def collect_seldom() -> None:
+    """Begin to collect, in a process that does nothing but run a cluster: what there is by now
+    counts as old, and a full look comes when there are 700,000 objects more."""
+    gc.freeze()
+    gc.unfreeze()
+    gc.set_threshold(*gc.get_threshold()[:2], SELDOM)
+    gc.enable()

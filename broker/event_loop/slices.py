@@ -32,6 +32,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+from ottla.broker.event_loop.collecting import nothing_collected
+
 TURN_UNITS = 300
 """What a turn of the loop has room for, twice: for what begins, and for what queues."""
 SMALL_UNITS = 10
@@ -140,6 +142,16 @@ class Slices:
         self._planned = False
         self.left, self.small_left = TURN_UNITS, SMALL_TURN_UNITS
         waiting, self._waiting = self._waiting, deque()
+        if self._queue:
+            with nothing_collected(aged=True):
+                self._go_round()
+        for call in waiting:
+            call()
+        if self._queue:
+            self._plan()
+
+    def _go_round(self) -> None:
+        """A slice for each job in the queue, round and round, until the turn's room is used up."""
         room = TURN_UNITS
         while room > 0 and self._queue:
             job = self._queue.popleft()
@@ -150,10 +162,6 @@ class Slices:
             room -= max(spent, 1)  # one that is over at once has cost its ending
             if not over:
                 self._enqueue(job)
-        for call in waiting:
-            call()
-        if self._queue:
-            self._plan()
 
 
 def _advance(job: Job, units: int) -> tuple[int, bool]:

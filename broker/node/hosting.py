@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from ottla.broker.controller.controller import Controller
 from ottla.broker.driver.runner import Runner
-from ottla.broker.event_loop.collecting import may_age, nothing_collected
+from ottla.broker.event_loop.collecting import nothing_collected
 from ottla.broker.event_loop.slices import Slices
 from ottla.broker.images import PartitionImage, TopicImage
 from ottla.broker.node.replica_factory import Opening, ReplicaFactory
@@ -74,8 +74,6 @@ class Hosting:
         self._opening: tuple[str, Opening] | None = None
         """A replica whose log is not all learned, and its topic."""
         self._running = False
-        self._aged = False
-        """There are many replicas to open; see `nothing_collected`."""
 
     # --- what the controller decided ----------------------------------------------------------
 
@@ -103,7 +101,6 @@ class Hosting:
                 room -= done
             if self._busy:
                 self._running = True
-                self._aged = may_age()
                 self.steps = self._work()
                 self._slices.run(self)
         if leftovers := self._factory.leftovers(machine.deleted):
@@ -154,7 +151,7 @@ class Hosting:
 
     def ended(self, error: Exception | None) -> None:
         """All is as the controller has it; or this node cannot do as it says."""
-        self._running = self._aged = False
+        self._running = False
         if error is not None:
             self._runner.broken(error)
 
@@ -165,7 +162,7 @@ class Hosting:
         if self._machine.deleted(group):
             self._early.pop(group, None)
             return  # Deleted while it waited.
-        with nothing_collected(aged=self._aged):
+        with nothing_collected(aged=True):
             opening = self._factory.begin(topic, group, image.replicas, self._now())
         self._opening = topic.name, opening
 
@@ -176,7 +173,7 @@ class Hosting:
             self._early.pop(group, None)
             self._store.append([Write(group, delete=True)])
             return True
-        with nothing_collected(aged=self._aged):
+        with nothing_collected(aged=True):
             if not opening.learn():
                 return False
             hosted = self._runner.add(self._factory.finish(opening, self._now()))

@@ -14,10 +14,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ottla.broker.turn.tickets import Ticket
 from ottla.raft.types import Micros
+
+Refuse: TypeAlias = Callable[[Ticket], None]
 
 
 class Doubt(NamedTuple):
@@ -28,12 +30,12 @@ class Doubt(NamedTuple):
 
 
 class Barriers:
-    """The doubts of one partition; `refuse` sends a ticket's client to another leader."""
+    """The doubts of one partition. Where it is asked to `refuse`, that sends the client of a ticket
+    to another leader."""
 
-    __slots__ = ("_refuse", "_under_way", "found")
+    __slots__ = ("_under_way", "found")
 
-    def __init__(self, refuse: Callable[[Ticket], None]):
-        self._refuse = refuse
+    def __init__(self) -> None:
         self.found: list[Doubt] = []
         """Since the last barrier was asked for."""
         self._under_way: deque[list[Doubt]] = deque()
@@ -53,30 +55,30 @@ class Barriers:
         self.found = []
         return 1
 
-    def ended(self, confirmed: bool) -> None:
+    def ended(self, confirmed: bool, refuse: Refuse) -> None:
         """The oldest barrier ended; `confirmed`: this node led after it was asked for."""
         for doubt in self._under_way.popleft():
             if confirmed:
                 doubt.proved(doubt.ticket)
             else:
-                self._refuse(doubt.ticket)
+                refuse(doubt.ticket)
 
-    def overdue(self, now: Micros) -> None:
+    def overdue(self, now: Micros, refuse: Refuse) -> None:
         """Who has waited too long is sent elsewhere."""
         for doubts in (self.found, *self._under_way):
             late = [each for each in doubts if each.ticket.deadline <= now]
             for doubt in late:
                 doubts.remove(doubt)
-                self._refuse(doubt.ticket)
+                refuse(doubt.ticket)
 
-    def fail(self) -> None:
+    def fail(self, refuse: Refuse) -> None:
         """This node leads no longer. The outcomes of barriers under way are still to come."""
         waiting = list(self.open_tickets())
         self.found.clear()
         for doubts in self._under_way:
             doubts.clear()
         for ticket in waiting:
-            self._refuse(ticket)
+            refuse(ticket)
 
     def open_tickets(self) -> Iterator[Ticket]:
         """Every ticket in here that waits for its answer."""

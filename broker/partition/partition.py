@@ -131,7 +131,7 @@ class Partition:
             self.admission.overdue(now)
             self.purgatory.overdue(now)
             self.reads.overdue(now)
-            self.state.barriers.overdue(now)
+            self.state.barriers.overdue(now, self.state.not_leader)
             self._overdue_from = self._earliest_deadline()
         if self._next_expiry_check is not None and self._next_expiry_check <= now:
             self._expire_idle(now)
@@ -181,7 +181,7 @@ class Partition:
 
     def barrier_done(self, confirmed: bool, now: Micros) -> None:
         """The oldest barrier ended."""
-        self.state.barriers.ended(confirmed)
+        self.state.barriers.ended(confirmed, self.state.not_leader)
 
     def appended(self, entries: Sequence[Entry]) -> None:
         """These entries are the tail of the local log now."""
@@ -334,7 +334,7 @@ class Partition:
                 else:
                     state.not_leader(parked)
         self.admission.fail()
-        self.state.barriers.fail()
+        self.state.barriers.fail(self.state.not_leader)
         self.purgatory.fail()
         self.reads.fail()
 

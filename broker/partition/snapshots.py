@@ -24,7 +24,7 @@ from typing import Any
 
 import msgpack
 
-from ottla.broker.event_loop.collecting import may_age, nothing_collected
+from ottla.broker.event_loop.collecting import nothing_collected
 from ottla.broker.partition.state import PartitionState
 from ottla.broker.turn.machine import Compaction
 from ottla.idempotency.snapshot import Decoding, Encoding
@@ -56,8 +56,6 @@ class Snapshots:
         self._body: dict[str, Any] = {}
         self._encoding: Encoding | None = None
         self._decoding: Decoding | None = None
-        self._aged = False
-        """There are many producers to read; see `nothing_collected`."""
 
     @property
     def busy(self) -> bool:
@@ -148,14 +146,13 @@ class Snapshots:
         self._encoding, self.wanted = None, False
         self.late.clear()
         self._decoding = self._table.decoding(body[PRODUCERS], now)
-        self._aged = self._decoding.left > AT_ONCE and may_age()
         if max(self._decoding.left, len(self._table)) <= AT_ONCE:
             self._decode()
 
     def _decode(self) -> None:
         decoding = self._decoding
         assert decoding is not None, "nothing is being read"
-        with nothing_collected(aged=self._aged):
+        with nothing_collected(aged=True):
             decoding.step(AT_ONCE)
         if not self._table.let_go(AT_ONCE) and not decoding.left:
             self._table.adopt(decoding)

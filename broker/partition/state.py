@@ -85,7 +85,7 @@ class PartitionState:
         `applied` while too few replicas are in sync."""
         self.log_start_offset: Offset = 0
         self.outbox = Outbox()
-        self.barriers = Barriers(self.not_leader)
+        self.barriers = Barriers()
         """Answers that wait for proof that this node leads."""
 
     def answer(self, ticket: Ticket, error: ErrorCode) -> None:

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from ottla.broker.errors import FrameError
-from ottla.broker.event_loop.collecting import nothing_collected
+from ottla.broker.event_loop.collecting import MANY_OBJECTS, nothing_collected
 from ottla.broker.wire.guard import Guard, nested_entity
 from ottla.broker.wire.modules import load
 from ottla.broker.wire.requests import ZERO_ID
@@ -185,11 +185,12 @@ class Schema:
 
         The guard goes first (`ottla.broker.wire.guard`), and once more when the codec stumbles: it
         may be over text that is not UTF-8. Of 20,000 elements nothing is garbage before the last is
-        there; to look for some every 700 would take as long as reading them.
+        there; to look for some every 700 would take as long as reading them. Nor is any of it while
+        they are worked off, over many turns of the loop.
         """
         if len(frame) - at < MANY_BYTES:
             return self._read_body(frame, at)
-        with nothing_collected():
+        with nothing_collected(aged=True, least=MANY_OBJECTS):
             return self._read_body(frame, at)
 
     def _read_body(self, frame: ReadOnlyBuffer, at: int) -> Any:

@@ -105,7 +105,8 @@ class Connection(asyncio.BufferedProtocol):
         for slot in self.pipeline.lost():
             if slot.on_lost is not None:
                 try:
-                    slot.on_lost()
+                    on_lost, slot.on_lost = slot.on_lost, None
+                    on_lost()
                 except Exception as error:  # noqa: BLE001 - the next one is to hear of it, too
                     self._tell("a request whose client is gone was not given up", error)
 

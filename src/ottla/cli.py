@@ -234,6 +234,8 @@ async def _serve(cluster: AsyncCluster, nodes: int, *, as_json: bool) -> bool:
     """
     import asyncio
 
+    from ottla.broker.event_loop.collecting import collect_seldom
+
     loop = asyncio.get_running_loop()
     told = asyncio.Event()
     starting = asyncio.create_task(_start(cluster))
@@ -259,8 +261,7 @@ async def _serve(cluster: AsyncCluster, nodes: int, *, as_json: bool) -> bool:
             await starting
         line.clear()
         if not told.is_set():
-            gc.freeze()  # what a start makes stays: nothing of it is ever looked through again
-            gc.enable()
+            collect_seldom()
             say(ready_object(cluster) if as_json else f"ready bootstrap={first_of(cluster)}")
             await told.wait()
         return bool(left)
