@@ -336,7 +336,7 @@ class Polite:
         return 1000 * quantiles([*self.waited, *self.waited], n=100)[98]
 
 
-async def _prepared(cluster: AsyncCluster, plan: Plan) -> None:
+async def prepared(cluster: AsyncCluster, plan: Plan) -> None:
     """Topics to attack: 60 MB in large batches, 20,000 small ones, many partitions."""
     await cluster.create_topic(TOPIC, configs={"max.message.bytes": "100000000"})
     await cluster.create_topic(SMALL)
@@ -353,7 +353,7 @@ async def longest_turns(plan: Plan, watch: Watch) -> list[Outcome]:
     """Every attack, one after the other."""
     found = []
     async with Cluster(NODES, election_timeout_ms=5_000) as cluster:
-        await _prepared(cluster, plan)
+        await prepared(cluster, plan)
         for name, attack, topic in attacks(plan):
             address = cluster.addresses[await cluster.leader(topic)]
             gc.collect()
