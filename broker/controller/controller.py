@@ -56,6 +56,7 @@ from ottla.broker.controller.name_order import NameOrder
 from ottla.broker.controller.outcomes import Outcome, refused
 from ottla.broker.controller.requests import resolve
 from ottla.broker.errors import ErrorCode
+from ottla.broker.event_loop.collecting import MANY_OBJECTS, nothing_collected
 from ottla.broker.images import PartitionImage, TopicImage
 from ottla.broker.turn.machine import Compaction, Outbox, Proposals
 from ottla.broker.turn.tickets import ControlTicket, Ticket
@@ -196,7 +197,8 @@ class Controller:
         """Refuse, answer without the log, or queue one command; the catalog is synced."""
         ticket = self._open[number]
         try:
-            command = submitted(ticket.command)
+            with nothing_collected(aged=True, least=MANY_OBJECTS):  # of assignments
+                command = submitted(ticket.command)
         except CommandError as error:
             self._close(number, refused(ErrorCode.INVALID_REQUEST, str(error)))
             return

@@ -12,7 +12,7 @@ import socket
 from collections import Counter
 from types import FunctionType, GeneratorType, MethodType
 
-from bench.turns import NODES, Plan, attacks, frame, prepared
+from bench.turns import NODES, TOPIC, Plan, attacks, frame, prepared
 from broker_children import run_program
 from ottla.broker.cluster.cluster import Cluster
 from ottla.broker.event_loop.collecting import nothing_collected
@@ -44,9 +44,9 @@ def garbage():
 
 def leave_a_fetch(address):
     """A client that goes while its Fetch waits for records."""
-    wanted = [{"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 20}]
+    wanted = [{"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1}]
     fields = {"max_wait": 300, "min_bytes": 1 << 30, "max_bytes": 1 << 30}
-    topics = [{"topic": "wide", "partitions": wanted}]
+    topics = [{"topic": TOPIC, "partitions": wanted}]
     with socket.create_connection(address) as connection:
         connection.sendall(frame("fetch", 12, **fields, topics=topics, forgotten_topics_data=[]))
 
@@ -58,6 +58,7 @@ async def left_by(plan):
         for _, attack, topic in attacks(plan):
             address = cluster.addresses[await cluster.leader(topic)]
             await asyncio.to_thread(attack, address)
+        address = cluster.addresses[await cluster.leader(TOPIC)]
         await asyncio.to_thread(leave_a_fetch, address)
         await asyncio.sleep(0.5)
         return garbage()
