@@ -73,6 +73,7 @@ class ByteCall(Call):
     def answer_parts(self, parts: Sequence[Piece]) -> None:
         """Answer with a body in pieces, which are joined only on their way out."""
         if self.finish(parts):
+            self.on_lost = None  # Who would be called refers to this call.
             self.link.done(self)
 
     def answer_bytes(self, body: bytes) -> None:

@@ -157,6 +157,10 @@ def skip_tags(frame: ReadOnlyBuffer, at: int) -> int:
     return at
 
 
+def _same(value: Any) -> Any:
+    return value
+
+
 class Schema:
     """The entity of one API key, version and direction, with its reader, writer and builder."""
 
@@ -180,8 +184,9 @@ class Schema:
         self._read = entity_reader(self.cls)
         self._write: Any = None
 
-    def read(self, frame: ReadOnlyBuffer, at: int) -> Any:
-        """Decode the entity that starts at byte `at`. Raises `FrameError`; ignores what follows.
+    def read(self, frame: ReadOnlyBuffer, at: int, translate: Callable[[Any], Any] = _same) -> Any:
+        """Decode the entity that starts at byte `at`, and return what `translate` makes of it.
+        Raises `FrameError`; ignores what follows.
 
         The guard goes first (`ottla.broker.wire.guard`), and once more when the codec stumbles: it
         may be over text that is not UTF-8. Of 20,000 elements nothing is garbage before the last is
@@ -189,9 +194,9 @@ class Schema:
         they are worked off, over many turns of the loop.
         """
         if len(frame) - at < MANY_BYTES:
-            return self._read_body(frame, at)
+            return translate(self._read_body(frame, at))
         with nothing_collected(aged=True, least=MANY_OBJECTS):
-            return self._read_body(frame, at)
+            return translate(self._read_body(frame, at))
 
     def _read_body(self, frame: ReadOnlyBuffer, at: int) -> Any:
         mended = self._guard.check(frame, at)
@@ -312,10 +317,6 @@ def converter(kafka_type: str | None, annotation: Any) -> Callable[[Any], Any]:
         return None if values is None else tuple(map(one, values))
 
     return many
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _duration(value: Any) -> Any:

@@ -78,7 +78,7 @@ def _unread(*_: object) -> ApiVersionsRequest:
 
 def _reading(key: int, schema: Schema) -> Callable[[Any, int], Any]:
     translate, read = translator(REQUESTS[key], schema.cls), schema.read
-    return lambda frame, at: translate(read(frame, at))
+    return lambda frame, at: read(frame, at, translate)
 
 
 def writer(key: int, version: int) -> Write:

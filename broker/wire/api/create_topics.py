@@ -21,6 +21,7 @@ from typing import Any
 from ottla.broker.arguments.spelling import printable
 from ottla.broker.config import ClusterConfig
 from ottla.broker.errors import ErrorCode
+from ottla.broker.event_loop.collecting import MANY_OBJECTS, nothing_collected
 from ottla.broker.topics.configs import ConfigValue, describe
 from ottla.broker.wire.answers import ConfigCreated, CreateTopicsAnswer, Lazily, TopicCreated
 from ottla.broker.wire.api.call import Call, Steps
@@ -82,7 +83,8 @@ def _ask(
         topics[name] = TopicCreated(name)  # the place that its outcome takes
         configs = {each.name: each.value for each in topic.configs}
         asked.begin()
-        command = _command(topic, configs, request.validate_only)
+        with nothing_collected(aged=True, least=MANY_OBJECTS):
+            command = _command(topic, configs, request.validate_only)
         host.control(command, call.guarded(partial(done, name, configs)), deadline)
         yield COMMAND_UNITS + len(configs) + sizes[name]
 

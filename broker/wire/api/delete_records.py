@@ -16,7 +16,7 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.turn.tickets import DeleteRecordsTicket
 from ottla.broker.wire.answers import DeleteRecordsAnswer, RecordsDeleted, TopicRecordsDeleted
 from ottla.broker.wire.api.call import Call, Steps
-from ottla.broker.wire.api.rounds import Round, deadline_after, hosted
+from ottla.broker.wire.api.rounds import Round, by_partition, deadline_after, hosted
 from ottla.broker.wire.requests import DeleteRecordsRequest
 from ottla.log.types import NO_OFFSET
 
@@ -41,12 +41,8 @@ def _ask(request: DeleteRecordsRequest, call: Call) -> Steps:
         topics[topic][partition] = RecordsDeleted(partition, start, ticket.error)
         asked.end()
 
-    offsets = {
-        (topic.name, part.partition_index): part.offset
-        for topic in request.topics
-        for part in topic.partitions
-    }
-    for (topic, partition), offset in offsets.items():
+    named, _ = yield from by_partition(request.topics)
+    for (topic, partition), part in named.items():
         replica = hosted(host, topic, partition)
         refused = replica if isinstance(replica, ErrorCode) else ErrorCode.NONE
         found = topics.setdefault(topic, {})
@@ -56,7 +52,7 @@ def _ask(request: DeleteRecordsRequest, call: Call) -> Steps:
             continue
         asked.begin()
         answered = call.guarded(partial(done, topic, partition))
-        host.submit(replica, DeleteRecordsTicket(offset, answered, deadline))
+        host.submit(replica, DeleteRecordsTicket(part.offset, answered, deadline))
         yield TICKET_UNITS
     asked.end()
 

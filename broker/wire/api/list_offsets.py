@@ -24,14 +24,13 @@ for all partitions as often as they are named; between these two there is no dif
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import cast
 
 from ottla.broker.errors import ErrorCode
 from ottla.broker.turn.tickets import CONSUMER, ListOffsetsTicket
 from ottla.broker.wire.answers import Lazily, ListOffsetsAnswer, PartitionListed, TopicListed
 from ottla.broker.wire.api.call import Call, Steps
-from ottla.broker.wire.api.rounds import Round, hosted, leadership_deadline
+from ottla.broker.wire.api.rounds import Round, by_partition, hosted, leadership_deadline
 from ottla.broker.wire.host import ReplicaInbox
 from ottla.broker.wire.requests import ListOffsetsPartition, ListOffsetsRequest
 from ottla.log.errors import CompactedError, RecordsError, StoreError
@@ -66,19 +65,14 @@ def handle(request: ListOffsetsRequest, call: Call) -> None:
 
 def _ask(request: ListOffsetsRequest, call: Call) -> Steps:
     host = call.host
-    named = [
-        ((topic.name, part.partition_index), part)
-        for topic in request.topics
-        for part in topic.partitions
-    ]
-    counts = Counter(where for where, _ in named)
+    named, twice = yield from by_partition(request.topics)
     topics: dict[str, dict[int, PartitionListed]] = {}
     asked = Round(lambda: call.answer(_answer(topics)))
-    for where, part in dict(named).items():
+    for where, part in named.items():
         found = topics.setdefault(where[0], {})
         found[part.partition_index] = PartitionListed(part.partition_index)
         replica = hosted(host, *where)
-        if counts[where] > 1:
+        if where in twice:
             _fail(found, part, ErrorCode.INVALID_REQUEST)
         elif not _served(part.timestamp, call.version):
             _fail(found, part, ErrorCode.UNSUPPORTED_VERSION)
@@ -124,8 +118,8 @@ class _Question:
 
     __slots__ = (
         "_asked",
+        "_call",
         "_deadline",
-        "_done",
         "_epoch",
         "_found",
         "_host",
@@ -145,7 +139,7 @@ class _Question:
         found: dict[int, PartitionListed],
     ):
         self._host = call.host
-        self._done = call.guarded(self._answered)
+        self._call = call
         self._replica = replica
         self._timestamp: Millis = EARLIEST if part.timestamp == LOCAL_START else part.timestamp
         self._epoch = part.current_leader_epoch
@@ -159,7 +153,8 @@ class _Question:
     def ask(self, deadline: Micros, behind: int = 0) -> None:
         """Ask the partition; `behind` is the batch that was looked into in vain."""
         self._deadline = deadline
-        ticket = ListOffsetsTicket(self._timestamp, self._epoch, self._done, deadline)
+        done = self._call.guarded(self._answered)
+        ticket = ListOffsetsTicket(self._timestamp, self._epoch, done, deadline)
         ticket.behind = behind
         ticket.asker = self.asker
         self._host.submit(self._replica, ticket)

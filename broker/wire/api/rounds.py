@@ -6,7 +6,8 @@ is one whose questions go out in steps, few at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from typing import Protocol, TypeAlias, TypeVar
 
 from ottla.broker.errors import ErrorCode
 from ottla.broker.wire.api.call import Call, Steps
@@ -16,6 +17,42 @@ from ottla.raft.types import Micros
 MOST_OUT = 100
 """Commands that one request has at the controller at a time. Thousands would be some ten objects
 each for as long as the slowest takes, and the more for Python's collector to look through."""
+ENTRIES_A_UNIT = 20
+"""Entries of a request that cost a unit of the turn to go through once
+(`ottla.broker.event_loop.slices`)."""
+
+
+class Partition(Protocol):
+    """An entry of a request."""
+
+    @property
+    def partition_index(self) -> int:
+        """The partition it names."""
+
+
+Entry = TypeVar("Entry", bound=Partition)
+EntryOf_co = TypeVar("EntryOf_co", bound=Partition, covariant=True)
+
+
+class Topic(Protocol[EntryOf_co]):
+    """The entries of a request that name partitions of one topic."""
+
+    @property
+    def name(self) -> str:
+        """The topic's."""
+
+    @property
+    def partitions(self) -> Collection[EntryOf_co]:
+        """The entries."""
+
+
+Where: TypeAlias = tuple[str, int]
+"""A topic's name and a partition."""
+Named: TypeAlias = tuple[dict[Where, Entry], set[Where]]
+
+
+def _finished() -> None:
+    """What is left to do of a round that is over. It may be part of what was called then."""
 
 
 class Round:
@@ -46,7 +83,8 @@ class Round:
         assert self._open > 0, f"a round ended {1 - self._open} times too often"
         self._open -= 1
         if not self._open:
-            self._finish()
+            finish, self._finish = self._finish, _finished
+            finish()
 
 
 class Asking(Round):
@@ -99,6 +137,22 @@ def hosted(host: Host, topic: str, partition: int) -> ReplicaInbox | ErrorCode:
     if image is None or not 0 <= partition < len(image.partitions):
         return absent_partition(host)
     return ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def by_partition(topics: Iterable[Topic[Entry]]) -> Generator[int, None, Named[Entry]]:
+    """The entries of a request under the partitions they name, and which partitions are named more
+    than once; in steps. Of what is named twice the last entry counts, in the place of the first."""
+    named: dict[Where, Entry] = {}
+    twice: set[Where] = set()
+    for topic in topics:
+        for at, entry in enumerate(topic.partitions):
+            where = topic.name, entry.partition_index
+            if where in named:
+                twice.add(where)
+            named[where] = entry
+            if at % ENTRIES_A_UNIT == 0:
+                yield 1
+    return named, twice
 
 
 def deadline_after(host: Host, timeout: Micros) -> Micros:

@@ -47,8 +47,8 @@ def reader(version: int, schema: Schema) -> Read:
     def either(frame: ReadOnlyBuffer, at: int) -> Any:
         found = _found(memoryview(frame), at, version) if len(frame) > LARGE_BYTES else None
         if found is None:
-            return translate(schema.read(frame, at))
-        request = translate(schema.read(found.rest, 0))
+            return schema.read(frame, at, translate)
+        request = schema.read(found.rest, 0, translate)
         return request._replace(topic_data=_with_records(request, iter(found.records)))
 
     return either
