@@ -2,7 +2,7 @@
 # but a Python. Where packages come from is the business of the environment's own pip configuration.
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format-check lint types imports tidy slow bench clean
+.PHONY: help install demo quick test check format-check lint types imports tidy slow bench clean
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 
@@ -46,6 +46,9 @@ demo: install  ## show Ottla at work: real clients while leaders die, then a sma
 	$(BIN)/ottla demo $(ARGS)
 	@rm -rf out/study-acks
 	$(BIN)/ottla study run acks --seeds 3 --jobs 2 --out out/study-acks
+
+quick: install  ## run the tests of raft, idempotency, log and broker, without real clients
+	$(PYTEST) -m "not slow and not clients" $(addprefix tests/,raft idempotency log broker) $(ARGS)
 
 test: install  ## run the quick test suite (T=broker/partition for a folder, ARGS="-k name" to choose)
 	$(PYTEST) -m "not slow" $(ARGS)

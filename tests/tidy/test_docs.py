@@ -165,7 +165,7 @@ def accept(violations: list[Violation]) -> None:
 
 @pytest.fixture(scope="module")
 def documents() -> dict[str, str]:
-    found = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+    found = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
     paths = sorted(path.relative_to(ROOT).as_posix() for path in found)
     return {path: (ROOT / path).read_text(encoding="utf-8") for path in paths}
 

@@ -1,0 +1,44 @@
+"""What a newcomer is told to type is there; the hooks of pre-commit are `make check`, no less."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tidy.source import repository
+
+ROOT = repository()
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+TARGETS = dict(re.findall(r"^([a-z-]+):([^=#\n]*)", MAKEFILE, re.MULTILINE))
+
+
+def recipe(target: str) -> str:
+    """The command of a target of one line, as it is run from the checkout."""
+    (line,) = re.findall(rf"^{target}:[^\n]*\n\t([^\n]+)$", MAKEFILE, re.MULTILINE)
+    return str(line).replace("$(BIN)", ".venv/bin")
+
+
+def test_the_hooks_are_the_checks():
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    entries = re.findall(r"^ +entry: (.+)$", hooks, re.MULTILINE)
+    checks = [recipe(each).removesuffix(" .") for each in TARGETS["check"].split()]
+    assert entries == checks
+    assert len(entries) >= 5
+
+
+@pytest.mark.parametrize("target", sorted(set(re.findall(r"`make ([a-z-]+)", CONTRIBUTING))))
+def test_what_is_to_be_made_can_be_made(target):
+    assert target in TARGETS
+
+
+def test_folders_of_tests_are_there():
+    named = re.findall(r"`make test T=([a-z/_]+)`", CONTRIBUTING)
+    assert len(named) >= 4
+    assert [each for each in named if not (ROOT / "tests" / each).is_dir()] == []
+
+
+def test_each_thing_that_can_be_added_has_a_recipe():
+    recipes = re.findall(r"^## Add an? ([a-z]+)", CONTRIBUTING, re.MULTILINE | re.IGNORECASE)
+    assert {each.lower() for each in recipes} >= {"api", "fault", "invariant", "mutant", "study"}
