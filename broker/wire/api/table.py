@@ -71,22 +71,3 @@ def serves(key: int, version: int) -> bool:
     """Whether requests of this API and version are answered."""
     row = BY_KEY.get(key)
     return row is not None and row.served[0] <= version <= row.served[1]
-
-
-def as_markdown() -> str:
-    """The table as `docs/reference/apis.md` shows it."""
-    lines = [
-        "# Kafka APIs that Ottla serves",
-        "",
-        "Generated from `broker/wire/api/table.py`; do not edit.",
-        "",
-        "| key | API | versions served | advertised | flexible from | module |",
-        "|---|---|---|---|---|---|",
-    ]
-    for row in TABLE:
-        served, advertised = ("-".join(map(str, pair)) for pair in (row.served, row.advertised))
-        lines.append(
-            f"| {row.key} | {row.name} | {served} | {advertised} | {row.flexible_from} "
-            f"| `broker/wire/api/{row.module}.py` |"
-        )
-    return "\n".join(lines) + "\n"
