@@ -90,6 +90,10 @@ class ClusterConfig:
     max_request_bytes: int = 104_857_600
     """Largest frame; a client that announces more is cut off. Without records it is 5 MiB. From 1
     to 2_147_483_647."""
+    queued_max_request_bytes: int = 256 << 20
+    """Per node: what all clients together may have sent of frames that are not whole, or may not
+    begin yet; whoever would exceed it is read no further until there is room. One frame of
+    `max_request_bytes` always fits. From 1 to 1_000_000_000_000."""
     max_partitions_per_topic: int = 1_000
     """More are refused with INVALID_PARTITIONS: they would make turns of the loop long. From 1 to
     1_048_576."""
@@ -192,6 +196,7 @@ class Settings(TypedDict, total=False):
     replica_lag_ms: int
     max_message_bytes: int
     max_request_bytes: int
+    queued_max_request_bytes: int
     max_partitions_per_topic: int
     max_inflight_requests: int
     max_inflight_bytes: int

@@ -1,15 +1,11 @@
 """One client connection: bytes to requests, answers to bytes.
 
-**In.** The protocol receives straight into a buffer. While no frame is cut in half that is one
-buffer shared by all connections of a server (the loop asks for a buffer, receives and reports
-before it turns to another socket), so a thousand idle connections hold none. A half frame moves to
-a buffer of its own, which grows in steps, so that announcing 100 MB costs nobody 100 MB.
-
-Frames are cut, decoded, and begun in one go; no task and no future is made. What a limit of the
-pipeline, or a client that does not read its answers, forbids to begin stays in the connection's
-own buffer, and the socket is not read until there is room (mission-S1): nothing fails. So does
-what follows `TURN_REQUESTS` requests that were decoded the general way, until the loop has been
-around: a flood of small requests is worth seconds, and elections wait on the same loop.
+**In.** Where bytes are received to, and what is kept of them: `ottla.broker.wire.receiving`. Frames
+are cut, decoded, and begun in one go; no task and no future is made. What a limit of the pipeline,
+or a client that does not read its answers, forbids to begin stays in the connection's own buffer,
+and the socket is not read until there is room (mission-S1): nothing fails. So does what follows
+`TURN_REQUESTS` requests that were decoded the general way, until the loop has been around: a flood
+of small requests is worth seconds, and elections wait on the same loop.
 
 **Out.** Answers gather in the pipeline and leave once per data event, or once per burst of
 callbacks: the server collects the connections that have something to send and flushes them
@@ -31,14 +27,20 @@ from ottla.broker.errors import FrameError
 from ottla.broker.wire.byte_call import ByteCall, Route
 from ottla.broker.wire.codec import read_header, skip_tags
 from ottla.broker.wire.framing import PORTION_BYTES, Outgoing, frames, write
-from ottla.broker.wire.half_frames import SMALLEST_FRAME, size_refusal
+from ottla.broker.wire.half_frames import (
+    PATIENCE_SECONDS,
+    SMALLEST_FRAME,
+    LargeCall,
+    size_refusal,
+)
 from ottla.broker.wire.pipeline import Pipeline, Slot, limits_of
 from ottla.broker.wire.ports import descriptor_of, shut_down
+from ottla.broker.wire.receiving import Receiving
 from ottla.broker.wire.translation.produce_large import LARGE_BYTES
 from ottla.broker.wire.translation.produce_shortcut import begin_produce
 
 if TYPE_CHECKING:
-    from ottla.broker.wire.server import ReceiveBuffer, Server
+    from ottla.broker.wire.server import Server
 
 WRITE_HIGH_WATER = 1 << 20
 """Unsent bytes above which no request of the connection is begun."""
@@ -52,32 +54,22 @@ SEND_AFTER = 256
 """Answers that may gather before some are sent."""
 
 _NO_ROUTES: dict[int, Route] = {}
-_SIZE = Struct(">i")
 _FRAME = Struct(">ihhih")
 _FRAME_HEAD_BYTES = 14
 _read_frame = _FRAME.unpack_from
 
 
-class Connection(asyncio.BufferedProtocol):
+class Connection(Receiving):
     """See the module's text. Made by `ottla.broker.wire.server.Server` for each client."""
 
     def __init__(self, server: Server):
         config = server.host.config
-        self.server = server
+        super().__init__(server, Pipeline(limits_of(config)))
         self.host = server.host
-        self.pipeline = Pipeline(limits_of(config))
         self.last_active = server.loop.time()
         self.transport: asyncio.Transport | None = None
         self._max_frame = config.max_request_bytes
-        self._own: ReceiveBuffer | None = None
-        """Bytes received and not begun: `_own[_start:_end]`, at least the head of a half frame."""
-        self._start = 0
-        self._end = 0
-        self._limit = 0
-        """Where receiving into `_own` stops: at the end of the frame."""
         self._reading = True
-        self._blocked = False
-        """There are whole frames in `_own` that may not begin yet."""
         self._unwritable = self._writing_paused = False
         self._turn_left = TURN_REQUESTS
         """0: the turn is over, and `_next_turn` is planned."""
@@ -99,7 +91,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, _exc: Exception | None) -> None:
         """asyncio: the client is gone; requests under way are told, their answers dropped."""
         self.transport = None
-        self._own = None
+        self._let_go()
         self._outgoing = Outgoing()
         self.server.closed(self)
         for slot in self.pipeline.lost():
@@ -109,12 +101,6 @@ class Connection(asyncio.BufferedProtocol):
                     on_lost()
                 except Exception as error:  # noqa: BLE001 - the next one is to hear of it, too
                     self._tell("a request whose client is gone was not given up", error)
-
-    def get_buffer(self, _sizehint: int) -> memoryview:
-        """asyncio: where to receive to."""
-        if self._own is None:
-            return self.server.scratch
-        return memoryview(self._own)[self._end : self._limit]
 
     def buffer_updated(self, nbytes: int) -> None:
         """asyncio: `nbytes` have been received into the buffer last asked for."""
@@ -205,7 +191,10 @@ class Connection(asyncio.BufferedProtocol):
         except FrameError as error:
             self._refuse(str(error))
             return True
-        call = ByteCall(self, route, header.correlation_id, header.client_id, end - start)
+        made = LargeCall if end - start > LARGE_BYTES else ByteCall
+        call = made(self, route, header.correlation_id, header.client_id, end - start)
+        if isinstance(call, LargeCall):
+            call.count(self._halves)
         self.pipeline.begin(call)
         try:
             route.handle(request, call)
@@ -235,33 +224,29 @@ class Connection(asyncio.BufferedProtocol):
             view = memoryview(self._own).toreadonly()
             self._keep(view, self._begin_frames(view, self._start, self._end), self._end)
 
-    def _keep(self, view: memoryview, start: int, end: int) -> None:
-        """Of `view`, bytes `start` to `end` are left: keep them until there are more, or room."""
-        own = self._own
-        if start == end:
-            self._own = None
-            if own is not None:
-                self.server.give_buffer(own)
-            return
-        in_place = own is not None and (start == self._start or self._blocked)
-        if in_place and (self._blocked or end < self._limit):
-            self._start, self._end = start, end
-            return
-        rest = end - start
-        wanted = rest
-        if not self._blocked:
-            wanted = 4 + (_SIZE.unpack_from(view, start)[0] if rest >= 4 else 0)
-            wanted = self.server.room_for(rest, wanted)
-        fresh = self.server.take_buffer(wanted)
-        fresh[:rest] = view[start:end]
-        self._own, self._start, self._end, self._limit = fresh, 0, rest, wanted
+    def go_on(self) -> None:
+        """See `Receiving`."""
+        try:
+            self._begin_kept()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is this client's alone
+            self._broke(error)
+        self.flush()
+
+    def too_slow(self) -> None:
+        """See `Receiving`."""
+        self._refuse(
+            f"{self._end - self._start} bytes of a frame after {PATIENCE_SECONDS:g} s, while "
+            f"others wait for memory (queued_max_request_bytes is {self._halves.most})"
+        )
+        self._let_go()
+        self.flush()
 
     def _steer_reading(self) -> None:
         """Read the socket exactly while what it brings could begin."""
         transport = self.transport
         if transport is None or transport.is_closing():
             return
-        want = not (self._blocked or self._unwritable or self.pipeline.doomed or self.server.paused)
+        want = not (self._full or self._unwritable or self.pipeline.doomed or self.server.paused)
         if want != self._reading:
             self._reading = want
             if want:
@@ -386,8 +371,10 @@ class Connection(asyncio.BufferedProtocol):
         server.loop.call_later(LAST_WORDS_SECONDS, self.abort)
 
     def idle_since(self) -> float:
-        """Loop time since when nothing came or went; now while requests are under way."""
+        """Loop time since when nothing came or went; now while requests, or memory for one, are
+        under way."""
         transport = self.transport
-        if len(self.pipeline) and not (transport is None or transport.is_closing()):
+        waits = len(self.pipeline) or (self._full and not self._blocked)
+        if waits and not (transport is None or transport.is_closing()):
             return self.server.loop.time()
         return self.last_active

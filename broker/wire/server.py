@@ -1,8 +1,8 @@
 """A node's listener: accepts clients, and does for all its connections what is cheaper together.
 
-That is: one receive buffer (see `ottla.broker.wire.connection`), one `call_soon` for all answers of
-a burst, one timer for the idle limit. `pause` holds everything, as a stopped process would: bytes
-stay in the sockets, answers in the pipelines.
+That is: one receive buffer and one bound for all others (see `ottla.broker.wire.receiving`), one
+`call_soon` for all answers of a burst, one timer for the idle limit. `pause` holds everything, as a
+stopped process would: bytes stay in the sockets, answers in the pipelines.
 """
 
 from __future__ import annotations
@@ -10,25 +10,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from mmap import mmap
-from typing import TypeAlias
 
 from ottla.broker.wire.connection import Connection
+from ottla.broker.wire.half_frames import SMALL_BYTES, HalfFrames
 from ottla.broker.wire.host import Host
 from ottla.broker.wire.modules import give_up_spare, keep_spare
 from ottla.broker.wire.ports import Listening, Port, descriptor_of
+from ottla.broker.wire.receiving import SPARE_BYTES, ReceiveBuffer
 from ottla.broker.wire.routes import Routes
 from ottla.log.forking import disown_in_children
 
-FIRST_BUFFER_BYTES = 1 << 16
-"""A frame up to this size gets its buffer at once, a larger one as its bytes come in: a thousand
-clients that announce much and send little must not fill the memory."""
-WHOLE_FROM_BYTES = 1 << 20
-"""With so much of a frame at hand it gets a buffer for all of it: to move 64 MB from one buffer to
-the next takes a turn of 50 ms."""
 SCRATCH_BYTES = 1 << 18
-SPARE_BYTES = 1 << 22
-"""The largest receive buffer that is kept for reuse."""
-ReceiveBuffer: TypeAlias = bytearray | mmap
 REFUSALS_TOLD = 16
 """Refused clients that the log names one by one; then only each time their number has doubled. What
 a peer sends must not fill a disk, nor a pipe that nobody reads."""
@@ -56,7 +48,10 @@ class Server:
         self._listener: Listening | None = None
         self._stopped = False
         self._idle_timer: asyncio.TimerHandle | None = None
+        self._slow_timer: asyncio.TimerHandle | None = None
         self._refusals = 0
+        most = max(host.config.queued_max_request_bytes, host.config.max_request_bytes)
+        self.half_frames = HalfFrames(most, self.loop.time, self.loop.call_soon, self._pressed)
         self.scratch = memoryview(self._scratch)
         self.scratch_readonly = self.scratch.toreadonly()
         disown_in_children(self)
@@ -91,9 +86,10 @@ class Server:
                 connection.leave()
             else:
                 connection.abort()
-        if self._idle_timer is not None:
-            self._idle_timer.cancel()
-            self._idle_timer = None
+        for timer in (self._idle_timer, self._slow_timer):
+            if timer is not None:
+                timer.cancel()
+        self._idle_timer = self._slow_timer = None
 
     def cut_connections(self) -> int:
         """Drop every client at once, and go on listening; returns how many there were."""
@@ -111,6 +107,7 @@ class Server:
     def resume(self) -> None:
         """Go on where `pause` stopped."""
         self.paused = False
+        self.half_frames.restart()
         for connection in list(self._connections):
             connection.flush()
 
@@ -143,13 +140,6 @@ class Server:
             where = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else "a client"
             log.warning("closes the connection of %s (%d so far): %s", where, number, reason)
 
-    @staticmethod
-    def room_for(at_hand: int, frame: int) -> int:
-        """How large the buffer of a frame should be, with so many of its bytes at hand."""
-        if at_hand >= WHOLE_FROM_BYTES:
-            return frame
-        return min(frame, max(FIRST_BUFFER_BYTES, 4 * at_hand))
-
     def take_buffer(self, size: int) -> ReceiveBuffer:
         """A buffer of at least `size` bytes, to hold what is left of a data event.
 
@@ -180,6 +170,28 @@ class Server:
         waiting, self._to_flush = self._to_flush, []
         for connection in waiting:
             connection.flush()
+
+    def _pressed(self, pressed: bool) -> None:
+        """Somebody waits for memory, or nobody any more: see `ottla.broker.wire.half_frames`."""
+        # What is received to it has to be kept, room or not.
+        self.scratch = memoryview(self._scratch)[: SMALL_BYTES if pressed else SCRATCH_BYTES]
+        if pressed and self._slow_timer is None and not self._stopped:
+            self._judge_at(self.half_frames.due())
+
+    def _judge_at(self, when: float) -> None:
+        self._slow_timer = self.loop.call_at(when, self._judge, when)
+
+    def _judge(self, due: float) -> None:
+        """Drop half frames that have had their time; look again while anybody waits."""
+        self._slow_timer = None
+        now = self.loop.time()
+        if now - due > LATE_SECONDS or self.paused:
+            self.half_frames.restart()  # What clients sent meanwhile is yet to be read.
+        holder = self.half_frames.overdue()
+        if holder is not None:
+            holder.too_slow()  # One a turn: to give back 100 MB takes its time.
+        if self.half_frames.waiting:
+            self._judge_at(self.half_frames.due())
 
     def _sweep_at(self, when: float) -> None:
         self._idle_timer = self.loop.call_at(when, self._sweep, when)

@@ -114,7 +114,7 @@ def _own(item: _Item, host: Host) -> Steps:
     if isinstance(batch, BatchDefect) or topic is None:
         return
     if len(batch.data) <= integer("max.message.bytes", topic.configs, host.config):
-        batch.data = yield from copied(batch.data)
+        batch.data = item.records = yield from copied(batch.data)
 
 
 def answer_of(host: Host, topics: Sequence[TopicProduced]) -> ProduceAnswer:

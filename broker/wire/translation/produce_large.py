@@ -26,7 +26,7 @@ from ottla.broker.wire.translation.reading import translator
 from ottla.broker.wire.walk import ReadOnlyBuffer, read_varint
 
 LARGE_BYTES = 1 << 22
-"""Frames above this size have a buffer of their own, never used again (`server.SPARE_BYTES`)."""
+"""Frames above this size have a buffer of their own, never used again (`receiving.SPARE_BYTES`)."""
 TAKEN_BYTES = 1 << 10
 """Smaller records are kio's: 20,000 of them are no more than 20 MB."""
 MOST_ELEMENTS = 20_000

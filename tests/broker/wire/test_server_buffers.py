@@ -3,7 +3,12 @@
 import pytest
 
 from broker_wire import api_versions, frame, run
-from ottla.broker.wire.server import FIRST_BUFFER_BYTES, SPARE_BYTES, WHOLE_FROM_BYTES, Server
+from ottla.broker.wire.receiving import (
+    FIRST_BUFFER_BYTES,
+    SPARE_BYTES,
+    WHOLE_FROM_BYTES,
+    room_for,
+)
 
 HUGE = 100 << 20
 
@@ -19,7 +24,7 @@ HUGE = 100 << 20
     ],
 )
 def test_a_buffer_grows_with_what_came_until_most_of_it_would_be_moved(at_hand, size, room):
-    assert Server.room_for(at_hand, size) == room
+    assert room_for(at_hand, size) == room
 
 
 def test_large_produce_requests_behind_each_other_are_read_as_they_were_sent():
