@@ -15,7 +15,7 @@ be under way.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from struct import Struct
 from typing import Any, NamedTuple, cast
 
@@ -35,6 +35,16 @@ _BATCH_LENGTH = Struct(">i")
 
 MAX_ANSWER_BYTES = 1 << 28
 """The largest frame that is waited for, 256 MiB: a peer that is no broker may announce anything."""
+
+
+class NoAnswerError(FrameError):
+    """What a broker sent is no answer; it came `behind` some that are, with the correlation id of
+    each."""
+
+    def __init__(self, why: FrameError, behind: list[tuple[int, Any]]) -> None:
+        super().__init__(str(why))
+        self.why = why
+        self.behind = behind
 
 
 class Exchange:
@@ -71,23 +81,28 @@ class Exchange:
     def received(self, data: bytes) -> list[tuple[int, Any]]:
         """Take in bytes: correlation id and response entity of every answer they complete.
 
-        Raises `FrameError` on an answer nobody asked for, or that is none; then this is of no use
-        any more.
+        Raises `NoAnswerError` on an answer nobody asked for, or that is none, which has the good
+        ones before it; then this is of no use any more.
         """
-        buffer = self._received
-        buffer += data
-        answers = []
-        start = 0
+        self._received += data
+        answers: list[tuple[int, Any]] = []
+        try:
+            answers.extend(self._answer(frame) for frame in self._frames())  # one by one
+        except FrameError as error:
+            raise NoAnswerError(error, answers) from error
+        return answers
+
+    def _frames(self) -> Iterator[bytes]:
+        buffer, start = self._received, 0
         while len(buffer) - start >= 4:
             (size,) = _SIZE.unpack_from(buffer, start)
             if not 4 <= size <= MAX_ANSWER_BYTES:
                 raise FrameError(f"a frame of {size} bytes, limit {MAX_ANSWER_BYTES}")
             if len(buffer) - start - 4 < size:
                 break
-            answers.append(self._answer(bytes(buffer[start + 4 : start + 4 + size])))
+            yield bytes(buffer[start + 4 : start + 4 + size])
             start += 4 + size
         del buffer[:start]
-        return answers
 
     def _answer(self, frame: bytes) -> tuple[int, Any]:
         (correlation_id,) = _SIZE.unpack_from(frame)
@@ -156,14 +171,14 @@ class Client(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        """asyncio: bytes came. What is no answer ends the connection."""
+        """asyncio: bytes came. What is no answer ends the connection, behind what was answered."""
         try:
             answers = self._exchange.received(data)
-        except FrameError as error:
-            self._error = error
+        except NoAnswerError as error:
+            answers = error.behind
+            self._error = error.why
             if self._transport is not None:
                 self._transport.abort()
-            return
         for correlation_id, answer in answers:
             future = self._waiting.pop(correlation_id)
             if not future.done():

@@ -15,6 +15,7 @@ from ottla.broker.client import (
     Client,
     Exchange,
     Fetched,
+    NoAnswerError,
     Produced,
     Producer,
     split_batches,
@@ -167,3 +168,48 @@ def test_who_waits_for_an_answer_hears_that_it_is_none(body):
             await asyncio.wait_for(client.closed, 5)
 
     asyncio.run(main())
+
+
+VERSIONS = b"\0\0" + b"\0\0\0\1" + b"\0\x12\0\0\0\3"
+NO_ANSWERS = {
+    "a body that is cut off": framed(1, b"\0\0"),
+    "a frame of 3 bytes": b"\0\0\0\3abc",
+    "to what nobody asked": framed(99, VERSIONS),
+    "the same once more": framed(0, VERSIONS),
+    "a hostile count": framed(1, b"\0\0" + b"\x7f\xff\xff\xff"),
+}
+
+
+@pytest.mark.parametrize("malformed", NO_ANSWERS.values(), ids=NO_ANSWERS)
+@pytest.mark.parametrize("pieces", [1, 3])
+def test_good_answers_before_a_malformed_one_are_delivered(malformed, pieces):
+    """Read together with it they were lost: whoever asked heard of the other's fault."""
+
+    async def main() -> None:
+        async def serve(reader, writer):
+            await reader.readexactly(2 * (4 + 8 + 2 + len("ottla")))
+            sent = framed(0, VERSIONS) + malformed
+            for n in range(pieces):
+                writer.write(sent[len(sent) * n // pieces : len(sent) * (n + 1) // pieces])
+                await asyncio.sleep(0.01)
+            await reader.read()
+            writer.close()
+
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            client = await Client.connect(*server.sockets[0].getsockname())
+            first, second = (client.send("api_versions", 0) for _ in range(2))
+            assert (await first).api_keys[0].max_version == 3
+            with pytest.raises(FrameError):
+                await second
+            await asyncio.wait_for(client.closed, 5)
+
+    asyncio.run(main())
+
+
+def test_an_exchange_says_which_answers_came_before_the_malformed_one():
+    exchange = Exchange()
+    for _ in range(3):
+        exchange.request(API_KEYS["api_versions"], 0, {})
+    with pytest.raises(NoAnswerError, match="a frame of 3 bytes") as caught:
+        exchange.received(framed(0, VERSIONS) + framed(2, VERSIONS) + b"\0\0\0\3abc")
+    assert [number for number, _ in caught.value.behind] == [0, 2]
