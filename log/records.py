@@ -122,20 +122,18 @@ def first_record_at_or_after(
     return None
 
 
-def record_of_max_timestamp(
-    batch: RecordBatch, *, start: Offset = 0, allowance: Allowance
-) -> Search:
+def record_of_max_timestamp(batch: RecordBatch, *, allowance: Allowance) -> Search:
     """Offset and time of the first record with the largest time: ListOffsets -3 (8b).
 
-    Records below `start`, the log start offset, count as deleted, and times before -1 as none
-    (measured). Raises `RecordsError`.
+    Times before -1 count as none, and records below the log start offset as any other (measured).
+    Raises `RecordsError`.
     """
     best: Found = None
     window = Window.to_read(batch, allowance)
     for _ in range(batch.record_count):
         record = yield from window.record_in_turn()
         time, offset = _time(batch, record), batch.base_offset + record.number
-        if offset >= start and time >= NO_TIMESTAMP and (best is None or time > best[1]):
+        if time >= NO_TIMESTAMP and (best is None or time > best[1]):
             best = offset, time
             if time == batch.max_timestamp:
                 return best

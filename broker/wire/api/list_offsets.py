@@ -11,11 +11,12 @@
                                    versions 9 and 11)
 
 An empty log has no largest time, and a time may lie behind all records: error 0, offset and
-timestamp -1. Records below the log start do not count. Epoch checks 74 and 75, unknown partition 3,
-not led here 6. Before all that, the same partition twice in one request is 42, answered once, and a
-timestamp that is not served 35. Only a record is asked for its time: a batch whose header promises
-a time that none of its records has is passed over. A batch that cannot be read at all is
-INVALID_RECORD, a store that fails KAFKA_STORAGE_ERROR.
+timestamp -1. Records below the log start do not count. For -3 those of the batch that the log start
+cuts do: Kafka looks at whole batches then (measured), and the answer may lie below the log start.
+Epoch checks 74 and 75, unknown partition 3, not led here 6. Before all that, the same partition
+twice in one request is 42, answered once, and a timestamp that is not served 35. Only a record is
+asked for its time: a batch whose header promises a time that none of its records has is passed
+over. A batch that cannot be read at all is INVALID_RECORD, a store that fails KAFKA_STORAGE_ERROR.
 
 A leader that does not know its high watermark yet is waited for. With replica id -2 any replica
 answers, from its own log and at once. An isolation level other than 0 and 1 is UNKNOWN_SERVER_ERROR
@@ -181,11 +182,11 @@ class _Question:
             self._end(ErrorCode.KAFKA_STORAGE_ERROR)
             return
         assert entry.kind is EntryKind.BATCH, f"entry {entry.index} is {entry.kind!r}, no batch"
-        batch, start = cast(RecordBatch, entry.payload), ticket.log_start_offset
-        searches = self._host.searches
+        batch, searches = cast(RecordBatch, entry.payload), self._host.searches
         if ticket.timestamp == LARGEST:
-            search = record_of_max_timestamp(batch, start=start, allowance=searches.allowance)
+            search = record_of_max_timestamp(batch, allowance=searches.allowance)
         else:
+            start = ticket.log_start_offset
             search = first_record_at_or_after(
                 batch, ticket.timestamp, start=start, allowance=searches.allowance
             )
@@ -198,7 +199,7 @@ class _Question:
             self._end(ErrorCode.INVALID_RECORD)
         elif found is not None:
             self._end(offset=found[0], timestamp=found[1], leader_epoch=batch.leader_epoch)
-        elif ticket.timestamp == LARGEST and batch.base_offset >= ticket.log_start_offset:
+        elif ticket.timestamp == LARGEST:
             self._end()  # all its times lie before -1, and those of all others too (measured)
         else:
             self.ask(self._deadline, ticket.index)
