@@ -14,6 +14,7 @@ from functools import partial
 from typing import Literal
 
 from ottla.broker.errors import ErrorCode
+from ottla.broker.wire.answers import FetchAnswer, ListOffsetsAnswer
 from ottla.idempotency.sequence import MAX_SEQUENCE
 from ottla.log.types import Offset, RecordBatch
 from ottla.raft.types import Micros, NodeId
@@ -21,8 +22,8 @@ from ottla.sim.clients.base import Client, Surroundings
 from ottla.sim.clients.link import Link
 from ottla.sim.settings.settings import FETCH_WAIT_US
 from ottla.sim.world.decoder import Decoder
+from ottla.sim.world.frames import fetch, fetched, list_offsets, listed
 from ottla.sim.world.outcomes import Lost, Outcome
-from ottla.sim.world.requests import Fetch, Fetched, ListedOffset, ListOffsets
 
 EARLIEST = -2
 LATEST = -1
@@ -115,16 +116,17 @@ class Consumer(Client):
 
     def _list(self, link: Link, reading: Reading) -> None:
         reading.asked = True
-        request = ListOffsets(self.next_number(), reading.partition, self._reset)
-        listed = partial(self._listed, link.node, reading)
-        link.ask(request, ListedOffset, listed, partial(self._lost, link.node, reading))
+        answered = partial(self._listed, link.node, reading)
+        lost = partial(self._lost, link.node, reading)
+        link.ask(list_offsets(reading.partition, self._reset), ListOffsetsAnswer, answered, lost)
 
-    def _listed(self, node: NodeId, reading: Reading, answer: ListedOffset) -> None:
-        if answer.error is not ErrorCode.NONE:
-            self._failed(node, reading, answer.error)
+    def _listed(self, node: NodeId, reading: Reading, answer: ListOffsetsAnswer) -> None:
+        part = listed(answer)
+        if part.error_code is not ErrorCode.NONE:
+            self._failed(node, reading, part.error_code)
             return
         reading.asked, reading.failures = False, 0
-        reading.position = answer.offset
+        reading.position = part.offset
         self.wake()
 
     def _fetch(self, link: Link, readings: list[Reading]) -> None:
@@ -140,16 +142,17 @@ class Consumer(Client):
         self._fetching[link.node] = reading.partition
         wait = FETCH_WAIT_US // len(self._readings)
         size = self.surroundings.config.fetch_bytes
-        request = Fetch(self.next_number(), reading.partition, reading.position or 0, size, wait)
-        fetched = partial(self._fetched, link.node, reading)
+        request = fetch(reading.partition, reading.position or 0, size, wait)
+        answered = partial(self._fetched, link.node, reading)
         patience = self.request_timeout + wait
         lost = partial(self._lost, link.node, reading)
-        link.ask(request, Fetched, fetched, lost, patience)
+        link.ask(request, FetchAnswer, answered, lost, patience)
 
-    def _fetched(self, node: NodeId, reading: Reading, answer: Fetched) -> None:
+    def _fetched(self, node: NodeId, reading: Reading, answer: FetchAnswer) -> None:
         self._fetching.pop(node, None)
-        if answer.error is not ErrorCode.NONE:
-            self._failed(node, reading, answer.error)
+        part = fetched(answer)
+        if part.error is not ErrorCode.NONE:
+            self._failed(node, reading, part.error)
             return
         reading.asked, reading.failures = False, 0
         partition, position = reading.partition, reading.position or 0
@@ -157,11 +160,11 @@ class Consumer(Client):
             "fetch",
             node=node,
             partition=partition,
-            term=answer.leader_epoch,
-            hw=answer.high_watermark,
+            term=part.leader_epoch,
+            hw=part.high_watermark,
             off=position,
         )
-        for batch in answer.batches:
+        for batch in part.batches:
             if batch.last_offset >= position:
                 self._deliver(node, partition, batch, position)
                 position = batch.last_offset + 1

@@ -15,9 +15,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ottla.broker.wire.answers import ApiVersionsAnswer
+from ottla.broker.wire.requests import ApiVersionsRequest
 from ottla.raft.types import Micros, NodeId
+from ottla.sim.world.frames import Frame
 from ottla.sim.world.outcomes import Lost
-from ottla.sim.world.requests import ApiVersions, ApiVersionsAnswer
 
 if TYPE_CHECKING:
     from ottla.sim.clients.base import Client
@@ -65,7 +67,7 @@ class Link:
         self._alarm_at: Micros = NEVER
         network = client.surroundings.network
         self._connection = network.connect(client.number, node, self._answered, self._closed)
-        self.ask(ApiVersions(client.next_number()), ApiVersionsAnswer, self._greeted, _ignore)
+        self.ask(ApiVersionsRequest(), ApiVersionsAnswer, self._greeted, _ignore)
 
     def ask(
         self,
@@ -81,15 +83,16 @@ class Link:
         """
         span = self._client.request_timeout if patience is None else patience
         deadline = self._kernel.now + span
-        self.open.append(Open(request.number, answer, on_answer, on_lost, deadline))
+        number = self._client.next_number()
+        self.open.append(Open(number, answer, on_answer, on_lost, deadline))
         self._watch(deadline)
-        self._send(request)
+        self._send(Frame(number, request))
 
     def tell(self, request: Any) -> None:
         """Send a request that is never answered."""
-        self._send(request)
+        self._send(Frame(self._client.next_number(), request))
 
-    def _send(self, request: Any) -> None:
+    def _send(self, request: Frame) -> None:
         self.sent_at = self._kernel.now
         self._connection.send(request)
 
@@ -108,17 +111,18 @@ class Link:
         self.ready = True
         self._client.connected(self)
 
-    def _answered(self, answer: Any) -> None:
+    def _answered(self, answer: Frame) -> None:
         pending = self.open[0] if self.open else None
-        if pending is None or pending.number != answer.number or pending.answer is not type(answer):
+        number, value = answer
+        if pending is None or pending.number != number or pending.answer is not type(value):
             self._violated(pending, answer)
         else:
             self.open.popleft()
-            pending.on_answer(answer)
+            pending.on_answer(value)
 
-    def _violated(self, pending: Open | None, answer: Any) -> None:
+    def _violated(self, pending: Open | None, answer: Frame) -> None:
         asked = "nothing" if pending is None else f"{pending.answer.__name__} {pending.number}"
-        text = f"expected {asked}, answered {type(answer).__name__} {answer.number}"
+        text = f"expected {asked}, answered {type(answer.value).__name__} {answer.number}"
         self._client.row("error", node=self.node, code=f"protocol violation: {text}")
         raise ProtocolViolation(f"client {self._client.number}, node {self.node}: {text}")
 

@@ -16,10 +16,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from ottla.broker.wire.answers import MetadataAnswer
+from ottla.broker.wire.requests import MetadataRequest
 from ottla.raft.types import Micros, NodeId, Term
 from ottla.sim.clients.link import Link
 from ottla.sim.world.outcomes import Lost
-from ottla.sim.world.requests import Metadata, MetadataAnswer
 
 if TYPE_CHECKING:
     from ottla.sim.clients.base import Client
@@ -82,7 +83,7 @@ class View:
 
     def hint(self, partition: int, node: NodeId, epoch: Term) -> None:
         """A node that does not lead says who does (KIP-951): believed if it is news."""
-        if node and epoch > self.epoch(partition):
+        if node > 0 and epoch > self.epoch(partition):
             self.leaders[partition] = Leader(node, epoch)
             if node not in self._client.nodes:  # it comes with its address
                 self._client.nodes += (node,)
@@ -113,7 +114,7 @@ class View:
         self._asking, self._wanted = True, False
         self._not_before = client.kernel.now + self._backoff
         answered = partial(self._answered, link.node)
-        link.ask(Metadata(client.next_number()), MetadataAnswer, answered, self._lost)
+        link.ask(MetadataRequest(), MetadataAnswer, answered, self._lost)
 
     def _lost(self, _: Lost) -> None:
         self._asking, self._wanted = False, True
@@ -123,11 +124,12 @@ class View:
         self._asking = self._wanted = False
         self.told_by = asked
         self._stale_at = self._client.kernel.now + self._max_age
-        for partition, node, epoch in answer.partitions:
+        for part in [each for topic in answer.topics for each in topic.partitions]:
+            partition, node, epoch = part.partition_index, part.leader_id, part.leader_epoch
             known = self.epoch(partition)
-            if node == 0:
+            if node < 0:
                 self.leaders[partition] = Leader(0, known)
             elif epoch >= known or not self._epochs:
                 self.leaders[partition] = Leader(node, epoch)
-        self._client.named(answer.nodes)
+        self._client.named(tuple([each.node_id for each in answer.brokers]))
         self._client.wake()

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any, TypeVar, cast
 
 from ottla.broker.errors import ErrorCode
+from ottla.broker.wire.answers import FetchAnswer
 from ottla.idempotency.sequence import MAX_SEQUENCE
 from ottla.raft.types import NodeId
 from ottla.sim.clients.base import Client
@@ -26,8 +27,8 @@ from ottla.sim.clients.producer_java import JavaProducer
 from ottla.sim.clients.producer_librdkafka import LibrdkafkaProducer
 from ottla.sim.mutants.mutant import Mutant, Mutants
 from ottla.sim.world.batch import Batch
+from ottla.sim.world.frames import Frame, fetched
 from ottla.sim.world.outcomes import Outcome, may_be_stored
-from ottla.sim.world.requests import Fetched
 
 Model = TypeVar("Model", bound=Client)
 
@@ -37,14 +38,14 @@ class MixedUpLink(Link):
 
     __slots__ = ()
 
-    def _answered(self, answer: Any) -> None:
-        alike = [each for each in self.open if each.answer is type(answer)]
+    def _answered(self, answer: Frame) -> None:
+        alike = [each for each in self.open if each.answer is type(answer.value)]
         pending = alike[-1] if alike else None
         if pending is None:
             self._violated(None, answer)
         else:
             self.open.remove(pending)
-            pending.on_answer(answer)
+            pending.on_answer(answer.value)
 
 
 class _MixesUp(Client):
@@ -86,10 +87,11 @@ class MutatedLibrdkafkaProducer(_MixesUp, LibrdkafkaProducer):
 class MutatedConsumer(_MixesUp, Consumer):
     """See the module's text."""
 
-    def _fetched(self, node: NodeId, reading: Reading, answer: Fetched) -> None:
+    def _fetched(self, node: NodeId, reading: Reading, answer: FetchAnswer) -> None:
         super()._fetched(node, reading, answer)
-        if Mutant.SKIPS_UNFETCHED in self.mutants and answer.error is ErrorCode.NONE:
-            reading.position = answer.high_watermark
+        part = fetched(answer)
+        if Mutant.SKIPS_UNFETCHED in self.mutants and part.error is ErrorCode.NONE:
+            reading.position = part.high_watermark
 
 
 class MutatedLibrdkafkaConsumer(MutatedConsumer, LibrdkafkaConsumer):

@@ -11,19 +11,15 @@ from collections.abc import Sequence
 from functools import partial
 
 from ottla.broker.errors import ErrorCode
+from ottla.broker.wire.answers import InitProducerIdAnswer, PartitionProduced, ProduceAnswer
+from ottla.broker.wire.requests import InitProducerIdRequest
 from ottla.log.types import NO_OFFSET, NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.clients.base import MS, Client, Surroundings
 from ottla.sim.clients.link import Link, ProtocolViolation
 from ottla.sim.world.batch import Batch, Op
+from ottla.sim.world.frames import produce, produced
 from ottla.sim.world.outcomes import GivenUp, Lost, Outcome, Reason
-from ottla.sim.world.requests import (
-    InitProducerId,
-    Produce,
-    Produced,
-    ProducedPart,
-    ProducerIdAnswer,
-)
 
 LINGER: Micros = 5 * MS
 """How long an open batch waits for more (linger.ms since Java 4.0, queue.buffering.max.ms)."""
@@ -87,7 +83,7 @@ class Producer(Client):
     def at_rest(self) -> bool:
         """Whether nothing of it is open, or may still come to be stored."""
         return self.open_ops == 0 and not any(
-            each.answer is Produced for link in self.links.values() for each in link.open
+            each.answer is ProduceAnswer for link in self.links.values() for each in link.open
         )
 
     def crash(self) -> None:
@@ -147,7 +143,7 @@ class Producer(Client):
             batch.sent()
             self._sent_row(batch, link.node)
         parts = tuple([(each.partition, each.data(self.record_bytes)) for each in batches])
-        request = Produce(self.next_number(), self.acks, self.request_timeout, parts)
+        request = produce(self.acks, self.request_timeout, parts)
         if self.acks == 0:
             link.tell(request)
             for batch in batches:
@@ -155,7 +151,7 @@ class Producer(Client):
             return
         sent = {each.partition: each for each in batches}
         answered = partial(self._answered, link.node, sent)
-        link.ask(request, Produced, answered, partial(self._lost, link.node, sent), patience)
+        link.ask(request, ProduceAnswer, answered, partial(self._lost, link.node, sent), patience)
 
     def _sent_row(self, batch: Batch, node: NodeId) -> None:
         numbered = batch.has_seq
@@ -172,12 +168,13 @@ class Producer(Client):
             seq_last=batch.last_seq if numbered else None,
         )
 
-    def _answered(self, node: NodeId, sent: dict[int, Batch], answer: Produced) -> None:
-        if sorted(each.partition for each in answer.parts) != sorted(sent):
-            text = f"asked about {list(sent)}, answered {answer.parts}"
+    def _answered(self, node: NodeId, sent: dict[int, Batch], answer: ProduceAnswer) -> None:
+        parts = produced(answer)
+        if sorted(each.partition for each in parts) != sorted(sent):
+            text = f"asked about {list(sent)}, answered {parts}"
             self.row("error", node=node, code=f"protocol violation: {text}")
             raise ProtocolViolation(f"client {self.number}, node {node}: {text}")
-        for part in answer.parts:
+        for part in parts:
             self._outcome(sent[part.partition], part.error, part, node)
         self.wake()
 
@@ -186,7 +183,7 @@ class Producer(Client):
             self._outcome(batch, lost, None, node)
 
     def _outcome(
-        self, batch: Batch, outcome: Outcome, part: ProducedPart | None, node: NodeId
+        self, batch: Batch, outcome: Outcome, part: PartitionProduced | None, node: NodeId
     ) -> None:
         batch.came(outcome)
         if outcome is not ErrorCode.NONE:
@@ -200,7 +197,9 @@ class Producer(Client):
             )
         self.came(batch, outcome, part, node)
 
-    def came(self, batch: Batch, outcome: Outcome, part: ProducedPart | None, node: NodeId) -> None:
+    def came(
+        self, batch: Batch, outcome: Outcome, part: PartitionProduced | None, node: NodeId
+    ) -> None:
         """Something came of a batch that was sent to `node`; `part` is the answer, if any."""
         raise NotImplementedError
 
@@ -218,20 +217,20 @@ class Producer(Client):
         link = self.link_for_id()
         if link is not None:
             self._asking_id = True
-            request = InitProducerId(self.next_number())
-            link.ask(request, ProducerIdAnswer, self._id_answered, self._no_id)
+            request = InitProducerIdRequest()
+            link.ask(request, InitProducerIdAnswer, self._id_answered, self._no_id)
         return False
 
     def link_for_id(self) -> Link | None:
         """Where to ask for an id (Java: `Sender.maybeSendAndPollTransactionalRequest`)."""
         return self.least_loaded()
 
-    def _id_answered(self, answer: ProducerIdAnswer) -> None:
-        if answer.error is not ErrorCode.NONE:
-            self._no_id(answer.error)
+    def _id_answered(self, answer: InitProducerIdAnswer) -> None:
+        if answer.error_code is not ErrorCode.NONE:
+            self._no_id(answer.error_code)
             return
         self._asking_id, self._id_failures = False, 0
-        self.pid, self.epoch = answer.producer_id, answer.epoch
+        self.pid, self.epoch = answer.producer_id, answer.producer_epoch
         self.wake()
 
     def _no_id(self, outcome: Outcome) -> None:

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ottla.broker.errors import ErrorCode
+from ottla.broker.wire.answers import PartitionProduced
 from ottla.log.types import NO_OFFSET, NO_PRODUCER_ID
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.clients.base import Surroundings
@@ -30,7 +31,6 @@ from ottla.sim.clients.producer import LINGER, MAX_EPOCH, Producer
 from ottla.sim.clients.rules_java import rule_for
 from ottla.sim.world.batch import Batch, Op
 from ottla.sim.world.outcomes import GivenUp, Outcome
-from ottla.sim.world.requests import ProducedPart
 
 
 class JavaProducer(Producer):
@@ -197,7 +197,9 @@ class JavaProducer(Producer):
 
     # ---- out
 
-    def came(self, batch: Batch, outcome: Outcome, part: ProducedPart | None, node: NodeId) -> None:
+    def came(
+        self, batch: Batch, outcome: Outcome, part: PartitionProduced | None, node: NodeId
+    ) -> None:
         """Sender.completeBatch."""
         lane = self._lanes[batch.partition]
         if batch in lane.network:
@@ -214,7 +216,7 @@ class JavaProducer(Producer):
                 self.view.hint(lane.partition, part.leader, part.leader_epoch)
 
     def _succeeded(
-        self, lane: JavaLane, batch: Batch, part: ProducedPart | None, node: NodeId
+        self, lane: JavaLane, batch: Batch, part: PartitionProduced | None, node: NodeId
     ) -> None:
         if self.idempotent:
             lane.acknowledged(batch)

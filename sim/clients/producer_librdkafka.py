@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from enum import Enum, unique
 
 from ottla.broker.errors import ErrorCode
+from ottla.broker.wire.answers import PartitionProduced
 from ottla.log.types import NO_OFFSET
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.clients.base import MS, Surroundings
@@ -35,7 +36,6 @@ from ottla.sim.clients.producer import LINGER, MAX_EPOCH, Producer
 from ottla.sim.clients.rules_librdkafka import OrderError, order_error, rule_for
 from ottla.sim.world.batch import Batch, Op
 from ottla.sim.world.outcomes import GivenUp, Outcome
-from ottla.sim.world.requests import ProducedPart
 
 LEAST_PATIENCE: Micros = 100 * MS
 """What a request may take when its messages' own time is all but over."""
@@ -183,7 +183,9 @@ class LibrdkafkaProducer(LibrdkafkaClient, Producer):
 
     # ---- out
 
-    def came(self, batch: Batch, outcome: Outcome, part: ProducedPart | None, node: NodeId) -> None:
+    def came(
+        self, batch: Batch, outcome: Outcome, part: PartitionProduced | None, node: NodeId
+    ) -> None:
         """rd_kafka_msgbatch_handle_Produce_result."""
         lane = self._lanes[batch.partition]
         lane.flight.remove(batch)
@@ -196,7 +198,7 @@ class LibrdkafkaProducer(LibrdkafkaClient, Producer):
         self._bump_if_drained()
 
     def _succeeded(
-        self, lane: LibrdkafkaLane, batch: Batch, part: ProducedPart | None, node: NodeId
+        self, lane: LibrdkafkaLane, batch: Batch, part: PartitionProduced | None, node: NodeId
     ) -> None:
         if self.idempotent:
             proven, well = lane.acknowledged(batch)

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from ottla.broker.wire.answers import ProduceAnswer
 from ottla.idempotency.sequence import MAX_SEQUENCE
 from ottla.log.build import build_batch
 from ottla.sim.history.history import Event
 from ottla.sim.nemesis.fault_context import FaultContext
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.batch import payload_of
+from ottla.sim.world.frames import Frame, produce, produced
 from ottla.sim.world.life import Life
 from ottla.sim.world.points import Trap
-from ottla.sim.world.requests import Produce, Produced
 from ottla.sim.world.world import SECOND
 
 STRANGER = 1_000_000
@@ -54,7 +55,7 @@ def stray_request(hand: FaultContext) -> None:
     )
     world.fault(f"a stray request, {max(1, count)} records from {seq} on", life.node_id)
     connection = world.clients.connect(STRANGER, life.node_id, _ignore, _ignore)
-    connection.send(Produce(1, -1, SECOND, ((batch.partition or 0, data),)))
+    connection.send(Frame(1, produce(-1, SECOND, ((batch.partition or 0, data),))))
 
 
 def die_asking(hand: FaultContext) -> None:
@@ -73,7 +74,7 @@ def die_asking(hand: FaultContext) -> None:
 
 def _all_stored(answer: Any) -> bool:
     """It says of each batch where it lies."""
-    return isinstance(answer, Produced) and not any(each.error for each in answer.parts)
+    return isinstance(answer, ProduceAnswer) and not any(each.error for each in produced(answer))
 
 
 def _acknowledged(hand: FaultContext) -> Event | None:

@@ -25,6 +25,7 @@ from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.nemesis.strays import STRANGER
 from ottla.sim.recording.states import Change, Sampler
 from ottla.sim.recording.wires import watch_wires
+from ottla.sim.world.frames import partition_of
 from ottla.sim.world.world import World
 
 Place: TypeAlias = tuple[str, int]
@@ -198,12 +199,7 @@ class Recorder:
         group = getattr(message, "group", None)
         if group is not None:
             return self._world.observer.partitions.get(group, -1)
-        parts = getattr(message, "batches", None) or getattr(message, "parts", None)
-        if isinstance(parts, tuple) and len(parts) == 1:
-            number: int = parts[0][0]
-            return number
-        about: int | None = getattr(message, "partition", None)
-        return about
+        return partition_of(message)
 
     def sent(self, sender: NodeId, to: NodeId, message: Any, *, lost: bool) -> None:
         """See `wires.Watcher`."""

@@ -21,7 +21,7 @@ from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.partition.partition import Partition
 from ottla.raft.types import LogIndex, NodeId, Term
 from ottla.sim.history.history import CONTROLLER_PARTITION
-from ottla.sim.world.handlers import TOPIC
+from ottla.sim.world.frames import TOPIC
 from ottla.sim.world.log_view import LogView, Seen
 from ottla.sim.world.world import World
 

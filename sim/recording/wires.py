@@ -15,6 +15,7 @@ from typing import Any, Protocol, get_args
 
 from ottla.raft.messages import Message
 from ottla.raft.types import NodeId
+from ottla.sim.world.frames import Frame
 from ottla.sim.world.network import Receive, SimNetwork
 from ottla.sim.world.tcp import Connection
 from ottla.sim.world.world import World
@@ -80,26 +81,26 @@ class ToldConnection(Connection):
         super().__init__(*arguments)
         self._watcher = watcher
 
-    def send(self, request: Any) -> None:
+    def send(self, request: Frame) -> None:
         """As `Connection.send`."""
         if self.open:
-            self._watcher.asked(self.client, self.node, request)
+            self._watcher.asked(self.client, self.node, request.value)
         super().send(request)
 
-    def answer(self, answer: Any) -> None:
+    def answer(self, answer: Frame) -> None:
         """As `Connection.answer`."""
         if self.open:
-            self._watcher.answered(self.client, self.node, answer)
+            self._watcher.answered(self.client, self.node, answer.value)
         super().answer(answer)
 
-    def _reach(self, request: Any) -> None:
+    def _reach(self, request: Frame) -> None:
         if self.served is not None:
-            self._watcher.arrived(self.client, self.node, request)
+            self._watcher.arrived(self.client, self.node, request.value)
         super()._reach(request)
 
-    def _deliver(self, answer: Any) -> None:
+    def _deliver(self, answer: Frame) -> None:
         if self.open:
-            self._watcher.heard(self.client, self.node, answer)
+            self._watcher.heard(self.client, self.node, answer.value)
         super()._deliver(answer)
 
 

@@ -16,6 +16,7 @@ from ottla.raft.messages import VoteReply
 from ottla.raft.types import NO_NODE, EntryKind, Micros
 from ottla.sim.ending.ending import MS
 from ottla.sim.scenarios.wires import Wires
+from ottla.sim.world.frames import name_of
 from ottla.sim.world.life import Life
 from ottla.sim.world.points import Trap
 
@@ -145,8 +146,7 @@ class Faults(Wires):
                 for entry in write.entries
             )
         return lambda detail: (
-            type(detail).__name__ == kind
-            and (not hasattr(detail, "group") or not self._foreign(detail))
+            name_of(detail) == kind and (not hasattr(detail, "group") or not self._foreign(detail))
         )
 
     # ---- leadership

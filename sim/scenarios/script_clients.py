@@ -14,24 +14,31 @@ from dataclasses import dataclass
 from typing import Any
 
 from ottla.broker.errors import ErrorCode
+from ottla.broker.wire.answers import (
+    DeleteRecordsAnswer,
+    FetchAnswer,
+    InitProducerIdAnswer,
+    PartitionFetched,
+    PartitionProduced,
+    ProduceAnswer,
+)
+from ottla.broker.wire.requests import InitProducerIdRequest
 from ottla.idempotency.sequence import MAX_SEQUENCE
 from ottla.log.build import build_batch
 from ottla.log.records import records_of
 from ottla.log.types import NO_OFFSET, Offset
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.world.batch import payload_of, value_of
-from ottla.sim.world.outcomes import Lost, Outcome, may_be_stored
-from ottla.sim.world.requests import (
-    DeletedRecords,
-    DeleteRecords,
-    Fetch,
-    Fetched,
-    InitProducerId,
-    Produce,
-    Produced,
-    ProducedPart,
-    ProducerIdAnswer,
+from ottla.sim.world.frames import (
+    Frame,
+    delete_records,
+    deleted,
+    fetch,
+    fetched,
+    produce,
+    produced,
 )
+from ottla.sim.world.outcomes import Lost, Outcome, may_be_stored
 from ottla.sim.world.tcp import Connection
 from ottla.sim.world.world import World
 
@@ -133,22 +140,22 @@ class Person:
             self._open[node] = deque()
         return connection
 
-    def ask(self, node: NodeId, make: Callable[[int], Any], what: Any) -> None:
+    def ask(self, node: NodeId, request: Any, what: Any) -> None:
         """Send a request; `what` comes back with its answer."""
         connection = self.connect(node)
         self._numbers += 1
         self._open[node].append((self._numbers, what))
-        connection.send(make(self._numbers))
+        connection.send(Frame(self._numbers, request))
 
     def hang_up(self, node: NodeId) -> None:
         """Close a connection; what is not answered on it never will be."""
         self.connections[node].close()
         self._closed(node, "hung up")
 
-    def _answered(self, node: NodeId, answer: Any) -> None:
+    def _answered(self, node: NodeId, answer: Frame) -> None:
         number, what = self._open[node].popleft()
         assert number == answer.number, f"expected answer {number}, came {answer.number}"
-        self.heard(node, what, answer)
+        self.heard(node, what, answer.value)
 
     def _closed(self, node: NodeId, why: str) -> None:
         self.row("close", node=node, code=why)
@@ -174,7 +181,7 @@ class Sender(Person):
 
     def introduce(self, node: NodeId) -> None:
         """Ask for a producer id."""
-        self.ask(node, InitProducerId, None)
+        self.ask(node, InitProducerIdRequest(), None)
 
     def send(self, batch: Sending) -> None:
         """Send a batch, whatever was sent before."""
@@ -188,14 +195,12 @@ class Sender(Person):
         data = build_batch(
             values, producer_id=self.pid, producer_epoch=batch.epoch, base_sequence=batch.seq
         )
-        parts = ((batch.partition, data),)
+        request = produce(batch.acks, batch.timeout, ((batch.partition, data),))
         if batch.acks == 0:
-            self.connect(batch.node).send(Produce(0, 0, batch.timeout, parts))
+            self.connect(batch.node).send(Frame(0, request))
             self._came(batch, ErrorCode.NONE, None)
             return
-        self.ask(
-            batch.node, lambda number: Produce(number, batch.acks, batch.timeout, parts), batch
-        )
+        self.ask(batch.node, request, batch)
 
     def heard(self, node: NodeId, what: Any, answer: Any) -> None:
         """What came of a batch, or which producer id it has now."""
@@ -208,8 +213,8 @@ class Sender(Person):
             self.say(f"{self.name}: {records} was not answered")
             self._came(batch, Lost.DISCONNECTED, None)
             return
-        assert isinstance(answer, Produced), f"{answer} answers a produce request"
-        (part,) = answer.parts
+        assert isinstance(answer, ProduceAnswer), f"{answer} answers a produce request"
+        (part,) = produced(answer)
         if self.misreads is not None:
             part = part._replace(error=self.misreads, base_offset=NO_OFFSET)
             self.misreads = None
@@ -220,9 +225,9 @@ class Sender(Person):
         if answer is None:
             self.say(f"{self.name} was given no producer id")
             return
-        assert isinstance(answer, ProducerIdAnswer), f"{answer} answers InitProducerId"
-        if answer.error is not ErrorCode.NONE:
-            self.say(f"{self.name} hears from {node}: {answer.error.name}")
+        assert isinstance(answer, InitProducerIdAnswer), f"{answer} answers InitProducerId"
+        if answer.error_code is not ErrorCode.NONE:
+            self.say(f"{self.name} hears from {node}: {answer.error_code.name}")
             return
         self.pid = answer.producer_id
         self.say(f"{self.name} hears from {node}: producer id {self.pid}")
@@ -270,7 +275,7 @@ class Sender(Person):
             "seq_last": batch.seq + len(batch.records) - 1 & MAX_SEQUENCE,
         }
 
-    def _came(self, batch: Sending, outcome: Outcome, part: ProducedPart | None) -> None:
+    def _came(self, batch: Sending, outcome: Outcome, part: PartitionProduced | None) -> None:
         if outcome is not ErrorCode.NONE:
             self.row("error", node=batch.node, code=outcome.name, **self._of(batch))
         for place, name in enumerate(batch.records):
@@ -302,26 +307,30 @@ class Reader(Person):
 
     def read(self, node: NodeId, offset: Offset, partition: int = 0) -> None:
         """Ask a node for what may be seen from an offset on."""
-        self.ask(node, lambda n: Fetch(n, partition, offset, FETCH_BYTES, 0), (partition, offset))
+        self.ask(node, fetch(partition, offset, FETCH_BYTES, 0), (partition, offset))
 
     def delete(self, node: NodeId, offset: Offset, timeout: Micros) -> None:
         """Have a leader move the log start of partition 0."""
-        self.ask(node, lambda number: DeleteRecords(number, 0, offset, timeout), (0, offset))
+        self.ask(node, delete_records(0, offset, timeout), (0, offset))
 
     def heard(self, node: NodeId, what: Any, answer: Any) -> None:
         """What may be seen, or where the log begins now."""
         if answer is None:
             self.say(f"{self.name} was not answered")
             return
-        if answer.error is not ErrorCode.NONE:
-            self.say(f"{self.name} hears from {node}: {answer.error.name}")
-        elif isinstance(answer, DeletedRecords):
-            self.say(f"{self.name} hears from {node}: the log begins at {answer.log_start_offset}")
+        if isinstance(answer, DeleteRecordsAnswer):
+            part = deleted(answer)
+            error, told = part.error_code, f"the log begins at {part.low_watermark}"
+            self.say(f"{self.name} hears from {node}: {error.name if error else told}")
+            return
+        assert isinstance(answer, FetchAnswer), f"{answer} answers a fetch"
+        read = fetched(answer)
+        if read.error is not ErrorCode.NONE:
+            self.say(f"{self.name} hears from {node}: {read.error.name}")
         else:
-            assert isinstance(answer, Fetched), f"{answer} answers a fetch"
-            self._read(node, what[1], answer)
+            self._read(node, what[1], read)
 
-    def _read(self, node: NodeId, offset: Offset, answer: Fetched) -> None:
+    def _read(self, node: NodeId, offset: Offset, answer: PartitionFetched) -> None:
         high, partition = answer.high_watermark, answer.partition
         term = answer.leader_epoch
         self.row("fetch", node=node, partition=partition, term=term, hw=high, off=offset)
@@ -345,10 +354,10 @@ class Reader(Person):
         self.say(f"{self.name} reads at {node}: {told}; high watermark {high}")
 
 
-def _told(part: ProducedPart) -> str:
+def _told(part: PartitionProduced) -> str:
     """A produce answer in words."""
     if part.error is ErrorCode.NONE:
         return f"at {part.base_offset}"
     where = f" at {part.base_offset}" if part.base_offset >= 0 else ""
-    leads = f", {part.leader} leads" if part.leader else ""
+    leads = f", {part.leader} leads" if part.leader > 0 else ""
     return f"{part.error.name}{where}{leads}"

@@ -22,11 +22,11 @@ from ottla.sim.chance.choices import Choices
 from ottla.sim.chance.delays import exponential
 from ottla.sim.settings.link_times import CLIENTS, round_trips
 from ottla.sim.settings.settings import RunConfig
+from ottla.sim.world.frames import Frame, size_of
 from ottla.sim.world.kernel import Kernel
-from ottla.sim.world.requests import size_of
 
 if TYPE_CHECKING:
-    from ottla.sim.world.serving import ServedConnection
+    from ottla.sim.world.listener import ServedConnection
 
 
 class Path:
@@ -69,7 +69,7 @@ class Connection:
         network: ClientNetwork,
         client: int,
         node: NodeId,
-        on_answer: Callable[[Any], None],
+        on_answer: Callable[[Frame], None],
         on_closed: Callable[[str], None],
     ):
         self.network = network
@@ -99,7 +99,7 @@ class Connection:
         """Have `reach` called when the node hears of it; requests arrive behind that."""
         self._to_arrive(0, reach, self)
 
-    def send(self, request: Any) -> None:
+    def send(self, request: Frame) -> None:
         """Send a request."""
         if not self.open or self._breaking:
             return
@@ -126,7 +126,7 @@ class Connection:
 
     # ---- the node
 
-    def answer(self, answer: Any) -> None:
+    def answer(self, answer: Frame) -> None:
         """The node writes an answer."""
         if not self.open:
             return
@@ -143,7 +143,7 @@ class Connection:
 
     # ---- the network
 
-    def _written(self, request: Any) -> Micros:
+    def _written(self, request: Frame) -> Micros:
         """When the last byte of a request leaves: one request after the other, as fast as the line
         carries them."""
         network = self.network
@@ -208,7 +208,7 @@ class Connection:
         else:
             call(argument)
 
-    def _reach(self, request: Any) -> None:
+    def _reach(self, request: Frame) -> None:
         """A request arrives at the node."""
         if self.served is not None:
             self.served.arrived(request)
@@ -227,7 +227,7 @@ class Connection:
             self.open = False
             self.on_closed(why)
 
-    def _deliver(self, answer: Any) -> None:
+    def _deliver(self, answer: Frame) -> None:
         if self.open:
             self.on_answer(answer)
 
@@ -290,7 +290,7 @@ class ClientNetwork:
         self,
         client: int,
         node: NodeId,
-        on_answer: Callable[[Any], None],
+        on_answer: Callable[[Frame], None],
         on_closed: Callable[[str], None],
     ) -> Connection:
         """Connect; a node that is down refuses, which is heard one round trip later."""

@@ -29,13 +29,13 @@ from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.clocks import NodeClock
 from ottla.sim.world.decoder import Decoder
 from ottla.sim.world.disks import SimDisk
-from ottla.sim.world.handlers import TOPIC
+from ottla.sim.world.frames import TOPIC
 from ottla.sim.world.kernel import Kernel
 from ottla.sim.world.life import Life
+from ottla.sim.world.listener import ServedConnection, SimListener
 from ottla.sim.world.network import SimNetwork
 from ottla.sim.world.observer import Observer
 from ottla.sim.world.points import Points
-from ottla.sim.world.serving import ServedConnection, SimListener
 from ottla.sim.world.tcp import ClientNetwork, Connection
 
 SECOND: Micros = 1_000_000

@@ -14,6 +14,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from ottla.broker.errors import ErrorCode
+from ottla.broker.wire.answers import (
+    ApiVersionsAnswer,
+    InitProducerIdAnswer,
+    MetadataAnswer,
+    MetadataBroker,
+    PartitionDescribed,
+    PartitionProduced,
+    ProduceAnswer,
+    TopicDescribed,
+    TopicProduced,
+)
+from ottla.broker.wire.requests import (
+    ApiVersionsRequest,
+    InitProducerIdRequest,
+    MetadataRequest,
+)
 from ottla.log.record_batch import read_batch
 from ottla.log.records import records_of
 from ottla.log.types import RecordBatch
@@ -22,18 +38,8 @@ from ottla.sim.clients.base import Surroundings
 from ottla.sim.history.history import Event, History
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.batch import value_of
+from ottla.sim.world.frames import TOPIC, Frame, batches_of, partition_of
 from ottla.sim.world.kernel import Kernel
-from ottla.sim.world.requests import (
-    ApiVersions,
-    ApiVersionsAnswer,
-    InitProducerId,
-    Leads,
-    Metadata,
-    MetadataAnswer,
-    Produced,
-    ProducedPart,
-    ProducerIdAnswer,
-)
 from ottla.sim.world.tcp import ClientNetwork, Connection
 
 MS = 1_000
@@ -47,8 +53,24 @@ class Asked:
 
     brokers: FakeBrokers
     served: _Served
+    number: int
+    """The correlation id."""
     request: Any
     answer: Any = None
+
+    @property
+    def partition(self) -> int:
+        """The one partition that it is about."""
+        found = partition_of(self.request)
+        assert found is not None, self.request
+        return found
+
+    @property
+    def part(self) -> Any:
+        """What is asked of the one partition."""
+        (topic,) = self.request.topics
+        (part,) = topic.partitions
+        return part
 
     @property
     def node(self) -> int:
@@ -78,14 +100,24 @@ class Asked:
     ) -> None:
         """Answer a produce request: all its partitions alike."""
         base = -1 if error else base
-        parts = [ProducedPart(p, error, base, 0, *hint) for p, _ in self.request.batches]
-        self.say(Produced(self.request.number, tuple(parts)))
+        parts = [
+            PartitionProduced(
+                partition,
+                error,
+                base,
+                log_start_offset=0,
+                leader=hint[0] or -1,
+                leader_epoch=hint[1],
+            )
+            for partition, _ in batches_of(self.request)
+        ]
+        self.say(ProduceAnswer((TopicProduced(TOPIC, parts),)))
 
     @property
     def batches(self) -> dict[int, RecordBatch]:
         """What is to be produced, by partition."""
         found = {}
-        for partition, data in self.request.batches:
+        for partition, data in batches_of(self.request):
             batch = read_batch(data)
             assert isinstance(batch, RecordBatch)
             found[partition] = batch
@@ -199,17 +231,24 @@ class FakeBrokers:
 
     def answer_to(self, node: int, request: Any) -> Any:
         """What needs no test to be answered; None for the rest."""
-        if isinstance(request, ApiVersions):
-            return ApiVersionsAnswer(request.number)
-        if isinstance(request, Metadata):
+        if isinstance(request, ApiVersionsRequest):
+            return ApiVersionsAnswer(ErrorCode.NONE, ())
+        if isinstance(request, MetadataRequest):
             self.metadata_asked.append(node)
-            believed = self.believes.get(node, self.leaders)
-            leads = tuple(Leads(each, *leader) for each, leader in believed.items())
-            return MetadataAnswer(request.number, self.names.get(node, self.nodes), leads)
-        if isinstance(request, InitProducerId):
+            return self._metadata(node)
+        if isinstance(request, InitProducerIdRequest):
             self.id_requests += 1
-            return ProducerIdAnswer(request.number, *self.ids[self.id_requests - 1])
+            return InitProducerIdAnswer(*self.ids[self.id_requests - 1])
         return None
+
+    def _metadata(self, node: int) -> MetadataAnswer:
+        believed = self.believes.get(node, self.leaders)
+        parts = [
+            PartitionDescribed(ErrorCode.NONE, each, leader or -1, epoch, (), (), ())
+            for each, (leader, epoch) in believed.items()
+        ]
+        brokers = [MetadataBroker(each, "node", each) for each in self.names.get(node, self.nodes)]
+        return MetadataAnswer((TopicDescribed(ErrorCode.NONE, TOPIC, partitions=parts),), brokers)
 
 
 class _Served:
@@ -220,11 +259,11 @@ class _Served:
         self._brokers = brokers
         self._pending: deque[Asked] = deque()
 
-    def arrived(self, request: Any) -> None:
-        brokers = self._brokers
+    def arrived(self, frame: Frame) -> None:
+        brokers, request = self._brokers, frame.value
         if self.connection.node in brokers.silent:
             return
-        asked = Asked(brokers, self, request)
+        asked = Asked(brokers, self, frame.number, request)
         asked.answer = brokers.answer_to(self.connection.node, request)
         if asked.answer is None:
             brokers.asked.append(asked)
@@ -235,7 +274,8 @@ class _Served:
     def flush(self) -> None:
         """Let go what may go, in order."""
         while self._pending and self._pending[0].answer is not None:
-            self.connection.answer(self._pending.popleft().answer)
+            asked = self._pending.popleft()
+            self.connection.answer(Frame(asked.number, asked.answer))
 
     def lost(self) -> None:
         """Nobody is told: the test sees what it wants to see."""

@@ -18,11 +18,11 @@ SIMULATOR = (
         "chance/choices",
         "world/clocks",
         "world/disks",
-        "world/handlers",
+        "world/frames",
         "world/kernel",
         "world/life",
     ),
-    *("world/reference_model", "ending/probes", "world/serving", "settings/swarm"),
+    *("world/reference_model", "ending/probes", "world/listener", "settings/swarm"),
 )
 
 
@@ -152,7 +152,7 @@ BAD = {
         ("sim/world/life.py", "async def f():\n    await g()"),
         ("broker/driver/group_commit.py", "async def poll(): ..."),
         ("broker/wire/host.py", "async def start():\n    await g()"),
-        ("sim/world/serving.py", "async def f():\n    async with g: ..."),
+        ("sim/world/listener.py", "async def f():\n    async with g: ..."),
     ],
     "no_set_order": [
         (CORE, "for x in {1, 2}: ..."),
@@ -259,7 +259,7 @@ GOOD = {
         ("broker/driver/group_commit.py", "async def drained():\n    await g()"),
         ("broker/wire/host.py", "async def start(): ..."),
         ("sim/world/life.py", "async def f(): ..."),
-        ("sim/world/serving.py", "async def f(): ..."),
+        ("sim/world/listener.py", "async def f(): ..."),
     ],
     "no_set_order": [
         (CORE, "for x in sorted({1, 2}): ..."),

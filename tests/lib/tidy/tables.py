@@ -37,7 +37,11 @@ DECIDING = (
     "broker/errors.py",
     "broker/arguments/fields.py",
     "broker/node/handover.py",
+    "broker/wire/answers.py",
+    "broker/wire/api/",
+    "broker/wire/copying.py",
     "broker/wire/host.py",
+    "broker/wire/requests.py",
     "broker/node/hosting.py",
     "broker/partition/inspector.py",
     "broker/partition/in_sync.py",
@@ -102,7 +106,10 @@ DECIDING = (
     "sim/chance/delays.py",
     "sim/world/disks.py",
     "sim/ending/ending.py",
-    "sim/world/handlers.py",
+    "sim/world/client_host.py",
+    "sim/world/frames.py",
+    "sim/world/listener.py",
+    "sim/world/value_call.py",
     "sim/history/history.py",
     "sim/invariants/",
     "sim/world/kernel.py",
@@ -123,9 +130,7 @@ DECIDING = (
     "sim/world/points.py",
     "sim/ending/probes.py",
     "sim/world/reference_model.py",
-    "sim/world/requests.py",
     "sim/run.py",
-    "sim/world/serving.py",
     "sim/settings/ranges.py",
     "sim/settings/settings.py",
     "sim/settings/spelling.py",
@@ -196,6 +201,8 @@ BANNED_IN_DECIDING = frozenset(
 
 # What a deciding module takes from those all the same, by name and nothing else of them.
 EXCUSED = {
+    # A buffer of bytes.
+    "broker/wire/copying.py": frozenset({"io.BytesIO"}),
     # While many replicas are made, and a run goes on, nothing is collected.
     "broker/event_loop/collecting.py": frozenset({"gc"}),
     "sim/run.py": frozenset({"gc"}),
@@ -220,7 +227,7 @@ EXCUSED = {
 
 # These stand where a real node has asyncio, or say what stands there, so some of their functions
 # are `async`; none awaits.
-ASYNC_BY_NAME = ("broker/wire/host.py", "sim/world/life.py", "sim/world/serving.py")
+ASYNC_BY_NAME = ("broker/wire/host.py", "sim/world/life.py", "sim/world/listener.py")
 
 # Functions in which a real node waits, and which no simulated run calls.
 WAITS_ELSEWHERE = {"broker/driver/group_commit.py": "drained"}

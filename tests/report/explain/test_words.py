@@ -2,12 +2,13 @@
 
 import pytest
 
+from ottla.broker.wire.answers import ProduceAnswer
+from ottla.broker.wire.requests import ProduceRequest
 from ottla.raft.messages import AppendEntries, RequestVote, VoteReply
 from ottla.report.explain.words import batch, joined, sentence
 from ottla.sim.history.history import Event
 from ottla.sim.nemesis.strays import STRANGER
 from ottla.sim.recording.recorder import Step, Wire
-from ottla.sim.world.requests import Produce, Produced
 
 
 def step(kind, node=1, **columns):
@@ -87,10 +88,10 @@ def test_a_batch_is_named_by_its_sequences():
 @pytest.mark.parametrize(
     ("what", "message", "says"),
     [
-        ("asked", Produce(1, -1, 0, ()), "sends a request to 2"),
-        ("arrived", Produce(1, -1, 0, ()), "a request of the stray arrives"),
-        ("answered", Produced(1, ()), "its answer to client 2 leaves"),
-        ("heard", Produced(1, ()), "hears "),
+        ("asked", ProduceRequest(-1, 0, ()), "sends a request to 2"),
+        ("arrived", ProduceRequest(-1, 0, ()), "a request of the stray arrives"),
+        ("answered", ProduceAnswer(()), "its answer to client 2 leaves"),
+        ("heard", ProduceAnswer(()), "hears "),
     ],
 )
 def test_an_end_of_a_wire_that_is_drawn_is_never_without_words(what, message, says):

@@ -132,9 +132,9 @@ def test_the_outside_world_is_there_again_afterwards(monkeypatch):
     "name",
     [
         *("broker.partition.barriers", "log.offset_index", "log.memory_disk", "raft.core"),
-        *("sim.chance.choices", "sim.world.clocks", "sim.world.disks", "sim.world.handlers"),
+        *("sim.chance.choices", "sim.world.clocks", "sim.world.disks", "sim.world.frames"),
         *("sim.world.kernel", "sim.world.life", "sim.ending.probes", "sim.settings.swarm"),
-        *("sim.world.reference_model", "sim.world.serving"),
+        *("sim.world.reference_model", "sim.world.listener"),
     ],
 )
 def test_whoever_decides_meets_sets_without_order(name):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from ottla.broker.wire.requests import ProduceRequest
 from ottla.sim.chance.choices import Replayed, Tape
 from ottla.sim.clients.consumer import Consumer
 from ottla.sim.clients.librdkafka_nodes import LibrdkafkaConsumer
@@ -17,7 +18,6 @@ from ottla.sim.clients.producer_librdkafka import LibrdkafkaProducer
 from ottla.sim.clients.workload import CONSUMERS, make_clients
 from ottla.sim.mutants.mutant import Mutant
 from ottla.sim.settings.settings import RunConfig
-from ottla.sim.world.requests import Produce
 from ottla.sim.world.world import World
 from sim_fake_brokers import CONFIG, FakeBrokers
 
@@ -131,7 +131,7 @@ def test_librdkafka_leaves_who_is_not_named_and_sends_what_was_open_there_to_the
         (1, 0, "DISCONNECTED")
     ]
     brokers.asked.remove(asked[1])
-    (again,) = [each for each in brokers.take(1) if isinstance(each.request, Produce)]
+    (again,) = [each for each in brokers.take(1) if isinstance(each.request, ProduceRequest)]
     assert (again.node, again.values) == (2, [0])
     again.produced()
     brokers.run(5)

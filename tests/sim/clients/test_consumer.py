@@ -7,13 +7,22 @@ record, with what its batch says of its producer.
 import pytest
 
 from ottla.broker.errors import ErrorCode
+from ottla.broker.wire.answers import (
+    FetchAnswer,
+    ListOffsetsAnswer,
+    PartitionFetched,
+    PartitionListed,
+    TopicFetched,
+    TopicListed,
+)
+from ottla.broker.wire.requests import FetchRequest, ListOffsetsRequest
 from ottla.log.build import build_batch
 from ottla.log.record_batch import read_batch
 from ottla.log.types import RecordBatch
 from ottla.sim.clients.consumer import Consumer, Reset
 from ottla.sim.world.batch import payload_of
 from ottla.sim.world.decoder import Decoder
-from ottla.sim.world.requests import Fetch, Fetched, ListedOffset, ListOffsets
+from ottla.sim.world.frames import TOPIC
 from sim_fake_brokers import CONFIG, MS, Asked, FakeBrokers
 
 
@@ -29,17 +38,18 @@ def stored(base: int, values: list[int], pid: int = 100, seq: int = 0) -> Record
 
 def listed(asked: Asked, offset: int, error: ErrorCode = ErrorCode.NONE) -> None:
     """Answer a listing."""
-    assert isinstance(asked.request, ListOffsets)
-    asked.say(ListedOffset(asked.request.number, asked.request.partition, error, offset))
+    assert isinstance(asked.request, ListOffsetsRequest)
+    part = PartitionListed(asked.partition, error, offset=offset)
+    asked.say(ListOffsetsAnswer((TopicListed(TOPIC, (part,)),)))
 
 
 def fetched(
     asked: Asked, *batches: RecordBatch, hw: int = 0, error: ErrorCode = ErrorCode.NONE
 ) -> None:
     """Answer a fetch."""
-    request = asked.request
-    assert isinstance(request, Fetch)
-    asked.say(Fetched(request.number, request.partition, error, hw, 0, batches))
+    assert isinstance(asked.request, FetchRequest)
+    part = PartitionFetched(asked.partition, error, hw, 0, batches)
+    asked.say(FetchAnswer((TopicFetched(TOPIC, (part,)),)))
 
 
 def consumer_of(brokers: FakeBrokers, reset: Reset = "earliest") -> Consumer:
@@ -66,10 +76,10 @@ def test_it_asks_where_to_begin_and_begins_there(reset, timestamp):
     brokers = FakeBrokers()
     consumer = consumer_of(brokers, reset)
     asked = brokers.next()
-    assert asked.request.timestamp == timestamp
+    assert asked.part.timestamp == timestamp
     assert consumer.position(0) == -1
     listed(asked, 40)
-    assert brokers.next().request.offset == 40
+    assert brokers.next().part.fetch_offset == 40
     assert consumer.position(0) == 40
 
 
@@ -78,7 +88,7 @@ def test_it_says_what_it_read_and_goes_on_behind_it():
     reading(brokers)
     fetched(brokers.next(), stored(0, [5, 6]), stored(2, [7], pid=-1), hw=3)
     asked = brokers.next()
-    assert (asked.request.offset, asked.request.max_wait) == (3, 500 * MS)
+    assert (asked.part.fetch_offset, asked.request.max_wait) == (3, 500 * MS)
     rows = brokers.rows("poll")
     assert [(r.off, r.value, r.pid, r.epoch, r.seq) for r in rows] == [
         (0, 5, 100, 3, 0),
@@ -114,7 +124,7 @@ def test_it_follows_the_leader():
     brokers.leaders[0] = (3, 2)
     fetched(asked, error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
     again = brokers.next()
-    assert (again.node, again.request.offset) == (3, 0)
+    assert (again.node, again.part.fetch_offset) == (3, 0)
     assert [row.code for row in brokers.rows("error")] == ["NOT_LEADER_OR_FOLLOWER"]
 
 
@@ -128,7 +138,7 @@ def test_a_connection_that_is_gone_costs_a_second_try(breaks):
     else:
         brokers.asked.clear()  # it waits as long as the broker may take, and its own patience
     before = brokers.kernel.now
-    assert brokers.next().request.offset == 0
+    assert brokers.next().part.fetch_offset == 0
     if not breaks:
         patience = (CONFIG.request_timeout_ms + 500) * MS
         assert brokers.kernel.now - before > patience - 10 * MS
@@ -140,7 +150,7 @@ def test_an_offset_out_of_range_sends_it_back_to_asking_where_to_begin():
     fetched(brokers.next(), stored(0, [5]), hw=1)
     fetched(brokers.next(), error=ErrorCode.OFFSET_OUT_OF_RANGE)
     listed(brokers.next(), 17)
-    assert brokers.next().request.offset == 17
+    assert brokers.next().part.fetch_offset == 17
     assert consumer.position(0) == 17
 
 
@@ -149,7 +159,7 @@ def test_a_listing_that_fails_is_asked_again():
     consumer_of(brokers)
     listed(brokers.next(), -1, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     listed(brokers.next(), 0)
-    assert brokers.next().request.offset == 0
+    assert brokers.next().part.fetch_offset == 0
 
 
 def test_one_fetch_at_a_time_on_a_connection_each_partition_in_turn():
@@ -161,7 +171,7 @@ def test_one_fetch_at_a_time_on_a_connection_each_partition_in_turn():
     order: dict[int, list[int]] = {1: [], 2: []}
     for _ in range(4):
         for asked in brokers.take(2):
-            order[asked.node].append(asked.request.partition)
+            order[asked.node].append(asked.partition)
             fetched(asked)
     assert order == {1: [0, 2, 0, 2], 2: [1, 1, 1, 1]}
     assert consumer.partitions == (0, 1, 2)

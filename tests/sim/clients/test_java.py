@@ -92,7 +92,7 @@ def test_a_retry_is_the_same_batch(error):
     first = brokers.next()
     first.produced(error)
     again = brokers.next()
-    assert again.request.batches == first.request.batches
+    assert again.request == first.request
     again.produced(base=7)
     brokers.wait(lambda: producer.open_ops == 0)
     assert brokers.ends() == [("ok", 0, 7)]
@@ -152,12 +152,12 @@ def test_a_hint_that_is_old_news_is_not_believed():
 def test_a_broken_connection_costs_a_retry_of_the_same_batches():
     brokers, _ = with_config(ops=2)
     first, second = brokers.take(2)
-    sent = [first.request.batches, second.request.batches]
+    sent = [first.request, second.request]
     first.drop()
     again = [brokers.next()]
     again[0].produced()
     again.append(brokers.next())
-    assert [each.request.batches for each in again] == sent
+    assert [each.request for each in again] == sent
     assert [row.code for row in brokers.rows("error")] == ["DISCONNECTED"] * 2
 
 

@@ -82,7 +82,7 @@ def test_a_retry_keeps_its_exact_range(error):
     first.produced(error)
     producer.hand(1, 0)  # room for it would be in the batch, which is closed for good
     again = brokers.next()
-    assert again.request.batches == first.request.batches
+    assert again.request == first.request
     again.produced(base=7)
     brokers.next().produced(base=8)
     assert finished(brokers, producer) == [("ok", 0, 7), ("ok", 1, 8)]
@@ -91,13 +91,13 @@ def test_a_retry_keeps_its_exact_range(error):
 def test_nothing_leaves_until_what_is_in_flight_is_answered_and_then_all_of_it():
     brokers, _ = with_config(ops=4, in_flight=3)
     first, second, third = brokers.take(3)
-    sent = [each.request.batches for each in (first, second, third)]
+    sent = [each.request for each in (first, second, third)]
     first.produced(NOT_LEADER)
     second.produced(NOT_LEADER)
     brokers.nothing_for(200)
     third.produced(NOT_LEADER)
     again = brokers.take(3)
-    assert [each.request.batches for each in again] == sent
+    assert [each.request for each in again] == sent
 
 
 def test_nothing_leaves_for_a_new_leader_before_the_old_one_has_answered():
@@ -132,9 +132,9 @@ def test_only_some_retries_make_the_backoff_grow():
 def test_what_goes_with_its_connection_comes_back_as_it_was():
     brokers, _ = with_config(ops=2)
     first, second = brokers.take(2)
-    sent = [first.request.batches, second.request.batches]
+    sent = [first.request, second.request]
     first.drop()
-    assert [each.request.batches for each in brokers.take(2)] == sent
+    assert [each.request for each in brokers.take(2)] == sent
 
 
 def test_a_later_success_proves_that_what_went_unanswered_was_stored():

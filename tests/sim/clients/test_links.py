@@ -9,10 +9,17 @@ from itertools import pairwise
 import pytest
 
 from ottla.broker.errors import ErrorCode
+from ottla.broker.wire.answers import (
+    MetadataAnswer,
+    PartitionProduced,
+    ProduceAnswer,
+    TopicProduced,
+)
+from ottla.broker.wire.requests import ApiVersionsRequest
 from ottla.sim.chance.choices import Tape
 from ottla.sim.clients.link import ProtocolViolation
 from ottla.sim.clients.producer_java import JavaProducer
-from ottla.sim.world.requests import ApiVersions, MetadataAnswer, Produce, Produced, ProducedPart
+from ottla.sim.world.frames import TOPIC, Frame, produce
 from sim_fake_brokers import CONFIG, MS, FakeBrokers
 
 
@@ -25,9 +32,10 @@ def client_of(brokers: FakeBrokers, ops: int = 0) -> JavaProducer:
     return client
 
 
-def part(partition: int) -> ProducedPart:
-    """An answer about one partition."""
-    return ProducedPart(partition, ErrorCode.NONE, 0, 0, 0, -1)
+def produced(number: int, *partitions: int) -> Frame:
+    """An answer about these partitions."""
+    parts = [PartitionProduced(each, ErrorCode.NONE, 0, log_start_offset=0) for each in partitions]
+    return Frame(number, ProduceAnswer((TopicProduced(TOPIC, parts),)))
 
 
 # ---- correlation
@@ -36,12 +44,12 @@ def part(partition: int) -> ProducedPart:
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (lambda number: Produced(number + 1, (part(0),)), "expected Produced"),
-        (lambda number: Produced(number - 1, (part(0),)), "expected Produced"),
-        (lambda number: MetadataAnswer(number, (1,), ()), "answered MetadataAnswer"),
-        (lambda number: Produced(number, (part(1),)), "asked about [0]"),
-        (lambda number: Produced(number, ()), "asked about [0]"),
-        (lambda number: Produced(number, (part(0), part(0))), "asked about [0]"),
+        (lambda number: produced(number + 1, 0), "expected ProduceAnswer"),
+        (lambda number: produced(number - 1, 0), "expected ProduceAnswer"),
+        (lambda number: Frame(number, MetadataAnswer(())), "answered MetadataAnswer"),
+        (lambda number: produced(number, 1), "asked about [0]"),
+        (produced, "asked about [0]"),
+        (lambda number: produced(number, 0, 0), "asked about [0]"),
     ],
     ids=["too new", "too old", "another kind", "another partition", "no partition", "twice"],
 )
@@ -49,7 +57,7 @@ def test_an_answer_to_something_else_ends_the_run(answer, told):
     brokers = FakeBrokers()
     client_of(brokers, 1)
     asked = brokers.next()
-    asked.connection.answer(answer(asked.request.number))
+    asked.connection.answer(answer(asked.number))
     with pytest.raises(ProtocolViolation, match=r"client 7, node 1"):
         brokers.run(5)
     (row,) = brokers.rows("error")
@@ -61,7 +69,7 @@ def test_an_answer_out_of_order_ends_the_run():
     brokers = FakeBrokers()
     client_of(brokers, 2)
     _, second = brokers.take(2)
-    second.connection.answer(Produced(second.request.number, (part(0),)))
+    second.connection.answer(produced(second.number, 0))
     with pytest.raises(ProtocolViolation):
         brokers.run(5)
 
@@ -70,7 +78,7 @@ def test_an_answer_to_a_request_with_acks_0_ends_the_run():
     brokers = FakeBrokers(CONFIG.with_(acks=0))
     client_of(brokers, 1)
     asked = brokers.next()
-    asked.connection.answer(Produced(asked.request.number, (part(0),)))
+    asked.connection.answer(produced(asked.number, 0))
     with pytest.raises(ProtocolViolation, match="expected nothing"):
         brokers.run(5)
 
@@ -171,32 +179,32 @@ def test_what_is_written_behind_a_request_with_which_the_connection_breaks_is_lo
     tape = Tape({"path 7-1": {5: 999_999, 6: read, 7 + read: 255}})
     brokers = FakeBrokers(CONFIG.with_(reset_ppm=1, client_jitter_us=1_000), tape=tape)
     connection = brokers.network.connect(7, 1, lambda _: None, lambda _: None)
-    connection.send(ApiVersions(1))
+    connection.send(Frame(1, ApiVersionsRequest()))
     brokers.run(5)
     for number in (2, 3):
-        connection.send(Produce(number, -1, 0, ()))
+        connection.send(Frame(number, produce(-1, 0, ())))
     brokers.run(20)
     assert not connection.open
-    assert [each.request.number for each in brokers.asked] == [2] * read
+    assert [each.number for each in brokers.asked] == [2] * read
 
 
 def test_what_is_held_up_was_on_its_way_already_and_arrives_in_order():
     """Only what was sent from then on was late."""
     brokers = FakeBrokers()
     connection = brokers.network.connect(7, 1, lambda _: None, lambda _: None)
-    connection.send(ApiVersions(1))
+    connection.send(Frame(1, ApiVersionsRequest()))
     brokers.run(5)
     for number in (2, 3):
-        connection.send(Produce(number, -1, 0, ()))
+        connection.send(Frame(number, produce(-1, 0, ())))
     connection.hold_up(1_000 * MS)
-    connection.send(Produce(4, -1, 0, ()))
+    connection.send(Frame(4, produce(-1, 0, ())))
     brokers.run(100)
-    connection.send(Produce(5, -1, 0, ()))
+    connection.send(Frame(5, produce(-1, 0, ())))
     connection.close()
     brokers.run(899)
     assert not brokers.asked
     brokers.run(1)
-    assert [each.request.number for each in brokers.asked] == [2, 3, 4, 5]
+    assert [each.number for each in brokers.asked] == [2, 3, 4, 5]
 
 
 # ---- metadata

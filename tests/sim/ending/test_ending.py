@@ -12,7 +12,7 @@ from ottla.sim.chance.choices import Tape
 from ottla.sim.ending.ending import MS, Ending, NotLive
 from ottla.sim.invariants.judge import judge
 from ottla.sim.settings.settings import RunConfig
-from ottla.sim.world.handlers import TOPIC
+from ottla.sim.world.frames import TOPIC
 from sim_begun import LATE, begun, cut_off
 
 

@@ -12,7 +12,7 @@ from ottla.broker.images import BrokerImage, LeaderImage
 from ottla.sim.chance.choices import Tape
 from ottla.sim.ending.lost_clients import lost
 from ottla.sim.settings.settings import RunConfig
-from ottla.sim.world.handlers import TOPIC
+from ottla.sim.world.frames import TOPIC
 from sim_begun import LATE, MS, begun
 
 CORE = (2, 3, 5)

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
+from ottla.broker.wire.requests import ProduceRequest
 from ottla.raft.messages import AppendEntries
 from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.recording.record import NotTheSameError, record
 from ottla.sim.recording.states import DOWN, Known
 from ottla.sim.run import run
 from ottla.sim.settings.settings import RunConfig
-from ottla.sim.world.requests import Produce
 
 SHORT = RunConfig(profile="reference-strict", load_ms=3_000, records=60, fault_every_ms=300)
 
@@ -109,7 +109,7 @@ def test_messages_have_two_ends_in_that_order(recording):
     steps = recording.steps
     wires = {id(step.wire): step.wire for step in steps if step.wire is not None}.values()
     arrived = [wire for wire in wires if wire.end is not None]
-    assert {AppendEntries, Produce} <= {type(wire.message) for wire in arrived}
+    assert {AppendEntries, ProduceRequest} <= {type(wire.message) for wire in arrived}
     for wire in arrived:
         start, end = steps[wire.start], steps[wire.end]
         assert start.place == wire.origin

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ottla.broker.wire.answers import FetchAnswer, InitProducerIdAnswer, ProduceAnswer
+from ottla.broker.wire.requests import InitProducerIdRequest, ProduceRequest
 from ottla.raft.messages import (
     AppendEntries,
     AppendReply,
@@ -21,7 +23,7 @@ from ottla.raft.messages import (
 )
 from ottla.sim.nemesis.strays import STRANGER
 from ottla.sim.recording.recorder import Step, Wire
-from ottla.sim.world.requests import Fetched, InitProducerId, Produce, Produced, ProducerIdAnswer
+from ottla.sim.world.frames import fetched, name_of, produced
 
 APPEND, REPLY, VOTE, SNAPSHOT, PRODUCE, READ, BARRIER = (
     "append",
@@ -53,22 +55,22 @@ def family(wire: Wire) -> str | None:
         return REPLY
     if isinstance(message, Heartbeat | HeartbeatReply):
         return BARRIER if message.context else None
-    if isinstance(message, Fetched):
-        return READ if message.batches else None
+    if isinstance(message, FetchAnswer):
+        return READ if fetched(message).batches else None
     return next((name for name, kinds in _FAMILIES.items() if isinstance(message, kinds)), None)
 
 
 _FAMILIES: dict[str, tuple[type, ...]] = {
     VOTE: (RequestVote, VoteReply, TimeoutNow),
     SNAPSHOT: (InstallSnapshot, SnapshotReply),
-    PRODUCE: (Produce, Produced, InitProducerId, ProducerIdAnswer),
+    PRODUCE: (ProduceRequest, ProduceAnswer, InitProducerIdRequest, InitProducerIdAnswer),
 }
 
 
 def wire_label(wire: Wire) -> str:
     """What is on a wire, for its title."""
     message = wire.message
-    name = type(message).__name__
+    name = name_of(message)
     if isinstance(message, AppendEntries):
         return f"{name}, term {message.term}, {entries(message)}"
     if isinstance(message, AppendReply):
@@ -76,8 +78,8 @@ def wire_label(wire: Wire) -> str:
         return f"{name}, term {message.term}, {outcome}"
     if isinstance(message, VoteReply):
         return f"{name}, term {message.term}, {'granted' if message.granted else 'refused'}"
-    if isinstance(message, Produced):
-        told = ", ".join(f"{each.error.name} at {each.base_offset}" for each in message.parts)
+    if isinstance(message, ProduceAnswer):
+        told = ", ".join(f"{each.error.name} at {each.base_offset}" for each in produced(message))
         return f"{name}: {told}"
     term = getattr(message, "term", None)
     return name if term is None else f"{name}, term {term}"
@@ -98,7 +100,7 @@ def quiet(step: Step) -> str | None:
     if step.what == "sent":
         if isinstance(message, AppendReply) and message.success:
             return f"tells {wire.goal[1]} that it holds {message.match}"
-        return f"sends {type(message).__name__} to {wire.goal[1]}"
+        return f"sends {name_of(message)} to {wire.goal[1]}"
     if isinstance(message, AppendEntries):
         return f"hears {entries(message)} from {who}"
     if isinstance(message, AppendReply):
@@ -113,14 +115,14 @@ def quiet(step: Step) -> str | None:
 
 def _quiet_client(step: Step, message: Any, wire: Wire) -> str | None:
     who, to = wire.origin[1], wire.goal[1]
-    if isinstance(message, InitProducerId) and step.what == "asked":
+    if isinstance(message, InitProducerIdRequest) and step.what == "asked":
         return f"asks {to} for a producer id"
-    if isinstance(message, ProducerIdAnswer) and step.what == "heard":
+    if isinstance(message, InitProducerIdAnswer) and step.what == "heard":
         return f"has producer id {message.producer_id} from {who}"
-    if isinstance(message, Produced) and step.what == "heard":
-        return f"hears {', '.join(each.error.name for each in message.parts)} from {who}"
+    if isinstance(message, ProduceAnswer) and step.what == "heard":
+        return f"hears {', '.join(each.error.name for each in produced(message))} from {who}"
     if step.what == "received":
-        return f"hears {type(message).__name__} from {who}"
+        return f"hears {name_of(message)} from {who}"
     told = _QUIET.get(step.what)
     return (
         None

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
+from ottla.broker.wire.answers import ProduceAnswer
 from ottla.idempotency.decisions import Accept, Duplicate, Park, Reject
 from ottla.raft.messages import (
     AppendEntries,
@@ -25,7 +26,6 @@ from ottla.report.explain.wires import client_name, entries, family, quiet
 from ottla.sim.history.history import Event
 from ottla.sim.recording.recorder import Place, Step
 from ottla.sim.world.reference_model import ACCEPT, DUPLICATE, PARK
-from ottla.sim.world.requests import Produced
 
 
 def batch(pid: int | None, epoch: int | None, seq: int | None, last: int | None) -> str:
@@ -76,7 +76,7 @@ def _sent(step: Step) -> str | None:
 def _answered(step: Step) -> str | None:
     wire = step.wire
     assert wire is not None, "something was answered"
-    if isinstance(wire.message, Produced) and wire.end is None:
+    if isinstance(wire.message, ProduceAnswer) and wire.end is None:
         return f"its answer never reaches {client_name(wire.goal[1])}"
     return None
 

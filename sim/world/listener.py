@@ -1,25 +1,58 @@
-"""The node's side of client connections: requests in, tickets to partitions, answers in order.
+"""The node's side of client connections, in virtual time: frames in, answers in order.
 
-What `broker/wire/connection.py` and `broker/wire/api/` do with bytes is done here with values,
+What `broker/wire/server.py` and `broker/wire/connection.py` do with bytes is done here with values,
 around the same `Pipeline`: what may be begun, what is answered in which order, when a connection
-closes. What is decided about a batch is decided behind it, in the broker's own code.
+closes. The handlers are those that serve real clients (`broker/wire/api/`).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from ottla.broker.driver.hosted import HostedReplica
-from ottla.broker.wire.host import Host, ReplicaInbox
-from ottla.broker.wire.pipeline import Pipeline, Slot, limits_of
-from ottla.sim.world.handlers import HANDLERS, TOPIC
-from ottla.sim.world.requests import Produce, Request, size_of
+from ottla.broker.node.node import Node
+from ottla.broker.wire.api import (
+    api_versions,
+    delete_records,
+    fetch,
+    init_producer_id,
+    list_offsets,
+    metadata,
+    produce,
+)
+from ottla.broker.wire.api.call import Call
+from ottla.broker.wire.host import Host
+from ottla.broker.wire.pipeline import Pipeline, limits_of
+from ottla.broker.wire.requests import (
+    ApiVersionsRequest,
+    DeleteRecordsRequest,
+    FetchRequest,
+    InitProducerIdRequest,
+    ListOffsetsRequest,
+    MetadataRequest,
+    ProduceRequest,
+)
+from ottla.sim.world.client_host import ClientHost
+from ottla.sim.world.frames import Frame
+from ottla.sim.world.value_call import ValueCall
 
 if TYPE_CHECKING:
     from ottla.broker.wire.ports import Port
     from ottla.sim.world.life import Life
     from ottla.sim.world.tcp import Connection
+
+Handler: TypeAlias = Callable[[Any, Call], None]
+HANDLERS: dict[type, Handler] = {
+    ApiVersionsRequest: api_versions.handle,
+    ProduceRequest: produce.handle,
+    FetchRequest: fetch.handle,
+    ListOffsetsRequest: list_offsets.handle,
+    DeleteRecordsRequest: delete_records.handle,
+    MetadataRequest: metadata.handle,
+    InitProducerIdRequest: init_producer_id.handle,
+}
+"""Who answers what simulated clients ask."""
 
 
 class SimListener:
@@ -30,6 +63,7 @@ class SimListener:
         self.host = host
         self.address = ("node", life.node_id)
         self.paused = False
+        self.handlers = HANDLERS
         self._connections: dict[ServedConnection, None] = {}
 
     @property
@@ -77,22 +111,22 @@ class SimListener:
 
 
 class ServedConnection:
-    """One connection on the node."""
+    """One connection on the node: the `Link` of its calls."""
 
     def __init__(self, listener: SimListener, connection: Connection):
         self.listener = listener
         self.life = listener.life
-        self.host = listener.host
         self.connection = connection
+        self.host: Host = ClientHost(listener.life, listener.host, connection.client)
         self.pipeline = Pipeline(limits_of(self.host.config))
-        self._unread: deque[Request] = deque()
+        self._unread: deque[Frame] = deque()
         self._closed = False
 
     # ---- from the network
 
-    def arrived(self, request: Request) -> None:
+    def arrived(self, frame: Frame) -> None:
         """A request has come in: it is read when the node gets to it."""
-        self.life.enter(self._arrived, request)
+        self.life.enter(self._arrived, frame)
 
     def lost(self) -> None:
         """The connection is gone. A frozen node finds that out behind what it was sent before, as
@@ -112,56 +146,54 @@ class ServedConnection:
             if slot.on_lost is not None:
                 slot.on_lost()
 
-    def _arrived(self, request: Request) -> None:
+    def _arrived(self, frame: Frame) -> None:
         if not self._closed:
-            self._unread.append(request)
+            self._unread.append(frame)
             self.begin()
 
     def begin(self) -> None:
         """Begin what may be begun."""
         pipeline = self.pipeline
         while self._unread and pipeline.may_begin and not self.listener.paused:
-            request = self._unread.popleft()
-            make = _ProduceSlot if isinstance(request, Produce) else Slot
-            slot = make(size_of(request))
-            pipeline.begin(slot)
-            HANDLERS[request.__class__](request, self, slot)
-
-    def answer(self, slot: Slot, answer: Any, closing: str | None = None) -> None:
-        """Settle a request; what may leave leaves, in order. `answer` None: there is none."""
-        parts = () if answer is None else (answer,)
-        if not slot.finish(cast(Any, parts), closing):
-            return
-        self.pipeline.done(slot)
-        self._flush()
+            frame = self._unread.popleft()
+            call = ValueCall(self, frame, cast(Node, self.listener.host))
+            pipeline.begin(call)
+            self.listener.handlers[frame.value.__class__](frame.value, call)
 
     def _flush(self) -> None:
         pipeline = self.pipeline
         ready, pipeline.ready = pipeline.ready, []
         for slot in ready:
-            for answer in slot.parts or ():
-                self.life.point("answer", answer)
+            call = cast(ValueCall, slot)
+            if call.parts:
+                answer = Frame(call.frame.number, call.value)
+                self.life.point("answer", call.value)
                 self.connection.answer(answer)
-                self.life.point("answered", answer)
+                self.life.point("answered", call.value)
         if pipeline.closing is not None:
             self.connection.finish(pipeline.closing)
         self.begin()
 
-    def observe(self, partition: int) -> None:
-        """Note what the turn under way has committed: its answers come before the node looks."""
-        hosted = self.replica(partition)
-        if isinstance(hosted, HostedReplica):
-            self.life.world.observer.moved(self.life, hosted)
+    # ---- for its calls
 
-    def replica(self, partition: int) -> ReplicaInbox | None:
-        """The node's replica of a partition."""
-        return self.host.replica(TOPIC, partition)
+    def done(self, call: ValueCall) -> None:
+        """See `Link`: what may leave leaves, in order."""
+        self.pipeline.done(call)
+        self._flush()
 
+    def charge(self, call: ValueCall, size: int) -> None:
+        """See `Link`."""
+        self.pipeline.charge(call, size)
 
-class _ProduceSlot(Slot):
-    """The place of a produce request."""
+    def hold(self) -> None:
+        """See `Link`."""
+        self.pipeline.hold()
 
-    @property
-    def produces(self) -> bool:
-        """See `Slot`."""
-        return True
+    def release(self) -> None:
+        """See `Link`."""
+        self.pipeline.release()
+        self.begin()
+
+    def failed(self, call: ValueCall, error: Exception) -> None:
+        """See `Link`: a handler has a bug, and the run ends with it."""
+        raise error

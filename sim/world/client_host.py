@@ -1,0 +1,100 @@
+"""`ClientHost`: a node as the handlers of one client's requests see it, with somebody who watches.
+
+It is `ottla.broker.wire.host.Host`, and the node answers everything; but what a partition decides
+about a batch becomes a row of the history before the client hears of it, and producer ids go by the
+world, which may give one out twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from ottla.broker.driver.hosted import HostedReplica
+from ottla.broker.errors import ErrorCode
+from ottla.broker.turn.tickets import FetchTicket, ProduceTicket, Ticket
+from ottla.broker.wire.host import Host, ReplicaInbox
+from ottla.log.record_batch import SEQUENCE_MASK
+from ottla.log.records import records_of
+from ottla.log.types import ProducerEpoch, ProducerId, RecordBatch
+from ottla.sim.world.batch import value_of
+
+if TYPE_CHECKING:
+    from ottla.sim.world.life import Life
+
+
+class ClientHost:
+    """See the module's text."""
+
+    def __init__(self, life: Life, host: Host, client: int):
+        self._life = life
+        self._host = host
+        self._client = client
+        self.node, self.cluster_id, self.config = host.node, host.cluster_id, host.config
+        self.remarks, self.slices, self.searches = host.remarks, host.slices, host.searches
+        self.now, self.wall_ms, self.call_at = host.now, host.wall_ms, host.call_at
+        self.topics, self.knows_all_topics = host.topics, host.knows_all_topics
+        self.brokers, self.registered = host.brokers, host.registered
+        self.controller, self.leader, self.replica = host.controller, host.leader, host.replica
+        self.read, self.control = host.read, host.control
+
+    def submit(self, replica: ReplicaInbox, ticket: Ticket) -> None:
+        """See `Host`."""
+        if isinstance(ticket, ProduceTicket | FetchTicket):
+            hosted = cast(HostedReplica, replica)
+            ticket.on_done = partial(self._decided, hosted, ticket.on_done)
+        self._host.submit(replica, ticket)
+
+    def new_producer_id(self, done: Callable[[ErrorCode, ProducerId, ProducerEpoch], None]) -> None:
+        """See `Host`."""
+
+        def given(error: ErrorCode, producer_id: ProducerId, epoch: ProducerEpoch) -> None:
+            if error is ErrorCode.NONE:
+                producer_id = self._life.world.given_out(producer_id)
+            done(error, producer_id, epoch)
+
+        self._host.new_producer_id(given)
+
+    def _decided(
+        self,
+        hosted: HostedReplica,
+        done: Callable[[Ticket], None],
+        ticket: ProduceTicket | FetchTicket,
+    ) -> None:
+        """Note what the turn under way has committed: answers come before the node looks."""
+        observer = self._life.world.observer
+        if observer.knows(self._life, hosted.group):
+            observer.moved(self._life, hosted)
+            if isinstance(ticket, ProduceTicket):
+                self._note(observer.partitions[hosted.group], ticket)
+        done(ticket)
+
+    def _note(self, partition: int, ticket: ProduceTicket) -> None:
+        life, batch = self._life, ticket.batch
+        life.world.history.add(
+            "answer",
+            node=life.node_id,
+            inc=life.inc,
+            client=self._client,
+            op=_first_op(batch) if ticket.acks == 0 else None,
+            partition=partition,
+            off=ticket.base_offset,
+            pid=batch.producer_id,
+            epoch=batch.producer_epoch,
+            seq=batch.base_sequence,
+            seq_last=_last_sequence(batch),
+            code=ticket.error.name,
+            acks=ticket.acks,
+        )
+
+
+def _first_op(batch: RecordBatch) -> int:
+    """What a client calls the batch: with acks=0 its answer is all that says where it went."""
+    return value_of(next(records_of(batch)).value or b"")
+
+
+def _last_sequence(batch: RecordBatch) -> int:
+    """Sequences begin anew at 0; a batch without any has none to begin anew."""
+    last = batch.base_sequence + batch.last_offset_delta
+    return last if batch.base_sequence < 0 else last & SEQUENCE_MASK

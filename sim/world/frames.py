@@ -1,0 +1,163 @@
+"""What goes over a simulated client's connection: a correlation id and a value.
+
+The values are the broker's own (`ottla.broker.wire.requests`, `ottla.broker.wire.answers`), and so
+are the handlers that take and return them. The bytes of record batches are real; everything around
+them stays a value, because framing and schemas are not what a sweep is about (the asyncio mode runs
+the real ones). Clients here ask about one partition of one topic at a time, but for Produce.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+from ottla.broker.wire.answers import (
+    DeleteRecordsAnswer,
+    FetchAnswer,
+    ListOffsetsAnswer,
+    PartitionFetched,
+    PartitionListed,
+    PartitionProduced,
+    ProduceAnswer,
+    RecordsDeleted,
+)
+from ottla.broker.wire.requests import (
+    ApiVersionsRequest,
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    InitProducerIdRequest,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+    MetadataRequest,
+    ProducePartition,
+    ProduceRequest,
+    ProduceTopic,
+)
+from ottla.log.types import Millis, Offset
+from ottla.raft.types import Micros
+
+TOPIC = "t"
+"""The one topic of a run."""
+NO_LIMIT = 2**31 - 1
+"""Bytes of all partitions of a fetch together."""
+BYTES_AROUND = 100
+"""About so much of a request is no records."""
+
+
+class Frame(NamedTuple):
+    """A request or an answer; an answer has the number of its request."""
+
+    number: int
+    """The correlation id."""
+    value: Any
+
+
+def size_of(frame: Frame) -> int:
+    """About how many bytes a request has on the wire; a node charges its connection for them."""
+    if isinstance(frame.value, ProduceRequest):
+        return BYTES_AROUND + sum(len(data) for _, data in batches_of(frame.value))
+    return BYTES_AROUND
+
+
+# ---- requests
+
+
+def produce(acks: int, timeout: Micros, batches: Sequence[tuple[int, bytes]]) -> ProduceRequest:
+    """Append these batches to these partitions."""
+    parts = tuple([ProducePartition(partition, data) for partition, data in batches])
+    return ProduceRequest(acks, timeout, (ProduceTopic(TOPIC, parts),))
+
+
+def batches_of(request: ProduceRequest) -> list[tuple[int, bytes]]:
+    """What `produce` was told."""
+    return [
+        (part.partition, cast(bytes, part.records))
+        for topic in request.topic_data
+        for part in topic.partition_data
+    ]
+
+
+def fetch(partition: int, offset: Offset, max_bytes: int, max_wait: Micros) -> FetchRequest:
+    """Read a partition from an offset on, or wait for records."""
+    part = FetchPartition(partition, offset, max_bytes)
+    return FetchRequest(max_wait, 1, NO_LIMIT, (FetchTopic(TOPIC, (part,)),))
+
+
+def list_offsets(partition: int, timestamp: Millis) -> ListOffsetsRequest:
+    """Ask where a partition begins (-2) or ends (-1)."""
+    part = ListOffsetsPartition(partition, timestamp)
+    return ListOffsetsRequest((ListOffsetsTopic(TOPIC, (part,)),))
+
+
+def delete_records(partition: int, offset: Offset, timeout: Micros) -> DeleteRecordsRequest:
+    """Move the log start of a partition; -1 for the high watermark."""
+    part = DeleteRecordsPartition(partition, offset)
+    return DeleteRecordsRequest((DeleteRecordsTopic(TOPIC, (part,)),), timeout)
+
+
+# ---- answers
+
+
+def produced(answer: ProduceAnswer) -> list[PartitionProduced]:
+    """What came of each batch of a produce request."""
+    return [part for topic in answer.topics for part in topic.partitions]
+
+
+def fetched(answer: FetchAnswer) -> PartitionFetched:
+    """What was read of the one partition."""
+    ((_, (part,)),) = answer.topics
+    return part
+
+
+def listed(answer: ListOffsetsAnswer) -> PartitionListed:
+    """Where the one partition begins or ends."""
+    ((_, (part,)),) = answer.topics
+    return part
+
+
+def deleted(answer: DeleteRecordsAnswer) -> RecordsDeleted:
+    """Where the log of the one partition begins now."""
+    ((_, (part,)),) = answer.topics
+    return part
+
+
+def partition_of(value: Any) -> int | None:
+    """The one partition that a request or an answer is about; None for several, or none."""
+    if isinstance(value, ProduceRequest):
+        found = [partition for partition, _ in batches_of(value)]
+    elif isinstance(value, ProduceAnswer):
+        found = [part.partition for part in produced(value)]
+    elif isinstance(value, FetchRequest | FetchAnswer):
+        found = [part.partition for topic in value.topics for part in topic.partitions]
+    elif isinstance(value, _BY_INDEX):
+        found = [part.partition_index for topic in value.topics for part in topic.partitions]
+    else:
+        return None
+    return found[0] if len(found) == 1 else None
+
+
+def name_of(message: Any) -> str:
+    """What people call a request, an answer, or a message between nodes."""
+    kind = type(message)
+    return _NAMES.get(kind, kind.__name__)
+
+
+_BY_INDEX = (ListOffsetsRequest, ListOffsetsAnswer, DeleteRecordsRequest, DeleteRecordsAnswer)
+_NAMES: dict[type, str] = {
+    ProduceRequest: "Produce",
+    ProduceAnswer: "Produced",
+    FetchRequest: "Fetch",
+    FetchAnswer: "Fetched",
+    ListOffsetsRequest: "ListOffsets",
+    ListOffsetsAnswer: "ListedOffset",
+    DeleteRecordsRequest: "DeleteRecords",
+    DeleteRecordsAnswer: "DeletedRecords",
+    MetadataRequest: "Metadata",
+    InitProducerIdRequest: "InitProducerId",
+    ApiVersionsRequest: "ApiVersions",
+}

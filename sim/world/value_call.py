@@ -1,0 +1,76 @@
+"""`ValueCall`: a request that came as a value, and whose answer leaves as one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ottla.broker.wire.answers import Lazily
+from ottla.broker.wire.api.call import Call, Link
+from ottla.broker.wire.requests import (
+    ApiVersionsRequest,
+    DeleteRecordsRequest,
+    FetchRequest,
+    InitProducerIdRequest,
+    ListOffsetsRequest,
+    MetadataRequest,
+    ProduceRequest,
+)
+from ottla.sim.world.frames import Frame, size_of
+
+if TYPE_CHECKING:
+    from ottla.broker.node.node import Node
+
+VERSIONS: dict[type, int] = {
+    ApiVersionsRequest: 4,
+    ProduceRequest: 12,
+    FetchRequest: 12,
+    ListOffsetsRequest: 8,
+    DeleteRecordsRequest: 2,
+    MetadataRequest: 12,
+    InitProducerIdRequest: 5,
+}
+"""The version in which simulated clients ask: the newest that is served."""
+
+
+class ValueCall(Call):
+    """See `ottla.broker.wire.api.call.Call`."""
+
+    def __init__(self, link: Link, frame: Frame, node: Node):
+        super().__init__(size_of(frame))
+        self.link = link
+        self.host = link.host
+        self.version = VERSIONS[frame.value.__class__]
+        self.client_id = None
+        self.frame = frame
+        self._node = node
+        self.value: Any = None
+        """The answer, once there is one."""
+
+    def __str__(self) -> str:
+        """For messages about it."""
+        return f"{type(self.frame.value).__name__} {self.frame.number}"
+
+    @property
+    def owner(self) -> object:
+        """See `Call`."""
+        return self._node
+
+    @property
+    def produces(self) -> bool:
+        """See `Slot`."""
+        return isinstance(self.frame.value, ProduceRequest)
+
+    def answer(self, answer: Any) -> None:
+        """See `Call`. The value leaves as it is now: nothing in it is made later."""
+        if self.finish((b"",)):
+            self.value = _settled(answer)
+            self.link.done(self)
+
+
+def _settled(value: Any) -> Any:
+    if isinstance(value, Lazily | list):
+        return tuple([_settled(each) for each in value])
+    if isinstance(value, tuple):
+        settled = [_settled(each) for each in value]
+        return value._make(settled) if hasattr(value, "_make") else tuple(settled)
+    return value
