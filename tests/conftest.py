@@ -1,5 +1,6 @@
 """Settings that hold for every test: how hypothesis searches, which tests share a process, and
-that no command says how far it is because the machine is slow.
+that no command says how far it is because the machine is slow, or has colours because its caller
+asked for some.
 
 No deadline, because shared machines stall for longer than any honest limit. In CI the search is
 derandomised: a red run must be red again when someone looks.
@@ -39,6 +40,15 @@ def unhurried() -> "Iterator[None]":
     """Progress that nobody watches is said after minutes; those of a process: `cli_process`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(telling, "NOW_AND_THEN_S", UNHURRIED_S)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nobodys_terminal() -> "Iterator[None]":
+    """What the caller's terminal is like is no matter of a test, nor of a command that one runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "LINES", "TERM", "TTY_COMPATIBLE"):
+            patch.delenv(name, raising=False)
         yield
 
 

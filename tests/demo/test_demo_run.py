@@ -39,6 +39,20 @@ def test_a_small_run_earns_every_column(tmp_path):
     assert f"report: {tmp_path / 'demo.html'}" in told
 
 
+MOVES = re.compile("\x1b\\[[0-9?;]*[A-HJKSTfhl]")
+"""The cursor is moved, hidden or shown, a line erased; colours end in m."""
+
+
+def test_who_asks_for_colours_gets_them_and_still_no_line_that_is_written_over(
+    tmp_path, monkeypatch
+):
+    """FORCE_COLOR makes a pipe a terminal for rich: the log of a CI run was full of bars."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    told, _ = demo(tmp_path, "--records", 500, "--seconds", 0.5)
+    assert "\x1b[1mottla demo\x1b[0m" in told
+    assert not MOVES.search(told)
+
+
 @pytest.mark.slow
 def test_the_whole_run(tmp_path):
     told, _ = demo(tmp_path)

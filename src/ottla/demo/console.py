@@ -53,9 +53,15 @@ class Console:
             f"producers, acks={self._settings.acks}, seed {self._settings.seed}",
             soft_wrap=True,
         )
-        if self._terminal.is_terminal:
+        if self._may_move():
             self._live = Live(console=self._terminal, refresh_per_second=10, transient=True)
             self._live.start()
+
+    def _may_move(self) -> bool:
+        """Whether lines may be written over. FORCE_COLOR makes a pipe a terminal for rich: colours
+        are then wanted, and the log of a run is a log all the same."""
+        terminal = self._terminal
+        return terminal.is_terminal and not terminal.is_dumb_terminal and terminal.file.isatty()
 
     def progress(self, stage: Stage, work: Work, steps: int) -> None:
         """Show how far the run is."""

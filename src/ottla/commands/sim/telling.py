@@ -118,7 +118,8 @@ class Line:
         self, echo: Callable[[str], None] | None = None, clock: Callable[[], float] = monotonic
     ):
         """`echo` says a state where there is no terminal."""
-        self._terminal: Any = sys.stderr if sys.stderr.isatty() else None
+        moves = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._terminal: Any = sys.stderr if moves else None
         self._echo = _to_stderr if echo is None else echo
         self._clock = clock
         self._of: Callable[[float], str] = _nothing
