@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterator, Sequence
 from struct import Struct
 from typing import Any, NamedTuple, cast
 
-from ottla.broker.arguments.arguments import items, text, whole
+from ottla.broker.arguments.arguments import is_a, items, text, whole
 from ottla.broker.arguments.spelling import shown
 from ottla.broker.errors import ConfigError, ErrorCode, FrameError
 from ottla.broker.wire.client_requests import API_KEYS, api_key, check_fields, chosen_version, unfit
@@ -270,7 +270,7 @@ class Client(asyncio.Protocol):
     ) -> Produced | None:
         """Produce `values` as one batch and wait for the answer; None with acks=0."""
         records = items("values", values, "bytes or NewRecord")
-        if not isinstance(producer, Producer):
+        if not is_a(producer, Producer):
             raise ConfigError(f"producer is {shown(producer)}; a Producer is wanted")
         try:
             batch = build_batch(

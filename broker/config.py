@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, replace
 from enum import Enum
 from typing import Any, Literal, TypedDict, cast
 
-from ottla.broker.arguments.arguments import INT32_MAX, choice, number, text, truth, whole
+from ottla.broker.arguments.arguments import INT32_MAX, choice, is_a, number, text, truth, whole
 from ottla.broker.arguments.spelling import no_such, shown
 from ottla.broker.errors import ConfigError
 from ottla.idempotency.errors import UnknownProfileError
@@ -216,7 +216,7 @@ class Settings(TypedDict, total=False):
 def with_settings(config: ClusterConfig | None, settings: Settings) -> ClusterConfig:
     """A configuration with some settings changed. Raises `ConfigError`, which names the setting
     that is meant where one is misspelt."""
-    if config is not None and not isinstance(config, ClusterConfig):
+    if config is not None and not is_a(config, ClusterConfig):
         raise ConfigError(f"config is {shown(config)}; a ClusterConfig is wanted")
     names = [item.name for item in fields(ClusterConfig)]
     for name in settings:

@@ -15,8 +15,8 @@ from ipaddress import IPv6Address, ip_address
 from itertools import islice
 from typing import Any, TypeAlias
 
-from ottla.broker.arguments.arguments import as_whole, reading
-from ottla.broker.arguments.spelling import shown
+from ottla.broker.arguments.arguments import as_whole, is_a, reading, text
+from ottla.broker.arguments.spelling import printable, shown
 from ottla.broker.errors import ConfigError
 from ottla.raft.types import NodeId
 
@@ -89,26 +89,28 @@ def reachable(host: str) -> str:
     return LOOPBACKS.get(host, host)
 
 
-def split(text: str) -> tuple[str, int | None]:
+def split(spelled: str) -> tuple[str, int | None]:
     """Host and port of `HOST`, `HOST:PORT`, `[HOST]:PORT`. Raises `ConfigError`."""
-    host, port = text, ""
-    if text.startswith("["):
-        host, closed, rest = text[1:].partition("]")
+    host, port = spelled, ""
+    if spelled.startswith("["):
+        host, closed, rest = spelled[1:].partition("]")
         port = rest.removeprefix(":")
         sound = bool(closed) and (not rest or rest.startswith(":"))
-    elif text.count(":") == 1:
-        host, _, port = text.partition(":")
+    elif spelled.count(":") == 1:
+        host, _, port = spelled.partition(":")
         sound = bool(port)
     else:
         sound = True
     if not sound or plain_host(host) in LOOPBACKS or not is_host(host):
         wanted = "write HOST or HOST:PORT that clients can reach"
-        raise ConfigError(f"advertised as {shown(text)}; {wanted}")
+        raise ConfigError(f"advertised as {shown(spelled)}; {wanted}")
     if not port:
         return host, None
     digits = port.isascii() and port.isdecimal() and len(port) <= MOST_DIGITS
     if not digits or not 0 < int(port) <= MAX_PORT:
-        raise ConfigError(f"advertised as {shown(text)}; a port is a number from 1 to {MAX_PORT}")
+        raise ConfigError(
+            f"advertised as {shown(spelled)}; a port is a number from 1 to {MAX_PORT}"
+        )
     return host, int(port)
 
 
@@ -119,8 +121,8 @@ class AdvertisedAs:
         self._told: dict[NodeId, tuple[str, int | None]] = {}
         if given is None:
             return
-        if isinstance(given, str):
-            host, port = split(given)
+        if is_a(given, str):
+            host, port = split(text("advertised", given))
             for place, node in enumerate(nodes):
                 self._told[node] = host, None if port is None else _checked(given, port + place)
         else:
@@ -137,22 +139,34 @@ class AdvertisedAs:
                 pairs = list(zip(nodes, islice(given, len(nodes)), strict=True))
         else:
             with reading("advertised", given):  # one more than there are nodes is none of them
-                pairs = [(key, text) for key, text in islice(given.items(), len(nodes) + 1)]
-        for key, text in pairs:
+                pairs = [(key, told) for key, told in islice(given.items(), len(nodes) + 1)]
+        for key, told in pairs:
             node = as_whole(key)
             if node is None or node not in nodes:
                 raise ConfigError(f"node {shown(key)} is advertised; nodes are 1 to {len(nodes)}")
-            if not isinstance(text, str):
-                raise ConfigError(f"node {node} is advertised as {shown(text)}; write HOST:PORT")
-            self._told[node] = split(text)
+            if not is_a(told, str):
+                raise ConfigError(f"node {node} is advertised as {shown(told)}; write HOST:PORT")
+            self._told[node] = split(text("advertised", told))
+        self.check({node: ("", 0) for node, (_, port) in self._told.items() if port})
 
     def of(self, node: NodeId, listening: Address) -> Address:
         """What a node that listens there is advertised as."""
         host, port = self._told.get(node, (listening[0], None))
         return reachable(host), listening[1] if port is None else port
 
+    def check(self, listening: Mapping[NodeId, Address]) -> None:
+        """Each node needs an address of its own: clients ask for a node by it. Raises
+        `ConfigError` where two of these have the same."""
+        found: dict[Address, NodeId] = {}
+        for node, address in listening.items():
+            host, port = self.of(node, address)
+            other = found.setdefault((host.casefold(), port), node)
+            if other != node:
+                told = f"advertised: nodes {other} and {node} are both {join((host, port))}"
+                raise ConfigError(f"{printable(told)}; each needs an address of its own")
 
-def _checked(text: str, port: int) -> int:
+
+def _checked(spelled: str, port: int) -> int:
     if port > MAX_PORT:
-        raise ConfigError(f"advertised as {shown(text)}: the last node would need port {port}")
+        raise ConfigError(f"advertised as {shown(spelled)}: the last node would need port {port}")
     return port

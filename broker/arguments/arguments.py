@@ -18,12 +18,13 @@ from enum import Enum
 from itertools import islice
 from numbers import Real
 from operator import index
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from ottla.broker.arguments.spelling import no_such, said, shown
 from ottla.broker.errors import ConfigError
 
 Choice = TypeVar("Choice", bound=Enum)
+Kind = TypeVar("Kind")
 
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
@@ -31,6 +32,12 @@ LONGEST_SECONDS = 31_536_000.0
 """A year: who waits longer than that, for ever included, waits so long."""
 MOST_ITEMS = 1 << 20
 """Of a list or a mapping: no topic has more partitions, and what is endless ends."""
+
+
+def is_a(value: Any, kind: type[Kind]) -> TypeGuard[Kind]:
+    """Whether a value is of that type, and does not only say so: a mock of a text has its class,
+    and nothing else of it."""
+    return issubclass(type(value), kind)
 
 
 def whole(name: str, value: Any, least: int = -INT64_MAX - 1, most: int = INT64_MAX) -> int:
@@ -79,28 +86,29 @@ def seconds(name: str, value: Any) -> float:
 
 def text(name: str, value: Any) -> str:
     """A text, as a plain `str` whatever its class."""
-    if not isinstance(value, str):
+    if not is_a(value, str):
         raise ConfigError(f"{name} is {shown(value)}; a text is wanted")
     return str.__str__(value)
 
 
 def truth(name: str, value: Any) -> bool:
     """True or False, and nothing that only counts as one."""
-    if not isinstance(value, bool):
+    if not is_a(value, bool):
         raise ConfigError(f"{name} is {shown(value)}; True or False is wanted")
     return value
 
 
 def choice(name: str, value: Any, among: type[Choice]) -> Choice:
     """A member of an enumeration, given as itself or by its value, in letters of any size."""
-    if isinstance(value, among):
+    if is_a(value, among):
         return value
     words = [str(each.value) for each in among]
-    if not isinstance(value, str):
+    if not is_a(value, str):
         raise ConfigError(f"{name} is {shown(value)}; one of {', '.join(words)} is wanted")
-    if value.lower() not in words:
-        raise ConfigError(f"{name}: there is no {no_such(value, words)}")
-    return among(value.lower())
+    word = text(name, value)
+    if word.lower() not in words:
+        raise ConfigError(f"{name}: there is no {no_such(word, words)}")
+    return among(word.lower())
 
 
 def items(name: str, value: Any, of: str, most: int = MOST_ITEMS) -> list[Any]:

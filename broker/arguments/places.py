@@ -48,6 +48,7 @@ def folder_of(value: Any) -> Path | None:
         return None
     with reading("data_dir", value):
         named = os.fsdecode(value) if isinstance(value, str | bytes | os.PathLike) else ""
+        named = text("data_dir", named)
     if not named or "\0" in named:
         raise ConfigError(f"data_dir is {shown(value)}; the path of a folder is wanted")
     try:

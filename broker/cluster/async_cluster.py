@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Unpack
 
 from ottla.broker.arguments.addresses import Advertised
-from ottla.broker.arguments.arguments import as_whole, seconds, text, whole
+from ottla.broker.arguments.arguments import as_whole, is_a, seconds, text, whole
 from ottla.broker.arguments.places import Folder, folder_of, host_of, port_of
 from ottla.broker.arguments.spelling import printable, shown
 from ottla.broker.cluster.all_served import AllServed
@@ -295,7 +295,7 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         """
         partition, timeout = self._check_place(topic, partition, timeout)
         acks = whole("acks", acks, -1, 1)
-        if not isinstance(batch, bytes):
+        if not is_a(batch, bytes):
             raise ConfigError(f"batch is {shown(batch)}; the bytes of a record batch are wanted")
         image = self._image(topic, partition)
         if image is None:

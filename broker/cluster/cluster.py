@@ -44,8 +44,8 @@ class Cluster:
     `data_dir` keeps the logs in LMDB below that folder and finds them again; without it they live
     in memory. `topics`, or their names, exist when it has started. `port` is that of node 1, node
     *i* listens on `port + i - 1`; 0 takes free ones. `host` is where they listen, `advertised` what
-    clients are told instead: `HOST:PORT` of node 1, or one for each node. Every field of
-    `ClusterConfig` may be given as a keyword.
+    clients are told instead: `HOST:PORT` of node 1, or one for each node, each another. Every field
+    of `ClusterConfig` may be given as a keyword.
 
     `without_nodes` starts it without nodes whose folders of `data_dir` are damaged or lost, as long
     as a majority is left.

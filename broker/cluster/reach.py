@@ -38,6 +38,8 @@ class Reach:
         self._listening: dict[NodeId, Address] = {}
         self.told: dict[NodeId, Address] = {}
         """What clients are told."""
+        if port:
+            self._advertised_as.check({node: (host, port + node - 1) for node in nodes})
 
     async def listen(self, node: NodeId, listener: Listener) -> None:
         """Have a node listen on its port, which is taken the first time. Raises `OSError`."""
@@ -49,6 +51,7 @@ class Reach:
         host, number = port.address
         self._listening[node] = reachable(host), number
         self.told[node] = self._advertised_as.of(node, port.address)
+        self._advertised_as.check({each: taken.address for each, taken in self._ports.items()})
 
     def close(self) -> None:
         """Let go of all ports."""

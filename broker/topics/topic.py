@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ottla.broker.arguments.arguments import INT32_MAX, as_whole, items, pairs, text, whole
+from ottla.broker.arguments.arguments import INT32_MAX, as_whole, is_a, items, pairs, text, whole
 from ottla.broker.arguments.spelling import shown
 from ottla.broker.errors import ConfigError
 from ottla.broker.topics.configs import TOPIC_CONFIGS
@@ -107,9 +107,9 @@ def topics_of(value: object) -> tuple[Topic, ...]:
     """
     topics: dict[str, Topic] = {}
     for place, each in enumerate(items("topics", value, "topics or names")):
-        if isinstance(each, str):
+        if is_a(each, str):
             topic = _parsed(each, f"topics[{place}]")
-        elif isinstance(each, Topic):
+        elif is_a(each, Topic):
             topic = each
         else:
             raise ConfigError(f"topics[{place}] is {shown(each)}; a Topic or a name is wanted")
@@ -136,17 +136,17 @@ def _configs(value: object) -> dict[str, str]:
 def _config(name: str, value: object) -> str:
     """A config's value as text, as it goes over the wire; whether Kafka takes it is asked later."""
     where = f"configs[{shown(name)}]"
-    if isinstance(value, str):
-        return str.__str__(value)
+    if is_a(value, str):
+        return text(where, value)
     row = TOPIC_CONFIGS.get(name)
     taken = "a text or a number" if row is None else row.type.written
-    if isinstance(value, bool):
+    if is_a(value, bool):
         if row is None or row.type.takes_truth:
             return str(value).lower()
     elif as_whole(value) is not None:
         if row is None or row.type.takes_number:
             return str(whole(where, value))
-    elif isinstance(value, float) and row is not None and row.type.takes_fraction:
+    elif is_a(value, float) and row is not None and row.type.takes_fraction:
         return repr(float(value))
     raise ConfigError(f"{where} is {shown(value)}; {taken} is wanted")
 

@@ -9,11 +9,11 @@ in any request; the codec leaves them out where they are not known (`codec.build
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields as dataclass_fields
 from typing import Any
 
-from ottla.broker.arguments.arguments import text, whole
+from ottla.broker.arguments.arguments import items, text, whole
 from ottla.broker.arguments.spelling import listed, no_such, shown
 from ottla.broker.errors import ConfigError
 from ottla.broker.wire.api.table import BY_KEY
@@ -21,6 +21,8 @@ from ottla.broker.wire.codec import API_NAMES, field_names, known_versions, requ
 from ottla.broker.wire.guard import nested_entity
 
 API_KEYS: dict[str, int] = {name: key for key, name in API_NAMES.items()}
+DEEPEST = 10
+"""Lists and entities within each other; no request has more than seven."""
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -71,8 +73,8 @@ def _check_values(cls: type[Any], values: Mapping[str, Any], inside: str = "") -
     for item in dataclass_fields(cls):
         value, where = values.get(item.name), f"{inside}{item.name}"
         nested, is_array = nested_entity(item.type)
-        if is_array and isinstance(value, str | bytes | bytearray | Mapping):
-            raise ConfigError(f"{where} is {shown(value)}; a list is wanted")
+        if is_array:
+            value = _members(where, value)
         is_text = item.metadata.get("kafka_type") == "string"
         for place, each in enumerate(value if isinstance(value, list | tuple) else [value]):
             at = f"{where}[{place}]" if is_array else where
@@ -82,16 +84,25 @@ def _check_values(cls: type[Any], values: Mapping[str, Any], inside: str = "") -
                 _check_values(nested, each, f"{at}.")
 
 
-def _named(value: Any) -> Iterator[str]:
-    """Every name of a field in a request, however deep."""
-    todo = [value]
-    while todo:
-        found = todo.pop()
-        if isinstance(found, Mapping):
-            yield from map(str, found)
-            todo.extend(found.values())
-        elif isinstance(found, list | tuple):
-            todo.extend(found)
+def _members(where: str, value: Any) -> Any:
+    """The members of an array, so many as one may have; what is no list at all stays as it is."""
+    if isinstance(value, list | tuple) or not isinstance(value, Iterable):
+        return value
+    if isinstance(value, str | bytes | bytearray | Mapping | Iterator):
+        raise ConfigError(f"{where} is {shown(value)}; a list is wanted")
+    return items(where, value, "values")
+
+
+def _named(value: Any, depth: int = DEEPEST) -> Iterator[str]:
+    """Every name of a field in a request; what has itself for a member ends somewhere."""
+    if not depth:
+        return
+    if isinstance(value, Mapping):
+        yield from map(str, value)
+    members = value.values() if isinstance(value, Mapping) else value
+    if isinstance(value, list | tuple | Mapping):
+        for each in members:
+            yield from _named(each, depth - 1)
 
 
 def unfit(key: int, version: int, error: Exception) -> ConfigError:

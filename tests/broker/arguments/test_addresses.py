@@ -223,3 +223,36 @@ def test_what_is_joined_is_split_again(host, port):
 def test_addresses_are_plain_values():
     with Cluster(nodes=1) as cluster:
         assert json.dumps(cluster.addresses)
+
+
+TWICE = [
+    ({"advertised": ["h:1"] * 3}, "nodes 1 and 2 are both h:1"),
+    ({"advertised": ["h:1", "g:1", "H:1"]}, "nodes 1 and 3 are both H:1"),
+    ({"advertised": {1: "[::1]:5", 3: "[::1]:5"}}, "nodes 1 and 3 are both [::1]:5"),
+    ({"advertised": {1: "127.0.0.1:9093"}, "port": 9092}, "nodes 1 and 2 are both 127.0.0.1:9093"),
+    (
+        {"advertised": {3: "127.0.0.1:9092"}, "port": 9092, "host": "0.0.0.0"},
+        "nodes 1 and 3 are both 127.0.0.1:9092",
+    ),
+]
+
+
+@pytest.mark.parametrize(("settings", "told"), TWICE)
+def test_each_node_is_advertised_with_an_address_of_its_own(settings, told):
+    """Clients ask for a node by its address: two of them with one were both not led here."""
+    with pytest.raises(ConfigError) as refused:
+        Cluster(**settings)
+    assert str(refused.value) == f"advertised: {told}; each needs an address of its own"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"advertised": ["h"] * 3},
+        {"advertised": ["h:1", "h:2", "h:3"]},
+        {"advertised": "h:1"},
+        {"advertised": {1: "127.0.0.1:9093", 2: "127.0.0.1:9092"}, "port": 9092},
+    ],
+)
+def test_nodes_may_share_a_host_and_swap_ports(settings):
+    Cluster(**settings)

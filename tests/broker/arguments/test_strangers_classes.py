@@ -10,11 +10,13 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock, Mock
 
 import pytest
 
 from ottla import Cluster, OttlaError, Topic
 from ottla.broker.arguments.spelling import called, printable, said, shown
+from ottla.broker.config import ClusterConfig, FlushPolicy
 from ottla.broker.errors import ConfigError
 from ottla.broker.topics.configs import refusal
 from ottla.broker.topics.names import name_refusal
@@ -234,3 +236,47 @@ def test_a_file_is_no_folder(tmp_path):
             made_of(data_dir=each)
     with pytest.raises(ConfigError, match=r"^data_dir is .*File name too long; name another"):
         made_of(data_dir=tmp_path / HUGE)
+
+
+MOCKS = [
+    ({"host": MagicMock(spec=str)}, "host"),
+    ({"profile": MagicMock(spec=str)}, "profile"),
+    ({"flush": MagicMock(spec=str)}, "flush"),
+    ({"flush": MagicMock(spec=FlushPolicy)}, "flush"),
+    ({"auto_create_topics": Mock(spec=bool)}, "auto_create_topics"),
+    ({"heartbeat_ms": Mock(spec=int)}, "heartbeat_ms"),
+    ({"advertised": MagicMock(spec=str)}, "advertised"),
+    ({"nodes": 1, "advertised": [MagicMock(spec=str)]}, "advertised"),
+    ({"data_dir": MagicMock(spec=str)}, "data_dir"),
+    ({"topics": [MagicMock(spec=str)]}, "topics"),
+    ({"topics": [Mock(spec=Topic)]}, "topics"),
+    ({"topics": Mock(spec=list)}, "topics"),
+    ({"config": Mock(spec=ClusterConfig)}, "config"),
+]
+
+
+@pytest.mark.parametrize(("settings", "name"), MOCKS)
+def test_a_mock_of_the_right_class_is_not_one_of_it(settings, name):
+    """A mock with a spec has that class for `isinstance`, and was an AttributeError further in."""
+    with pytest.raises(ConfigError, match=name):
+        made_of(**settings)
+
+
+@pytest.mark.parametrize("name", ["name", "partitions", "configs", "assignment"])
+@pytest.mark.parametrize("spec", [str, int, dict, list])
+def test_nor_is_it_in_a_topic(name, spec):
+    with pytest.raises(ConfigError, match=name):
+        topic_of(**({"name": "t"} | {name: Mock(spec=spec)}))
+
+
+class Mute(str):
+    """A text that cannot be said."""
+
+    def __str__(self):
+        raise ValueError("not to be said")
+
+    __repr__ = __str__
+
+
+def test_a_text_is_taken_as_its_letters_whatever_its_class(tmp_path):
+    assert made_of(data_dir=Mute(tmp_path / "new"), topics=[Mute("t")], host=Mute("127.0.0.1"))

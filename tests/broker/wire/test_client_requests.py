@@ -181,3 +181,31 @@ def test_an_address_is_a_host_and_a_port(address):
             await Client.connect(*address)
 
     asyncio.run(main())
+
+
+def endless() -> dict[str, object]:
+    found: list[object] = []
+    found.append(found)
+    named: dict[str, object] = {}
+    named["topics"] = [named]
+    return {"a list in itself": found, "an entity in itself": [named]}
+
+
+ENDLESS: dict[str, object] = endless() | {
+    "a range": range(10**12),
+    "a long range": range(2**63 - 1),
+    "an iterator": iter([]),
+}
+
+
+@pytest.mark.parametrize("topics", ENDLESS.values(), ids=ENDLESS)
+@pytest.mark.parametrize("api", ["metadata", "create_topics", "fetch"])
+def test_a_list_without_an_end_is_refused_at_once(api, topics):
+    """A list with itself for a member was looked through for ever; a long range filled memory."""
+
+    async def test(client):
+        with pytest.raises(ConfigError):
+            await asyncio.wait_for(client.call(api, topics=topics), 20)
+        assert (await client.metadata(["t"])).topics[0].error_code == 0
+
+    connected(test)
