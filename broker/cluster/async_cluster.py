@@ -114,7 +114,7 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         self._now = shared.now
         if self._simulated is not None:
             self.events.now = shared.now
-        self.cluster_id = self._disks.cluster_id(lambda: uuid.uuid4().hex[:22])
+        self.cluster_id = await self._disks.cluster_id(lambda: uuid.uuid4().hex[:22], clockwork)
         self._factory = NodeFactory(
             config=self.config,
             nodes=self._ids,

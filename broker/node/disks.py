@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from ottla.broker.config import ClusterConfig, FlushPolicy
 from ottla.broker.errors import ConfigError
-from ottla.broker.event_loop.clockwork import Clockwork
+from ottla.broker.event_loop.clockwork import Clockwork, MakeClockwork
 from ottla.broker.event_loop.collecting import nothing_collected
 from ottla.broker.event_loop.native import Writer
 from ottla.broker.node import folders
@@ -57,7 +58,7 @@ class Disks:
         self._open: dict[NodeId, LogStore] = {}
         self._writers: dict[NodeId, Writer] = {}
 
-    def cluster_id(self, invent: Callable[[], str]) -> str:
+    async def cluster_id(self, invent: Callable[[], str], clockwork: MakeClockwork) -> str:
         """The cluster's id: what the first disk remembers, or a new one, told to every disk.
 
         Every disk knows it durably before any node makes a group, so one that does not know it
@@ -65,13 +66,14 @@ class Disks:
         cluster gets a note of it: from then on a node's folder that is gone is a lost one, also
         that of the only node.
 
+        Folders are opened beside the loop, which goes on meanwhile: a long log takes its seconds.
         Raises `ConfigError`, with every disk closed and none written, when disks are damaged or
         lost, of a cluster of another size (before any is made), or of different clusters: logs with
         the same terms and other entries.
         """
         self._cluster = ""
         try:
-            known = self._known_id()
+            known = await self._known_id(clockwork)
         except BaseException:
             for node in self._nodes:
                 self.close(node)
@@ -88,13 +90,13 @@ class Disks:
         self._cluster = chosen
         return chosen
 
-    def _known_id(self) -> str:
+    async def _known_id(self, clockwork: MakeClockwork) -> str:
         """The id that the disks know, empty if they are new. Raises `ConfigError`."""
         if self._folder is None:
             for node in self._nodes:
                 self.open(node)
             return next(iter(self._remembered(CLUSTER_ID_KEY).values()), "")
-        self._open_all(self._folder)
+        await self._open_all(self._folder, clockwork)
         refusal = folders.of_another_size(
             self._folder, self._remembered(NODES_KEY), str(self._size)
         )
@@ -107,18 +109,36 @@ class Disks:
         self._check_none_lost(self._folder, used=bool(noted))
         return next(iter(ids.values()), "")
 
-    def _open_all(self, folder: Path) -> None:
+    async def _open_all(self, folder: Path, clockwork: MakeClockwork) -> None:
         """Open every folder that is there; one that cannot be does not hide the next one."""
+        found: dict[NodeId, LogStore] = {}
         errors: dict[NodeId, Exception] = {}
-        for node in self._nodes:
+
+        def work(node: NodeId) -> None:
             try:
-                if os.path.lexists(self._path(node)):
-                    self._open[node] = self._make(node)
-            except (StoreError, OSError) as error:
+                found[node] = self._open[node] = self._make(node)
+            except Exception as error:  # noqa: BLE001 - raised below
                 errors[node] = error
+
+        there = self._there()
+        at_work = [
+            clockwork(self.writer(node)).work(partial(work, node), _unheard) for node in there
+        ]
+        for each in at_work:
+            await each.wait()
+        # In the order of the nodes, whichever was the first to be through.
+        self._open = {node: found[node] for node in there if node in found}
+        errors = {node: errors[node] for node in there if node in errors}
+        for error in errors.values():
+            if not isinstance(error, StoreError | OSError):
+                raise error
         if errors:
             good = self._remembered(CLUSTER_ID_KEY)
             raise folders.refused(folder, errors, list(good), self._size)
+
+    def _there(self) -> list[NodeId]:
+        """Nodes whose folders are there."""
+        return [node for node in self._nodes if os.path.lexists(self._path(node))]
 
     def _check_none_lost(self, folder: Path, *, used: bool) -> None:
         """A node that has forgotten its votes and its log must not take part as a fresh one: it

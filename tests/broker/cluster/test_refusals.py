@@ -118,9 +118,13 @@ def test_a_first_start_that_died_among_its_folders_is_begun_again(tmp_path, know
         assert (cluster.describe().cluster_id == cluster_id) == bool(known)
 
 
+def no_work(_writer):
+    raise AssertionError("disks in memory are open at once")
+
+
 def test_no_group_is_made_before_every_disk_knows_its_cluster():
     disks = Disks((1, 2, 3), None, ClusterConfig())
-    disks.cluster_id(lambda: "chosen")
+    asyncio.run(disks.cluster_id(lambda: "chosen", no_work))
     for node in (1, 2, 3):
         asyncio.run(disks.crash(node))
         assert disks.open(node).get_meta("cluster-id") == b"chosen"
