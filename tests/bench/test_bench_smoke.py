@@ -64,7 +64,9 @@ def test_the_null_server_gives_the_answer_a_broker_would_give():
 
 def test_the_growth_of_partitions_and_producers_is_measured():
     report = growth.run(growth.QUICK)
-    assert len(report.outcomes) == len(growth.QUICK.partitions) + 2 * len(growth.QUICK.producers)
+    assert len(report.outcomes) == 4 * len(growth.QUICK.partitions) + 2 * len(
+        growth.QUICK.producers
+    )
     assert all(each.measured > 0 for each in report.outcomes)
 
 

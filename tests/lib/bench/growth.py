@@ -1,12 +1,14 @@
 """How cost grows with what there is: partitions of a topic, and producers in a snapshot.
 
-Each is measured at sizes that are far apart; what is linear has the same cost for each one at all
-of them. Of snapshots the longest turn counts, in which nobody else has a word: CPU time of the
-thread, with the collector of garbage on, as in a broker.
+Partitions, of three replicas each, are created, left alone, deleted, and found on disk by a cluster
+that is started again. Each is measured at sizes that are far apart; what is linear has the same
+cost for each one at all of them. Of snapshots the longest turn counts, in which nobody else has a
+word: CPU time of the thread, with the collector of garbage on, as in a broker.
 """
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ from functools import partial
 
 from bench.measure import Outcome, Report
 from bench.pipe import Child
+from bench.restarting import shared_memory
 from broker_core_partition import PartitionDriver, make_partition
 from ottla.log.types import BatchIdentity
 
@@ -22,30 +25,40 @@ LONGEST_TURN_MS = 50
 
 @dataclass(slots=True)
 class Plan:
-    """Sizes, in rising order."""
+    """Sizes, in rising order; how long idleness is watched, in seconds."""
 
     partitions: tuple[int, ...]
     producers: tuple[int, ...]
+    idle: float
 
 
-FULL = Plan((100, 300, 1_000), (1_000, 10_000, 100_000, 200_000))
-QUICK = Plan((10, 30), (100, 1_000))
+FULL = Plan((100, 300, 1_000), (1_000, 10_000, 100_000, 200_000), 8.0)
+QUICK = Plan((10, 30), (100, 1_000), 0.2)
 
 
 def run(plan: Plan) -> Report:
-    """Both curves."""
-    return Report("growth", [*_partitions(plan.partitions), *_producers(plan.producers)])
+    """All curves."""
+    return Report("growth", [*_partitions(plan), *_producers(plan.producers)])
 
 
-def _partitions(sizes: tuple[int, ...]) -> Iterator[Outcome]:
+def _partitions(plan: Plan) -> Iterator[Outcome]:
+    def told(what: str, size: int, spent: float) -> Outcome:
+        each = f"{spent / size * 1e6:,.0f} us each"
+        return Outcome(f"{size} partitions {what}", spent * 1e3, "ms of CPU", note=each)
+
     with Child("bench.host") as host:
-        host.ask("partitions", count=sizes[0])  # the first of a process is no measure
-        for size in sizes:
+        host.ask("partitions", count=plan.partitions[0])  # the first of a process is no measure
+        for size in plan.partitions:
             before = host.ask("counts")["cpu"]
             host.ask("partitions", count=size)
-            spent = host.ask("counts")["cpu"] - before
-            each = f"{spent / size * 1e6:,.0f} us each"
-            yield Outcome(f"{size} partitions created", spent * 1e3, "ms of CPU", note=each)
+            yield told("created", size, host.ask("counts")["cpu"] - before)
+            share = host.ask("idle", seconds=plan.idle)["share"]
+            yield told("idle for a second", size, share)
+            yield told("deleted", size, host.ask("deleted")["cpu"])
+            with tempfile.TemporaryDirectory(dir=shared_memory()) as folder:
+                spent = host.ask("restarted", count=size, folder=folder)["cpu"]
+                yield told("started again from disk", size, spent)
+                host.ask("drop")
 
 
 def _producers(sizes: tuple[int, ...]) -> Iterator[Outcome]:

@@ -27,6 +27,9 @@ from ottla.broker.config import FlushPolicy
 from ottla.broker.event_loop.loops import new_event_loop
 
 TOPIC = "bench"
+MANY = "many"
+"""A topic with many partitions."""
+PATIENCE_S = 60.0
 SOURCES = f"{Path(ottla.__file__).parent}{os.sep}"
 CLUSTER_MESSAGES = ("Beat", "BeatAck")
 """Sent by the clock, not by requests; left out of the counts."""
@@ -117,8 +120,31 @@ class Host:
         await self.drop()
         cluster = await self._start(3, {})
         start = time.perf_counter()
-        await cluster.create_topic("many", partitions=count, timeout=60.0)
+        await cluster.create_topic(MANY, partitions=count, timeout=PATIENCE_S)
         return {"seconds": time.perf_counter() - start}
+
+    async def deleted(self) -> dict[str, Any]:
+        """CPU seconds until no node has anything of that topic any more."""
+        cluster = self._cluster
+        assert cluster is not None
+        runners = [cluster.node(each).runner for each in cluster.addresses]
+        start = time.process_time()
+        await cluster.delete_topic(MANY)
+        while True:
+            if all(len(each.hosted_replicas) == 1 for each in runners):  # the controller's stays
+                return {"cpu": time.process_time() - start}
+            await asyncio.sleep(0.01)
+
+    async def restarted(self, count: int, folder: str) -> dict[str, Any]:
+        """CPU seconds of the second start of a cluster that has a topic with so many partitions on
+        disk."""
+        await self.drop()
+        cluster = await self._start(3, {"data_dir": folder})
+        await cluster.create_topic(MANY, partitions=count, timeout=PATIENCE_S)
+        await self.drop()
+        start = time.process_time()
+        await self._start(3, {"data_dir": folder})
+        return {"cpu": time.process_time() - start}
 
     async def idle(self, seconds: float) -> dict[str, Any]:
         """Share of one core that the process uses while nobody asks for anything."""

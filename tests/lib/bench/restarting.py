@@ -81,11 +81,15 @@ def run(plan: Plan) -> Report:
     return Report("restarting", outcomes)
 
 
+def shared_memory() -> Path | None:
+    """A folder in memory, where there is one."""
+    return SHARED_MEMORY if SHARED_MEMORY.is_dir() else None
+
+
 @contextmanager
 def _folder() -> Iterator[Path]:
     """Where a sync costs next to nothing: what is measured is not the disk."""
-    place = SHARED_MEMORY if SHARED_MEMORY.is_dir() else None
-    with tempfile.TemporaryDirectory(dir=place) as folder:
+    with tempfile.TemporaryDirectory(dir=shared_memory()) as folder:
         yield Path(folder)
 
 
