@@ -110,25 +110,18 @@ class Disks:
         return next(iter(ids.values()), "")
 
     async def _open_all(self, folder: Path, clockwork: MakeClockwork) -> None:
-        """Open every folder that is there; one that cannot be does not hide the next one."""
-        found: dict[NodeId, LogStore] = {}
+        """Open every folder that is there, one after the other (two may be one by a link); one that
+        cannot be does not hide the next one."""
         errors: dict[NodeId, Exception] = {}
 
         def work(node: NodeId) -> None:
             try:
-                found[node] = self._open[node] = self._make(node)
+                self._open[node] = self._make(node)
             except Exception as error:  # noqa: BLE001 - raised below
                 errors[node] = error
 
-        there = self._there()
-        at_work = [
-            clockwork(self.writer(node)).work(partial(work, node), _unheard) for node in there
-        ]
-        for each in at_work:
-            await each.wait()
-        # In the order of the nodes, whichever was the first to be through.
-        self._open = {node: found[node] for node in there if node in found}
-        errors = {node: errors[node] for node in there if node in errors}
+        for node in self._there():
+            await clockwork(self.writer(node)).work(partial(work, node), _unheard).wait()
         for error in errors.values():
             if not isinstance(error, StoreError | OSError):
                 raise error
