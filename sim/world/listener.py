@@ -63,7 +63,6 @@ class SimListener:
         self.host = host
         self.address = ("node", life.node_id)
         self.paused = False
-        self.handlers = HANDLERS
         self._connections: dict[ServedConnection, None] = {}
 
     @property
@@ -158,7 +157,7 @@ class ServedConnection:
             frame = self._unread.popleft()
             call = ValueCall(self, frame, cast(Node, self.listener.host))
             pipeline.begin(call)
-            self.listener.handlers[frame.value.__class__](frame.value, call)
+            HANDLERS[frame.value.__class__](frame.value, call)
 
     def _flush(self) -> None:
         pipeline = self.pipeline
