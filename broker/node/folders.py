@@ -21,8 +21,23 @@ from typing import Any
 from ottla.broker.arguments.arguments import as_whole, items
 from ottla.broker.arguments.spelling import shown
 from ottla.broker.errors import ConfigError
-from ottla.log.errors import FolderInUseError, FormatError
+from ottla.log.errors import DiskFullError, FolderInUseError, FormatError
 from ottla.raft.types import NodeId
+
+OF_THE_PLACE = {
+    errno.EACCES,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.ELOOP,
+    errno.EMFILE,
+    errno.ENAMETOOLONG,
+    errno.ENFILE,
+    errno.ENOSPC,
+    errno.ENOTDIR,
+    errno.EPERM,
+    errno.EROFS,
+}
+"""What the system says of a place where no folder can be, or be written."""
 
 
 class DataFolderError(ConfigError):
@@ -82,8 +97,8 @@ def refused(
 
 def _unusable(error: Exception) -> bool:
     """Whether it is about the place and not about what lies there."""
-    codes = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.ENOTDIR}
-    return isinstance(error, OSError) and error.errno in codes
+    full = isinstance(error, DiskFullError)
+    return full or (isinstance(error, OSError) and error.errno in OF_THE_PLACE)
 
 
 def _told(node: NodeId, folder: Path, error: Exception) -> str:

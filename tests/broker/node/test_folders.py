@@ -6,6 +6,8 @@ did not catch, and that advised to throw all three away.
 
 import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -276,3 +278,27 @@ def test_a_name_that_is_no_utf8_is_refused_when_the_cluster_is_made(name, tmp_pa
     folder = os.fsencode(tmp_path) + b"/" + name if isinstance(name, bytes) else tmp_path / name
     with pytest.raises(ConfigError, match=r"data_dir is .*; a name in UTF-8 is wanted"):
         Cluster(nodes=1, data_dir=folder)
+
+
+def test_a_disk_without_room_is_to_be_mended(tmp_path):
+    """It was told to bring a folder back that there had never been."""
+    script = (
+        "import resource, signal, sys\n"
+        "from ottla import Cluster, OttlaError\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        "try:\n"
+        "    Cluster(nodes=1, data_dir=sys.argv[1]).start()\n"
+        "except OttlaError as error:\n"
+        "    print(type(error).__name__, error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "logs")],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout.startswith("DataFolderError node 1, "), done.stderr
+    assert "no room on the disk" in done.stdout
+    assert done.stdout.endswith("Mend that, or choose another folder\n")
