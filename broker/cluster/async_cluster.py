@@ -193,10 +193,18 @@ class AsyncCluster(ClusterFaults, ClusterViews):
                 steps.callback(self._clock.stop)
             for node in self._ids:
                 steps.callback(self._disks.close, node)
+            for life in self._lives.values():
+                steps.callback(self._close_disk, life)
             steps.callback(self._reach.close)
             self._halt_all()
             for life in self._lives.values():
                 await life.runner.syncer.drained()
+
+    def _close_disk(self, life: Node) -> None:
+        """Of a node that was halted; who waited for a sync of it may have been cancelled."""
+        self._disks.join_writer(life.node)
+        life.runner.syncer.finish()
+        self._disks.close(life.node)
 
     def _halt_all(self) -> None:
         with ExitStack() as steps:
@@ -317,11 +325,13 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         if node in self._lives:
             life = self._lives.pop(node)
             self._halt(life)
-            await life.runner.syncer.drained()
-            if life.failed is None:
-                self._disks.close(node)
-            else:
-                await self._disks.crash(node)
+            try:
+                await life.runner.syncer.drained()
+            finally:
+                if life.failed is None:
+                    self._close_disk(life)
+                else:
+                    await self._disks.crash(node)
         self.network.heal(node)
         try:
             await self._listen(node)

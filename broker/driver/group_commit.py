@@ -130,8 +130,14 @@ class Syncer(Generic[Turn]):
     async def drained(self) -> None:
         """After `close`: wait for a job under way, so that the store may be used again."""
         if self._under_way is not None:
-            running, job = self._under_way
+            await self._under_way[0].wait()
+            self.finish()
+
+    def finish(self) -> None:
+        """After `close`: the writer is idle, also where nobody waited for it (`drained` may have
+        been cancelled); the store may be used again."""
+        if self._under_way is not None:
+            _, job = self._under_way
             self._under_way = None
-            await running.wait()
             with suppress(StoreError):  # Who closes the store next will hear of it.
                 self._store.finish_sync(job)

@@ -18,14 +18,16 @@ def ask(client, key, body=b""):
     return len(client.recv(4)) == 4
 
 with Cluster(nodes=1) as cluster:
-    clients = [socket.create_connection(cluster.addresses[1], 5) for _ in range(2)]
+    clients = [socket.create_connection(cluster.addresses[1], 5) for _ in range(3)]
+    ask(clients[2], 18)  # The others were accepted before it.
     flood = []
     try:
         while True:
             flood.append(socket.create_connection(cluster.addresses[1], 1))
     except OSError:
         pass
-    print(ask(clients[0], 18), ask(clients[1], 3, struct.pack(">i", 0)))
+    metadata, producer_id = struct.pack(">i", 0), struct.pack(">hi", -1, 0)
+    print(ask(clients[0], 3, metadata), ask(clients[1], 22, producer_id))
     for each in flood:
         each.close()
 """
