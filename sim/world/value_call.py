@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ottla.broker.errors import ErrorCode
 from ottla.broker.wire.answers import Lazily
 from ottla.broker.wire.api.call import Call, Link
 from ottla.broker.wire.requests import (
@@ -67,10 +68,15 @@ class ValueCall(Call):
             self.link.done(self)
 
 
+_PLAIN = frozenset({bool, bytes, int, str, type(None), ErrorCode, float})
+"""Classes of what has nothing in it."""
+
+
 def _settled(value: Any) -> Any:
-    if isinstance(value, Lazily | list):
-        return tuple([_settled(each) for each in value])
+    kind = value.__class__
+    if kind is Lazily or kind is list:
+        return tuple([each if each.__class__ in _PLAIN else _settled(each) for each in value])
     if isinstance(value, tuple):
-        settled = [_settled(each) for each in value]
+        settled = [each if each.__class__ in _PLAIN else _settled(each) for each in value]
         return value._make(settled) if hasattr(value, "_make") else tuple(settled)
     return value
