@@ -107,12 +107,13 @@ def test_old_bronze_is_read_by_new_code(engine, lake, tmp_path):
     rows = parquet.read_table(lake / "part-0.parquet").drop_columns(["told", "quorum"])
     assert len(rows.column_names) == len(bronze.SCHEMA) - 2
     parquet.write_table(rows, old / "part-0.parquet")
-    judging.judge_waves(engine, [old], tmp_path / VERDICTS)
     make_silver(engine, old)
     for each in tables:
         known = [{**row, "reason": None} if each == "runs" else row for row in now[each]]
         found = engine.rows(f"SELECT * FROM {each}")
         columns = known[0] if known else ()
         assert projected(found, columns) == projected(known, columns), each
-    engine.define(VERDICTS, [tmp_path / VERDICTS])
-    assert {each.invariant for each in judging.differences(engine, 1000)} <= {"sim-I24"}
+    if engine.name == "duckdb":  # to judge takes Spark a minute, and finds what is in these tables
+        judging.judge_waves(engine, [old], tmp_path / VERDICTS)
+        engine.define(VERDICTS, [tmp_path / VERDICTS])
+        assert {each.invariant for each in judging.differences(engine, 1000)} <= {"sim-I24"}
