@@ -47,10 +47,12 @@ def elsewhere(cluster, node):
 
 
 ALONE = ClusterConfig(sync_stall_ms=100)
+ENDED = {"KafkaStorageError", "KafkaConnectionError"}
+"""kafka-python drops an answer that it reads together with the end of its connection."""
 TOLD = {
-    DiskFault.STALLED: "NotLeaderForPartitionError",
-    DiskFault.FAILED: "KafkaStorageError",
-    DiskFault.FULL: "KafkaStorageError",
+    DiskFault.STALLED: {"NotLeaderForPartitionError"},
+    DiskFault.FAILED: ENDED,
+    DiskFault.FULL: ENDED,
 }
 
 
@@ -86,7 +88,7 @@ def test_what_a_client_is_told_when_the_disk_of_its_leader_breaks(fault):
     ):
         assert told_of_one() == "NoneType"
         cluster.break_disk(1, fault)
-        assert told_of_one() == TOLD[fault]
+        assert told_of_one() in TOLD[fault]
         until(STATES[fault], lambda: cluster.describe().nodes[1].state == STATES[fault])
 
 
