@@ -72,7 +72,6 @@ _FIXED = {
     "uint64": 8,
     "float64": 8,
     "datetime_i64": 8,
-    "uuid": 16,
 }
 """Sizes of kio's types whose every value is good."""
 
@@ -208,10 +207,8 @@ def _plan_of_value(name: str, kind: str, nullable: bool, flexible: bool) -> _Pla
         length = COMPACT if flexible else INT
         step = _bytes(Field(name, nullable, length))
         return _one(step if kind == "bytes" else _records(step), length.least)
-    if kind == "bool":
-        return _one(_boolean, 1)
-    if kind == "timedelta_i64":
-        return _one(_duration, 8)
+    if kind in _STEPS:
+        return _one(*_STEPS[kind])
     return _Plan((), _FIXED[kind], _FIXED[kind])
 
 
@@ -231,6 +228,9 @@ def _duration(walk: Walk, at: int) -> int:
     if not -LONGEST_MILLIS <= value <= LONGEST_MILLIS:
         walk.mend(at, at + 8, long_bytes(LONGEST_MILLIS if value > 0 else -LONGEST_MILLIS))
     return at + 8
+
+
+_STEPS = {"bool": (_boolean, 1), "timedelta_i64": (_duration, 8), "uuid": (Walk.topic_id, 16)}
 
 
 def _string(field: Field) -> _Step:
