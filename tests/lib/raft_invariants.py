@@ -150,8 +150,8 @@ class Watch:
             assert behind or durable, f"{member.node}: {message} leaves, disk: {hard_state}"
         if message.term == hard_state.term:
             match = message.match if isinstance(message, AppendReply) and message.success else 0
-            if isinstance(message, SnapshotReply):
-                match = message.index
+            if isinstance(message, SnapshotReply) and message.done:
+                match = message.index  # one that refuses may leave behind a write, too
             assert match == 0 or disk.reaches(match), f"{member.node}: {message} is not on disk"
 
     def _see_progress(self, member: Member) -> None:
