@@ -21,7 +21,7 @@ from ottla.sim.machine.pythons import Found, mine, pythons
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.sweeps.meta import LIBRARIES, Plan, Variant, check, variants
 
-SEEDS = 1_000
+SEEDS = 300
 SETTINGS = RunConfig(profile="reference-strict").with_(load_ms=1_000, records=24).told()
 WHOLE, FIRST_WHOLE = 50, 20_000
 """Seeds of a sweep's own length."""
