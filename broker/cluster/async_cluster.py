@@ -194,17 +194,11 @@ class AsyncCluster(ClusterFaults, ClusterViews):
             for node in self._ids:
                 steps.callback(self._disks.close, node)
             for life in self._lives.values():
-                steps.callback(self._close_disk, life)
+                steps.callback(self._disks.close, life.node, life.runner.syncer.finish)
             steps.callback(self._reach.close)
             self._halt_all()
             for life in self._lives.values():
                 await life.runner.syncer.drained()
-
-    def _close_disk(self, life: Node) -> None:
-        """Of a node that was halted; who waited for a sync of it may have been cancelled."""
-        self._disks.join_writer(life.node)
-        life.runner.syncer.finish()
-        self._disks.close(life.node)
 
     def _halt_all(self) -> None:
         with ExitStack() as steps:
@@ -329,7 +323,7 @@ class AsyncCluster(ClusterFaults, ClusterViews):
                 await life.runner.syncer.drained()
             finally:
                 if life.failed is None:
-                    self._close_disk(life)
+                    self._disks.close(node, life.runner.syncer.finish)
                 else:
                     await self._disks.crash(node)
         self.network.heal(node)

@@ -235,9 +235,12 @@ class Disks:
             self._writers[node] = Writer(f"ottla-disk-{node}")
         return self._writers[node]
 
-    def close(self, node: NodeId) -> None:
-        """A clean end: what is appended is synced, unless the disk has failed; the store closes."""
-        self.join_writer(node)
+    def close(self, node: NodeId, finish: Callable[[], None] = lambda: None) -> None:
+        """A clean end: what is appended is synced, unless the disk has failed; the store closes.
+        `finish` finishes a sync under way, once its thread has ended: who waited for it may have
+        been cancelled."""
+        self._join_writer(node)
+        finish()
         store = self._open.pop(node, None)
         if store is not None:
             with suppress(StoreError):  # The node has said so already.
@@ -265,12 +268,12 @@ class Disks:
         """Signal 9: what is not synced is gone."""
         if self._folder is None and node in self._open:
             self._memory[node].crash()  # Syncs that hang end, and fail.
-        self.join_writer(node)
+        self._join_writer(node)
         store = self._open.pop(node, None)
         if store is not None and self._folder is not None:
             store.close()
 
-    def join_writer(self, node: NodeId) -> None:
+    def _join_writer(self, node: NodeId) -> None:
         """A transaction in the writer thread ends before its environment is closed."""
         writer = self._writers.pop(node, None)
         if writer is not None:

@@ -24,7 +24,7 @@ def whole(tmp_path_factory):
 
 def run(folder):
     asked = ("study", "run", folder / "tiny.toml", "--out", folder / "out", "--engine", "duckdb")
-    return ottla(*asked, within=120)
+    return ottla(*asked)
 
 
 @pytest.mark.parametrize("from_end", [20, 2])

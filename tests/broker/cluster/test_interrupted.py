@@ -13,7 +13,6 @@ import socket
 import sys
 import threading
 import time
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,6 @@ from ottla.broker.cluster.async_cluster import AsyncCluster
 from ottla.broker.config import Settings
 from ottla.broker.errors import NodeStateError, OttlaError
 from ottla.broker.event_loop.loops import new_event_loop
-from ottla.log.disk_store import DiskSyncJob
 
 OWN = (
     "broker/cluster/cluster.py",
@@ -264,61 +262,6 @@ def test_a_program_that_ends_amid_a_stop_leaves_no_thread(turns, tmp_path):
     assert threads() == []
     with Cluster(nodes=3, data_dir=tmp_path):
         pass
-
-
-@pytest.fixture
-def slow_syncs(monkeypatch):
-    """While it is set, a sync is under way whenever a node stops."""
-    commit, slow = DiskSyncJob.run, threading.Event()
-
-    def run(job):
-        if slow.is_set():
-            time.sleep(0.2)
-        commit(job)
-
-    monkeypatch.setattr(DiskSyncJob, "run", run)
-    return slow
-
-
-def test_a_program_that_ends_amid_a_sync_of_a_stop_leaves_no_folder_in_use(tmp_path, slow_syncs):
-    """The store was told of a second sync before the first was finished, and stayed open."""
-    cluster = AsyncCluster(3, data_dir=tmp_path, **FAST)
-
-    async def amid_stop():
-        await cluster.start()
-        slow_syncs.set()
-        making = asyncio.get_running_loop().create_task(cluster.create_topic("t"))
-        await asyncio.sleep(0.05)
-        stopping = asyncio.get_running_loop().create_task(cluster.stop())
-        await asyncio.sleep(0)
-        return making, stopping
-
-    asyncio.run(amid_stop())
-    assert threads() == []
-    with Cluster(nodes=3, data_dir=tmp_path):
-        pass
-
-
-def test_a_restart_that_is_cancelled_amid_a_sync_can_be_asked_for_again(tmp_path, slow_syncs):
-    async def story():
-        cluster = AsyncCluster(3, data_dir=tmp_path, **FAST)
-        await cluster.start()
-        slow_syncs.set()
-        making = asyncio.ensure_future(cluster.create_topic("t"))
-        await asyncio.sleep(0.05)
-        for node in (1, 2, 3):
-            with pytest.raises(asyncio.TimeoutError):
-                await asyncio.wait_for(cluster.restart(node), 0.01)
-        slow_syncs.clear()
-        for node in (1, 2, 3):
-            await cluster.restart(node)
-        with suppress(OttlaError):
-            await making
-        await cluster.create_topic("u", timeout=60)
-        await cluster.stop()
-
-    asyncio.run(story())
-    assert threads() == []
 
 
 def test_twice_at_once_and_beside_each_other():

@@ -100,6 +100,6 @@ asyncio.run(main())
 
 def test_no_large_request_brings_a_full_look_about():
     """In a process of its own: how much is too much depends on how much there is."""
-    looks = json.loads(run_program(FULL_LOOKS))
+    looks = json.loads(run_program(FULL_LOOKS, seconds=300))
     assert len(looks) > 30
     assert {name: count for name, count in looks.items() if count} == {}
