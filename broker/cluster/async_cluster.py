@@ -158,10 +158,9 @@ class AsyncCluster(ClusterFaults, ClusterViews):
     def _without_leader(self) -> list[PartitionImage]:
         """Partitions that nobody serves, but for those that have no majority without who was left
         out."""
-        topics = self._running()[0].topics().values()
         return [
             image
-            for topic in topics
+            for topic in self._running()[0].topics().values()
             for image in topic.partitions
             if 2 * len([each for each in image.replicas if each in self._lives])
             > len(image.replicas)
@@ -244,8 +243,7 @@ class AsyncCluster(ClusterFaults, ClusterViews):
                 done.set_result((error, result))
 
         self._check_running()
-        via = self._running()[0]
-        via.control(command, finish, self._now() + round(timeout * 1e6))
+        self._running()[0].control(command, finish, self._now() + round(timeout * 1e6))
         error, result = await done
         if error is not ErrorCode.NONE:
             raise RequestFailedError(error, printable(str(result.get("message", ""))))

@@ -191,8 +191,7 @@ class Runner:
 
     def _put_off(self, dirty: list[HostedReplica]) -> int:
         """All but so many take their turns when the loop has been around; returns how many."""
-        self._dirty = dirty[MOST_TURNS:]
-        del dirty[MOST_TURNS:]
+        self._dirty, dirty[MOST_TURNS:] = dirty[MOST_TURNS:], []
         self._marked = True
         self._scheduler.mark_later(self)
         return MOST_TURNS
@@ -201,8 +200,7 @@ class Runner:
         """Tell the rest of the node what these turns changed, and when to wake for them again."""
         moved = (rings_at := self._alarm.at) is None or self.beats.deadline() < rings_at
         for hosted, _ in taken:
-            if self._notice(hosted, now):
-                moved = True
+            moved |= self._notice(hosted, now)
         if moved or self.syncer.due is not None:
             self._arm()
 

@@ -13,6 +13,7 @@ A half frame does not grow while the pipeline takes no request: it could not beg
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from mmap import mmap
 from struct import Struct
 from typing import TYPE_CHECKING, TypeAlias
@@ -46,7 +47,7 @@ def room_for(at_hand: int, frame: int) -> int:
     return min(frame, max(FIRST_BUFFER_BYTES, 4 * at_hand))
 
 
-class Receiving(asyncio.BufferedProtocol):
+class Receiving(asyncio.BufferedProtocol, ABC):
     """The receiving side of a connection: see the module's text."""
 
     _own: ReceiveBuffer | None = None
@@ -71,13 +72,13 @@ class Receiving(asyncio.BufferedProtocol):
             return self.server.scratch
         return memoryview(self._own)[self._end : self._limit]
 
+    @abstractmethod
     def go_on(self) -> None:
         """There is memory for what the half frame waited for."""
-        raise NotImplementedError
 
+    @abstractmethod
     def too_slow(self) -> None:
         """The half frame has had its time while others wait."""
-        raise NotImplementedError
 
     def _keep(self, view: memoryview, start: int, end: int) -> None:
         """Of `view`, bytes `start` to `end` are left: keep them until there are more, or room."""

@@ -15,6 +15,7 @@ object; the fields marked so belong to `pipeline` and `connection`, not to handl
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias
 
@@ -51,7 +52,7 @@ class Link(Protocol):
         """The handler of `call` has a bug."""
 
 
-class Call(Slot):
+class Call(Slot, ABC):
     """See the module's text."""
 
     link: Link
@@ -66,9 +67,9 @@ class Call(Slot):
         """The node whose work the steps of this call are (`slices.Job`)."""
         return self.host
 
+    @abstractmethod
     def answer(self, answer: Any) -> None:
         """Answer with the API's answer."""
-        raise NotImplementedError
 
     def run(self, steps: Iterator[int]) -> None:
         """Take `steps`, over as many turns of the loop as they need

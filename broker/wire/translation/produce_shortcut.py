@@ -184,7 +184,7 @@ def begin_produce(target: Target, records: bytes, call: ByteCall) -> None:
     if (
         replica is None
         or batch.__class__ is BatchDefect
-        or batch.attributes & target.odd_bits  # type: ignore[union-attr]
+        or batch.attributes & target.odd_bits  # type: ignore[union-attr]  # no defect
         or target.acks not in ACKS
     ):
         parts = (ProducePartition(target.partition, records),)
@@ -196,7 +196,7 @@ def begin_produce(target: Target, records: bytes, call: ByteCall) -> None:
     host.submit(
         replica,
         ProduceTicket(
-            batch,  # type: ignore[arg-type]
+            batch,  # type: ignore[arg-type]  # no defect
             target.acks,
             finish_produce,
             deadline,
