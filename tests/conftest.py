@@ -52,6 +52,19 @@ def nobodys_terminal() -> "Iterator[None]":
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def light_jvms(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[None]":
+    """Every JVM that Spark starts compiles once and quickly: its jobs here are over in seconds, and
+    the second compiler would take most of a core for half of them."""
+    folder = tmp_path_factory.mktemp("spark-conf")
+    sides = ("driver", "executor")
+    lines = (f"spark.{side}.extraJavaOptions -XX:TieredStopAtLevel=1\n" for side in sides)
+    (folder / "spark-defaults.conf").write_text("".join(lines))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_CONF_DIR", str(folder))
+        yield
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> "LoadFileScheduling | None":
     """Files to processes, those with Spark to one."""

@@ -112,7 +112,7 @@ def runs_over(out: Path) -> int:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
 def test_executors_without_ottla_one_of_which_dies(tmp_path, clean_python, duck):
-    out, seeds = tmp_path / "out", 60
+    out, seeds = tmp_path / "out", 12
     process = begin(out, seeds, master="local-cluster[2,1,1024]", PYSPARK_PYTHON=clean_python)
     deadline = time.monotonic() + WITHIN
     while runs_over(out) < 3:
