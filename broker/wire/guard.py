@@ -11,8 +11,8 @@ the place where its field begins and returns where it ends. `Guard.check` runs t
 
 * what an array needs at the least (its count times the least size of an element) must be left, and
   so must every byte that a length promises; null is refused where the schema has none,
-* elements and tagged fields are counted, and so are all bytes but those of records: a body with too
-  many is refused. The codec copies texts at 1 to 4 nanoseconds a byte.
+* elements and tagged fields are counted, each by its *weight*, and so are all bytes but those of
+  records: a body with too many is refused. The codec copies texts at 1 to 4 nanoseconds a byte.
 
 Nothing is decoded and nothing reserved; plans nest as deep as the schema, never as deep as bytes.
 
@@ -58,6 +58,9 @@ from ottla.broker.wire.walk import (
 
 LONGEST_MILLIS = (2**63 - 1) // 1000
 """kio counts microseconds in 64 bits."""
+
+RECORDS_WEIGHT = 2
+"""Of records, even of null: a handler looks into each partition's."""
 
 _FIXED = {
     "int8": 1,
@@ -135,6 +138,8 @@ class _Plan(NamedTuple):
     """The least size of the whole."""
     tags_only: bool = False
     """All is of fixed size but the tagged fields at the end."""
+    weight: int = 1
+    """For how many elements one of these counts: see `_plan_of`."""
 
 
 def _run(plan: _Plan, walk: Walk, at: int) -> int:
@@ -144,11 +149,15 @@ def _run(plan: _Plan, walk: Walk, at: int) -> int:
 
 
 def _plan_of(entity: type[Any]) -> _Plan:
-    """The plan of an entity class."""
+    """The plan of an entity class.
+
+    It weighs what its texts, arrays and records do, and 1 at the least: each costs the codec, and
+    whoever goes on with the entity, about as much as an entity of numbers alone.
+    """
     flexible = bool(entity.__flexible__)
     steps: list[tuple[int, _Step]] = []
     tagged: dict[int, _Tagged] = {}
-    skip = least = 0
+    skip = least = weight = 0
     for item in fields(entity):
         name = f"{entity.__name__}.{item.name}"
         tag = item.metadata.get("tag")
@@ -160,14 +169,15 @@ def _plan_of(entity: type[Any]) -> _Plan:
         if part.steps:
             # A field has one step at most, and nothing of fixed size around it.
             steps.append((skip, part.steps[0][1]))
+            weight += part.weight
             skip = 0
         else:
             skip += part.tail
     if not flexible:
-        return _Plan(tuple(steps), skip, least)
+        return _Plan(tuple(steps), skip, least, weight=max(weight, 1))
     only = not steps and not tagged
     steps.append((skip, _tags(entity.__name__, tagged)))
-    return _Plan(tuple(steps), 0, least + 1, tags_only=only)
+    return _Plan(tuple(steps), 0, least + 1, only, max(weight, 1))
 
 
 def _single(plan: _Plan) -> _Step:
@@ -179,8 +189,8 @@ def _single(plan: _Plan) -> _Step:
     return step
 
 
-def _one(step: _Step, least: int) -> _Plan:
-    return _Plan(((0, step),), 0, least)
+def _one(step: _Step, least: int, weight: int = 1) -> _Plan:
+    return _Plan(((0, step),), 0, least, weight=weight)
 
 
 def _plan_of_field(name: str, kind: str | None, annotation: Any, flexible: bool) -> _Plan:
@@ -194,7 +204,8 @@ def _plan_of_field(name: str, kind: str | None, annotation: Any, flexible: bool)
         return _one(_array(Field(name, nullable, length), item), length.least)
     if nested is not None:
         plan = _plan_of(nested)
-        return _one(_optional(plan), 1) if nullable else _one(_single(plan), plan.least)
+        step, least = (_optional(plan), 1) if nullable else (_single(plan), plan.least)
+        return _one(step, least, plan.weight)
     return _plan_of_value(name, str(kind), nullable, flexible)
 
 
@@ -206,9 +217,11 @@ def _plan_of_value(name: str, kind: str, nullable: bool, flexible: bool) -> _Pla
     if kind in {"bytes", "records"}:
         length = COMPACT if flexible else INT
         step = _bytes(Field(name, nullable, length))
-        return _one(step if kind == "bytes" else _records(step), length.least)
+        if kind == "bytes":
+            return _one(step, length.least)
+        return _one(_records(step), length.least, RECORDS_WEIGHT)
     if kind in _STEPS:
-        return _one(*_STEPS[kind])
+        return _one(*_STEPS[kind], weight=0)
     return _Plan((), _FIXED[kind], _FIXED[kind])
 
 
@@ -308,9 +321,10 @@ def _elements(item: _Plan) -> Callable[[Walk, int, int], int]:
     """The step over a number of elements; what can be done for all of them at once is."""
     least, tail, steps, tags_only = item.least, item.tail, item.steps, item.tags_only
     only = steps[0][1] if len(steps) == 1 and not tail and not steps[0][0] else None
+    weight = max(item.weight, 1)
 
     def elements(walk: Walk, at: int, count: int) -> int:
-        walk.take(count, least, at)
+        walk.take(count, least, at, weight)
         if not steps or (tags_only and _no_tags(walk.frame, at, count, least)):
             return at + count * least
         if only is not None:

@@ -63,7 +63,7 @@ class Limits(NamedTuple):
     """What a body may have."""
 
     elements: int
-    """Those of all its arrays, its tagged fields, and two for each topic id."""
+    """Those of all its arrays, by their weight, its tagged fields, and two for each topic id."""
     mended: int
     """In a body that must be written anew, because it holds what kio does not take."""
     text_bytes: int
@@ -78,7 +78,7 @@ REQUEST_LIMITS = Limits(elements=20_000, mended=2_000, text_bytes=1 << 18, body_
 of 50 ms; no client of a cluster that fits into one process names as many topics and partitions at
 once. 2,000 elements are checked twice, written anew and decoded twice in 10 ms. In 4 MiB there is
 room for 20,000 names of 200 bytes; of texts beyond ASCII so many take 10 to 20 ms more."""
-ANSWER_LIMITS = Limits(elements=1_000_000, mended=1_000_000, text_bytes=1 << 28, body_bytes=1 << 31)
+ANSWER_LIMITS = Limits(elements=2_000_000, mended=2_000_000, text_bytes=1 << 28, body_bytes=1 << 31)
 """An answer is read by a client, which has no turns: a large cluster's Metadata must come through.
 """
 
@@ -138,13 +138,14 @@ class Walk:
         self.fixes: list[Fix] = []
         """In the order of the bytes."""
 
-    def take(self, count: int, least: int, at: int) -> None:
-        """`count` elements of at least `least` bytes each begin at byte `at`."""
+    def take(self, count: int, least: int, at: int, weight: int = 1) -> None:
+        """`count` elements of at least `least` bytes each begin at byte `at`; how many of usual
+        ones each is worth is its `weight`."""
         if count * least > self.end - at:
             raise FrameError(
                 f"{count} elements of at least {least} bytes in the last {self.end - at}"
             )
-        self.room -= count
+        self.room -= count * weight
         if self.room < 0:
             if self.texts:
                 self.refuse_mending()

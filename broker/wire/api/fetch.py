@@ -129,6 +129,8 @@ class _Fetch:
         """Find the replicas of all partitions; of one named twice, the last entry counts."""
         named: dict[tuple[str, int], Part] = {}
         for topic in request.topics:
+            if not topic.partitions:
+                yield 1
             for wanted in topic.partitions:
                 named[topic.topic, wanted.partition] = Part(topic.topic, wanted)
                 yield 1

@@ -44,6 +44,8 @@ def _ask(request: OffsetForLeaderEpochRequest, call: Call) -> Steps:
     for topic in request.topics:
         ends: list[EpochEnd] = []
         topics.append(TopicEpochEnds(topic.topic, ends))
+        if not topic.partitions:
+            yield 1
         for part in topic.partitions:
             replica = hosted(host, topic.topic, part.partition)
             if isinstance(replica, ErrorCode):

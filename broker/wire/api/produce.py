@@ -98,6 +98,8 @@ def _begin(request: ProduceRequest, call: Call) -> Steps:
 def _items(request: ProduceRequest, host: Host) -> Generator[int, None, list[_Item]]:
     items: list[_Item] = []
     for topic in request.topic_data:
+        if not topic.partition_data:
+            yield 1
         for partition in topic.partition_data:
             item = _Item(topic.name, partition.partition, partition.records)
             items.append(item)

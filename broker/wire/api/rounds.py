@@ -145,6 +145,8 @@ def by_partition(topics: Iterable[Topic[Entry]]) -> Generator[int, None, Named[E
     named: dict[Where, Entry] = {}
     twice: set[Where] = set()
     for topic in topics:
+        if not topic.partitions:
+            yield 1
         for at, entry in enumerate(topic.partitions):
             where = topic.name, entry.partition_index
             if where in named:
