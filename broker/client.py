@@ -269,7 +269,7 @@ class Client(asyncio.Protocol):
         timeout_ms: int = 30_000,
     ) -> Produced | None:
         """Produce `values` as one batch and wait for the answer; None with acks=0."""
-        records = items("values", values, "bytes or NewRecord")
+        records = items("values", values, "bytes or NewRecord", ordered=True)
         if not is_a(producer, Producer):
             raise ConfigError(f"producer is {shown(producer)}; a Producer is wanted")
         try:

@@ -12,7 +12,7 @@ A truth is no number here, though Python counts it as one: `partitions=True` is 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Set
 from contextlib import contextmanager
 from enum import Enum
 from itertools import islice
@@ -111,11 +111,15 @@ def choice(name: str, value: Any, among: type[Choice]) -> Choice:
     return among(word.lower())
 
 
-def items(name: str, value: Any, of: str, most: int = MOST_ITEMS) -> list[Any]:
-    """A list, a tuple or the like: anything with members that is neither a text nor a mapping. No
-    more than `most` of them are taken, however many it has."""
+def items(
+    name: str, value: Any, of: str, most: int = MOST_ITEMS, *, ordered: bool = False
+) -> list[Any]:
+    """A list, a tuple or the like: anything with members that is neither a text nor a mapping, nor,
+    if it must be `ordered`, a set. No more than `most` are taken, however many it has."""
     if isinstance(value, str | bytes | bytearray | Mapping) or not isinstance(value, Collection):
         raise ConfigError(f"{name} is {shown(value)}; a list of {of} is wanted")
+    if ordered and isinstance(value, Set):
+        raise ConfigError(f"{name} is {shown(value)}, which has no order; a list of {of} is wanted")
     with reading(name, value):
         return _at_most(name, list(islice(value, most + 1)), most)
 

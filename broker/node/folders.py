@@ -86,7 +86,7 @@ def refused(
     told = [_told(each, folder / f"node-{each}", error) for each, error in errors.items()]
     if all(isinstance(error, FolderInUseError) for error in errors.values()):
         advice = "End who uses it, or choose another folder"
-    elif all(_unusable(error) for error in errors.values()):
+    elif all(_unusable(error) for error in errors.values()) or not folder.exists():
         advice = "Mend that, or choose another folder"
     elif all(isinstance(error, FormatError) for error in errors.values()):
         advice = "Put back the folder that belongs there, or choose another folder"

@@ -126,6 +126,10 @@ def _parsed(spelled: str, where: str) -> Topic:
         raise ConfigError(f"{where}: {error}") from None
 
 
+_TOO_LONG = 10**40
+"""Numbers of so many digits are no value of a config, and nothing to be printed."""
+
+
 def _configs(value: object) -> dict[str, str]:
     if not isinstance(value, Mapping):
         raise ConfigError(f"configs is {shown(value)}; a dict of names and values is wanted")
@@ -143,9 +147,9 @@ def _config(name: str, value: object) -> str:
     if is_a(value, bool):
         if row is None or row.type.takes_truth:
             return str(value).lower()
-    elif as_whole(value) is not None:
-        if row is None or row.type.takes_number:
-            return str(whole(where, value))
+    elif (number := as_whole(value)) is not None:
+        if (row is None or row.type.takes_number) and abs(number) < _TOO_LONG:
+            return str(number)  # whoever knows the config says its range
     elif is_a(value, float) and row is not None and row.type.takes_fraction:
         return repr(float(value))
     raise ConfigError(f"{where} is {shown(value)}; {taken} is wanted")
@@ -153,9 +157,9 @@ def _config(name: str, value: object) -> str:
 
 def _assignment(value: object) -> tuple[tuple[int, ...], ...]:
     lists = []
-    for partition, nodes in enumerate(items("assignment", value, "lists of nodes")):
+    for partition, nodes in enumerate(items("assignment", value, "lists of nodes", ordered=True)):
         where = f"assignment[{partition}]"
-        replicas = items(where, nodes, "nodes", MOST_REPLICAS)
+        replicas = items(where, nodes, "nodes", MOST_REPLICAS, ordered=True)
         lists.append(tuple(whole(where, each, -INT32_MAX - 1, INT32_MAX) for each in replicas))
     if not lists:
         raise ConfigError("assignment names no partition; name the nodes of each, or leave it out")

@@ -90,7 +90,7 @@ def _members(where: str, value: Any) -> Any:
         return value
     if isinstance(value, str | bytes | bytearray | Mapping | Iterator):
         raise ConfigError(f"{where} is {shown(value)}; a list is wanted")
-    return items(where, value, "values")
+    return items(where, value, "values", ordered=True)
 
 
 def _named(value: Any, depth: int = DEEPEST) -> Iterator[str]:

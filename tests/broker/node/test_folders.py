@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -278,6 +279,13 @@ def test_a_name_that_is_no_utf8_is_refused_when_the_cluster_is_made(name, tmp_pa
     folder = os.fsencode(tmp_path) + b"/" + name if isinstance(name, bytes) else tmp_path / name
     with pytest.raises(ConfigError, match=r"data_dir is .*; a name in UTF-8 is wanted"):
         Cluster(nodes=1, data_dir=folder)
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
+def test_a_place_where_no_folder_can_be_made_is_to_be_mended():
+    """It was told to bring a folder back that there had never been, too."""
+    with pytest.raises(DataFolderError, match="Mend that, or choose another folder$"):
+        Cluster(nodes=3, data_dir="/proc/nowhere").start()
 
 
 def test_a_disk_without_room_is_to_be_mended(tmp_path):
