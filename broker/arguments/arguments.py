@@ -12,7 +12,8 @@ A truth is no number here, though Python counts it as one: `partitions=True` is 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from enum import Enum
 from itertools import islice
@@ -118,7 +119,7 @@ def items(
     if it must be `ordered`, a set. No more than `most` are taken, however many it has."""
     if isinstance(value, str | bytes | bytearray | Mapping) or not isinstance(value, Collection):
         raise ConfigError(f"{name} is {shown(value)}; a list of {of} is wanted")
-    if ordered and isinstance(value, Set):
+    if ordered and isinstance(value, AbstractSet):
         raise ConfigError(f"{name} is {shown(value)}, which has no order; a list of {of} is wanted")
     with reading(name, value):
         return _at_most(name, list(islice(value, most + 1)), most)
