@@ -284,7 +284,7 @@ def test_a_name_that_is_no_utf8_is_refused_when_the_cluster_is_made(name, tmp_pa
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
 def test_a_place_where_no_folder_can_be_made_is_to_be_mended():
     """It was told to bring a folder back that there had never been, too."""
-    with pytest.raises(DataFolderError, match="Mend that, or choose another folder$"):
+    with pytest.raises(DataFolderError, match=r"Mend that, or choose another folder$"):
         Cluster(nodes=3, data_dir="/proc/nowhere").start()
 
 
