@@ -46,7 +46,7 @@ class HostedReplica:
         self.commit: LogIndex = 0
         self.term: Term = replica.core.term
         self.look_at: Micros = 0
-        """When the lookout looks at it next; in the past: not in the queue."""
+        """When its deadlines are looked at next; in the past: not in the queue."""
         self.told: tuple[NodeId, Term, Micros] | None = None
         """What beats vouched for when its core last heard of it: leader, term, and when."""
         self.trusting = False

@@ -68,14 +68,14 @@ class Runner:
         self._sender = sender
         later = clockwork.call_soon
         self._reading = Reading(store, later=later, submit=self.submit, broken=self.broken)
-        self._carrier = MessageSender(
+        self._message_sender = MessageSender(
             node, store, sender, reading=self._reading, term_of=self._term_of
         )
         self._scheduler = scheduler
         self._looks = looks
         LookDriver(looks, clockwork.call_soon, self.hosted_replicas, self.submit)
         self._now = clockwork.now
-        self.lookout = DeadlineWatch(
+        self.deadlines = DeadlineWatch(
             node, config, beats=beats, hosted_replicas=self.hosted_replicas, wake=self.wake
         )
         self._alarm = Alarm(clockwork, self._ring)
@@ -87,14 +87,14 @@ class Runner:
             store, config, clockwork=clockwork, on_durable=self._durable, on_failed=self.broken
         )
         look, now = self._look_around, clockwork.now
-        self._lane = FastAppend(
+        self._fast_append = FastAppend(
             node, self.syncer, sender=sender, store=store, now=now, look_around=look
         )
 
     @property
     def turns(self) -> int:
         """Turns taken so far."""
-        return self._turns + self._lane.turns
+        return self._turns + self._fast_append.turns
 
     # --- replicas -----------------------------------------------------------------------------
 
@@ -110,7 +110,7 @@ class Runner:
         """Let a replica go, and tell whoever waits on it; its store is the caller's to delete."""
         hosted = self.hosted_replicas.pop(group, None)
         if hosted is not None:
-            self.lookout.forget(group)
+            self.deadlines.forget(group)
             self.beats.forget(group)
             self.beats.term_moved(group)
             if hosted.dirty:
@@ -139,10 +139,10 @@ class Runner:
         hosted = self.hosted_replicas.get(message.group)
         if hosted is None:
             return False
-        if message.__class__ is AppendEntries and self._lane.take(hosted, message):
+        if message.__class__ is AppendEntries and self._fast_append.take(hosted, message):
             return True
         if isinstance(message, RequestVote):
-            self.lookout.vouch(hosted)
+            self.deadlines.vouch(hosted)
         hosted.replica.submit(message)
         if not hosted.dirty:
             self.wake(hosted)
@@ -178,7 +178,7 @@ class Runner:
         for hosted in dirty:
             hosted.dirty = False
             if hosted.trusting or hosted.look_at <= now:
-                self.lookout.before_turn(hosted)
+                self.deadlines.before_turn(hosted)
             effects = hosted.replica.turn(now)
             taken.append((hosted, effects))
             if effects.writes:
@@ -207,7 +207,7 @@ class Runner:
     def _perform(self, turn: Turn) -> None:
         hosted, effects = turn
         for message in effects.messages:
-            self._carrier.send(message, effects.writes)
+            self._message_sender.send(message, effects.writes)
         for staged in effects.enqueued:
             if staged.on_enqueued is not None:
                 staged.on_enqueued(staged)
@@ -242,13 +242,13 @@ class Runner:
             self.beats.urgent(hosted.group)
         if now < hosted.look_at <= now + GLANCE:
             return False
-        return self.lookout.after_turn(hosted, now)
+        return self.deadlines.after_turn(hosted, now)
 
     def _role_moved(self, hosted: HostedReplica) -> None:
         """Role, term or known leader are others than after the last turn."""
         hosted.soft = soft = hosted.replica.soft
         hosted.leads = soft.role is Role.LEADER
-        self.lookout.doubt(hosted)
+        self.deadlines.doubt(hosted)
         tell_whether_it_leads(hosted, self.beats)
         self.on_role(hosted)
         if soft.term != hosted.term:
@@ -267,7 +267,7 @@ class Runner:
         for heartbeat in heartbeats:
             self.submit(self.hosted_replicas[heartbeat.group], heartbeat)
         changed, self.beats.changed = self.beats.changed, {}
-        if (beat.items or beat.full) and self.lookout.beat_taken(beat, changed, now):
+        if (beat.items or beat.full) and self.deadlines.beat_taken(beat, changed, now):
             self._arm()
         if not self.syncer.stalled() and not self.beats.rides(beat, ack):
             self._sender.send(self.node, ack.to, ack)
@@ -278,7 +278,7 @@ class Runner:
         for message in self.beats.on_ack(ack, now):
             self.receive(message)
         refused, self.beats.changed = self.beats.changed, {}
-        if refused and self.lookout.doubt_all(refused, now):
+        if refused and self.deadlines.doubt_all(refused, now):
             self._arm()
 
     def _term_of(self, group: GroupId) -> Term | None:
@@ -303,7 +303,7 @@ class Runner:
                 if message.to == self.node:
                     self.submit(hosted, message)
                 else:
-                    self._carrier.send(message)
+                    self._message_sender.send(message)
             if effects.persisted is not None:
                 index, term = effects.persisted
                 if hosted.replica.synced(index, term, now):
@@ -321,7 +321,7 @@ class Runner:
     def _arm(self) -> None:
         """One alarm for everything this node waits for."""
         at = self.beats.deadline()
-        for other in (self.lookout.next(), self.syncer.due):
+        for other in (self.deadlines.next(), self.syncer.due):
             if other is not None and other < at:
                 at = other
         self._alarm.set(at)
@@ -340,7 +340,7 @@ class Runner:
             resign(self.hosted_replicas.values(), now, self.wake)
         for beat in self.beats.due(now):
             self._sender.send(self.node, beat.to, beat)
-        self.lookout.due(now)
+        self.deadlines.due(now)
         self.syncer.poll()
         self._arm()
 

@@ -22,7 +22,7 @@ PATIENCE = 2
 def hand_over(runner: Runner, hosted: HostedReplica, to: NodeId, now: Micros) -> bool:
     """Have a replica hand over. False: it does not lead, or nothing was heard of `to` for an
     election timeout, as far as beats tell."""
-    runner.lookout.vouch(hosted)
+    runner.deadlines.vouch(hosted)
     begun = hosted.replica.transfer(to, now)
     if begun:
         runner.wake(hosted)

@@ -32,8 +32,8 @@ def text(name):
 
 
 def counted(name, pattern):
-    """The number, in figures or as a word, that a page has at this place."""
-    (found,) = re.findall(pattern, text(name))
+    """The number, in figures or as a word, that a page has at this place, on however many lines."""
+    (found,) = re.findall(pattern, " ".join(text(name).split()))
     return WORDS.index(found.lower()) if found.isalpha() else int(found.replace(",", ""))
 
 

@@ -1,6 +1,6 @@
 """What carries messages in the world of `Replica`s, and the short way of a follower's append.
 
-The short way is that of `ottla.broker.driver.fast_append`, the carrier the runner's own.
+The short way is that of `ottla.broker.driver.fast_append`, the sender the runner's own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from broker_core_world import Life
 
 
-def carrier_of(life: Life) -> MessageSender:
+def sender_of(life: Life) -> MessageSender:
     """What fills in and sends for a life; what it reads back waits for the world's kernel."""
     later = partial(life.world.kernel.after, 0)
     reading = Reading(life.store, later=later, submit=unheard, broken=unheard)

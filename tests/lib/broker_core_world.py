@@ -17,7 +17,7 @@ from random import Random
 from typing import Any
 
 from broker_core_kernel import Kernel
-from broker_core_short_way import carrier_of, follow_at_once
+from broker_core_short_way import follow_at_once, sender_of
 from broker_core_watch import Watch
 from ottla.broker.counters import Counters
 from ottla.broker.partition.in_sync import InSync
@@ -83,7 +83,7 @@ class Life:
         self.alive = True
         self.paused = False
         self.store = MemoryStore(world.disks[node])
-        self._carrier = carrier_of(self)
+        self._message_sender = sender_of(self)
         self.open: dict[Ticket, Micros] = {}
         self._held: list[Callable[[], None]] = []
         self._marked = False
@@ -193,7 +193,7 @@ class Life:
         if effects.writes:
             self.store.append(effects.writes)
         for message in effects.messages:
-            self._carrier.send(message, effects.writes)
+            self._message_sender.send(message, effects.writes)
         for ticket in (*effects.answers, *effects.answers_after_append):
             self._answer(ticket)
         if effects.writes or effects.messages_after:
@@ -235,7 +235,7 @@ class Life:
         for effects in turns:
             for message in effects.messages_after:
                 own = message.to == self.node
-                (self.submit if own else self._carrier.send)(message)
+                (self.submit if own else self._message_sender.send)(message)
             if effects.persisted is not None:
                 index, term = effects.persisted
                 self.replica.synced(index, term, self.world.kernel.now)

@@ -46,20 +46,20 @@ class Stage:
     """The tables of one transcript, by name."""
 
     def __init__(self) -> None:
-        self._seats: dict[str, Seat] = {}
+        self._places: dict[str, Place] = {}
 
     def run(self, command: str) -> list[str]:
         """The output lines of one command."""
         name, colon, rest = command.partition(": ")
         if not colon:
             name, rest = "", command
-        seat = self._seats.setdefault(name, Seat())
+        place = self._places.setdefault(name, Place())
         verb, *words = rest.split()
-        lines = getattr(seat, f"do_{verb}")(*words)
+        lines = getattr(place, f"do_{verb}")(*words)
         return [f"{name}: {line}" if name else line for line in lines]
 
 
-class Seat:
+class Place:
     """One table, and what was begun on it."""
 
     def __init__(self) -> None:

@@ -72,7 +72,7 @@ def test_replicas_whose_leader_falls_silent_are_looked_at_in_several_turns_of_th
     counts = []
     while len(set(looks)) < len(GROUPS):
         before = len(looks)
-        lone.runner.lookout.due(lone.ground.now_is)
+        lone.runner.deadlines.due(lone.ground.now_is)
         counts.append(len(looks) - before)
         assert counts[-1], f"looked at {len(looks)}, and at no more"
     assert max(counts) <= 2 * 2 * MOST_LOOKS  # what is due, and who trusted; a look asks twice

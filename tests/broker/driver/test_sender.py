@@ -1,4 +1,4 @@
-"""What the carrier puts into a message that the core left without bytes, and when.
+"""What the sender puts into a message that the core left without bytes, and when.
 
 It reads back so much from the store in a turn of the event loop, in the order in which it was asked
 to send, and a snapshot once.
@@ -40,8 +40,8 @@ TERM = 1
 """In which messages are sent."""
 
 
-def carrier_of(store, sent, later, term_of=lambda _: TERM):
-    """A carrier of node 1; what waits until the loop has been around lies in `later`."""
+def sender_of(store, sent, later, term_of=lambda _: TERM):
+    """A sender of node 1; what waits until the loop has been around lies in `later`."""
     reading = Reading(store, later=later.append, submit=unheard, broken=unheard)
     return MessageSender(1, store, sent, reading=reading, term_of=term_of)
 
@@ -50,9 +50,9 @@ def test_a_message_gets_the_whole_range_it_names_and_none_when_it_is_compacted()
     store, sent = MemoryStore(MemoryDisk()), Sent()
     entries = [Entry(index, 1, EntryKind.BATCH, batch_of(count=index)) for index in range(1, 5)]
     store.append([Write(GROUP, first=1, entries=entries), Write(GROUP, compact_to=1)])
-    carrier = carrier_of(store, sent, [])
-    carrier.send(AppendEntries(GROUP, 1, 2, 1, 1, 1, 4, 0))
-    carrier.send(AppendEntries(GROUP, 1, 2, 1, 0, 0, 4, 0))
+    sender = sender_of(store, sent, [])
+    sender.send(AppendEntries(GROUP, 1, 2, 1, 1, 1, 4, 0))
+    sender.send(AppendEntries(GROUP, 1, 2, 1, 0, 0, 4, 0))
     (message,) = sent.messages
     assert message.entries == entries[1:]
 
@@ -75,11 +75,11 @@ def test_so_many_entries_are_read_back_at_once_and_the_others_in_order_later():
     where they came from a disk."""
     store, sent = written(3 * READ_ENTRIES), Sent()
     later: list[Callable[[], None]] = []
-    carrier = carrier_of(store, sent, later)
+    sender = sender_of(store, sent, later)
     for part in range(6):
         first = part * READ_ENTRIES // 2 + 1
-        carrier.send(append(first, first + READ_ENTRIES // 2 - 1))
-    carrier.send(append(3 * READ_ENTRIES + 1, 3 * READ_ENTRIES))  # an empty one overtakes nothing
+        sender.send(append(first, first + READ_ENTRIES // 2 - 1))
+    sender.send(append(3 * READ_ENTRIES + 1, 3 * READ_ENTRIES))  # an empty one overtakes nothing
     counts = []
     while later:
         counts.append(sum(len(each.entries) for each in sent.messages))
@@ -106,13 +106,13 @@ def test_a_snapshot_is_read_once_however_many_chunks_it_has(groups, monkeypatch)
         return read(group)
 
     monkeypatch.setattr(store, "snapshot", noted)
-    carrier = carrier_of(store, sent, [])
+    sender = sender_of(store, sent, [])
     for offset in range(0, 100, 10):
         for group in range(groups):
-            carrier.send(InstallSnapshot(group, 1, 2, TERM, 5, TERM, (1, 2), offset, 10, 100))
+            sender.send(InstallSnapshot(group, 1, 2, TERM, 5, TERM, (1, 2), offset, 10, 100))
     assert b"".join(each.chunk for each in sent.messages if each.group == 0) == data
     assert reads == list(range(groups))
-    carrier.send(InstallSnapshot(0, 1, 2, TERM, 4, TERM, (1, 2), 0, 10, 100))
+    sender.send(InstallSnapshot(0, 1, 2, TERM, 4, TERM, (1, 2), 0, 10, 100))
     assert len(sent.messages) == 10 * groups, "another snapshot has taken its place"
 
 
@@ -120,9 +120,9 @@ def test_what_stands_in_line_when_its_leadership_ends_is_not_sent():
     """Other entries may stand there by then."""
     store, sent, terms = written(2 * READ_ENTRIES), Sent(), [TERM]
     later: list[Callable[[], None]] = []
-    carrier = carrier_of(store, sent, later, lambda _: terms[-1])
-    carrier.send(append(1, READ_ENTRIES))
-    carrier.send(append(READ_ENTRIES + 1, 2 * READ_ENTRIES))
+    sender = sender_of(store, sent, later, lambda _: terms[-1])
+    sender.send(append(1, READ_ENTRIES))
+    sender.send(append(READ_ENTRIES + 1, 2 * READ_ENTRIES))
     terms.append(TERM + 1)
     later.pop()()
     assert [each.last_index for each in sent.messages] == [READ_ENTRIES]
