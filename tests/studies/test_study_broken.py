@@ -93,6 +93,8 @@ def test_seeds_that_break_cost_the_study_two_rows(tmp_path, options):
     assert "All 6 runs were judged in SQL. On each of them" in report
     assert report.count(COMMAND) == 1
     check_tables(tmp_path)
+    if "--master" in options:
+        return  # what is gone on with is the same SQL, and a minute of Spark
     for folder in ("bronze/wave=00000", "bronze/wave=00001", "gold/kills"):
         (tmp_path / "out" / folder / "_SUCCESS").unlink()
     again = command(tmp_path, *options)
