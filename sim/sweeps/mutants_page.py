@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Sequence
 from math import ceil, floor, inf
 from statistics import median
+from textwrap import fill
 
 from ottla.sim.mutants.catalogue import BY_ID, Row
 from ottla.sim.scenarios.files import files, opening_of
@@ -49,7 +50,7 @@ says from which seed on it was swept, and `ottla sim mutants M15 --seeds 500 --f
 one again, under the same settings.
 
 """
-_COLUMNS = """
+_COLUMNS = """\
 | id | without | killed in | first seed | seeds that fail | seeds to kill | noticed by |
 |---|---|---|---|---|---|---|
 """
@@ -73,6 +74,8 @@ _FAILING = re.compile(r"\| sim-(M\d+) \|.*`ottla sim run --seed (\d{1,12}) [^|]*
 _WITHOUT_SEED = re.compile(r"\| sim-M\d+ \|.*\| (none did|was not kept) \|", re.ASCII)
 _OWN = "sim-I00"
 _NOBODY = "nobody"
+_WIDTH = 120
+"""Columns of a line of documentation."""
 _NOT_KEPT = "was not kept"
 
 
@@ -150,6 +153,10 @@ def by_themselves(found: Sequence[Kills]) -> str:
     )
 
 
+def _wrapped(text: str) -> str:
+    return fill(f"{text}.", _WIDTH, break_on_hyphens=False)
+
+
 def page(found: Sequence[Kills]) -> str:
     """The whole page, in Markdown."""
     by = scenarios()
@@ -161,7 +168,7 @@ def page(found: Sequence[Kills]) -> str:
     return "".join(
         (
             _HEAD,
-            f"{over_all(found)}.\n\n{by_themselves(found)}.\n",
+            *(f"{_wrapped(text)}\n\n" for text in (over_all(found), by_themselves(found))),
             _COLUMNS,
             *rows,
             _WHERE,
