@@ -2,7 +2,7 @@
 
 It does nothing on its own: no retries, no metadata refresh, no sequence numbers unless told.
 
-Responses carry no type (mission-P1): `Exchange`, the sans-IO half, remembers the API and version of
+Responses carry no type (promise-P1): `Exchange`, the sans-IO half, remembers the API and version of
 each request by its correlation id, and expects no answer to a Produce with acks=0. `Client` puts it
 on an asyncio connection: requests are written at once, answers come as futures, so any number can
 be under way.

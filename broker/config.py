@@ -48,7 +48,7 @@ Flush = Literal["each-turn", "interval", "off"]
 
 
 class FlushPolicy(Enum):
-    """When the log is synced (design.md, section 8)."""
+    """When the log is synced."""
 
     EACH_TURN = "each-turn"
     """Every turn, before anything that was written counts for a quorum."""
@@ -82,7 +82,7 @@ class ClusterConfig:
     """With acks=all: replicas in sync, before the append (else error 19) and before the answer
     (else 20). A topic's `min.insync.replicas` overrides it. From 1 to 2_147_483_647."""
     replica_lag_ms: int = 10_000
-    """A replica that has not caught up for this long is no longer in sync (mission-A2). From 0 to
+    """A replica that has not caught up for this long is no longer in sync (promise-A2). From 0 to
     1_000_000_000_000."""
     max_message_bytes: int = 1_048_588
     """Largest record batch accepted. A topic's `max.message.bytes` overrides it. From 1 to
@@ -118,7 +118,7 @@ class ClusterConfig:
     flush_interval_ms: int = 100
     """With `FlushPolicy.INTERVAL`: between two syncs. From 0 to 1_000_000_000_000."""
     sync_stall_ms: int = 10_000
-    """A sync that takes longer makes its leaders resign (mission-R5). From 0 to
+    """A sync that takes longer makes its leaders resign (promise-R5). From 0 to
     1_000_000_000_000."""
     entry_cache_bytes: int = 32 << 20
     """With a data folder, per node: entries kept in memory beside those that are not durable yet,

@@ -1,7 +1,7 @@
 """Errors: Kafka's codes, and Ottla's own exceptions with the code each one becomes.
 
 Decisions of the cores are values and name a *reason*; the tables here say which Kafka code a reason
-is on the wire (facts: Apache Kafka 4.3.1, error table of its protocol guide). Exceptions are for
+is on the wire (Apache Kafka 4.3.1; error codes of the Kafka protocol guide). Exceptions are for
 callers of the Python API and for operating errors only. Each class says whether its outcome is
 *definite* (it did not and will not happen) or not.
 """
@@ -80,20 +80,20 @@ DEFECT_CODES: dict[BatchDefect, ErrorCode] = {
     BatchDefect.BAD_TIMES: ErrorCode.INVALID_TIMESTAMP,
     BatchDefect.WRONG_PLACES: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-"""What is wrong with a batch's bytes, on the wire (facts/kafka.md 1.2, 1.6, 8)."""
+"""What is wrong with a batch's bytes, on the wire (K-CHECKS, K-CODES, K-BATCHES)."""
 
 FAULTY_RECORDS: dict[ErrorCode, str] = {
     ErrorCode.INVALID_TIMESTAMP: (
         "One or more records have been rejected due to invalid timestamp"
     ),
 }
-"""What Kafka says of a batch beside what is wrong with each of its records (facts/kafka.md 1.7)."""
+"""What Kafka says of a batch beside what is wrong with each of its records (K-FIELDS)."""
 
 REQUEST_WIDE_DEFECTS: tuple[BatchDefect, ...] = (
     BatchDefect.BAD_LENGTH_FIELD,
     BatchDefect.UNKNOWN_MAGIC,
 )
-"""Defects of one batch that fail every partition of its request (facts/kafka.md 1.2, step 1)."""
+"""Defects of one batch that fail every partition of its request (K-CHECKS 1)."""
 
 REASON_CODES: dict[RejectReason, ErrorCode] = {
     # Sequences are judged before (NO_SEQUENCE): what is left is an epoch below -1.
@@ -104,7 +104,7 @@ REASON_CODES: dict[RejectReason, ErrorCode] = {
     RejectReason.GAP: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     RejectReason.OFFSET_UNKNOWN: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-"""Why the idempotency rules refuse a batch, on the wire (facts/kafka.md 2.1)."""
+"""Why the idempotency rules refuse a batch, on the wire (K-RULES)."""
 
 _NO_LOG_START = (
     ErrorCode.CORRUPT_MESSAGE,
@@ -117,7 +117,7 @@ _NO_LOG_START = (
 
 
 def omits_log_start(error: ErrorCode) -> bool:
-    """Whether a produce answer with this error leaves log_start_offset at -1 (facts 1.6)."""
+    """Whether a produce answer with this error leaves log_start_offset at -1 (K-CODES)."""
     return error in _NO_LOG_START
 
 
@@ -186,5 +186,5 @@ INDEFINITE_CODES = frozenset(
         ErrorCode.NOT_CONTROLLER,
     }
 )
-"""Codes after which the data may still be stored (facts/kafka.md 1.6; Jepsen's `info`), or a
+"""Codes after which the data may still be stored (K-CODES; Jepsen's `info`), or a
 controller command still be applied."""

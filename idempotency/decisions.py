@@ -26,7 +26,7 @@ class Duplicate(NamedTuple):
 
     base_offset: Offset
     max_timestamp: Millis
-    """Kafka answers a duplicate with it as log_append_time (facts/kafka.md 1.7)."""
+    """Kafka answers a duplicate with it as log_append_time (K-FIELDS)."""
     row: Row
 
 

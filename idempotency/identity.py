@@ -2,7 +2,7 @@
 
 The tuple is `ottla.log.types.BatchIdentity`, read from a header by `ottla.log.record_batch`. Epochs
 are compared as numbers and never wrap: a producer whose epoch is used up gets a new producer id
-(KIP-360). Epoch -1 names none; no client sends it with an id, Kafka takes it (facts/kafka.md 2.1).
+(KIP-360). Epoch -1 names none; no client sends it with an id, Kafka takes it (K-NO-EPOCH).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One mutex per producer id, first come first served, as a plain object (mission-R1).
+"""One mutex per producer id, first come first served, as a plain object (promise-R1).
 
 Nothing here waits. `acquire` says whether the caller holds the mutex now or stands in line, and
 `release` hands it to the next in line and names him, so that the caller can go on with him. A

@@ -1,4 +1,4 @@
-"""Profiles: whose rules a partition follows (design.md, section 4).
+"""Profiles: whose rules a partition follows (docs/reference/rules.md).
 
 A profile is a value: a table of rules and a few named switches. Code asks for the switch it needs
 and never for the profile's name. What an accepted or refused sequence is stands in the rules; a

@@ -134,7 +134,7 @@ REFERENCE: Rules = (
         decision=RejectReason.MALFORMED,
         action=Action.NOTHING,
         reason="Numbers outside their range say nothing about an order.",
-        source="facts/kafka.md 1.2 row 17; 2.1, epoch -1",
+        source="K-CHECKS 17; K-NO-EPOCH",
     ),
     Row(
         "table-full",
@@ -143,7 +143,7 @@ REFERENCE: Rules = (
         decision=RejectReason.TABLE_FULL,
         action=Action.NOTHING,
         reason="State is bounded, and a producer with a request in flight is never evicted.",
-        source="design.md 8; facts/redpanda.md 2.5",
+        source="RP-EVICTION",
     ),
     Row(
         "unknown-start",
@@ -152,7 +152,7 @@ REFERENCE: Rules = (
         decision=Verdict.ACCEPT,
         action=Action.START,
         reason="A producer begins.",
-        source="KIP-98; facts/kafka.md 2.1 row 7",
+        source="KIP-98; K-RULES 7",
     ),
     Row(
         "unknown-resumes",
@@ -162,7 +162,7 @@ REFERENCE: Rules = (
         action=Action.START,
         reason="Its state expired here, or its first batch went elsewhere: refusing would stop it "
         "for good.",
-        source="KIP-360; facts/kafka.md 2.1 row 7; redpanda #22670",
+        source="KIP-360; K-RULES 7; redpanda #22670",
     ),
     Row(
         "stale-epoch",
@@ -171,7 +171,7 @@ REFERENCE: Rules = (
         decision=RejectReason.STALE_EPOCH,
         action=Action.NOTHING,
         reason="A newer incarnation fences this one, even from what it stored itself.",
-        source="KIP-98; facts/kafka.md 2.1 row 3",
+        source="KIP-98; K-RULES 3",
     ),
     Row(
         "epoch-start",
@@ -180,7 +180,7 @@ REFERENCE: Rules = (
         decision=Verdict.ACCEPT,
         action=Action.START,
         reason="A new incarnation begins at 0; the old window goes when this batch is applied.",
-        source="KIP-360; facts/kafka.md 2.1 row 8",
+        source="KIP-360; K-RULES 8",
     ),
     Row(
         "epoch-start-missing",
@@ -189,7 +189,7 @@ REFERENCE: Rules = (
         decision=RejectReason.EPOCH_START,
         action=Action.NOTHING,
         reason="The beginning of the new incarnation is missing; the old one stays as it is.",
-        source="facts/kafka.md 2.1 row 9; facts/redpanda.md 9.2 S3",
+        source="K-RULES 9; RP-SUSPECTS, redpanda-S3",
         barrier=True,
     ),
     Row(
@@ -199,7 +199,7 @@ REFERENCE: Rules = (
         decision=Verdict.ACCEPT,
         action=Action.EXTEND,
         reason="Without a tail nothing is known against it: as an unknown producer, but fenced.",
-        source="KIP-360; facts/redpanda.md 9.2 S4; facts/kafka.md 2.1, epoch -1",
+        source="KIP-360; RP-SUSPECTS, redpanda-S4; K-NO-EPOCH",
     ),
     Row(
         "duplicate",
@@ -208,7 +208,7 @@ REFERENCE: Rules = (
         decision=Verdict.DUPLICATE,
         action=Action.NOTHING,
         reason="Stored already: the answer is the original's offset.",
-        source="mission-R2; KIP-98; facts/kafka.md 2.1 row 1",
+        source="promise-R2; KIP-98; K-RULES 1",
     ),
     Row(
         "in-flight",
@@ -217,7 +217,7 @@ REFERENCE: Rules = (
         decision=Verdict.PARK,
         action=Action.NOTHING,
         reason="Begun already: the original wakes it with its offset or its error.",
-        source="mission-R2; redpanda #5157",
+        source="promise-R2; redpanda #5157",
     ),
     Row(
         "next",
@@ -226,7 +226,7 @@ REFERENCE: Rules = (
         decision=Verdict.ACCEPT,
         action=Action.EXTEND,
         reason="First seen, and it follows the tail.",
-        source="mission-R2; facts/kafka.md 2.1 row 12",
+        source="promise-R2; K-RULES 12",
     ),
     Row(
         "gap",
@@ -235,7 +235,7 @@ REFERENCE: Rules = (
         decision=RejectReason.GAP,
         action=Action.NOTHING,
         reason="Neither seen nor next: a gap, a partial overlap, or older than the window.",
-        source="mission-R2; facts/kafka.md 2.1 row 13; redpanda #12759",
+        source="promise-R2; K-RULES 13; redpanda #12759",
         barrier=True,
     ),
 )
@@ -250,7 +250,7 @@ REFERENCE_STRICT: Rules = (
         decision=Verdict.ACCEPT,
         action=Action.START,
         reason="Its state may have expired here: refusing would stop it for good.",
-        source="KIP-360; facts/kafka.md 2.1 row 7",
+        source="KIP-360; K-RULES 7",
     ),
     Row(
         "unknown-start-missing",

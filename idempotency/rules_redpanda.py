@@ -1,8 +1,8 @@
 """The rules of early Redpanda: v22.1.1 to v22.1.4, and the fix of pull request 5157.
 
 Both judge every epoch of a producer by itself (`Profile.epochs_apart`), so no row asks which epoch
-is newer: none is ever observed to be. Both know a batch by its last sequence alone
-(facts/redpanda.md 5).
+is newer: none is ever observed to be (RP-SESSIONS). Both know a batch by its last sequence alone
+(RP-LAST-SEQUENCE).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ REDPANDA_5157: Rules = (
         decision=RejectReason.GAP,
         action=Action.NOTHING,
         reason="A producer id with an epoch that is unknown begins at 0, forgotten or not.",
-        source="facts/redpanda.md 5, row unknown pid; redpanda #22670",
+        source="RP-UNKNOWN; redpanda #22670",
     ),
     Row(
         "session-tail-lost",
@@ -43,7 +43,7 @@ REDPANDA_5157: Rules = (
         decision=Verdict.ACCEPT,
         action=Action.EXTEND,
         reason="Without a tail there is nothing to compare to.",
-        source="facts/redpanda.md 2.2",
+        source="RP-NO-TAIL",
     ),
     Row(
         "last-sequence-finished",
@@ -52,7 +52,7 @@ REDPANDA_5157: Rules = (
         decision=Verdict.DUPLICATE,
         action=Action.NOTHING,
         reason="Its last sequence is known, so it counts as stored, whatever its first one is.",
-        source="facts/redpanda.md 5, row duplicate match",
+        source="RP-LAST-SEQUENCE",
     ),
     Row(
         "last-sequence-in-flight",
@@ -61,7 +61,7 @@ REDPANDA_5157: Rules = (
         decision=Verdict.PARK,
         action=Action.NOTHING,
         reason="Begun already: it releases the mutex and waits for the original's offset or error.",
-        source="mission-R2; facts/redpanda.md 5, row parked duplicate",
+        source="promise-R2; RP-PARKING",
     ),
     Row(
         "session-next",
@@ -70,7 +70,7 @@ REDPANDA_5157: Rules = (
         decision=Verdict.ACCEPT,
         action=Action.EXTEND,
         reason="First seen, and it follows the tail of its epoch, however old that epoch is.",
-        source="mission-R2; facts/redpanda.md 5, row session key",
+        source="promise-R2; RP-SESSIONS",
     ),
     Row(
         "session-gap",
@@ -79,7 +79,7 @@ REDPANDA_5157: Rules = (
         decision=RejectReason.GAP,
         action=Action.NOTHING,
         reason="Neither seen nor next, as far as this leader knows, which does not ask the others.",
-        source="facts/redpanda.md 5, row gap; redpanda #12712",
+        source="RP-GAP; redpanda #12712",
     ),
 )
 """Profile `redpanda-5157`: the mutex and the two stages, before barriers and epochs."""
@@ -96,7 +96,7 @@ REDPANDA_22_1_3: Rules = (
         decision=Verdict.ACCEPT,
         action=Action.EXTEND,
         reason="Without a tail there is nothing to compare to, and nothing is ever in doubt.",
-        source="facts/redpanda.md 5, row failed batch",
+        source="RP-FAILED",
     ),
     Row(
         "begun-finished",
@@ -105,7 +105,7 @@ REDPANDA_22_1_3: Rules = (
         decision=Verdict.DUPLICATE,
         action=Action.NOTHING,
         reason="Its last sequence has an offset, which is the answer.",
-        source="facts/redpanda.md 5, row duplicate match",
+        source="RP-LAST-SEQUENCE",
     ),
     Row(
         "begun-without-offset",
@@ -114,7 +114,7 @@ REDPANDA_22_1_3: Rules = (
         decision=RejectReason.OFFSET_UNKNOWN,
         action=Action.NOTHING,
         reason="Begun in this leadership or an earlier one, and there is no offset to answer.",
-        source="facts/redpanda.md 5, rows duplicate in flight and failed batch; redpanda #4366",
+        source="RP-IN-FLIGHT; RP-FAILED; redpanda #4366",
     ),
     Row(
         "begun-next",
@@ -123,7 +123,7 @@ REDPANDA_22_1_3: Rules = (
         decision=Verdict.ACCEPT,
         action=Action.EXTEND,
         reason="It follows what was begun last, even if that failed and leaves a hole in the log.",
-        source="facts/redpanda.md 5, row failed batch",
+        source="RP-FAILED",
     ),
     Row(
         "begun-gap",
@@ -132,7 +132,7 @@ REDPANDA_22_1_3: Rules = (
         decision=RejectReason.GAP,
         action=Action.NOTHING,
         reason="Neither begun nor next.",
-        source="facts/redpanda.md 5",
+        source="RP-FAILED",
     ),
 )
 """Profile `redpanda-22.1.3`: before the fix; what was begun counts, whatever became of it."""

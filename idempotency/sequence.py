@@ -1,7 +1,7 @@
 """Sequence numbers of a producer: 31 bits, one per record, 2147483647 is followed by 0.
 
 The wrap may fall between two batches or inside one, so a range is a pair (first, last) in which
-last may be smaller than first. Source: KIP-98; facts/kafka.md, section 2 (incrementSequence).
+last may be smaller than first. Source: KIP-98; K-SEQUENCE.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`SessionTable`: a producer table that remembers each epoch of a producer by itself.
 
-A *session* is a producer id with an epoch (facts/redpanda.md 5). So no epoch shuts out another: an
+A *session* is a producer id with an epoch (RP-SESSIONS). So no epoch shuts out another: an
 old instance goes on where it was, whatever a newer one has written. A batch is known by its last
 sequence alone; one that ends where a stored one ended is a duplicate of it, and its base offset is
 counted back from there.
@@ -10,7 +10,7 @@ in the log, it is always the pair.
 
 With `Profile.begun_counts` what was begun is never taken back: it keeps its place in the sequence
 when it fails and when its leadership ends, without an offset, until it is applied after all or
-`window` newer ones have pushed it out. That is what was wrong before pull request 5157: its retry
+`window` newer ones have pushed it out. That is what was wrong before redpanda #5157: its retry
 is refused, and its successor accepted.
 """
 

@@ -131,7 +131,7 @@ class ProducerTable:
         return in_flight
 
     def enqueued(self, in_flight: InFlight, index: LogIndex) -> None:
-        """It has its place in this leader's log: from here on the order is certain (mission-R1)."""
+        """It has its place in this leader's log: from here on the order is certain (promise-R1)."""
         applied = self.applied_index
         assert index > applied, f"enqueued at {index}, but {applied} is applied already"
         in_flight.index = index
@@ -145,7 +145,7 @@ class ProducerTable:
         error. One that is dropped changes nothing.
 
         What has a place is never abandoned. A leader that cannot learn its fate resigns
-        (mission-R5), which ends the term for all of them.
+        (promise-R5), which ends the term for all of them.
         """
         index = in_flight.index
         assert not index, f"{in_flight.identity} is abandoned, and has its place at {index}"

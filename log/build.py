@@ -1,7 +1,7 @@
 """Build record batches: for raw clients, benches, demos and tests. Brokers never build one.
 
 What comes out is what a Kafka producer sends: magic 2, base offset 0, leader epoch -1, CRC-32C
-right (facts/kafka.md 1.2; Kafka protocol guide, "Record Batch" and "Record"). The codec library is
+right (K-CHECKS; Kafka protocol guide, "Record Batch" and "Record"). The codec library is
 imported by who compresses: simulated clients do not, and run where there is none.
 """
 

@@ -1,7 +1,7 @@
 """What can go wrong with a log. Each class says whether its outcome is *definite*.
 
 Definite means: what was asked for did not happen and never will. After an indefinite error the
-writes may or may not be found by the next start, and whoever led must not guess (mission-R5).
+writes may or may not be found by the next start, and whoever led must not guess (promise-R5).
 """
 
 from __future__ import annotations

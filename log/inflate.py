@@ -20,7 +20,7 @@ it, which may be more than the piece has: a block may inflate to nothing.
 The last two are whole because the library cannot stop in the middle (docs/decisions/0018). What it
 decompresses into is only as large as the input could fill: zeros cost time, too.
 
-What lies behind the end is judged as Apache Kafka 4.3.1 does (facts/kafka.md 8, and measured): junk
+What lies behind the end is judged as Apache Kafka 4.3.1 does (K-BATCHES, and measured): junk
 behind a gzip stream or an lz4 frame is ignored, a second gzip stream goes on with the records, a
 second lz4 frame is ignored too. An lz4 frame whose blocks depend on each other is none for Kafka,
 and an empty zstd payload inflates to nothing.

@@ -1,4 +1,4 @@
-"""What a broker asks of the records inside a produced batch (facts/kafka.md 1.2 step 18, 1.7).
+"""What a broker asks of the records inside a produced batch (K-CHECKS 18, K-TIMES).
 
 **Theory.** Three questions, in Kafka's order, each answered for all records before the next is
 asked:

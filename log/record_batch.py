@@ -1,6 +1,6 @@
 """Reading a produced record batch: one unpack of its header, and the checks that need its bytes.
 
-**Theory.** Kafka decides about a batch in a fixed order (facts/kafka.md 1.2, measured on Apache
+**Theory.** Kafka decides about a batch in a fixed order (K-CHECKS, measured on Apache
 Kafka 4.3.1), and the first failure is the answer. The checks that look at bytes fall into two runs
 with the broker's own checks (acks, leader, in-sync replicas) between them:
 
@@ -140,47 +140,47 @@ STRUCTURAL_CHECKS: tuple[StructuralCheck, ...] = (
     StructuralCheck(
         BatchDefect.NO_BATCH,
         lambda data: len(data) < _LENGTH_ENDS,
-        "1.2 step 5: at least one batch; less than a length field is none",
+        "K-CHECKS 5: at least one batch; less than a length field is none",
     ),
     StructuralCheck(
         BatchDefect.BAD_LENGTH_FIELD,
         lambda data: _length_field(data) < _MIN_LENGTH_FIELD,
-        "1.2 step 1, section 8: request-wide, also for 0 and negative lengths",
+        "K-CHECKS 1, K-BATCHES: request-wide, also for 0 and negative lengths",
     ),
     StructuralCheck(
         BatchDefect.NO_BATCH,
         lambda data: len(data) <= _MAGIC_AT,
-        "1.2 step 5: ends before the magic byte",
+        "K-CHECKS 5: ends before the magic byte",
     ),
     StructuralCheck(
         BatchDefect.UNKNOWN_MAGIC,
         lambda data: data[_MAGIC_AT] > MAGIC,
-        "1.2 step 1, section 8: request-wide; negative magics are above 127 here",
+        "K-CHECKS 1, K-BATCHES: request-wide; negative magics are above 127 here",
     ),
     StructuralCheck(
         BatchDefect.NO_BATCH,
         lambda data: len(data) < _end_of_first(data),
-        "1.2 step 5: cut off before its end",
+        "K-CHECKS 5: cut off before its end",
     ),
     StructuralCheck(
         BatchDefect.OLD_MAGIC,
         lambda data: data[_MAGIC_AT] < MAGIC,
-        "1.2 step 5, 8b: magic 0 or 1 in v3 and later",
+        "K-CHECKS 5, K-BATCHES: magic 0 or 1 in v3 and later",
     ),
     StructuralCheck(
         BatchDefect.MALFORMED_SECOND_BATCH,
         lambda data: _has_second(data) and _second_is_malformed(data),
-        "section 8: a malformed second batch, that partition only",
+        "K-BATCHES: a malformed second batch, that partition only",
     ),
     StructuralCheck(
         BatchDefect.SEVERAL_BATCHES,
         lambda data: _has_second(data) and _second_is_whole(data),
-        "1.2 step 5: exactly one batch; stray bytes that are no batch are trimmed",
+        "K-CHECKS 5: exactly one batch; stray bytes that are no batch are trimmed",
     ),
     StructuralCheck(
         BatchDefect.TOO_SHORT,
         lambda data: _end_of_first(data) < BATCH_HEADER_BYTES,
-        "1.2 step 15: length field 39..48, that partition only; below, see `names_producer`",
+        "K-CHECKS 15: length field 39..48, that partition only; below, see `names_producer`",
     ),
 )
 """Steps 1 and 5, in Kafka's order."""
@@ -189,52 +189,52 @@ CONTENT_CHECKS: tuple[ContentCheck, ...] = (
     ContentCheck(
         BatchDefect.BASE_OFFSET_NOT_ZERO,
         lambda batch, _: batch.base_offset != 0,
-        "1.2 step 13",
+        "K-CHECKS 13",
     ),
     ContentCheck(
         BatchDefect.TOO_LARGE,
         lambda batch, max_bytes: len(batch.data) > max_bytes,
-        "1.2 step 14: max.message.bytes",
+        "K-CHECKS 14: max.message.bytes",
     ),
     ContentCheck(
         BatchDefect.TOO_SHORT,
         lambda batch, _: len(batch.data) < BATCH_HEADER_BYTES,
-        "1.2 step 15: behind acks and base offset, before the CRC",
+        "K-CHECKS 15: behind acks and base offset, before the CRC",
     ),
     ContentCheck(
         BatchDefect.CRC_MISMATCH,
         _crc_differs,
-        "1.2 step 15",
+        "K-CHECKS 15",
     ),
     ContentCheck(
         BatchDefect.UNKNOWN_CODEC,
         lambda batch, _: batch.attributes & CODEC_MASK > MAX_CODEC,
-        "1.2 step 16, section 8",
+        "K-CHECKS 16, K-BATCHES",
     ),
     ContentCheck(
         BatchDefect.NEGATIVE_LAST_OFFSET_DELTA,
         lambda batch, _: batch.last_offset_delta < 0,
-        "1.2 step 17",
+        "K-CHECKS 17",
     ),
     ContentCheck(
         BatchDefect.NO_RECORDS,
         lambda batch, _: batch.record_count < 1,
-        "1.2 step 17",
+        "K-CHECKS 17",
     ),
     ContentCheck(
         BatchDefect.COUNT_MISMATCH,
         lambda batch, _: batch.record_count != batch.last_offset_delta + 1,
-        "1.2 step 17",
+        "K-CHECKS 17",
     ),
     ContentCheck(
         BatchDefect.CONTROL_BATCH,
         lambda batch, _: batch.attributes & CONTROL_BIT != 0,
-        "1.2 step 17",
+        "K-CHECKS 17",
     ),
     ContentCheck(
         BatchDefect.NO_SEQUENCE,
         lambda batch, _: batch.base_sequence < 0 <= batch.producer_id,
-        "1.2 step 17: base_sequence >= 0 when a producer id is set",
+        "K-CHECKS 17: base_sequence >= 0 when a producer id is set",
     ),
 )
 """Steps 13 to 17, in Kafka's order."""
@@ -249,7 +249,7 @@ def read_batch(data: bytes) -> RecordBatch | BatchDefect:
 
     The batch keeps `data` itself, without a copy, unless stray bytes behind it must be trimmed.
     Its stamp is what the bytes say: a producer's 0 and -1, or a stored batch's place.
-    Source: facts/kafka.md 1.2 steps 1 and 5, section 8.
+    Source: K-CHECKS 1 and 5, K-BATCHES.
     """
     if len(data) >= BATCH_HEADER_BYTES and data[_MAGIC_AT] == MAGIC:
         batch = RecordBatch(data, *_unpack_header(data))
@@ -289,7 +289,7 @@ def check_batch(batch: RecordBatch, max_bytes: int) -> BatchDefect | None:
     """The first content check that `batch`, as its producer sent it, fails; None when it is good.
 
     `max_bytes` is the largest batch the topic takes (max.message.bytes). Must be called before the
-    batch is stamped: step 13 wants a base offset of 0. Source: facts/kafka.md 1.2 steps 13 to 17.
+    batch is stamped: step 13 wants a base offset of 0. Source: K-CHECKS 13 to 17.
     """
     if (
         batch.base_offset == 0

@@ -1,7 +1,7 @@
 """Looking inside a batch: the records, for the few rules that need them.
 
 **Theory.** A broker treats records as bytes; only ListOffsets by time, proofs and tests look inside
-(facts/kafka.md 8b). What they look at was sent by a client, so everything here is written against
+(K-LIST-OFFSETS). What they look at was sent by a client, so everything here is written against
 malice: whatever is wrong with the bytes, `RecordsError` comes out and nothing else.
 
 Proofs and tests read a batch in one go (`records_of`). A broker searches it in slices, as it does
@@ -111,7 +111,7 @@ def first_record_at_or_after(
     """Offset and time of the first record whose time is `timestamp` or later; None without one.
 
     Records below `start`, the log start offset, count as deleted. Answers ListOffsets by time
-    (facts/kafka.md 8b). Raises `RecordsError`.
+    (K-LIST-OFFSETS). Raises `RecordsError`.
     """
     window = Window.to_read(batch, allowance)
     for _ in range(batch.record_count):

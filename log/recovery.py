@@ -4,7 +4,7 @@
 the *synced mark*: the last index of a group that a finished sync covered, kept by the store beside
 the entries. A fault behind the mark is what a crash leaves of a write that nobody was promised:
 the log is cut there, and what lies behind the cut goes too, even if it looks well, because a disk
-writes unsynced blocks in any order (facts/simulation.md 2.1, D2 and D3). A fault at or below the
+writes unsynced blocks in any order (docs/reference/faults.md, D2 and D3). A fault at or below the
 mark is damage to something that was promised (D4): an acknowledgement may rest on it, so the node
 must not vote or serve with it, and refuses to start; only another replica can repair it.
 

@@ -1,7 +1,7 @@
 """What can go wrong while a core is built from a configuration and a disk.
 
 Once built, a core raises nothing on input: what it cannot use it ignores or answers, and what it
-decides is a value (design.md, section 7). A broken invariant asserts. These errors are definite:
+decides is a value. A broken invariant asserts. These errors are definite:
 no input was taken, nothing was promised to anyone.
 """
 

@@ -2,7 +2,7 @@
 
 A message names ranges, it never carries what the core does not need: the core sends
 `AppendEntries` and `InstallSnapshot` without bytes, and whoever carries effects out fills in
-`entries` or `chunk` from the log store (`design.md`, section 3). Names are those of figure 2 of the
+`entries` or `chunk` from the log store. Names are those of figure 2 of the
 Raft paper and of thesis chapters 3, 4, 6 and 9.
 
 | message | sender | answers |

@@ -8,7 +8,7 @@ Numbers are plain ints behind names, so that signatures say what they count:
   reads a clock; it is told the time with every input.
 
 The core keeps an index of terms and byte sizes, never a payload: entries pass through `Ready` on
-their way to the log store and are dropped (Raft thesis, chapter 3; design.md, section 3).
+their way to the log store and are dropped (docs/explanation/architecture.md, The turn).
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class DiskFault(StrEnum):
     """How a disk breaks, from its next sync on."""
 
     STALLED = "stalled"
-    """Syncs hang. After `sync_stall_ms` the node's leaders resign (mission-R5)."""
+    """Syncs hang. After `sync_stall_ms` the node's leaders resign (promise-R5)."""
     FAILED = "failed"
     """A sync ends in an input/output error, and the node stops."""
     FULL = "full"

@@ -1,4 +1,4 @@
-"""`Stages`: replication in two steps, both awaitable, for whoever embeds a cluster (mission-R1).
+"""`Stages`: replication in two steps, both awaitable, for whoever embeds a cluster (promise-R1).
 
     stages = cluster.replicate_in_stages("orders", 0, batch)
     await stages.enqueued      # the batch has its place in the log: its order is certain

@@ -4,7 +4,7 @@ It puts a `Catalog` (what the log says) behind the `Machine` seam. A command's w
 
 1. `submit` on the leader. Not the leader: NOT_CONTROLLER at once. Led, but the leader's own first
    entry of this term not applied yet: the catalog may lack what earlier terms committed, so the
-   ticket waits (`sync()` of mission-R3).
+   ticket waits (`sync()` of promise-R3).
 2. `resolve` refuses what is wrong, for nothing but an answer, and names everything the log needs.
 3. `take_proposals` hands the commands out in the order they came, with the synced term.
 4. `apply`, on every node: the command is read again (`broker/controller/commands.py`), and the

@@ -7,8 +7,9 @@ the log alone. What another
 command can have changed meanwhile (names in use) is checked again when it is applied: of two
 creations that race, the second is answered TOPIC_ALREADY_EXISTS by the log.
 
-Order of checks and codes as in Apache Kafka (ReplicationControlManager.createTopics; facts/kafka.md
-8b): name 17, exists 36, collision 17, configs 40, then assignments 42 and 39, or counts 38 and 37.
+Order of checks and codes as in Apache Kafka (ReplicationControlManager.createTopics;
+K-CREATE-TOPICS): name 17, exists 36, collision 17, configs 40, then assignments 42 and 39, or
+counts 38 and 37.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Turns come in after their append and leave, in order, once a sync covers them. At most one sync is
 under way; what arrives meanwhile is covered by the next one, so the number of syncs per request
-falls as load rises (group commit). The flush policy (design.md, section 8) decides what counts:
+falls as load rises (group commit). The flush policy decides what counts:
 
 | policy | a turn counts as durable |
 |---|---|
@@ -13,7 +13,7 @@ falls as load rises (group commit). The flush policy (design.md, section 8) deci
 With *off*, a node that dies between the two loses what it has called durable.
 
 A sync that fails, or takes longer than `sync_stall_ms`, makes the outcome of every write behind it
-uncertain (mission-R5); the owner is told and decides.
+uncertain (promise-R5); the owner is told and decides.
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ class Runner:
         try:
             self._take_turns(taken, now)
         except Exception:
-            # What they have not answered yet may not be called done (mission-R5).
+            # What they have not answered yet may not be called done (promise-R5).
             for _, effects in taken:
                 answer(not_stored((*effects.answers, *effects.answers_after_append)), self.node)
             raise

@@ -1,6 +1,6 @@
-"""Admission: in which order, and whether, batches enter the log (hop 4 of design.md, section 3).
+"""Admission: in which order, and whether, batches enter the log: hop 4 of a produce request.
 
-The algorithm is that of Redpanda's issue 5054 (mission-R1 to R5), as one pass without I/O:
+The algorithm is that of Redpanda's issue 5054 (promise-R1 to R5), as one pass without I/O:
 
     admit      leader? in sync enough? batch well-formed?           else refuse (`inspector.py`)
                synced in this term?                                 else wait for sync()
@@ -275,7 +275,7 @@ class Admission:
         Accepted: the items now have their index and are *enqueued*; returns them, in order.
         Refused (the term is over, or leadership is being
         transferred): nothing that was admitted in this term may succeed any more, because its
-        predecessors did not (mission-R4); everything fails and the list is empty.
+        predecessors did not (promise-R4); everything fails and the list is empty.
         """
         taken, self._taken = self._taken, []
         if first is None:

@@ -1,6 +1,6 @@
 """Which replicas are in sync, as their leader sees it: Kafka's rule on top of Raft's commit.
 
-A follower is in sync while it has been *caught up* within the lag time (mission-A2, Kafka's
+A follower is in sync while it has been *caught up* within the lag time (promise-A2, Kafka's
 lastCaughtUpTime): it held everything the leader's log held at some moment not longer ago than that.
 Raft's quorum is untouched by this; `min.insync.replicas` only gates what is accepted (error 19) and
 what is confirmed (error 20).
@@ -130,7 +130,7 @@ class InSync:
     def below_minimum(self, minimum: int, now: Micros) -> bool:
         """Whether fewer replicas are in sync than `min.insync.replicas` asks for.
 
-        The effective minimum is never more than there are replicas (facts/kafka.md 1.4). Costs two
+        The effective minimum is never more than there are replicas (K-WATERMARK). Costs two
         comparisons as long as nobody can have fallen out since the last answer.
         """
         if now > self._stable_until:

@@ -47,8 +47,8 @@ class Inspector:
         self._max_bytes = min(state.settings.max_message_bytes, state.settings.segment_bytes)
 
     def refusal(self, ticket: ProduceTicket, now: Micros) -> ErrorCode | Unfinished | None:
-        """Kafka's checks from 12 on, in Kafka's order (facts/kafka.md 1.2); None: the batch may
-        enter. `UNFINISHED`: ask `look_on` when there is another slice."""
+        """Kafka's checks in Kafka's order, from K-CHECKS 12 on; None: the batch may enter.
+        `UNFINISHED`: ask `look_on` when there is another slice."""
         state = self._state
         if ticket.acks == -1 and state.below_minimum(now):
             return ErrorCode.NOT_ENOUGH_REPLICAS

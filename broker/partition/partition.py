@@ -269,7 +269,7 @@ class Partition:
         for ticket in self.table.apply(
             who, offset, batch.max_timestamp, index=entry.index, term=entry.term, now=now
         ):
-            ticket.log_append_time = batch.max_timestamp  # as for any duplicate (facts 1.7)
+            ticket.log_append_time = batch.max_timestamp  # as for any duplicate (K-FIELDS)
             self.purgatory.answer(ticket, offset, enough)
 
     def _apply_command(self, payload: bytes, index: LogIndex) -> None:
@@ -292,7 +292,7 @@ class Partition:
             self.state.answer(item.ticket, ErrorCode.NONE)
 
     def _synced(self, now: Micros) -> None:
-        """sync() of mission-R3: what earlier terms replicated is applied; serve from here."""
+        """sync() of promise-R3: what earlier terms replicated is applied; serve from here."""
         self.state.synced = True
         self._next_expiry_check = now + self.settings.producer_expiry // EXPIRY_CHECKS_PER_PERIOD
         self.admission.synced()

@@ -1,4 +1,4 @@
-"""Purgatory: produce requests that wait for the high watermark (mission-K1).
+"""Purgatory: produce requests that wait for the high watermark (promise-K1).
 
 Kafka calls it DelayedProduce.
 
@@ -34,7 +34,7 @@ class Purgatory:
 
     def enter(self, items: Iterable[Item]) -> None:
         """Just enqueued, in log order. acks=0 and acks=1 get their answer on the way in, and so do
-        copies that came before their original had its place (facts/redpanda.md 1.5)."""
+        copies that came before their original had its place (RP-COPIES)."""
         for item in items:
             if isinstance(item, ProduceTicket):
                 offset = item.batch.base_offset
@@ -59,7 +59,7 @@ class Purgatory:
         """Entries up to `index` are committed and applied: answer whoever waits for them.
 
         `enough`: as many replicas are in sync as min.insync.replicas asks for; if not, the record
-        is stored and the client must know it is less safe than it asked for (mission-K2).
+        is stored and the client must know it is less safe than it asked for (promise-K2).
         Returns the items that are commands, for their owner to finish.
         """
         items = self._items
@@ -81,7 +81,7 @@ class Purgatory:
             ticket.error = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
     def overdue(self, now: Micros) -> None:
-        """REQUEST_TIMED_OUT with the real base offset; the data stays (facts/kafka.md 1.3)."""
+        """REQUEST_TIMED_OUT with the real base offset; the data stays (K-ACKS)."""
         for item in self._items:
             if isinstance(item, CommandItem):
                 if item.ticket is not None and item.ticket.deadline <= now:

@@ -1,8 +1,8 @@
-"""What readers may see of one partition: fetch, offsets by time, epochs (mission-K3).
+"""What readers may see of one partition: fetch, offsets by time, epochs (promise-K3).
 
 Readers see committed records only, everything below the high watermark. A new leader knows its high
 watermark only when its own first entry has committed; until then readers wait, at most their own
-limit, so that no client ever sees the high watermark go back (design.md, section 8).
+limit, so that no client ever sees the high watermark go back.
 
 Answers name ranges of log indexes. Bytes are read by the driver.
 """
@@ -183,7 +183,7 @@ class Reads:
 
     def show(self, enough: bool) -> None:
         """Let readers see all that is committed, or hold the high watermark where it stands because
-        not enough replicas are in sync (facts/kafka.md 1.4, docs/decisions/0014)."""
+        not enough replicas are in sync (K-WATERMARK, docs/decisions/0014)."""
         self.held = not enough
         if enough:
             state = self.state

@@ -1,6 +1,6 @@
 """Snapshots of a partition: what replaces the entries below its log start.
 
-A snapshot is due when the log start has moved (design.md, section 8). It has the offsets of the
+A snapshot is due when the log start has moved. It has the offsets of the
 entries that it replaces, and the producer table as it is when the snapshot is begun, which is ahead
 of them: replaying the entries between does not change it again (`ProducerTable.applied_index`).
 

@@ -76,7 +76,7 @@ class PartitionState:
         """Raft term of the known leader. It is Kafka's leader epoch: the one conversion."""
         self.term_start: LogIndex = 0
         self.synced = False
-        """Leading, and everything earlier terms replicated is applied (mission-R3)."""
+        """Leading, and everything earlier terms replicated is applied (promise-R3)."""
         # Progress: written by partition.py on apply.
         self.applied: LogIndex = 0
         self.high_watermark: Offset = 0
@@ -98,7 +98,7 @@ class PartitionState:
     def refuse(self, ticket: ProduceTicket, error: ErrorCode) -> None:
         """Refuse a batch that changed nothing, with the log start a client decides by.
 
-        `log_start_offset` tells "state lost by retention" from "data lost" (facts/kafka.md 1.6).
+        `log_start_offset` tells "state lost by retention" from "data lost" (K-CODES).
         """
         if not ticket.done:
             ticket.log_start_offset = self.log_start_offset
@@ -129,7 +129,7 @@ class PartitionState:
             self.not_leader(ticket)
 
     def below_minimum(self, now: Micros) -> bool:
-        """Fewer replicas in sync than min.insync.replicas asks for (mission-K2)."""
+        """Fewer replicas in sync than min.insync.replicas asks for (promise-K2)."""
         return self.in_sync.below_minimum(self.settings.min_insync_replicas, now)
 
     def check_offsets(self) -> None:

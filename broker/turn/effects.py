@@ -1,6 +1,6 @@
 """`Effects`: what one turn of a replica asks its driver to do.
 
-The driver carries a turn's effects out in this order (hop 5 of design.md, section 3):
+The driver carries a turn's effects out in this order (docs/explanation/architecture.md, The turn):
 
 1. `LogStore.append(writes)`: reads see the entries from here on,
 2. send `messages` (entries may reach followers before the own disk is done, thesis 10.2.1),
@@ -37,7 +37,7 @@ class Effects:
     read: tuple[LogIndex, LogIndex] | None = None
     dropped: Sequence[Entry] = ()
     """Entries that `writes` replace by those of a newer leader, in order; nothing to do but to say
-    so: whoever was told that they are stored has lost them (mission-K4)."""
+    so: whoever was told that they are stored has lost them (promise-K4)."""
 
     def __init__(self, group: GroupId):
         self.group = group

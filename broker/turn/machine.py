@@ -39,7 +39,7 @@ class Outbox:
         self.after_append: list[Ticket] = []
         """acks=0 and 1: once the store has taken this turn's append."""
         self.enqueued: list[ProduceTicket] = []
-        """Not done: `on_enqueued` is due, the place in the log is certain (mission-R1)."""
+        """Not done: `on_enqueued` is due, the place in the log is certain (promise-R1)."""
 
 
 @dataclass(slots=True)

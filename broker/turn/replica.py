@@ -1,4 +1,4 @@
-"""`Replica`: one member of one Raft group, taking turns (design.md, section 1).
+"""`Replica`: one member of one Raft group, taking turns (docs/explanation/architecture.md).
 
 A replica joins a `RaftCore` (what is agreed) to a `Machine` (what it means). Everything that
 happens to it lies in its inbox: messages of other members, tickets of clients, completed reads. A
@@ -101,7 +101,7 @@ class Replica:
         return self.core.has_ready()
 
     def step_down(self, now: Micros) -> None:
-        """The outcome of a local write is uncertain: resign (mission-R5)."""
+        """The outcome of a local write is uncertain: resign (promise-R5)."""
         self.core.step_down(now)
 
     def transfer(self, to: NodeId, now: Micros) -> bool:

@@ -63,10 +63,11 @@ class Ticket:
 
 
 class ProduceTicket(Ticket):
-    """Append one record batch to one partition (hops 2 to 7 of design.md, section 3)."""
+    """Append one record batch to one partition: hops 2 to 7 of a produce request
+    (docs/explanation/architecture.md)."""
 
     on_enqueued: Callable[[ProduceTicket], None] | None = None
-    """Stage one of `replicate_in_stages`: the place in the log is certain (mission-R1)."""
+    """Stage one of `replicate_in_stages`: the place in the log is certain (promise-R1)."""
     # The answer.
     base_offset: Offset = NO_OFFSET
     log_append_time: Millis = NO_TIMESTAMP

@@ -106,7 +106,7 @@ class PartitionFetched(NamedTuple):
     batches: Sequence[RecordBatch] = ()
     """The first may begin before the offset asked for."""
     aborted_is_null: bool = True
-    """Kafka answers null, but for partitions it does not know (facts/kafka.md 8b), and to who reads
+    """Kafka answers null, but for partitions it does not know (K-FETCH), and to who reads
     what is committed."""
     cut: tuple[RecordBatch, int] | None = None
     """The batch behind `batches`, and how many bytes of its beginning are given."""

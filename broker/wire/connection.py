@@ -3,7 +3,7 @@
 **In.** Where bytes are received to, and what is kept of them: `ottla.broker.wire.receiving`. Frames
 are cut, decoded, and begun in one go; no task and no future is made. What a limit of the pipeline,
 or a client that does not read its answers, forbids to begin stays in the connection's own buffer,
-and the socket is not read until there is room (mission-S1): nothing fails. So does what follows
+and the socket is not read until there is room (promise-S1): nothing fails. So does what follows
 `TURN_REQUESTS` requests that were decoded the general way, until the loop has been around: a flood
 of small requests is worth seconds, and elections wait on the same loop.
 

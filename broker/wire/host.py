@@ -139,7 +139,7 @@ def absent_partition(host: Host) -> ErrorCode:
 
 
 def named_controller(host: Host, brokers: Sequence[BrokerImage]) -> NodeId:
-    """The controller that clients are told of: one of `brokers`, or they fail (facts/kafka.md 8b).
+    """The controller that clients are told of: one of `brokers`, or they fail (K-CONTROLLER).
 
     Its leader, as far as this node knows; else this node; of one that is cut off, any other.
     """

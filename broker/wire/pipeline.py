@@ -2,10 +2,10 @@
 
 Sans-IO and deciding: the asyncio connection and the simulator's drive the same object. Requests
 are begun in the order in which they arrived, at once, as long as the limits allow; they may finish
-in any order; they leave in the order in which they were begun (mission-S1). A request that has no
-answer (Produce with acks=0, mission-P1) only keeps its place: it leaves nothing behind.
+in any order; they leave in the order in which they were begun (promise-S1). A request that has no
+answer (Produce with acks=0, promise-P1) only keeps its place: it leaves nothing behind.
 
-A request may end in *closing* the connection: an error with acks=0 (mission-P2), bytes that are no
+A request may end in *closing* the connection: an error with acks=0 (promise-P2), bytes that are no
 request. That takes effect when everything before it has left, because Kafka, which works on one
 request at a time, would not have seen it earlier; from the moment it is decided nothing new begins.
 
@@ -33,7 +33,7 @@ class Limits(NamedTuple):
     bytes: int
     """Bytes of those requests, and of what their answers may hold. One always fits."""
     produce_alone: bool = False
-    """Nothing begins behind a produce request that has no answer yet (facts/redpanda.md 5)."""
+    """Nothing begins behind a produce request that has no answer yet (RP-STAGING)."""
 
 
 def limits_of(config: ClusterConfig) -> Limits:

@@ -45,7 +45,7 @@ class ProduceTopic(NamedTuple):
 
 
 class ProduceRequest(NamedTuple):
-    """Append record batches. No answer with acks=0 (mission-P1)."""
+    """Append record batches. No answer with acks=0 (promise-P1)."""
 
     acks: int
     timeout: Micros

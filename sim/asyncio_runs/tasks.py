@@ -4,7 +4,7 @@ asyncio keeps tasks and futures in sets, and what it does to all of them (a task
 `asyncio.wait`, shutdown) it does in the order of the set, which follows the hash, which for most
 objects is their address: another order in every process, whatever PYTHONHASHSEED says. The loop
 numbers what it makes, and the number is the hash; sets of such objects have the same order in every
-process and on every CPython (facts/simulation.md 5.2).
+process and on every CPython (SIM-SET-ORDER).
 
 What asyncio itself puts into sets beside them is dealt with while such a loop is open (`Hold`):
 

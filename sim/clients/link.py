@@ -1,7 +1,7 @@
 """One connection of a client: what is asked on it, what that is answered, when patience ends.
 
 Answers carry no type and come in the order of their requests; whoever reads them must remember what
-was asked (mission-P1). An answer that is not that of the oldest open request is a broken protocol,
+was asked (promise-P1). An answer that is not that of the oldest open request is a broken protocol,
 not bad luck: it is noted and ends the run (`ProtocolViolation`). Nothing is remembered of a produce
 request with acks=0, because nothing comes back.
 

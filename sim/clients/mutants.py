@@ -7,7 +7,7 @@
 | sim-M21 | Java | a batch whose answer was lost is numbered anew, as if it were not stored; |
 | | | the numbers of one that expired go to the next, as if free (KAFKA-14034) |
 | sim-M34 | consumer | goes on at the high watermark, not behind what it was given |
-| sim-M35 | all | takes an answer for that to its latest request of the kind (mission-P1) |
+| sim-M35 | all | takes an answer for that to its latest request of the kind (promise-P1) |
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The Java producer: Sender, RecordAccumulator and TransactionManager without transactions.
 
-What it is about (KIP-98, KIP-360, KIP-480, KIP-951; facts/kafka.md 3):
+What it is about (KIP-98, KIP-360, KIP-480, KIP-951; K-CLIENTS):
 
 * a queue of batches per partition; a request takes the first one of each partition that its node
   leads, as long as the connection has less than `in_flight` requests open;

@@ -1,6 +1,6 @@
 """librdkafka's producer, idempotent or plain (confluent-kafka and all that is built on it).
 
-Where it differs from Java (facts/kafka.md 3; src/rdkafka_broker.c, rdkafka_idempotence.c):
+Where it differs from Java (K-CLIENTS; src/rdkafka_broker.c, rdkafka_idempotence.c):
 
 * whatever has to be retried makes its partition *drain*: nothing leaves until everything in flight
   is answered, and nothing leaves for a new leader before the old one has answered;

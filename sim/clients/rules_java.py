@@ -1,4 +1,4 @@
-"""The Java producer's rules: what it does with each outcome (facts/kafka.md 3, column Java).
+"""The Java producer's rules: what it does with each outcome (K-CLIENTS).
 
 `retry` stands for the exceptions that are retriable, `refresh` for those that doubt the metadata.
 What is not in the table fails the batch; with idempotence the partition then starts a new epoch.

@@ -1,4 +1,4 @@
-"""librdkafka's rules: what it does with each outcome (facts/kafka.md 3, column librdkafka).
+"""librdkafka's rules: what it does with each outcome (K-CLIENTS).
 
 `refresh` doubts the metadata and implies a retry; `counts` says whether the retry counts, which
 only its backoff grows with. What is not in the table fails the batch; with idempotence everything

@@ -1,8 +1,9 @@
 """Predicates: which of the named scenarios came about by chance, as a table.
 
-Ids are those of facts/simulation.md 2.2. A predicate recognises the shape of its scenario in the
-rows of a run, not its outcome: that is what invariants judge. It may miss a case; what it counts is
-one. Scenarios that need a script (an id handed out twice, clients of two minds) have no predicate.
+Ids are those of docs/reference/scenarios.md. A predicate recognises the shape of its scenario in
+the rows of a run, not its outcome: that is what invariants judge. It may miss a case; what it
+counts is one. Scenarios that need a script (an id handed out twice, clients of two minds) have no
+predicate.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Numbers are thrown away and relations kept: not which node leads in which term, but whether anybody
 does, how many are up, how far logs and high watermarks lie apart. Two moments with equal relations
 are one state. How many states a sweep has seen, and how many each new seed still adds, says whether
-more seeds of the same kind are worth their time (facts/simulation.md 6, G10).
+more seeds of the same kind are worth their time (SIM-GOALS).
 
 | part | values |
 |---|---|

@@ -1,7 +1,7 @@
-"""Experiment `acks`: the loss table (mission-A1).
+"""Experiment `acks`: the loss table (promise-A1).
 
 Lost has one meaning: the client was told success (with acks=0: told nothing else), and no consumer
-can ever read the record (mission-K4). What took it is found in the history, record by record
+can ever read the record (promise-K4). What took it is found in the history, record by record
 (`sim/invariants/losses.py`).
 """
 

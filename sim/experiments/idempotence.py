@@ -1,8 +1,8 @@
-"""Experiment `idempotence`: what idempotence costs, before and after the fix (mission-R6).
+"""Experiment `idempotence`: what idempotence costs, before and after the fix (promise-R6).
 
 Redpanda's issue 5054: v22.1 had twice the latency of v21.11, where idempotence was off. The reason
 was not the producer's state: stage one of replication ended with the result, so a connection had
-one batch in Raft at a time and the next one waited (facts/redpanda.md 5). Profile `redpanda-22.1.3`
+one batch in Raft at a time and the next one waited (RP-STAGING). Profile `redpanda-22.1.3`
 does just that, and nothing here says what it costs.
 
 What it must cost can be said beforehand. One request at a time, each the same S in the brokers:

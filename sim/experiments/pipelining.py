@@ -1,4 +1,4 @@
-"""Experiment `pipelining`: what several requests in flight are worth (mission-S2).
+"""Experiment `pipelining`: what several requests in flight are worth (promise-S2).
 
 The published figures are those of Sarama's pull request 2094. They hold more than a round trip can
 explain: with one request in flight, 1 ms of round trip leaves 55,418 records per second, which is

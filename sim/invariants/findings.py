@@ -12,7 +12,7 @@ Row: TypeAlias = Any
 _NUMBERS = re.compile(r"\[?\d+(?:, \d+)*\]?")
 _OF_MANY_KINDS = frozenset({"sim-I00", "sim-I31"})
 ACKS_ALL = -1
-"""The one setting of acks under which an acknowledged record may not be lost (mission-A1)."""
+"""The one setting of acks under which an acknowledged record may not be lost (promise-A1)."""
 
 
 class Anomaly(NamedTuple):

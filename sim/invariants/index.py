@@ -22,7 +22,7 @@ from ottla.sim.invariants.findings import ACKS_ALL, Row
 from ottla.sim.invariants.mutants import NO_CHECKER_MUTANTS, CheckerMutant, CheckerMutants
 
 SEQUENCES = 1 << 31
-"""Sequences run from 0 to 2147483647 and begin anew (facts/kafka.md 2)."""
+"""Sequences run from 0 to 2147483647 and begin anew (K-SEQUENCE)."""
 
 
 class Index:

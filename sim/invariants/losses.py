@@ -1,4 +1,4 @@
-"""The loss table (mission-A1): what was acknowledged and is gone, by acks, and what took it.
+"""The loss table (promise-A1): what was acknowledged and is gone, by acks, and what took it.
 
 A record lost with acks=1 stood above the high watermark of a leader that lost its place: the first
 row since it was written in which that leader's log was cut below it is the explanation. With acks=0

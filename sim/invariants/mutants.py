@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 
 class CheckerMutant(Enum):
-    """One way to get a check wrong (facts/simulation.md 4, K1 to K6)."""
+    """One way to get a check wrong (SIM-CHECKERS)."""
 
     DROPPED_KEY = "sim-K1: the partition is no part of the key under which an offset is looked up"
     SWAPPED_COMPARATOR = "sim-K2: the canonical log is that of the node with the fewest records"

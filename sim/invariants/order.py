@@ -2,7 +2,7 @@
 
 Records without a producer id, or with epoch -1, are left out: who sends so is promised nothing.
 Sequences are compared on a circle: 0 follows 2147483647, and of two numbers the one within half a
-circle ahead is the later one (facts/kafka.md 2). Who was forgotten begins anew (`Index.spell`).
+circle ahead is the later one (K-SEQUENCE). Who was forgotten begins anew (`Index.spell`).
 
 A copy that was deleted from the front of the log was there first. No row says what it held; what
 was applied there says which batch it was, and what its client sent as that batch says of which

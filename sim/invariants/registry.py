@@ -1,7 +1,6 @@
 """The table of invariants: what must hold of every run, one row each.
 
-The ids are those of facts/simulation.md 3.2 with their source before them; from sim-I35 on: ours. A
-row says what the invariant is, where it is judged and by what; the statement of the same id in
+A row says what the invariant is, where it is judged and by what; the statement of the same id in
 `sql/` says it again for a sweep, and the two agree on every labelled history. The page
 `docs/reference/invariants.md` is written from this table.
 

@@ -2,10 +2,10 @@
 
 Where less was promised: with acks of 0 and 1 an acknowledged record may be lost, and a producer
 that the log has forgotten may store a record again. Nobody is to blame, but a run in which it
-happened says so: it is weakened (facts/simulation.md 3.1, S19, S57).
+happened says so: it is weakened (SIM-WEAKENED; sim-S19, sim-S57).
 
 And where clients break the promise by rules of their own: librdkafka begins a new epoch behind a
-gap (its issue 4953), and who has more than five batches in flight may be refused what is stored.
+gap (librdkafka #4953), and who has more than five batches in flight may be refused what is stored.
 Seeds of a plain sweep come to that, a few in a hundred; so such a run is good, and notes it.
 """
 

@@ -1,8 +1,8 @@
-"""What a broker remembers of a producer: its last five batches (mission-S3).
+"""What a broker remembers of a producer: its last five batches (promise-S3).
 
 A duplicate of an older one cannot be told from a gap, so it is refused as one, and rightly so. It
 comes to that only when a client has more than five batches in flight, which Kafka's own clients do
-not allow with idempotence (facts/kafka.md 2), and the swarm draws.
+not allow with idempotence (K-SEQUENCE), and the swarm draws.
 """
 
 from __future__ import annotations

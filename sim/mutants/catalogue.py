@@ -1,7 +1,7 @@
 """The catalogue of mutants: what each lacks, and where it is looked for.
 
-Which invariants notice it is no guess but measured (`docs/reference/mutants.md`).
-Ids are those of facts/simulation.md, section 4. A mutant is swept under the settings in which its
+Which invariants notice it is no guess but measured; ids and figures stand in
+`docs/reference/mutants.md`. A mutant is swept under the settings in which its
 mechanism is at work at all: a window that is one batch too short is not missed by who has one batch
 in flight. Everything else is the swarm's. Each says why, and the page shows both, so that nobody
 takes its figures for those of a plain sweep.

@@ -12,7 +12,7 @@ from typing import TypeAlias
 class Mutant(Enum):
     """One safety mechanism switched off, so that the simulator can show what it is good for.
 
-    The value is the mutant's number in facts/simulation.md, section 4; which part of the broker
+    The value is the mutant's number in docs/reference/mutants.md; which part of the broker
     lacks it stands beside it.
     """
 

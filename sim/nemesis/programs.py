@@ -1,7 +1,7 @@
 """The programs of the nemesis, as a table: what each does, and which fault of the catalogue it is.
 
 A program is a function of a `FaultContext`: it does something now and undoes it later. Ids are
-those of facts/simulation.md 2.1. A program is within the fault budget: after it, whatever was
+those of docs/reference/faults.md. A program is within the fault budget: after it, whatever was
 synced is still there, so nothing excuses a lost acknowledgement.
 """
 

@@ -1,7 +1,7 @@
 """Programs that wait for a moment: faults at points in the middle of a turn, and what leads there.
 
 What only shows when a node dies between a vote and the next request for one, or between an entry
-and the disk, no random time ever hits (facts/simulation.md 0, finding 5). Each of these brings
+and the disk, no random time ever hits (SIM-MOMENTS). Each of these brings
 about a state in which one safety mechanism alone stands between the cluster and disaster, and then
 the fault. All of it can happen: timers that ring together, disks that hang, links that fail.
 """

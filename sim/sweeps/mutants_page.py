@@ -20,7 +20,7 @@ from ottla.sim.scenarios.files import files, opening_of
 from ottla.sim.sweeps.kills import Kills
 
 MEDIAN_TARGET, P95_TARGET = 50, 2_000
-"""Seeds to the first kill, over all mutants (facts/simulation.md 6, G3)."""
+"""Seeds to the first kill, over all mutants (SIM-GOALS)."""
 _HEAD = """\
 # Mutants
 

@@ -2,7 +2,7 @@
 
 An outcome is the broker's code, or that there was no answer at all. Whether a batch may be stored
 after an outcome is not for a client's rules to say: it is what the broker promises with each code
-(facts/kafka.md 1.6), and it decides between `fail` and `info` in the history.
+(K-CODES), and it decides between `fail` and `info` in the history.
 """
 
 from __future__ import annotations

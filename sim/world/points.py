@@ -3,7 +3,7 @@
 A *trap* waits at a point for its moment: the n-th time that a node (or any) reaches it with a
 detail that fits. Then it acts, once, and is gone. Traps are how a script or the nemesis hits the
 gap between a write and its sync, or between a vote and its answer, which no random time ever hits
-(facts/simulation.md 0, finding 5).
+(SIM-MOMENTS).
 """
 
 from __future__ import annotations

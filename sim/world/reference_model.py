@@ -20,7 +20,7 @@ request of any run, one of them is wrong (sim-I35).
 `Replay` is the other half: the producer state that the committed log stands for, to which every
 replica's table must come (sim-I25), whatever way it took.
 
-Source: mission-R2; KIP-98 and KIP-360; facts/kafka.md 2.1; decision 0012 for unknown producers.
+Source: promise-R2; KIP-98 and KIP-360; K-RULES; decision 0012 for unknown producers.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ def _without_epoch(
     line: Sequence[Stored], identity: tuple[int, int, int, int], committed: LogIndex
 ) -> Opinion:
     """Epoch -1 names none: nothing follows anything, whoever has an epoch fences it, and only a
-    batch itself is known again (facts/kafka.md 2.1)."""
+    batch itself is known again (K-NO-EPOCH)."""
     if line[-1].epoch != NO_EPOCH:
         return Opinion(STALE)
     return _seen(line, identity, committed) or Opinion(ACCEPT)

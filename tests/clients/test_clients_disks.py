@@ -1,6 +1,6 @@
 """The disk of a leader breaks under a real idempotent producer: another leads, nothing is lost.
 
-What the old leader had appended and not synced is uncertain (mission-R5). A disk that hangs makes
+What the old leader had appended and not synced is uncertain (promise-R5). A disk that hangs makes
 it resign; one that fails or is full ends it, and a restart finds what had been synced.
 """
 

@@ -2,7 +2,7 @@
 
 Between the nodes lies a link of some milliseconds, so that a batch takes a known time in Raft. A
 client that pipelines has its batches there together, unless the profile holds a connection to one
-(facts/redpanda.md 5).
+(RP-STAGING).
 """
 
 import time

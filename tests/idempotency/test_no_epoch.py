@@ -1,4 +1,4 @@
-"""A producer id with epoch -1: no client sends it, Apache Kafka 4.3.1 takes it (facts 2.1).
+"""A producer id with epoch -1: no client sends it, Apache Kafka 4.3.1 takes it (K-NO-EPOCH).
 
 Each story is one producer's batches of one record as measured there: epoch, sequence, and what
 became of it. Offsets count from 0 in each story. Nothing has an order under epoch -1, a repeated

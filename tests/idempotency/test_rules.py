@@ -26,7 +26,9 @@ from ottla.idempotency.rules import (
 from ottla.idempotency.sessions import make_table
 from ottla.idempotency.snapshot import TAG
 from ottla.log.types import BatchIdentity
+from tidy.citations import names_a_source, page_keys
 
+SOURCES = page_keys()
 PROFILE_IDS = [profile.name for profile in PROFILES]
 
 
@@ -59,7 +61,8 @@ def test_every_row_is_needed_and_explained(profile):
         assert row in compiled
         assert not row.when & row.unless
         assert re.fullmatch(r"[A-Z][^.]*\.", row.reason), row.reason
-        assert row.source
+        for source in row.source.split("; "):
+            assert names_a_source(source, SOURCES) or source.startswith("docs/decisions/")
         assert isinstance(row.decision, RejectReason) or not row.barrier
         changes = row.action is not Action.NOTHING
         assert changes == (row.decision is Verdict.ACCEPT)

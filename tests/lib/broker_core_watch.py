@@ -1,7 +1,8 @@
 """What must hold in a `broker_core_world.World`, checked as it happens and at the end.
 
-Each check names what it defends: mission-R2 to R5 (one order, no duplicate, no gap), mission-K3
-(high watermark), design.md 8 (leaders per term), issue 4 item 9 (producer tables by the log alone).
+Each check names what it defends: promise-R2 to R5 (one order, no duplicate, no gap), promise-K3
+(high watermark), figure 3 (one leader per term), docs/decisions/0011 (producer tables by the log
+alone).
 """
 
 from __future__ import annotations

@@ -287,7 +287,7 @@ class Life:
             call()
 
     def step_down(self) -> None:
-        """The driver gives up on its disk (mission-R5)."""
+        """The driver gives up on its disk (promise-R5)."""
         self.replica.step_down(self.world.kernel.now)
         self.mark()
 

@@ -73,7 +73,7 @@ def read_back(cluster: Any, topic: str) -> dict[int, Log]:
 
 
 def lost(log: Log, writer: Writer, partition: int) -> list[Any]:
-    """Acknowledged records that are not where they were said to be, or nowhere (mission-K4)."""
+    """Acknowledged records that are not where they were said to be, or nowhere (promise-K4)."""
     present = frozenset(log.values())
     return [
         ack

@@ -1,6 +1,6 @@
 """What is inside a produced batch, row by row as measured on Apache Kafka 4.3.1.
 
-Sources: facts/kafka.md 1.2 step 18, 1.7 and 8, and the same broker asked for what they leave open.
+Sources: K-CHECKS 18, K-TIMES and K-BATCHES, and the same broker asked for what they leave open.
 Times are relative to `NOW`, the broker's clock.
 """
 

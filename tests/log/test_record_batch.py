@@ -1,6 +1,6 @@
 """Reading and checking a produced batch: one test per row, the rows' order, and nothing else.
 
-What Kafka answers to each of these batches was measured (facts/kafka.md 1.2 and 8); here only the
+What Kafka answers to each of these batches was measured (K-CHECKS, K-BATCHES); here only the
 name of the defect is held. Properties at the end feed damaged and arbitrary bytes.
 """
 
@@ -25,7 +25,9 @@ from ottla.log.record_batch import (
     read_beginning,
 )
 from ottla.log.types import BatchIdentity, RecordBatch
+from tidy.citations import names_a_source, page_keys
 
+SOURCES = page_keys()
 GOOD = build_batch([b"a", b"b", b"c"], producer_id=7, producer_epoch=1, base_sequence=4)
 LIMIT = 1_048_588
 LENGTH = len(GOOD) - 12
@@ -138,7 +140,7 @@ def test_every_defect_has_a_row_and_every_row_a_test():
     tested = {defect for _, defect in (*STRUCTURAL, *CONTENT)} | {BatchDefect.TOO_LARGE}
     assert set(rows) == set(BatchDefect) - INSIDE == tested
     sources = [each.source for each in STRUCTURAL_CHECKS] + [each.source for each in CONTENT_CHECKS]
-    assert all(sources)
+    assert all(names_a_source(each, SOURCES) for each in sources)
 
 
 @pytest.mark.parametrize(

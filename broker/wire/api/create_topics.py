@@ -8,7 +8,7 @@ answer waits until this node knows the new topics too, at most the request's tim
 REQUEST_TIMED_OUT: the topic may be created or not. `validate_only` asks the same and creates none.
 
 From version 5 on the answer says what was created: partitions, replication factor and all configs;
-from version 7 on the topic id. With an error these are -1, -1, none, and zero (facts/kafka.md 8b).
+from version 7 on the topic id. With an error these are -1, -1, none, and zero (K-CREATE-TOPICS).
 """
 
 from __future__ import annotations

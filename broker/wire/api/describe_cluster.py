@@ -2,7 +2,7 @@
 
 From version 1 on the request says which kind of endpoint it means: a broker asked for controllers
 (2) answers MISMATCHED_ENDPOINT_TYPE with an empty cluster id and controller -1, any other kind is
-UNSUPPORTED_ENDPOINT_TYPE (facts/kafka.md 8b). A broker that is not up is what Kafka calls fenced:
+UNSUPPORTED_ENDPOINT_TYPE (K-DESCRIBE-CLUSTER). A broker that is not up is what Kafka calls fenced:
 listed from version 2 on, if the request asks for those too (KIP-1073).
 """
 

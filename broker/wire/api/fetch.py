@@ -1,4 +1,4 @@
-"""Fetch (key 1), versions 4 to 12. Answers as measured on Apache Kafka 4.3.1 (facts/kafka.md 8b).
+"""Fetch (key 1), versions 4 to 12. Answers as measured on Apache Kafka 4.3.1 (K-FETCH).
 
 * Only committed records are seen; the last stable offset is the high watermark, because there are
   no transactions.

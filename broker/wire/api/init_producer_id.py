@@ -1,13 +1,13 @@
 """InitProducerId (key 22), versions 0 to 5: an id that nobody has, for an idempotent producer.
 
 Without a transactional id the answer is always a new id with epoch 0, whatever id and epoch the
-request carries (facts/kafka.md 2.3): such a producer bumps its epoch by itself. Naming only one of
+request carries (K-PRODUCER-ID): such a producer bumps its epoch by itself. Naming only one of
 id and epoch is INVALID_REQUEST, so is an empty transactional id. While this node has no
 block of ids yet: COORDINATOR_LOAD_IN_PROGRESS, which clients retry.
 
 Transactions are not served (docs/not-implemented.md). Any other transactional id is refused with
 TRANSACTIONAL_ID_AUTHORIZATION_FAILED, the code that every client takes as final here: Java and
-librdkafka make the producer unusable (facts/kafka.md 3), where a retriable code would have it wait
+librdkafka make the producer unusable (K-CLIENTS), where a retriable code would have it wait
 for ever. The response has no field for a text.
 """
 

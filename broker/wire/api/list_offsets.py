@@ -1,6 +1,6 @@
 """ListOffsets (key 2), versions 1 to 8: offsets by time, from a partition's leader.
 
-    timestamp       from version   answer (facts/kafka.md 8b)
+    timestamp       from version   answer (K-LIST-OFFSETS)
     -1 latest       1              high watermark, timestamp -1 (no transactions: also the last
                                    stable offset); the log end for a replica id other than -1
     -2 earliest     1              log start offset, timestamp -1

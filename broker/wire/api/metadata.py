@@ -1,7 +1,7 @@
 """Metadata (key 3), versions 0 to 12.
 
 Topics are asked for by name, from version 12 on also by id; none named in version 0, or null later,
-means all. Answers as measured on Apache Kafka 4.3.1 (facts/kafka.md 8b):
+means all. Answers as measured on Apache Kafka 4.3.1 (K-METADATA):
 
     an id in any entry, or a name that is null
         versions 10 and 11    INVALID_REQUEST for every entry, with what it named

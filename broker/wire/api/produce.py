@@ -1,7 +1,7 @@
 """Produce (key 0), versions 3 to 12; 0 to 2 are advertised and close the connection, as in Kafka.
 
-Hops 2 and 7 of a produce request (design.md, section 3). `handle` does the checks that come
-before a partition is asked, in Kafka's order (facts/kafka.md 1.2):
+Hops 2 and 7 of a produce request (docs/explanation/architecture.md). `handle` does the checks that
+come before a partition is asked, in Kafka's order (K-CHECKS):
 
     1    first batch header of each partition makes sense     else CORRUPT_MESSAGE for all
     2    no transactional batch: transactions are not served  else TRANSACTIONAL_ID_AUTHORIZATION_
@@ -22,7 +22,7 @@ all (null records) the answer is INVALID_RECORD; where it silently drops the ear
 (a partition that exists, twice in a request) it is INVALID_REQUEST, nothing stored.
 
 The answer comes when every partition of the request has its outcome. With acks=0 there is none, and
-an error closes the connection (mission-P2). What a producer sends most takes a short cut
+an error closes the connection (promise-P2). What a producer sends most takes a short cut
 (`ottla.broker.wire.translation.produce_shortcut`) that ends in the same places.
 """
 
@@ -56,7 +56,7 @@ ACKS = (-1, 0, 1)
 ZSTD = 4
 _LEAST_PATIENCE: Micros = 1000
 """Kafka's timers tick in milliseconds: a client that waits 0 ms or less hears of a timeout within
-one, and of plain success from a single replica (facts/kafka.md 1.3)."""
+one, and of plain success from a single replica (K-ACKS)."""
 NO_TRANSACTIONS = "Transactions are not served by this broker"
 
 BYTES_CHECKED_A_UNIT = 1 << 15
@@ -296,7 +296,7 @@ def _exists(item: _Item, host: Host) -> bool:
 
 
 def _corruption(item: _Item) -> str:
-    """What Kafka says about a first batch that makes no sense (facts/kafka.md 8)."""
+    """What Kafka says about a first batch that makes no sense (K-BATCHES)."""
     length, _, magic = _LENGTH_AND_MAGIC.unpack_from(bytes((item.records or b"")[:17]).ljust(17), 8)
     if item.batch is BatchDefect.UNKNOWN_MAGIC:
         return f"Invalid magic found in record: {magic}"

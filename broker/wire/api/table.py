@@ -12,7 +12,7 @@ one row.
 
 *Advertised* is what ApiVersions says, *served* what is really answered; they differ for Produce
 only: released librdkafka looks for Produce v0 when it decides about gzip, snappy and lz4, so Kafka
-4.x advertises 0-2 and closes the connection when they are used (facts: KAFKA-18659; measured on
+4.x advertises 0-2 and closes the connection when they are used (KAFKA-18659; measured on
 4.3.1). An API or version outside the table closes the connection; ApiVersions alone answers.
 """
 

@@ -7,9 +7,9 @@
           node_endpoints (v10+, tag 0)
 
 From version 9 on arrays and strings are compact and structures end in tagged fields (KIP-482).
-`current_leader` and `node_endpoints` come with NOT_LEADER_OR_FOLLOWER only (KIP-951; facts 1.7),
+`current_leader` and `node_endpoints` come with NOT_LEADER_OR_FOLLOWER only (KIP-951; K-FIELDS),
 and not when nobody is known to lead: Kafka names leader -1 then, which tells a client nothing and
-is said to have kept librdkafka from a partition (issue 5430).
+is said to have kept clients from a partition (librdkafka #5430).
 Tests hold every version to the bytes that kio's writer makes of the same values.
 """
 

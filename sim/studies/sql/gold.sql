@@ -43,7 +43,7 @@ FROM (
 -- variant BIGINT: number of the variant
 -- acks BIGINT: what had been asked for: 0, 1, or -1 for all
 -- acknowledged BIGINT: how many were acknowledged
--- lost BIGINT: how many of them no consumer can ever read (mission-K4)
+-- lost BIGINT: how many of them no consumer can ever read (promise-K4)
 -- share DOUBLE: lost / acknowledged; NULL where all are left out, as are low and high
 -- low DOUBLE: lower end of its interval, as if each record were lost by itself
 -- high DOUBLE: upper end

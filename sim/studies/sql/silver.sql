@@ -172,7 +172,7 @@ GROUP BY s.run_id, s.eid, s.candidate_eid, s.candidate_us, s.old_eid, s.old_us, 
 -- simulated_us BIGINT: how long it was, on the simulator's clock
 -- handed BIGINT: records handed to producers
 -- acknowledged BIGINT: records that were acknowledged, whatever had been asked for
--- lost BIGINT: of these, how many no consumer can ever read (mission-K4); NULL where the run ended
+-- lost BIGINT: of these, how many no consumer can ever read (promise-K4); NULL where the run ended
 -- before anybody looked: an anomaly ended it, or it came to no rest
 -- copies BIGINT: second and further copies of a record in the canonical logs; NULL where lost is
 -- faults BIGINT: things done to it on purpose

@@ -6,12 +6,12 @@ check returns a `Verdict`: what was compared, how much of it, and every violatio
 
 | check | holds when | source |
 |---|---|---|
-| nothing lost | every acknowledged value lies at its acknowledged offset | mission-K4 |
-| nothing twice | no value lies at two offsets | mission-R2 |
-| nothing out of order | each producer's values lie in the order of sending | mission-S4 |
-| nothing unsent | every value was sent by somebody, and was not refused for good | mission-S4 |
+| nothing lost | every acknowledged value lies at its acknowledged offset | promise-K4 |
+| nothing twice | no value lies at two offsets | promise-R2 |
+| nothing out of order | each producer's values lie in the order of sending | promise-S4 |
+| nothing unsent | every value was sent by somebody, and was not refused for good | promise-S4 |
 | replicas agree | committed entries are the same on every replica, byte for byte | Raft, figure 3 |
-| consumer agrees | the consumer read what the log holds, offset by offset | mission-K3 |
+| consumer agrees | the consumer read what the log holds, offset by offset | promise-K3 |
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def lost(log: Records, claims: Iterable[Claims]) -> list[Ack]:
 
 
 def unreadable(consumed: Iterable[tuple[Offset, bytes]], claims: Iterable[Claims]) -> list[Ack]:
-    """Acknowledged records that the consumer found nowhere: lost messages (mission-K4)."""
+    """Acknowledged records that the consumer found nowhere: lost messages (promise-K4)."""
     read = frozenset(value for _, value in consumed)
     return [ack for claim in claims for ack in claim.acked if ack.value not in read]
 

@@ -1,6 +1,6 @@
 """Explains lost records: which leader acknowledged each, and whose log replaced it. Pure.
 
-A record is lost when its producer was told success and no consumer can read it (mission-K4). With
+A record is lost when its producer was told success and no consumer can read it (promise-K4). With
 acks=1 or acks=0 the leader alone stands behind the answer. An explanation is found, not inferred:
 the deposed leader's truncation names the entry it dropped, with its bytes, so the record itself is
 recognised in it, with the term that wrote it and the term whose leader's log replaced it.

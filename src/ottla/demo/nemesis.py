@@ -170,7 +170,7 @@ async def lose(scene: Scene) -> tuple[int, str]:
     """Let clients write to a leader that is cut off; then let its successor's log replace its own.
 
     The writers rest between the two, and the leadership is handed back before they go on: with
-    acks=0 a client cannot be told that the leader has moved (mission-P2).
+    acks=0 a client cannot be told that the leader has moved (promise-P2).
     """
     cluster, work = scene.cluster, scene.work
     old = await cluster.leader(TOPIC, scene.partition)
@@ -231,8 +231,8 @@ async def healthy(scene: Scene) -> None:
     every writer is acknowledged there.
 
     Writers are acknowledged first by who leads in between: librdkafka, told of another leader and
-    of the old one again before it has left it, stays with the wrong node for good (its pull request
-    5593). A stop of 45 s in a demo on a slow machine was that.
+    of the old one again before it has left it, stays with the wrong node for good (librdkafka
+    #5593). A stop of 45 s in a demo on a slow machine was that.
     """
     await _all_caught_up(scene)
     await recovered(scene)

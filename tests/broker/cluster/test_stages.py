@@ -1,4 +1,4 @@
-"""Replication in two steps (mission-R1): `enqueued` fixes the order, `replicated` the outcome.
+"""Replication in two steps (promise-R1): `enqueued` fixes the order, `replicated` the outcome.
 
 The order is certain before anything is replicated: with the followers stopped, stage one ends and
 stage two does not, for as many batches as one likes to pipeline.
@@ -51,7 +51,7 @@ def test_the_order_is_certain_before_anything_is_replicated():
 
 
 def test_where_there_is_one_stage_it_ends_with_the_result():
-    """Redpanda up to v22.1.4 (facts/redpanda.md 5)."""
+    """Redpanda up to v22.1.4 (RP-STAGING)."""
 
     async def story(cluster):
         _, followers = await followers_of(cluster)

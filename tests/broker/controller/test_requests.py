@@ -1,6 +1,6 @@
 """What the controller refuses, with which code and message, and what an accepted topic becomes.
 
-Codes and order of the checks as measured on Apache Kafka 4.3.1 (facts/kafka.md 8b). A refusal at
+Codes and order of the checks as measured on Apache Kafka 4.3.1 (K-CREATE-TOPICS). A refusal at
 the leader leaves the log as it was; what only the log can know is tested in test_controller_turns.
 """
 

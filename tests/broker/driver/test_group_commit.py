@@ -1,6 +1,6 @@
 """When turns become durable: flush policies, group commit, syncs that fail or hang.
 
-Expectations from design.md 8 (flush policy), `log/store.py` promise 4 and mission-R5. The store and
+Expectations from `log/store.py`, promise 4, and promise-R5. The store and
 the writer thread are stand-ins whose syncs end when the test says so.
 """
 

@@ -1,6 +1,6 @@
 """When a produce request is answered, and with what: acks, time limits, min.insync.replicas.
 
-Expectations from mission-K1 and K2 and facts/kafka.md 1.3, 1.4 and 1.6. `PartitionDriver` plays
+Expectations from promise-K1 and K2, K-ACKS, K-WATERMARK and K-CODES. `PartitionDriver` plays
 consensus: `propose` appends, `commit` commits, `sleep` lets time limits pass.
 """
 

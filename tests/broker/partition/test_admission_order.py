@@ -1,6 +1,6 @@
 """The order of batches: mutex, queue, duplicates, gaps, sync and conditional replication.
 
-Each test names the behaviour of mission.md (R1 to R5) that it holds. The leader queue is held by a
+Each test names the promise (promise-R1 to R5) that it holds. The leader queue is held by a
 byte budget of one byte or by bytes that are said to be under way (`inflight=FULL`).
 """
 

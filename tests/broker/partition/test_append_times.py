@@ -1,6 +1,6 @@
 """LogAppendTime: the time a batch is stored with, and the one its copies are answered with.
 
-Expectations from facts/kafka.md 1.7. The wall clock is handed in with each ticket; batches carry
+Expectations from K-FIELDS and K-TIMES. The wall clock is handed in with each ticket; batches carry
 times of their own, which such a topic overwrites.
 """
 
@@ -61,7 +61,7 @@ def test_a_parked_copy_is_answered_with_the_time_that_is_stored(driver, acks, en
 @pytest.mark.parametrize("acks", [-1, 1])
 @pytest.mark.parametrize("enqueued", [False, True])
 def test_also_where_the_time_is_the_producers(acks, enqueued):
-    """The original hears -1, every copy the stored time (facts/kafka.md 1.7, quirk)."""
+    """The original hears -1, every copy the stored time (K-FIELDS)."""
     driver = PartitionDriver()
     driver.serve()
     original = driver.send(batch(7, 0, at=77))

@@ -3,7 +3,7 @@
 A client that keeps several batches in flight takes the success of a later one as proof of the
 earlier ones (librdkafka: *implicit ack*), so a broker that stores sequence n of a producer whose
 sequence 0 it never stored makes the client report records that are nowhere: "lost message" as
-mission-K4 means it. This is KAFKA-15591 (and KAFKA-14312, KAFKA-19880; facts/kafka.md 2.1 row 5).
+promise-K4 means it. This is KAFKA-15591 (and KAFKA-14312, KAFKA-19880; K-RULES 5).
 
 A broker may accept an unknown producer at any sequence for one reason only: it knew the producer
 and has forgotten it (KIP-360). Here forgetting is a decision in the log, so a replica knows whether

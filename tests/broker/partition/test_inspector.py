@@ -1,8 +1,8 @@
 """Produce to a node of its own: records looked into, times judged, over the wire and back.
 
 What a batch may hold is in `tests/log/test_inspection.py` and `test_inspection_times.py`; here is
-that each of it reaches the client as Apache Kafka 4.3.1 says it (facts/kafka.md 1.2 step 18, 1.6,
-1.7, 8), in every version, and that a refused batch stores nothing.
+that each of it reaches the client as Apache Kafka 4.3.1 says it (K-CHECKS 18, K-CODES,
+K-FIELDS, K-BATCHES), in every version, and that a refused batch stores nothing.
 """
 
 import asyncio
@@ -190,7 +190,7 @@ def test_nobody_else_may_set_the_flag_of_a_stamped_topic():
 
 @pytest.mark.parametrize(("topic", "stamped"), [("plain", False), ("stamped", True)])
 def test_a_duplicate_is_answered_with_the_time_that_is_stored(topic, stamped):
-    """Also on topics whose time is the producer's, and whatever time the copy carries (facts 8)."""
+    """Also on topics whose time is the producer's, and whatever the copy says (K-FIELDS)."""
 
     async def story(client, _):
         identity = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
@@ -206,7 +206,7 @@ def test_a_duplicate_is_answered_with_the_time_that_is_stored(topic, stamped):
 
 
 def test_a_copy_whose_time_is_out_of_range_is_no_duplicate():
-    """Validation precedes the duplicate window (facts/kafka.md 1.2)."""
+    """Validation precedes the duplicate window (K-CHECKS)."""
 
     async def story(client, _):
         identity = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}

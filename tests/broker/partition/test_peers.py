@@ -1,7 +1,7 @@
 """What a replica makes of messages that are late, or make no sense: nothing, and it goes on.
 
 Expectations from `raft/core.py` (input from peers may be lost, repeated, overtaken or nonsense) and
-mission-A2 (in sync is who held the leader's log, not who once said so).
+promise-A2 (in sync is who held the leader's log, not who once said so).
 """
 
 from __future__ import annotations

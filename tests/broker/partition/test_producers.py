@@ -1,6 +1,6 @@
 """Who is remembered: room in the table, expiry, and both as decisions in the log.
 
-Expectations from issue 4 item 9, design.md 8 and facts/redpanda.md 2.5: state is bounded, nobody
+Expectations (docs/decisions/0011; RP-EVICTION): state is bounded, nobody
 with a request in flight is forgotten, and every replica forgets the same producers at the same
 index.
 """
@@ -203,7 +203,7 @@ def test_idle_time_starts_at_the_restore_not_at_the_beginning_of_time(idle_befor
 def test_a_producer_id_without_an_epoch_is_taken_and_fenced_by_any_epoch(
     epoch, stored, then, after
 ):
-    """Measured on Apache Kafka 4.3.1 (facts/kafka.md 2.1); the answer names the log start."""
+    """Measured on Apache Kafka 4.3.1 (K-RULES); the answer names the log start."""
     driver = PartitionDriver()
     driver.serve()
     first = driver.produce(7, 0, epoch=epoch)

@@ -1,6 +1,6 @@
 """What readers see: the high watermark, waiting for sync, ranges, epochs, the log start.
 
-Expectations from mission-K3, design.md 8 and facts/kafka.md 1.4 and 8. The log of most tests holds
+Expectations from promise-K3, K-WATERMARK and K-FETCH. The log of most tests holds
 six records in two batches, at indexes 2 and 3.
 """
 

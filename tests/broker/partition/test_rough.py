@@ -1,8 +1,8 @@
 """Whatever clients send, the log is as if the rules had judged one request after the other.
 
 The oracle is the table of rules itself, replayed over the committed log: every batch in it must be
-one that the rules accept, given exactly what lies before it (mission-R2 to R4); and every replica's
-producers are those of the replay (issue 4, item 9). See `broker_core_rough` for what clients do.
+one that the rules accept, given exactly what lies before it (promise-R2 to R4); and every replica's
+producers are those of the replay (docs/decisions/0011). `broker_core_rough` says what clients do.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What reading Redpanda's sources made doubtful (facts/redpanda.md 9.2), asked of the partition.
+"""What reading Redpanda's sources made doubtful (RP-SUSPECTS), asked of the partition.
 
 The other suspects are in `tests/idempotency/test_suspects.py`; `docs/explanation/suspects.md` is
 the list with the answers.

@@ -1,4 +1,4 @@
-"""The high watermark and min.insync.replicas: what is committed and not shown (facts/kafka.md 1.4).
+"""The high watermark and min.insync.replicas: what is committed and not shown (K-WATERMARK).
 
 While fewer replicas are in sync than the minimum, the high watermark stands still, also for what
 was written with acks 0 and 1 (KAFKA-15583). Raft commits all the same: nothing here is ever lost.

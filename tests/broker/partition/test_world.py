@@ -2,7 +2,7 @@
 
 Whatever happens: what was acknowledged lies in the log where the answer said, nothing lies there
 twice or out of order, no sequence is missing, all replicas know the same producers, every ticket is
-answered once and in time, and the high watermark never goes back (mission-R1 to R5, K3, K4).
+answered once and in time, and the high watermark never goes back (promise-R1 to R5, K3, K4).
 `broker_core_watch` and `Story.finish` hold the checks; here is only what leads up to them.
 """
 

@@ -95,7 +95,7 @@ def test_the_answer_to_a_client_has_all_of_them():
     ],
 )
 def test_no_batch_is_larger_than_a_segment_would_be(size, code):
-    """Kafka's checks 14 and 20."""
+    """K-CHECKS 14 and 20."""
 
     async def main():
         configs = {"segment.bytes": SEGMENT, "max.message.bytes": SEGMENT + 1000}

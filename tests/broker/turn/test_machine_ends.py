@@ -1,6 +1,6 @@
 """How a node ends, cleanly or not: every ticket is answered once, and the other nodes go on.
 
-Expectations from `commands.py` (`on_done` is called exactly once) and mission-K4 (what was called
+Expectations from `commands.py` (`on_done` is called exactly once) and promise-K4 (what was called
 done is done).
 """
 

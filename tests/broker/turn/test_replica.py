@@ -1,6 +1,6 @@
 """One turn of a replica: what leaves together, in which order, and what waits for the disk.
 
-Expectations from design.md 1 and 3 (the turn, budget, reads as effects) and `effects.py`. Most
+Expectations from docs/explanation/architecture.md (the turn) and `effects.py`. Most
 tests hand a lone replica its messages; the last two watch a world of three.
 """
 

@@ -1,4 +1,4 @@
-"""The tables from defects and reasons to Kafka's codes (facts/kafka.md 1.2, 1.6, 2.1)."""
+"""The tables from defects and reasons to Kafka's codes (K-CHECKS, K-CODES, K-RULES)."""
 
 import pytest
 

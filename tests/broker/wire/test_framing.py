@@ -1,6 +1,6 @@
-"""Frames, versions and the order of answers, as measured on Apache Kafka 4.3.1 (facts 1.1, 8b).
+"""Frames, versions and the order of answers, as measured on Apache Kafka 4.3.1 (K-FRAME).
 
-Real TCP, a fake node behind it; answers with acks=0 (mission-P1, P2) are here too, because they
+Real TCP, a fake node behind it; answers with acks=0 (promise-P1, P2) are here too, because they
 are a matter of order.
 """
 

@@ -1,4 +1,4 @@
-"""An idempotent producer beside a plain one: what idempotence costs (mission-R6).
+"""An idempotent producer beside a plain one: what idempotence costs (promise-R6).
 
 *Counted* with bursts in lockstep and heartbeats out of the way, so that the counts depend on
 nothing but the requests: turns, messages between nodes and syncs must be the same numbers.

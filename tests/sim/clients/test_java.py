@@ -1,4 +1,4 @@
-"""The Java producer's rules, one by one, against brokers that answer as told (facts/kafka.md 3).
+"""The Java producer's rules, one by one, against brokers that answer as told (K-CLIENTS).
 
 Ops are numbered as they are handed in, and so are the values that batches hold. `told` is what a
 broker sees of a batch: values, epoch, base sequence.

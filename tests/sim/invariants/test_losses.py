@@ -1,4 +1,4 @@
-"""The loss table: what was acknowledged and is gone, by acks, and what took it (mission-A1).
+"""The loss table: what was acknowledged and is gone, by acks, and what took it (promise-A1).
 
 The row in which a log was cut explains what stood above it then; what nothing explains is called
 unexplained. The counts are compared with those of the SQL in `test_invariants.py`.

@@ -1,8 +1,7 @@
 """Simulated clients are served by the broker's own handlers, checks in Kafka's order included.
 
-Each request below has several things wrong with it; what is answered is what Kafka finds first
-(facts/kafka.md 1.2). The simulator's own handlers knew none of checks 1, 2 and 8, nor a partition
-named twice.
+Each request below has several things wrong with it; what is answered is what Kafka finds
+first. The simulator's own handlers knew none of K-CHECKS 1, 2 and 8, nor a partition named twice.
 """
 
 import pytest
@@ -55,7 +54,7 @@ def ask(world, acks, *batches):
     ids=["check 1", "check 2"],
 )
 def test_what_is_wrong_with_one_batch_is_answered_for_all(world, first, second, error):
-    """Whichever comes first in the request, and before checks 4 and 8."""
+    """Whichever comes first in the request, and before K-CHECKS 4 and 8."""
     assert ask(world, 7, (NOWHERE, first), (0, second)) == {NOWHERE: error, 0: error}
 
 
@@ -75,7 +74,7 @@ def test_a_partition_named_twice_stores_nothing(world):
 
 
 def test_an_error_with_acks_0_ends_the_connection(world):
-    """mission-P2."""
+    """promise-P2."""
     assert ask(world, 0, (NOWHERE, GOOD)) == [
         "produce with acks=0 failed: UNKNOWN_TOPIC_OR_PARTITION"
     ]

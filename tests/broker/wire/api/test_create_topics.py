@@ -1,4 +1,4 @@
-"""CreateTopics as a client sees it; codes and fields as measured (facts/kafka.md 8b).
+"""CreateTopics as a client sees it; codes and fields as measured (K-CREATE-TOPICS).
 
 Requests and answers pass the codec in both directions; the controller behind the handler is real.
 What is refused and why is tested in test_controller_requests.py, here how it looks on the wire.

@@ -1,4 +1,4 @@
-"""Fetch: limits, long polls, errors and sessions, as measured on Apache Kafka 4.3.1 (facts 8b).
+"""Fetch: limits, long polls, errors and sessions, as measured on Apache Kafka 4.3.1 (K-FETCH).
 
 The log is the fake node's; what may be seen of a real partition is tested with the partition. How
 much is given, and how long it is waited for: `test_wire_fetch_limits.py`.

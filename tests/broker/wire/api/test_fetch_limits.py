@@ -1,4 +1,4 @@
-"""Fetch: how much is given, row by row as measured on Apache Kafka 4.3.1 (facts/kafka.md 8b).
+"""Fetch: how much is given, row by row as measured on Apache Kafka 4.3.1 (K-FETCH).
 
 Each partition holds four batches of `ONE` bytes. The log is the fake node's; that a real store with
 other entries in between gives the same is tested at the end.

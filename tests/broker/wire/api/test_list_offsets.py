@@ -1,4 +1,4 @@
-"""ListOffsets as a client sees it; answers as measured (facts/kafka.md 8b).
+"""ListOffsets as a client sees it; answers as measured (K-LIST-OFFSETS).
 
 The partition behind the handler is real and led by hand. Its log in most tests: offsets 0 to 2 with
 times 10, 30, 20 in `EPOCH`, then offsets 3 and 4 with times 40 and 25 in `EPOCH + 2`.
@@ -329,7 +329,7 @@ def world_with_an_open_batch():
 
 @pytest.mark.parametrize(("replica", "latest"), [(-1, 5), (-2, 7), (2, 7)])
 def test_only_consumers_are_told_the_high_watermark(replica, latest):
-    """Any other replica id is told the log end (facts/kafka.md 8b)."""
+    """Any other replica id is told the log end (K-LIST-OFFSETS)."""
     world = world_with_an_open_batch()
     assert one(world, LATEST, replica_id=replica) == (0, latest, -1, EPOCH + 2)
     assert one(world, EARLIEST, replica_id=replica) == (0, 0, -1, EPOCH)
@@ -338,7 +338,7 @@ def test_only_consumers_are_told_the_high_watermark(replica, latest):
 
 @pytest.mark.parametrize(("replica", "error"), [(-1, 6), (2, 6), (-2, 0)])
 def test_a_debugger_is_answered_by_any_replica_from_its_own_log(replica, error):
-    """Measured on a leader that was just deposed (facts/kafka.md 8b)."""
+    """Measured on a leader that was just deposed (K-LIST-OFFSETS)."""
     world = world_with_an_open_batch()
     world.log("t").follow(EPOCH + 3, leader=2)
     nothing = (6, -1, -1, -1)

@@ -1,4 +1,4 @@
-"""Metadata: what exists, and what does not (facts/kafka.md 8b, 4.2).
+"""Metadata: what exists, and what does not (K-METADATA, K-CONTROLLER).
 
 Topics are named, asked for by id, or all of them wanted; in every version. What is made on the way
 is in `test_wire_metadata_created.py`.

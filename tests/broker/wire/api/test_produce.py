@@ -1,4 +1,4 @@
-"""Produce: checks before a partition is asked, and answers behind it (facts/kafka.md 1, 8).
+"""Produce: checks before a partition is asked, and answers behind it (K-CHECKS, K-BATCHES).
 
 The first request of a connection goes through the codec, later ones through the short cut; tests
 that are told `learnt` or send twice look at both ways.
@@ -293,7 +293,7 @@ def test_the_partitions_outcome_is_passed_on():
 
 @pytest.mark.parametrize(("timeout", "limit"), [(1500, 1_500_000), (0, 1000), (-5, 1000)])
 def test_the_clients_timeout_is_the_tickets_deadline(timeout, limit):
-    """At least a millisecond, as Kafka's timers tick (facts/kafka.md 1.3)."""
+    """At least a millisecond, as Kafka's timers tick (K-ACKS)."""
 
     async def test(wire):
         client = await wire.client()

@@ -1,6 +1,6 @@
 """Produce: in which order a batch is looked at, where several things are wrong with it.
 
-As measured on Apache Kafka 4.3.1 (facts/kafka.md 1.2), which a fuzz beside it compared.
+As measured on Apache Kafka 4.3.1 (K-CHECKS), which a fuzz beside it compared.
 """
 
 import struct
