@@ -91,8 +91,8 @@ class ClusterConfig:
     """Largest frame; a client that announces more is cut off. Without records it is 5 MiB. From 1
     to 2_147_483_647."""
     queued_max_request_bytes: int = 256 << 20
-    """Per node: what all clients together may have sent of frames that are not whole, or may not
-    begin yet; whoever would exceed it is read no further until there is room. One frame of
+    """Per node: how much of frames that are not whole, or may not begin yet, clients together
+    may have sent; beyond it nobody is read further until there is room. One frame of
     `max_request_bytes` always fits. From 1 to 1_000_000_000_000."""
     max_partitions_per_topic: int = 1_000
     """More are refused with INVALID_PARTITIONS: they would make turns of the loop long. From 1 to

@@ -49,8 +49,8 @@ INVARIANTS: tuple[Invariant, ...] = (
         "sim-I03",
         "reorder",
         "the records of one producer lie in the log in the order in which its client was "
-        "given them (of one that is stored twice the first copy counts), but for those "
-        "that it left out when the log had forgotten it",
+        "given them (of two copies the first counts), but for those that it left out when the "
+        "log had forgotten it",
         _END,
         order.reordered,
     ),

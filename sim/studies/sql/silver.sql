@@ -393,7 +393,12 @@ WINDOW w AS (
 -- any led before. A phase is NULL where the partition was idle, or where it was never ended. An
 -- outage may take several elections: who wins is replaced before anybody was served. It is one, and
 -- the leadership that ends it has all of it, from when the last leader that served had stopped; of
--- those before it the phases are NULL
+-- those before it the phases are NULL. The last leader that served stopped with its crash or pause;
+-- else from when a client waited in vain: it had sent to it, and heard of no acknowledgement since.
+-- With stepdown and nobody waiting, it was the stepdown; with silent and nobody waiting nobody can
+-- tell, however those ended that led after it and served nobody. A record that waited in vain was
+-- handed over, with acks 1 or all, before synced_us, and given up since lost_us (where that is NULL,
+-- since the first election was won) and before the next outage began, so that each counts in one
 -- run_id BIGINT: number of the run
 -- variant BIGINT: number of the variant
 -- partition BIGINT: which partition
@@ -404,19 +409,15 @@ WINDOW w AS (
 -- stepdown, or silent, when nothing did but the others heard no more of it
 -- elections BIGINT: leaderships since anybody was served, this one included: mostly 1
 -- lost_us BIGINT: when the last leader that served stopped serving: with elections 1 the old one.
--- Its crash or pause; else from when a client waited in vain: it had sent to it, and heard of no
--- acknowledgement since. With stepdown and nobody waiting, the stepdown; with silent and nobody
--- waiting NULL, for nobody can tell, however those ended that led after it and served nobody
+-- NULL where nobody can tell
 -- candidate_us BIGINT: when a higher term than that leader's was first written, wherever
 -- leader_us BIGINT: when the new leader had won
 -- synced_us BIGINT: when it had committed an entry of its own term, so that it could serve
 -- ok_us BIGINT: when a client heard the first acknowledgement from it, with acks 1 or all, of a
 -- record that had been handed over before synced_us; NULL when none waited (idle), or none
 -- of those who did was served
--- gave_up BIGINT: records that waited in vain, with acks 1 or all: handed over before synced_us, and
--- given up since lost_us (where that is NULL, since the first election was won) and before the next
--- outage began, so that each counts in one. ok_us NULL with more than 0 of them is an outage that
--- was over for none who had waited
+-- gave_up BIGINT: records that waited in vain, with acks 1 or all. ok_us NULL with more than 0 of them
+-- is an outage that was over for none who had waited
 -- detection_us BIGINT: candidate_us - lost_us, with the round of PreVote; NULL where lost_us is
 -- election_us BIGINT: leader_us - candidate_us, with split votes, and with leaders that served
 -- nobody

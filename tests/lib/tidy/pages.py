@@ -1,0 +1,65 @@
+"""Rules on the looks of a page: how long a line is, how full a cell, and no hash of a commit.
+
+A page is for readers who do not have this history: a figure has a date, and what is told at length
+stands in sentences, not in a table. What cannot be cut is free: a row of a table, what stands
+between fences, a picture, a word longer than the line. A rule takes a page's path and text.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+from tidy.source import Violation
+
+COLUMNS = 120
+CELL_WORDS = 40
+
+Rule = Callable[[str, str], Iterator[Violation]]
+
+_FENCE = re.compile(r"\s*(?:>\s*)?(?:```|~~~)")
+_PICTURE = re.compile(r"\s*!\[.*\]\(.*\)\s*")
+_BULLET = re.compile(r"^\s*(?:[-*>]|\d+\.|#+)?\s*")
+_ADDRESS = re.compile(r"https?://\S+")
+_BETWEEN_CELLS = re.compile(r"(?<!\\)\|")
+_HASH = re.compile(r"(?<![\w.-])(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,40}(?![\w-])")
+
+
+def columns(path: str, text: str) -> Iterator[Violation]:
+    """A line has at most 120 columns, where there is a space to cut it at."""
+    for number, line in prose(text):
+        uncut = _is_row(line) or _PICTURE.fullmatch(line)
+        if len(line) > COLUMNS and not uncut and " " in _BULLET.sub("", line[: COLUMNS + 1]):
+            yield Violation(path, number, f"{len(line)} columns, at most {COLUMNS} are wanted")
+
+
+def cells(path: str, text: str) -> Iterator[Violation]:
+    """A cell of a table has at most 40 words."""
+    for number, line in prose(text):
+        for cell in _BETWEEN_CELLS.split(line) if _is_row(line) else ():
+            if len(cell.split()) > CELL_WORDS:
+                told = f"a cell of {len(cell.split())} words, at most {CELL_WORDS} are wanted"
+                yield Violation(path, number, told)
+
+
+def commit_hashes(path: str, text: str) -> Iterator[Violation]:
+    """No word is a commit's hash. Digests that a command prints stand between fences, and the
+    address of somebody else's file may hold one."""
+    for number, line in prose(text):
+        for found in _HASH.findall(_ADDRESS.sub("", line)):
+            yield Violation(path, number, f"{found} looks like a commit: say its date")
+
+
+def prose(text: str) -> Iterator[tuple[int, str]]:
+    """Number and text of each line that stands outside of fences."""
+    fenced = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if _FENCE.match(line):
+            fenced = not fenced
+        elif not fenced:
+            yield number, line
+
+
+def _is_row(line: str) -> bool:
+    return line.lstrip().startswith("|")
+
+
+RULES: dict[str, Rule] = {rule.__name__: rule for rule in (columns, cells, commit_hashes)}
