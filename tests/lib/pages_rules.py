@@ -7,13 +7,12 @@ before it which is most like it: what a reader wants to know of it is what it do
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from ottla.idempotency.profiles import Profile
 from ottla.idempotency.rules import FACTS, IMPOSSIBLE, Fact, RejectReason, Row
+from tidy.pages import wrapped
 
-COLUMNS = 120
 _HEAD = """\
 # The rules of idempotent produce
 
@@ -71,12 +70,8 @@ def rules_markdown(profiles: Sequence[Profile]) -> str:
     return "".join(parts)
 
 
-def _wrapped(text: str) -> str:
-    return textwrap.fill(text, COLUMNS, break_long_words=False, break_on_hyphens=False)
-
-
 def _section(profile: Profile, text: str, rows: Iterable[Row]) -> Iterator[str]:
-    yield f"\n## Profile `{profile.name}`\n\n{_wrapped(text)}\n"
+    yield f"\n## Profile `{profile.name}`\n\n{wrapped(text)}\n"
     yield _ROWS
     yield from (_row(row, profile.gap_after_barrier) for row in rows)
     yield _SWITCHES

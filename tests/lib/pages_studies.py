@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-from textwrap import fill
-
 from ottla.sim.studies.names import GOLD_PREFIX
 from ottla.sim.studies.sheets import GOLD, JUDGING, QUANTILES, SILVER, Sheet, sheets
-from tidy.pages import COLUMNS
+from tidy.pages import wrapped
 
 _PAGE_HEAD = """\
 # Tables of a study
@@ -48,7 +46,7 @@ def page() -> str:
     """`docs/reference/study-tables.md`."""
     parts = [_PAGE_HEAD]
     for layer, title, says, prefix in _LAYERS:
-        parts.append(f"\n## {title}\n\n{_wrapped(says)}\n")
+        parts.append(f"\n## {title}\n\n{wrapped(says)}\n")
         parts += [_told(each, prefix) for each in sheets(layer) if not each.shared]
     return "".join(parts)
 
@@ -57,8 +55,4 @@ def _told(table: Sheet, prefix: str) -> str:
     rows = "".join(f"| {name} | {type_} | {says} |\n" for name, type_, says in table.columns)
     says = f"{table.says[0].upper()}{table.says[1:]}."
     head = "| column | type | meaning |\n|---|---|---|\n"
-    return f"\n### {prefix}{table.name}\n\n{_wrapped(says)}\n\n{head}{rows}"
-
-
-def _wrapped(says: str) -> str:
-    return fill(says, COLUMNS, break_long_words=False, break_on_hyphens=False)
+    return f"\n### {prefix}{table.name}\n\n{wrapped(says)}\n\n{head}{rows}"

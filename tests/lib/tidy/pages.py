@@ -7,6 +7,7 @@ between fences, a picture, a word longer than the line. A rule takes a page's pa
 
 import re
 from collections.abc import Callable, Iterator
+from textwrap import fill
 
 from tidy.source import Violation
 
@@ -46,6 +47,11 @@ def commit_hashes(path: str, text: str) -> Iterator[Violation]:
     for number, line in prose(text):
         for found in _HASH.findall(_ADDRESS.sub("", line)):
             yield Violation(path, number, f"{found} looks like a commit: say its date")
+
+
+def wrapped(text: str) -> str:
+    """Text that a page is written with, cut into lines as the rule wants them."""
+    return fill(text, COLUMNS, break_long_words=False, break_on_hyphens=False)
 
 
 def prose(text: str) -> Iterator[tuple[int, str]]:
