@@ -172,7 +172,7 @@ def _judged(
     weakened: list[str] = []
     if beyond_the_budget(world.config):
         weakened, anomalies = weighed(rows, [*online.first.values(), *anomalies])
-    return in_order(anomalies, playing.apart), [*weakened, *less], notes
+    return in_order(anomalies, playing.unexplained), [*weakened, *less], notes
 
 
 def _outcome(

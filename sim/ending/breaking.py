@@ -93,9 +93,9 @@ def itself_broke(error: BaseException) -> str:
     return f"the run itself broke: {told(error)}"
 
 
-def in_order(found: Iterable[Anomaly], apart: Iterable[Anomaly]) -> list[Anomaly]:
+def in_order(found: Iterable[Anomaly], unexplained: Iterable[Anomaly]) -> list[Anomaly]:
     """What was found, with what no fault explains (if there is any) where its rows are."""
-    there, bugs = list(found), list(apart)
+    there, bugs = list(found), list(unexplained)
     return sorted([*there, *bugs], key=lambda anomaly: anomaly.eid) if bugs else there
 
 
@@ -151,7 +151,7 @@ class Breaking:
         """What ended it early."""
         self.broke: Broke | None = None
         """Set if that is no verdict."""
-        self.apart: list[Anomaly] = []
+        self.unexplained: list[Anomaly] = []
         """What no fault explains: what was swallowed, and that it broke."""
         self._history = history
         self._swallowed = Swallowed(lambda: history)
@@ -165,13 +165,13 @@ class Breaking:
         self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
     ) -> bool:
         self._stack.close()
-        self.apart += self._swallowed.before(error)
+        self.unexplained += self._swallowed.before(error)
         if error is None:
             return False
         self.ended = _ended_by(error, self._history)
         if self.ended is not None and not isinstance(error, _VERDICTS):
             self.broke = _broke(error)
-            self.apart.append(self.ended)
+            self.unexplained.append(self.ended)
         return self.ended is not None
 
     @property
@@ -182,7 +182,7 @@ class Breaking:
     @property
     def anomalies(self) -> list[Anomaly]:
         """All there are, in order of their rows."""
-        return in_order(self.verdicts, self.apart)
+        return in_order(self.verdicts, self.unexplained)
 
 
 def _ended_by(error: BaseException, history: History) -> Anomaly | None:

@@ -57,7 +57,7 @@ def run_whole(
             weakened, anomalies = weighed(rows, anomalies)
         elif config.flush == FlushPolicy.OFF.value:
             weakened, anomalies = unsynced(Index(rows), anomalies)
-        anomalies = in_order(anomalies, playing.apart)
+        anomalies = in_order(anomalies, playing.unexplained)
         notes: list[str] = []
         if not playing.ended:
             index = Index(rows)

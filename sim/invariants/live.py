@@ -31,7 +31,7 @@ def stuck(index: Index) -> Iterator[Anomaly]:
         *_leaderless(index, core, excused),
         *_waiting(index, excused),
         *_fruitless(index, excused, healed),
-        *_apart(index, core, excused),
+        *_diverged(index, core, excused),
     ):
         yield Anomaly("sim-I31", done, text)
 
@@ -67,7 +67,7 @@ def _fruitless(index: Index, excused: dict[int, Row], healed: int) -> Iterator[s
             yield f"nothing was acknowledged in partition {partition} after the healing"
 
 
-def _apart(index: Index, core: dict[int, Row], excused: dict[int, Row]) -> Iterator[str]:
+def _diverged(index: Index, core: dict[int, Row], excused: dict[int, Row]) -> Iterator[str]:
     ends: dict[int, dict[int, tuple[int, int | None]]] = {}
     for (partition, node), end in _ends(index).items():
         if node in core:

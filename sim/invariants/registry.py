@@ -290,7 +290,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         "in the end all logs hold the same record at each committed offset, with the same"
         " producer, epoch and sequence, and none has a hole there",
         _END,
-        replicas.apart,
+        replicas.differing_copies,
     ),
 )
 

@@ -14,7 +14,7 @@ from ottla.sim.invariants.findings import Anomaly, Row
 from ottla.sim.invariants.index import Index
 
 
-def apart(index: Index) -> Iterator[Anomaly]:
+def differing_copies(index: Index) -> Iterator[Anomaly]:
     """sim-I37."""
     yield from _different(index)
     yield from _missing(index)

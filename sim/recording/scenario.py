@@ -83,7 +83,7 @@ def record_scenario(path: Path, act: int, mutant: str, command: str) -> Recordin
         rows,
         script.recorder.steps,
         script.recorder.placement,
-        {person.number: name for name, person in script.people.items()},
+        {person.number: name for name, person in script.script_clients.items()},
     )
 
 

@@ -23,11 +23,11 @@ class Asking(Stage):
         """Name producers."""
         for pair in pairs:
             name, pid = pair.split("=")
-            self.enter(Sender(self.world, self.names, name, len(self.people) + 1, int(pid)))
+            self.enter(Sender(self.world, self.names, name, len(self.script_clients) + 1, int(pid)))
 
     def do_init(self, name: str, _at: str, node: str) -> None:
         """Have a node give a new producer its id."""
-        sender = Sender(self.world, self.names, name, len(self.people) + 1, -1)
+        sender = Sender(self.world, self.names, name, len(self.script_clients) + 1, -1)
         self.enter(sender)
         sender.introduce(int(node))
 
@@ -47,7 +47,7 @@ class Asking(Stage):
         )
 
     def _sender(self, name: str) -> Sender:
-        sender = self.people[name]
+        sender = self.script_clients[name]
         assert isinstance(sender, Sender), f"{name} is no producer"
         return sender
 
@@ -56,9 +56,9 @@ class Asking(Stage):
         self._sender(name).misreads = ErrorCode[code]
 
     def _reader(self, name: str) -> Reader:
-        if name not in self.people:
-            self.enter(Reader(self.world, self.names, name, len(self.people) + 1))
-        reader = self.people[name]
+        if name not in self.script_clients:
+            self.enter(Reader(self.world, self.names, name, len(self.script_clients) + 1))
+        reader = self.script_clients[name]
         assert isinstance(reader, Reader), f"{name} is no reader"
         return reader
 
@@ -74,11 +74,11 @@ class Asking(Stage):
 
     def do_hold(self, name: str, node: str) -> None:
         """Keep everything back between the two."""
-        self.world.clients.path(self.people[name].number, int(node)).cut = True
+        self.world.clients.path(self.script_clients[name].number, int(node)).cut = True
 
     def do_let(self, name: str, node: str) -> None:
         """Let it go on."""
-        path = self.world.clients.path(self.people[name].number, int(node))
+        path = self.world.clients.path(self.script_clients[name].number, int(node))
         path.cut = False
         for connection in tuple(self.world.clients.connections):
             if connection.path is path:
@@ -86,11 +86,11 @@ class Asking(Stage):
 
     def do_reset(self, name: str, node: str) -> None:
         """Break a connection."""
-        path = self.world.clients.path(self.people[name].number, int(node))
+        path = self.world.clients.path(self.script_clients[name].number, int(node))
         for connection in tuple(self.world.clients.connections):
             if connection.path is path:
                 connection.reset("reset")
 
     def do_hang_up(self, name: str, node: str) -> None:
         """Close a connection."""
-        self.people[name].hang_up(int(node))
+        self.script_clients[name].hang_up(int(node))

@@ -107,10 +107,10 @@ class Models(Stage):
         """Name clients and whom they are models of."""
         for pair in pairs:
             name, model = pair.split("=")
-            self.enter(Modelled(self.world, self.names, name, len(self.people) + 1, model))
+            self.enter(Modelled(self.world, self.names, name, len(self.script_clients) + 1, model))
 
     def do_hand(self, name: str, records: str, _partition: str = "", partition: str = "0") -> None:
         """Hand records to one of them."""
-        client = self.people[name]
+        client = self.script_clients[name]
         assert isinstance(client, Modelled), f"{name} sends only what it is told to"
         client.hand(records.split(","), int(partition))

@@ -159,7 +159,7 @@ class Script(Asking, Faults, Models):
         config = RunConfig().with_(**_QUIET, nodes=nodes, replicas=nodes, mutants=self.mutant)
         config = config.with_(**values)
         self.names = Names()
-        self.people = {}
+        self.script_clients = {}
         self._kept = []
         self.world = self.make_world(config)
         self._swallowed.forget()
@@ -218,8 +218,8 @@ class Script(Asking, Faults, Models):
             offset = int(words[1])
             return lambda: self.world.high_watermark(0, -1) >= offset
         if words[0] == "answered":
-            asked = words[1:] or tuple(self.people)
-            return lambda: not any(self.people[each].waiting for each in asked)
+            asked = words[1:] or tuple(self.script_clients)
+            return lambda: not any(self.script_clients[each].waiting for each in asked)
         node = int(words[0])
         if words[1] == "down":
             return lambda: node not in world.lives
@@ -264,7 +264,7 @@ class Script(Asking, Faults, Models):
 
     def do_if(self, record: str, code: str, *words: str) -> None:
         """Run a command if that was heard of a record last."""
-        senders = [each for each in self.people.values() if isinstance(each, Sender)]
+        senders = [each for each in self.script_clients.values() if isinstance(each, Sender)]
         heard = {each.heard_of(record) for each in senders} - {""}
         wanted = code.rstrip(":")
         if wanted in heard or (wanted == "refused" and heard != {ErrorCode.NONE.name}):
@@ -279,7 +279,7 @@ class Script(Asking, Faults, Models):
             self.say("= did not come to rest")
         unknown = [
             name
-            for person in self.people.values()
+            for person in self.script_clients.values()
             if isinstance(person, Sender)
             for name in person.end()
         ]
@@ -319,7 +319,7 @@ class Script(Asking, Faults, Models):
             leader is None
             or controller is None
             or leader.node_id not in self.core
-            or any(each.waiting for each in self.people.values())
+            or any(each.waiting for each in self.script_clients.values())
         ):
             return False
         hosted_replicas, ends = self.world.hosted_replicas(0), []

@@ -17,7 +17,7 @@ class Stage:
 
     def __init__(self) -> None:
         self.out: list[str] = []
-        self.people: dict[str, Person] = {}
+        self.script_clients: dict[str, Person] = {}
 
     def say(self, text: str) -> None:
         """Write a line of what happened."""
@@ -33,4 +33,4 @@ class Stage:
     def enter(self, person: Person) -> None:
         """Somebody more takes part; what is heard is written down."""
         person.say = self.say
-        self.people[person.name] = person
+        self.script_clients[person.name] = person

@@ -16,7 +16,7 @@ T = TypeVar("T")
 _AGAIN_S = 0.5
 
 
-def apart(work: Callable[[], T], stop: Callable[[], object]) -> T:
+def run_interruptible(work: Callable[[], T], stop: Callable[[], object]) -> T:
     """What `work` gives. When that is interrupted, it is ended by `stop`."""
     if current_thread() is not main_thread():
         return work()

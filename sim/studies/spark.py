@@ -39,7 +39,7 @@ from ottla.sim.studies.lake import cost, making
 from ottla.sim.studies.marks import Said, Told
 from ottla.sim.studies.masters import check, cores
 from ottla.sim.studies.names import KIND
-from ottla.sim.studies.run_interruptible import apart
+from ottla.sim.studies.run_interruptible import run_interruptible
 from ottla.sim.studies.ship import packed
 from ottla.sim.studies.spark_errors import in_one_line, spark_errors
 from ottla.sim.studies.spark_frames import ddl, located, write_parquet
@@ -106,7 +106,9 @@ def spark_session(master: str | None, settings: Mapping[str, str]) -> Any:
         os.environ.setdefault("SPARK_SUBMIT_OPTS", options(path, settings))
         try:
             # Where the main thread opens it, PySpark takes Ctrl-C for itself.
-            return apart(_builder(SparkSession, master, settings).getOrCreate, lambda: None)
+            return run_interruptible(
+                _builder(SparkSession, master, settings).getOrCreate, lambda: None
+            )
         except ImportError as error:  # PySpark has no part of Connect's client with it
             lacking = str(error).partition("\n")[0].rstrip(".")
             raise StudyError(f"engine spark: {lacking}: pip install 'pyspark[connect]'") from None
@@ -131,11 +133,13 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def _apart(method: Callable[Concatenate[Spark, P], T]) -> Callable[Concatenate[Spark, P], T]:
+def _interruptible(
+    method: Callable[Concatenate[Spark, P], T],
+) -> Callable[Concatenate[Spark, P], T]:
     @wraps(method)
     def called(self: Spark, /, *given: P.args, **named: P.kwargs) -> T:
         try:
-            return apart(partial(method, self, *given, **named), self.interrupt)
+            return run_interruptible(partial(method, self, *given, **named), self.interrupt)
         except spark_errors() as error:
             raise StudyError(f"engine spark: {in_one_line(error)}") from None
 
@@ -166,7 +170,7 @@ class Spark:
         self._shipped = TemporaryDirectory()  # executors fetch it when they begin: it stays
         self._prepare()
 
-    @_apart
+    @_interruptible
     def _prepare(self) -> None:
         """Set what is to be set, and hand on the package."""
         session = self.session
@@ -184,19 +188,19 @@ class Spark:
         # process the driver's program spawned found only what executors need.
         sys.path[:] = [place for place in sys.path if place in before]
 
-    @_apart
+    @_interruptible
     def canary(self) -> Canary:
         """What becomes of it in a task of its own."""
         (row,) = self.session.range(0, 1, 1, 1).mapInArrow(_canary, ddl(_CANARY)).collect()
         return Canary(**row.asDict())
 
-    @_apart
+    @_interruptible
     def simulate(self, work: Work, runs: range, into: Path, told: Told) -> None:
         """Events of these runs as the folder `into`. Raises `StudyError` when executors do not see
         it."""
         Sweeper(self.session, self.described, self._said).simulate(work, runs, into, told)
 
-    @_apart
+    @_interruptible
     def define(
         self, name: str, folders: Sequence[Path], columns: Mapping[str, str] | None = None
     ) -> None:
@@ -206,7 +210,7 @@ class Spark:
             reader = reader.schema(ddl(columns))
         reader.parquet(*map(located, folders)).createOrReplaceTempView(name)
 
-    @_apart
+    @_interruptible
     def make(self, name: str, sql: str) -> None:
         """A view over a table of its own, Parquet files in buckets."""
         self.drop([name])
@@ -222,7 +226,7 @@ class Spark:
         self._tables[name] = table
         self.session.table(table).createOrReplaceTempView(name)
 
-    @_apart
+    @_interruptible
     def drop(self, names: Iterable[str]) -> None:
         """Let tables and views go."""
         for each in names:
@@ -232,7 +236,7 @@ class Spark:
                 self.session.sql(f"DROP TABLE {table}")
                 shutil.rmtree(Path(self._made.name) / table, ignore_errors=True)
 
-    @_apart
+    @_interruptible
     def keep(self, sql: str, into: Path) -> int:
         """What a query gives, as the folder `into`; how many rows that is."""
         with making(into, self.described) as folder:
@@ -240,12 +244,12 @@ class Spark:
         found = cost(into)
         return 0 if found is None else found.rows
 
-    @_apart
+    @_interruptible
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """What a query gives, where that is little."""
         return self._dividing(lambda: [row.asDict() for row in self._asked(sql).collect()])
 
-    @_apart
+    @_interruptible
     def until(self, sql: str, enough: Callable[[dict[str, Any]], bool]) -> None:
         """Hand on what a query gives, row by row, until it is `enough`."""
 

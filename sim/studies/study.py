@@ -189,7 +189,7 @@ def parse(text: str) -> Study:
         told["seeds"],
         told.get("swarm", False),
         told.get("coverage", False),
-        _apart(tuple(_variants(told))),
+        _require_distinct(tuple(_variants(told))),
         _answer(told["answer"], "answer"),
         tuple(_tables(told.get("table", []))),
         tuple(_charts(told.get("chart", []))),
@@ -220,7 +220,7 @@ def _variants(told: Mapping[str, Any]) -> Iterator[Variant]:
         yield Variant(number, cells, config, failure, label, _label(label, varies), held)
 
 
-def _apart(variants: tuple[Variant, ...]) -> tuple[Variant, ...]:
+def _require_distinct(variants: tuple[Variant, ...]) -> tuple[Variant, ...]:
     """Those very ones, if each can be told from the others and does something else."""
     labels: set[str] = set()
     known: dict[tuple[object, ...], str] = {}

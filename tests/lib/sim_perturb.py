@@ -42,7 +42,7 @@ def interleaved(one: Sequence[Event], other: Sequence[Event], rng: Random) -> Ro
     """Two histories as one, each in its order: other clients with other records and logs of their
     own, further on in the same partitions, of the same nodes and producers. The first alone where
     the two do not go together."""
-    queues = [[*reversed(one)], [_apart(row) for row in reversed(other)]]
+    queues = [[*reversed(one)], [_shift(row) for row in reversed(other)]]
     rows = []
     while any(queues):
         rows.append(rng.choice([each for each in queues if each]).pop())
@@ -51,7 +51,7 @@ def interleaved(one: Sequence[Event], other: Sequence[Event], rng: Random) -> Ro
     return merged if _sound(merged) else list(one)
 
 
-def _apart(row: Event) -> Event:
+def _shift(row: Event) -> Event:
     shifted = {name: getattr(row, name) for name in _APART}
     if row.kind in _RECORDS and row.off is not None and row.off >= 0:
         shifted["off"] = row.off

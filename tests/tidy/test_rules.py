@@ -116,6 +116,15 @@ BAD = {
         (TEST, "getattr(broker, '_state')"),
         (TEST, "monkeypatch.setattr(broker, '_state', 1)"),
     ],
+    "old_names": [
+        (SHELL, "class Seat: ..."),
+        (TEST, "def restless(): ..."),
+        (SHELL, "def f(x):\n    return x.people"),
+        ("sim/nemesis/moments.py", "x = 1"),
+        (SHELL, "from ottla.sim.nemesis import moments"),
+        (SHELL, "import ottla.broker.lookout"),
+        (SHELL, "apart(work, stop)"),
+    ],
     "no_world": [
         (CORE, "import time"),
         (CORE, "def f():\n    from random import Random"),
@@ -241,6 +250,11 @@ GOOD = {
         (TEST, "getattr(broker, 'state')"),
         (TEST, "_y = x"),
         (SHELL, "assert broker._state == 1"),
+    ],
+    "old_names": [
+        (SHELL, '"""Two seats far apart."""\napart = 1\nclass Seating: ...'),
+        (SHELL, "def f(scene):\n    return scene.moments"),
+        (SHELL, "class HostedReplica: ..."),
     ],
     "no_world": [
         (CORE, "import dataclasses\nfrom collections.abc import Callable"),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from tidy import deciding, docs, imports, private, size
+from tidy import deciding, docs, imports, names, private, size
 from tidy.source import Source, Violation
 
 Rule = Callable[[Source], Iterator[Violation]]
@@ -21,6 +21,7 @@ RULES: dict[str, Rule] = {
         imports.below_the_root,
         imports.confined,
         private.untouched,
+        names.old_names,
         deciding.no_world,
         deciding.no_waiting,
         deciding.no_set_order,

@@ -233,7 +233,7 @@ final node=3 off=0 value=2
 )
 def test_records_that_differ_in_the_end_are_explained_by_a_quorum_that_broke(forgets, explained):
     (history,) = read(_TWO_RECORDS.format(forgets=forgets))
-    (found,) = replicas.apart(Index(history.events))
+    (found,) = replicas.differing_copies(Index(history.events))
     told, left = weighed(history.events, [found])
     assert (bool(told), left) == ((True, []) if explained else (False, [found]))
 

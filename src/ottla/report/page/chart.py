@@ -165,7 +165,7 @@ class _Lines(_Upright):
         self._along = Axis(xs, _PLOT_WIDTH, factors=True)
         self._many = max(len(each.points) for each in chart.series) >= _MANY
         whiskers = not self._many and any(any(each.spans) for each in chart.series)
-        self._apart = _APART if whiskers else 0.0
+        self._spread = _APART if whiskers else 0.0
         self._middle = (1 + max(place for place, _ in _placed(chart))) / 2
 
     def draw(self) -> str:
@@ -184,7 +184,7 @@ class _Lines(_Upright):
 
     def _series(self, place: int, series: Series) -> Iterator[str]:
         colour, under = _colour(place), self._under(series)
-        aside = self._apart * (place - self._middle)
+        aside = self._spread * (place - self._middle)
         at = [(x + aside, y) for x, y in self._places(series)]
         if self._many:
             yield from self._band(colour, series)
