@@ -1,4 +1,4 @@
-"""Rules on the looks of a page: how long a line is, how full a cell, and no hash of a commit.
+"""Rules on the looks of a page: how long a line, how full a cell, no commit, ten coinages.
 
 A page is for readers who do not have this history: a figure has a date, and what is told at length
 stands in sentences, not in a table. What cannot be cut is free: a row of a table, what stands
@@ -13,6 +13,8 @@ from tidy.source import Violation
 
 COLUMNS = 120
 CELL_WORDS = 40
+GLOSSARY = "docs/glossary.md"
+OWN_WORDS = 10
 
 Rule = Callable[[str, str], Iterator[Violation]]
 
@@ -20,6 +22,7 @@ _FENCE = re.compile(r"\s*(?:>\s*)?(?:```|~~~)")
 _PICTURE = re.compile(r"\s*!\[.*\]\(.*\)\s*")
 _BULLET = re.compile(r"^\s*(?:[-*>]|\d+\.|#+)?\s*")
 _ADDRESS = re.compile(r"https?://\S+")
+_OURS = "| our word |"
 _BETWEEN_CELLS = re.compile(r"(?<!\\)\|")
 _HASH = re.compile(r"(?<![\w.-])(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,40}(?![\w-])")
 
@@ -49,6 +52,23 @@ def commit_hashes(path: str, text: str) -> Iterator[Violation]:
             yield Violation(path, number, f"{found} looks like a commit: say its date")
 
 
+def own_words(path: str, text: str) -> Iterator[Violation]:
+    """The glossary has at most ten words of our own: rows of the tables headed *our word*."""
+    if path == GLOSSARY:
+        words, ours = 0, False
+        for number, line in prose(text):
+            if not _is_row(line):
+                ours = False
+            elif line.startswith(_OURS):
+                ours = True
+            elif ours and not line.startswith("|--"):
+                words += 1
+                if words == OWN_WORDS + 1:
+                    yield Violation(path, number, f"more than {OWN_WORDS} words of our own")
+        if not words:
+            yield Violation(path, 1, f"no table begins with {_OURS!r}")
+
+
 def wrapped(text: str) -> str:
     """Text that a page is written with, cut into lines as the rule wants them."""
     return fill(text, COLUMNS, break_long_words=False, break_on_hyphens=False)
@@ -68,4 +88,6 @@ def _is_row(line: str) -> bool:
     return line.lstrip().startswith("|")
 
 
-RULES: dict[str, Rule] = {rule.__name__: rule for rule in (columns, cells, commit_hashes)}
+RULES: dict[str, Rule] = {
+    rule.__name__: rule for rule in (columns, cells, commit_hashes, own_words)
+}
