@@ -97,39 +97,42 @@ class Admission:
             return
         inspector = self.inspector
         if inspector.waiting:
-            inspector.waiting.append(ticket)
+            inspector.wait(ticket, now)
             return
         error = inspector.refusal(ticket, now)
         if error is not None:
-            self._stop(ticket, error)
+            self._stop(ticket, error, now)
         elif state.synced:
             self._enter(ticket)
         else:
             self._awaiting_sync.append(ticket)
 
-    def _stop(self, ticket: ProduceTicket, error: ErrorCode | Unfinished) -> None:
+    def _stop(self, ticket: ProduceTicket, error: ErrorCode | Unfinished, now: Micros) -> None:
         """It is refused, or not yet judged."""
         if isinstance(error, Unfinished):
-            self.inspector.waiting.append(ticket)
+            self.inspector.wait(ticket, now)
         elif omits_log_start(error):
             self.state.answer(ticket, error)
         else:
             self.state.refuse(ticket, error)
 
-    def look_on(self, now: Micros) -> None:
-        """There is another slice for who waits to be looked into: go on, in order."""
-        waiting = self.inspector.waiting
-        while waiting:
-            error = self.inspector.look_on(waiting[0], now)
+    def look_on(self, now: Micros) -> Micros | None:
+        """There is another slice for who waits to be looked into: go on, in order. Returns the
+        earliest deadline of those that were judged, None where none was."""
+        inspector, due = self.inspector, None
+        while inspector.waiting:
+            error = inspector.look_on(inspector.waiting[0], now)
             if error is UNFINISHED:
-                return
-            ticket = waiting.popleft()
+                break
+            ticket = inspector.judged(now)
+            due = ticket.deadline if due is None else min(due, ticket.deadline)
             if error is not None:
-                self._stop(ticket, error)
+                self._stop(ticket, error, now)
             elif self.state.synced:
                 self._enter(ticket)
             else:
                 self._awaiting_sync.append(ticket)
+        return due
 
     def synced(self) -> None:
         """Everything earlier terms replicated is applied: let the waiting ones in, in order."""
@@ -315,14 +318,15 @@ class Admission:
     def overdue(self, now: Micros) -> None:
         """Answer clients whose time is up.
 
-        Who waits for the sync has no place in the order yet and is told to go elsewhere; everything
-        else keeps its place and may still be stored.
+        Who waits for the sync has no place in the order yet and is told to go elsewhere; who is
+        looked into has no deadline (`inspector.py`); everything else keeps its place and may still
+        be stored.
         """
         state, waiting = self.state, self._awaiting_sync
         for ticket in [each for each in waiting if each.deadline <= now]:
             waiting.remove(ticket)
             state.not_leader(ticket)
-        for item in (*self.mutex.waiters(), *self._queue, *self.inspector.waiting):
+        for item in (*self.mutex.waiters(), *self._queue):
             if isinstance(item, ProduceTicket):
                 if item.deadline <= now:
                     state.refuse(item, ErrorCode.REQUEST_TIMED_OUT)

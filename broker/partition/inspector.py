@@ -5,9 +5,9 @@ slices (`looking.py`, docs/decisions/0017), and until it is judged everything pr
 partition waits behind it, in order of arrival: as in Kafka, which validates under the log's lock.
 So the order of a connection and of a producer stays what it was.
 
-Who waits here has no place in the log's order yet. Its client may hear REQUEST_TIMED_OUT before it
-is judged; the batch keeps its place in the queue all the same, because its successors count on it,
-and may still be stored.
+A client's time limit begins when its batch is judged, as in Kafka: what waits here is not overdue,
+for it could only be told of a timeout without an offset, and be stored all the same. So it stays in
+flight on its connection, and counts there, for as long as it keeps anybody busy here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from enum import Enum, unique
 from ottla.broker.errors import DEFECT_CODES, ErrorCode
 from ottla.broker.partition.state import PartitionState
 from ottla.broker.turn.looks import AT_LEAST
-from ottla.broker.turn.tickets import ProduceTicket
+from ottla.broker.turn.tickets import LEAST_PATIENCE, NEVER, ProduceTicket
 from ottla.log.inspection import Flaw, Looking, looked_at, looked_into, verdict
 from ottla.log.record_batch import BatchDefect, check_batch
 from ottla.log.record_walk import Allowance
@@ -73,6 +73,18 @@ class Inspector:
             allowance=self._allowance,
         )
         return self._look(ticket, AT_LEAST)
+
+    def wait(self, ticket: ProduceTicket, now: Micros) -> None:
+        """Keep a batch until it is judged; its client's time limit stands still."""
+        ticket.patience = max(ticket.deadline - now, LEAST_PATIENCE)
+        ticket.deadline = NEVER
+        self.waiting.append(ticket)
+
+    def judged(self, now: Micros) -> ProduceTicket:
+        """Let go of the first of those that wait; from now on its client's time passes."""
+        ticket = self.waiting.popleft()
+        ticket.deadline = now + ticket.patience
+        return ticket
 
     def look_on(self, ticket: ProduceTicket, now: Micros) -> ErrorCode | Unfinished | None:
         """The same for the first of those that wait, in another slice."""

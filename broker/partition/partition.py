@@ -91,7 +91,8 @@ class Partition:
         elif isinstance(ticket, DeleteRecordsTicket):
             self._delete_records(ticket)
         elif isinstance(ticket, LookOnTicket):
-            self.admission.look_on(now)
+            judged = self.admission.look_on(now)
+            self._overdue_from = min((at for at in (due, judged) if at is not None), default=None)
         else:
             self.reads.submit(cast(ReadTicket, ticket))
 

@@ -34,6 +34,9 @@ Origin: TypeAlias = tuple[NodeId, int, int]
 (`incarnation`), and the number it has there."""
 NEVER: Micros = 2**63 - 1
 """The deadline of what waits for ever."""
+LEAST_PATIENCE: Micros = 1000
+"""Kafka's timers tick in milliseconds: a client that waits 0 ms or less hears of a timeout within
+one, and of plain success from a single replica (K-ACKS)."""
 ANY_EPOCH: Term = -1
 """The client did not say which leader epoch it believes in."""
 CONSUMER = -1
@@ -82,6 +85,8 @@ class ProduceTicket(Ticket):
     index: LogIndex = 0
     in_flight: Any = None
     barrier_passed = False
+    patience: Micros = 0
+    """What is left of the client's time limit while `deadline` stands still."""
 
     def __init__(
         self,
@@ -121,12 +126,14 @@ def answer(tickets: Iterable[Ticket], node: NodeId) -> None:
 
 
 class LookOnTicket(Ticket):
-    """The driver's: there is another slice to look into batches (`looking.py`). Never answered."""
+    """The driver's: there is another slice to look into batches (`looking.py`). Never answered.
+    Whoever is judged then has a deadline from then on, which may be the earliest: so its own is 0,
+    and the replica asks anew."""
 
     __slots__ = ()
 
     def __init__(self) -> None:
-        super().__init__(lambda _: None, NEVER)
+        super().__init__(lambda _: None, 0)
 
 
 class FetchTicket(Ticket):

@@ -37,6 +37,10 @@ _NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER|FLOAT|DOUBLE|DECIMA
 _LINE = re.compile(r"^LINE (\d+):", re.MULTILINE)
 
 
+INTERRUPTED = "Query interrupted"
+"""What DuckDB, which takes Ctrl-C for itself, makes of it."""
+
+
 def check_queries(study: Study) -> None:
     """Raises `StudyError`, one line that names the key, for a query that no engine could answer, or
     whose columns are not those that are needed; or for a heading of the report that is empty."""
@@ -45,9 +49,14 @@ def check_queries(study: Study) -> None:
         import duckdb
     except ImportError:  # Spark alone
         return
-    with closing(duckdb.connect(config={**_SHUT})) as connection:
-        _make_tables(connection, study)
-        _check(connection, study)
+    try:
+        with closing(duckdb.connect(config={**_SHUT})) as connection:
+            _make_tables(connection, study)
+            _check(connection, study)
+    except RuntimeError as error:
+        if str(error) != INTERRUPTED:
+            raise
+        raise KeyboardInterrupt from None
 
 
 def _check_headings(study: Study) -> None:

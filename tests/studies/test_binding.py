@@ -9,6 +9,7 @@ import re
 import pytest
 
 from cli_process import ottla
+from ottla.sim.studies import binding
 from ottla.sim.studies.binding import check_queries
 from ottla.sim.studies.study import StudyError, catalogue, parse
 from studies_tiny import TINY
@@ -31,6 +32,17 @@ TABLE = """
 title = "Runs"
 sql = '''{sql}'''
 """
+
+
+def test_ctrl_c_during_the_check_is_ctrl_c(monkeypatch):
+    """It was a traceback of 56 lines: DuckDB had made a RuntimeError of it."""
+
+    def check_(*_):
+        raise RuntimeError(binding.INTERRUPTED)
+
+    monkeypatch.setattr(binding, "_check", check_)
+    with pytest.raises(KeyboardInterrupt):
+        check(TINY)
 
 
 def check(text):

@@ -35,7 +35,7 @@ from typing import NamedTuple, TypeAlias, cast
 from ottla.broker.errors import DEFECT_CODES, FAULTY_RECORDS, REQUEST_WIDE_DEFECTS, ErrorCode
 from ottla.broker.images import BrokerImage
 from ottla.broker.topics.configs import integer
-from ottla.broker.turn.tickets import ProduceTicket
+from ottla.broker.turn.tickets import LEAST_PATIENCE, ProduceTicket
 from ottla.broker.wire.answers import PartitionProduced, ProduceAnswer, TopicProduced
 from ottla.broker.wire.api.call import Call, Steps
 from ottla.broker.wire.copying import copied
@@ -49,18 +49,18 @@ from ottla.log.record_batch import (
     read_batch,
     read_beginning,
 )
-from ottla.log.types import BATCH_HEADER_BYTES, TRANSACTIONAL_BIT, RecordBatch
+from ottla.log.types import BATCH_HEADER_BYTES, CODEC_MASK, TRANSACTIONAL_BIT, RecordBatch
 from ottla.raft.types import Micros
 
 ACKS = (-1, 0, 1)
 ZSTD = 4
-_LEAST_PATIENCE: Micros = 1000
-"""Kafka's timers tick in milliseconds: a client that waits 0 ms or less hears of a timeout within
-one, and of plain success from a single replica (K-ACKS)."""
 NO_TRANSACTIONS = "Transactions are not served by this broker"
 
 BYTES_CHECKED_A_UNIT = 1 << 15
 """Bytes of a batch whose checksum costs a unit of the turn (`ottla.broker.event_loop.slices`)."""
+MANY_RECORDS = 1000
+"""Of a compressed batch: looking into more takes 4 ms to seconds, in which the partition takes
+nothing else. The connection begins nothing behind it, so each has one of them at work at most."""
 TICKET_UNITS = 6
 """What it costs to have a partition decide about a batch, and all its replicas store it."""
 
@@ -85,7 +85,7 @@ def handle(request: ProduceRequest, call: Call) -> None:
 
 def patience(timeout: Micros) -> Micros:
     """How long a request waits for its acknowledgement that names this timeout."""
-    return max(timeout, _LEAST_PATIENCE)
+    return max(timeout, LEAST_PATIENCE)
 
 
 def _begin(request: ProduceRequest, call: Call) -> Steps:
@@ -117,6 +117,11 @@ def _own(item: _Item, host: Host) -> Steps:
         return
     if len(batch.data) <= integer("max.message.bytes", topic.configs, host.config):
         batch.data = item.records = yield from copied(batch.data)
+
+
+def takes_long(batch: RecordBatch) -> bool:
+    """Whether a partition looks into it for so long that its connection is to wait."""
+    return batch.record_count > MANY_RECORDS and bool(batch.attributes & CODEC_MASK)
 
 
 def answer_of(host: Host, topics: Sequence[TopicProduced]) -> ProduceAnswer:
@@ -183,6 +188,8 @@ class _Several:
         self.acks = acks
         self.call = call
         self.waiting = 0
+        self.holds = False
+        """A batch takes long, and the connection begins nothing meanwhile."""
 
     def begin(self, timeout: Micros) -> Steps:
         """Refuse all, or refuse some and submit the others."""
@@ -234,6 +241,9 @@ class _Several:
         replica = self.call.host.replica(item.topic, item.index)
         assert replica is not None, "_refuse found it"
         self.waiting += 1
+        if takes_long(ticket.batch) and not self.holds:
+            self.holds = True
+            self.call.hold()
         self.call.host.submit(replica, ticket)
 
     def done(self, ticket: ProduceTicket) -> None:
@@ -251,6 +261,8 @@ class _Several:
 
     def finish(self) -> None:
         """Hop 7: all partitions have their outcome."""
+        if self.holds:
+            self.call.release()
         self.call.run(self._answers())
 
     def _answers(self) -> Steps:

@@ -28,6 +28,7 @@ from ottla.broker.turn.tickets import ProduceTicket
 from ottla.broker.wire.answers import TopicProduced
 from ottla.broker.wire.api.produce import (
     ACKS,
+    MANY_RECORDS,
     answer_of,
     end_unanswered,
     handle,
@@ -185,6 +186,7 @@ def begin_produce(target: Target, records: bytes, call: ByteCall) -> None:
         replica is None
         or batch.__class__ is BatchDefect
         or batch.attributes & target.odd_bits  # type: ignore[union-attr]  # no defect
+        or batch.record_count > MANY_RECORDS  # type: ignore[union-attr]  # no defect
         or target.acks not in ACKS
     ):
         parts = (ProducePartition(target.partition, records),)

@@ -17,8 +17,9 @@ import uvloop
 
 from broker_wire import Wire, api_versions, default_host, frame, produce_frame, run
 from ottla.broker.errors import ErrorCode
+from ottla.broker.wire.api.produce import MANY_RECORDS
 from ottla.broker.wire.connection import WRITE_HIGH_WATER
-from ottla.log.build import build_batch
+from ottla.log.build import Codec, build_batch
 
 E = ErrorCode
 
@@ -38,6 +39,30 @@ def test_both_event_loops_carry_it(loop):
 
     with asyncio.Runner(loop_factory=loop) as runner:
         runner.run(asyncio.wait_for(main(), 10))
+
+
+LONG = build_batch([b"v"] * (MANY_RECORDS + 1), codec=Codec.GZIP)
+
+
+@pytest.mark.parametrize("acks", [-1, 0])
+def test_nothing_begins_behind_a_batch_that_takes_long_to_look_into(acks):
+    """One peer had 72 of them at work at once, and its partition took nothing else for minutes."""
+
+    async def test(wire):
+        raw = await wire.raw()
+        raw.write(produce_frame(records=LONG, acks=acks) * 3 + api_versions())
+        for number in range(1, 4):
+            while not wire.host.held:
+                await wire.tick()
+            for _ in range(5):
+                await wire.tick()
+            assert wire.host.submitted == number
+            wire.host.complete(wire.host.held[0])
+            if acks:
+                await raw.frame()
+        await raw.frame()
+
+    run(test, default_host(hold=True))
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5])

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from textwrap import wrap
 
 from ottla.sim.experiments.model import Experiment, Report
 
-_OPENING = re.compile(r"## .+\n\n.+\n\n```console\n\$ ottla sim experiment ")
+_WIDTH = 120
+"""Columns of a line of documentation."""
+_OPENING = re.compile(r"## .+\n\n(?:.+\n)+\n```console\n\$ ottla sim experiment ")
 _HEADING = re.compile(r"^#+ ", re.MULTILINE)
 
 
@@ -18,16 +21,16 @@ def markdown(experiment: Experiment, report: Report, command: str) -> str:
     marks = ["---:" if column.number else "---" for column in report.columns] + ["---:"]
     lines = ([*line.cells, str(notes.index(line.reason) + 1)] for line in report.lines)
     parts = [
-        f"## {experiment.title}\n\n{experiment.question}\n\n",
+        f"## {experiment.title}\n\n{_wrapped('', experiment.question)}\n",
         f"```console\n$ {command}\n```\n\n",
-        f"- published: {experiment.published}\n",
-        *(f"- {thing}: {how}\n" for thing, how in experiment.conditions),
+        _wrapped("- ", f"published: {experiment.published}"),
+        *(_wrapped("- ", f"{thing}: {how}") for thing, how in experiment.conditions),
         "\n",
         *map(_row, (heads, marks, *lines)),
         "\n",
-        *(f"{number}. {note}\n" for number, note in enumerate(notes, 1)),
+        *(_wrapped(f"{number}. ", note) for number, note in enumerate(notes, 1)),
         "\nSo:\n\n",
-        *(f"- {finding}\n" for finding in report.findings),
+        *(_wrapped("- ", finding) for finding in report.findings),
     ]
     return "".join(parts)
 
@@ -35,6 +38,15 @@ def markdown(experiment: Experiment, report: Report, command: str) -> str:
 def is_section(text: str) -> bool:
     """Whether a text is such a section, and nothing else has a heading there."""
     return _OPENING.match(text) is not None and len(_HEADING.findall(text)) == 1
+
+
+def _wrapped(mark: str, text: str) -> str:
+    """A paragraph, or an item of a list behind its mark."""
+    indent = " " * len(mark)
+    lines = wrap(
+        text, _WIDTH, initial_indent=mark, subsequent_indent=indent, break_on_hyphens=False
+    )
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _row(cells: Iterable[str]) -> str:
