@@ -6,11 +6,11 @@ or a sentence that cannot be is one line that names its key.
 
 import re
 
+import duckdb
 import pytest
 
 from cli_process import ottla
-from ottla.sim.studies import binding
-from ottla.sim.studies.binding import check_queries
+from ottla.sim.studies.binding import INTERRUPTED, check_queries
 from ottla.sim.studies.study import StudyError, catalogue, parse
 from studies_tiny import TINY
 
@@ -37,10 +37,14 @@ sql = '''{sql}'''
 def test_ctrl_c_during_the_check_is_ctrl_c(monkeypatch):
     """It was a traceback of 56 lines: DuckDB had made a RuntimeError of it."""
 
-    def check_(*_):
-        raise RuntimeError(binding.INTERRUPTED)
+    class Connection:
+        def execute(self, _):
+            raise RuntimeError(INTERRUPTED)
 
-    monkeypatch.setattr(binding, "_check", check_)
+        def close(self):
+            pass
+
+    monkeypatch.setattr(duckdb, "connect", lambda **_: Connection())
     with pytest.raises(KeyboardInterrupt):
         check(TINY)
 

@@ -61,7 +61,8 @@ def test_as_markdown_it_is_one_table_with_its_reasons_below(experiment):
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")]
     assert {len(row) for row in rows} == {len(report.columns) + 1}
     assert len(rows) == len(report.lines) + 2
-    notes = dict(re.findall(r"^(\d+)\. (.*)$", text, re.MULTILINE))
+    assert max(len(line) for line in text.splitlines() if not line.startswith("| ")) <= 120
+    notes = dict(re.findall(r"^(\d+)\. (.*)$", re.sub(r"\n +", " ", text), re.MULTILINE))
     for row, line in zip(rows[2:], report.lines, strict=True):
         assert notes[row[-1].strip(" |")] == line.reason
 
