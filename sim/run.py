@@ -34,6 +34,7 @@ from itertools import islice
 from ottla.raft.types import Micros
 from ottla.sim.chance.choices import Choices, Drawn, Tape
 from ottla.sim.chance.outside import ordered, refused
+from ottla.sim.clients.odd_requests import OddRequests
 from ottla.sim.clients.workload import make_clients
 from ottla.sim.ending.breaking import Breaking, Broke, in_order
 from ottla.sim.ending.ending import MS, Ending
@@ -146,6 +147,7 @@ def _play(world: World, ending: Ending) -> None:
     world.boot()
     nemesis = Nemesis(world)
     nemesis.start()
+    OddRequests(world).start()
     ending.clients.start()
     world.kernel.run(world.kernel.now + world.config.load_ms * MS)
     nemesis.stop()

@@ -18,6 +18,7 @@ the last one meant (inclusive), `off` counts records from 0, `seq` is a producer
 | fetch | consumer | a fetch was answered: `node` in `term`, `hw` (exclusive), `off` asked for |
 | poll | consumer | record delivered: `off value pid epoch seq` |
 | close | client | its connection to `node` is gone: `code` why |
+| check | client | an odd produce request was answered: `node partition code` (10) |
 | term | node | `term` is written (not yet durable) |
 | vote | node | vote for `cand` in `term` is written; with `aux` 1: now it leaves the node |
 | leader | node | leads `term`; `log_index` its first entry; `chain` of the one before; `aux` (5) |
@@ -50,7 +51,7 @@ of the batch's first record. (7) `code`: accept, duplicate (`off` of the origina
 it is refused; `log_index`: what was applied by then. One of node 0 behind it is what the reference
 model would have decided instead. (8) Records from `off` on lie behind that decision; whoever wrote
 it had applied the log up to `aux`. (9) Of a deletion: the log start from here on; where that is
-inside of a batch no snapshot tells of it.
+inside of a batch no snapshot tells of it. (10) One of node 0 behind it: what Kafka answers.
 
 `chain` and `state_hash` fit a signed 64-bit column. `chain` is over the log up to and including
 that entry, so equal chains mean equal prefixes. A consumer that starts anew is another `client`.
@@ -78,6 +79,7 @@ KINDS = (
     "fetch",
     "poll",
     "close",
+    "check",
     "term",
     "vote",
     "leader",

@@ -21,6 +21,7 @@ from ottla.sim.invariants import (
     resent,
     states,
 )
+from ottla.sim.invariants.checks import Checks
 from ottla.sim.invariants.durability import Durability
 from ottla.sim.invariants.invariant import Invariant, Place
 from ottla.sim.invariants.leadership import Leadership
@@ -291,6 +292,14 @@ INVARIANTS: tuple[Invariant, ...] = (
         " producer, epoch and sequence, and none has a hole there",
         _END,
         replicas.differing_copies,
+    ),
+    Invariant(
+        "sim-I38",
+        "an answer that Kafka's order of checks does not give",
+        "a produce request with several things wrong is answered with what Kafka finds first, "
+        "unless the node lacks the topic, the leadership or replicas in sync and says that",
+        _ON,
+        Checks,
     ),
 )
 

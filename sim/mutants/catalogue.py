@@ -286,6 +286,8 @@ CATALOGUE: tuple[Row, ...] = (
         Conditions({"fetch_bytes": 100}, "a consumer must be given less than there is"),
     ),
     Row("M35", Mutant.ANSWERS_MIXED_UP, "client: answers in the order of requests"),
+    Row("M36", Mutant.ANY_ACKS, "check of acks"),
+    Row("M37", Mutant.ACKS_FIRST, "Kafka's order: partition and batch before acks"),
 )
 BY_ID = {each.id: each for each in CATALOGUE}
 

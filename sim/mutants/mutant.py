@@ -86,6 +86,10 @@ class Mutant(Enum):
     """sim: a consumer goes on at the high watermark, whatever it was given."""
     ANSWERS_MIXED_UP = "M35"
     """sim: a client takes an answer for that to its latest request of the kind."""
+    ANY_ACKS = "M36"
+    """wire: a produce request may ask for any acks."""
+    ACKS_FIRST = "M37"
+    """wire: acks are looked at before the partition and its batch are."""
 
 
 Mutants: TypeAlias = frozenset[Mutant]

@@ -7,10 +7,13 @@ One method per command; `script.py` has the language. The clients themselves are
 from __future__ import annotations
 
 from ottla.broker.errors import ErrorCode
+from ottla.broker.wire.answers import PartitionProduced
 from ottla.raft.types import Micros
+from ottla.sim.clients.odd_requests import ask, flawed
 from ottla.sim.ending.ending import MS
 from ottla.sim.scenarios.script_clients import Reader, Sender, Sending
 from ottla.sim.scenarios.stage import Stage
+from ottla.sim.world.order_of_checks import Flaw
 
 PATIENCE: Micros = 20_000 * MS
 """How long `until` and `judge` wait."""
@@ -71,6 +74,19 @@ class Asking(Stage):
         """Move the log start, and wait for the answer."""
         self._reader("admin").delete(int(node), int(offset), PATIENCE)
         self.run(["until", "answered"])
+
+    def do_odd(self, node: str, _acks: str, acks: str, *batches: str) -> None:
+        """Send a produce request with something wrong about each of its partitions."""
+        told = []
+        for each in batches:
+            partition, _, flaws = each.partition("=")
+            told.append((int(partition), frozenset(map(Flaw, flaws.split(",")))))
+        heard: list[PartitionProduced] = []
+        parts = flawed(self.world, told, int(acks))
+        ask(self.world, int(node), parts, int(acks), heard.extend)
+        self.run(["run", "1s"])
+        for part in heard:
+            self.say(f"{node} answers for partition {part.partition}: {part.error.name}")
 
     def do_hold(self, name: str, node: str) -> None:
         """Keep everything back between the two."""

@@ -13,6 +13,7 @@ election, and a crash takes all that it may of what is not synced; nothing is ra
 | `clients P=MODEL ...` | clients with rules of their own: `java`, `librdkafka`, `consumer` |
 | `hand P A,B [partition X]` | records for one of them |
 | `read R from N at OFFSET` · `delete-records to N below OFFSET` | other requests |
+| `odd N acks K PARTITION=FLAW,FLAW ...` | a produce request with flaws (`order_of_checks.py`) |
 | `each 1..8: COMMAND` | the command for each number, which stands for every `*` in it |
 | `misread P CODE` | the next answer to a batch of P's says so, whatever the node wrote |
 | `hold P N` · `let P N` | what is between client and node waits, goes on |

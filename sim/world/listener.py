@@ -33,6 +33,7 @@ from ottla.broker.wire.requests import (
     MetadataRequest,
     ProduceRequest,
 )
+from ottla.sim.mutants.checks import produce_without
 from ottla.sim.world.client_host import ClientHost
 from ottla.sim.world.frames import Frame
 from ottla.sim.world.value_call import ValueCall
@@ -63,6 +64,9 @@ class SimListener:
         self.host = host
         self.address = ("node", life.node_id)
         self.paused = False
+        self.handlers = HANDLERS
+        if life.world.mutants:
+            self.handlers = {**HANDLERS, ProduceRequest: produce_without(life.world.mutants)}
         self._connections: dict[ServedConnection, None] = {}
 
     @property
@@ -157,7 +161,7 @@ class ServedConnection:
             frame = self._unread.popleft()
             call = ValueCall(self, frame, cast(Node, self.listener.host))
             pipeline.begin(call)
-            HANDLERS[frame.value.__class__](frame.value, call)
+            self.listener.handlers[frame.value.__class__](frame.value, call)
 
     def _flush(self) -> None:
         pipeline = self.pipeline

@@ -31,7 +31,7 @@ Columns: TypeAlias = dict[str, Any]
 _NAMES = ("chain", "state_hash")
 _TEXTS = ("code", *_NAMES)
 _RUN = ("phase", "fault")
-_CLIENTS = ("inv", "send", "ok", "fail", "info", "error", "answer")
+_CLIENTS = ("inv", "send", "ok", "fail", "info", "error", "answer", "check")
 _CONSUMERS = ("fetch", "poll")
 _RECORDS = ("poll", "final")
 _ENTRIES = ("append", "apply")
@@ -168,7 +168,7 @@ _NODES = tuple(kind for kind in KINDS if kind not in (*_RUN, *_CLIENTS, *_CONSUM
 
 DEFAULTS: tuple[tuple[str, tuple[str, ...], Default], ...] = (
     _fixed("partition", tuple(kind for kind in KINDS if kind not in _RUN), 0),
-    _fixed("node", (*_NODES, "ok", "answer", "fetch"), 1),
+    _fixed("node", (*_NODES, "ok", "answer", "check", "fetch"), 1),
     _fixed("inc", _NODES, 1),
     _fixed("term", ("append", "apply", "commit", "fetch", "leader", "stepdown", "final"), 1),
     _fixed("client", _CLIENTS, 1),

@@ -80,7 +80,12 @@ Judging: TypeAlias = Generator[int, None, Refusal | None]
 
 def handle(request: ProduceRequest, call: Call) -> None:
     """Hop 2."""
-    call.run(_begin(request, call))
+    begin(request, call, Several)
+
+
+def begin(request: ProduceRequest, call: Call, several: type[Several]) -> None:
+    """Hop 2, with these checks of the partitions."""
+    call.run(_begin(request, call, several))
 
 
 def patience(timeout: Micros) -> Micros:
@@ -88,20 +93,20 @@ def patience(timeout: Micros) -> Micros:
     return max(timeout, LEAST_PATIENCE)
 
 
-def _begin(request: ProduceRequest, call: Call) -> Steps:
+def _begin(request: ProduceRequest, call: Call, several: type[Several]) -> Steps:
     items = yield from _items(request, call.host)
     acks, timeout = request.acks, patience(request.timeout)
     del request  # A large one keeps its frame.
-    yield from _Several(items, acks, call).begin(timeout)
+    yield from several(items, acks, call).begin(timeout)
 
 
-def _items(request: ProduceRequest, host: Host) -> Generator[int, None, list[_Item]]:
-    items: list[_Item] = []
+def _items(request: ProduceRequest, host: Host) -> Generator[int, None, list[Item]]:
+    items: list[Item] = []
     for topic in request.topic_data:
         if not topic.partition_data:
             yield 1
         for partition in topic.partition_data:
-            item = _Item(topic.name, partition.partition, partition.records)
+            item = Item(topic.name, partition.partition, partition.records)
             items.append(item)
             yield 1
             if isinstance(partition.records, memoryview):
@@ -109,7 +114,7 @@ def _items(request: ProduceRequest, host: Host) -> Generator[int, None, list[_It
     return items
 
 
-def _own(item: _Item, host: Host) -> Steps:
+def _own(item: Item, host: Host) -> Steps:
     """Copy a batch out of its frame, unless it is larger than its topic takes: such a one is
     refused for its size, its place, or its header, and nobody looks further."""
     batch, topic = item.batch, host.topics().get(item.topic)
@@ -163,7 +168,7 @@ def outcome_of(index: int, ticket: ProduceTicket) -> PartitionProduced:
     )
 
 
-class _Item:
+class Item:
     """One partition of a request."""
 
     __slots__ = ("answer", "batch", "index", "records", "topic")
@@ -180,10 +185,10 @@ class _Item:
         self.answer: PartitionProduced | None = None
 
 
-class _Several:
+class Several:
     """A request with any number of partitions, or with something wrong about it."""
 
-    def __init__(self, items: list[_Item], acks: int, call: Call):
+    def __init__(self, items: list[Item], acks: int, call: Call):
         self.items = items
         self.acks = acks
         self.call = call
@@ -205,7 +210,7 @@ class _Several:
         done = self.call.guarded(self.done)
         self.waiting = 1
         for item in self.items:
-            item.answer = item.answer or _refuse(item, self.acks, host)
+            item.answer = item.answer or self.refuse_acks(item) or _misplaced(item, host)
             if item.answer is None:
                 self._submit(
                     item,
@@ -231,15 +236,32 @@ class _Several:
             if times[item.topic, item.index] > 1 and _exists(item, self.call.host):
                 item.answer = PartitionProduced(item.index, ErrorCode.INVALID_REQUEST)
             else:
-                item.answer = _unreadable(item, self.call)
+                item.answer = self.unreadable(item)
             if item.answer is None and not names_producer(cast(RecordBatch, item.batch)):
                 return Refusal(ErrorCode.UNKNOWN_SERVER_ERROR)
             yield 1
         return None
 
-    def _submit(self, item: _Item, ticket: ProduceTicket) -> None:
+    def unreadable(self, item: Item) -> PartitionProduced | None:
+        """Steps 4 and 5 for one partition; None when there is a batch that may be looked at."""
+        index, batch = item.index, item.batch
+        if not _exists(item, self.call.host):
+            return PartitionProduced(index, absent_partition(self.call.host))
+        if self.call.version < 7 and _first_codec(item) == ZSTD:
+            return PartitionProduced(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+        if isinstance(batch, BatchDefect):
+            return PartitionProduced(index, DEFECT_CODES[batch])
+        return None
+
+    def refuse_acks(self, item: Item) -> PartitionProduced | None:
+        """Step 8 for one partition; None when the request asks for acks that there are."""
+        if self.acks in ACKS:
+            return None
+        return PartitionProduced(item.index, ErrorCode.INVALID_REQUIRED_ACKS)
+
+    def _submit(self, item: Item, ticket: ProduceTicket) -> None:
         replica = self.call.host.replica(item.topic, item.index)
-        assert replica is not None, "_refuse found it"
+        assert replica is not None, "_misplaced found it"
         self.waiting += 1
         if takes_long(ticket.batch) and not self.holds:
             self.holds = True
@@ -249,7 +271,7 @@ class _Several:
     def done(self, ticket: ProduceTicket) -> None:
         """One partition has its outcome."""
         item = ticket.owner
-        assert isinstance(item, _Item)
+        assert isinstance(item, Item)
         item.answer = outcome_of(item.index, ticket)
         self._end()
 
@@ -281,7 +303,7 @@ class _Several:
         self.call.answer(answer_of(self.call.host, topics))
 
 
-def _request_refusal(items: list[_Item], call: Call) -> Judging:
+def _request_refusal(items: list[Item], call: Call) -> Judging:
     """Steps 1 and 2, and what Kafka finds only for all partitions together below version 7: of
     those that exist."""
     for item in items:
@@ -298,16 +320,16 @@ def _request_refusal(items: list[_Item], call: Call) -> Judging:
     return None
 
 
-def _first_codec(item: _Item) -> int | None:
+def _first_codec(item: Item) -> int | None:
     return None if item.records is None else first_codec(item.records)
 
 
-def _exists(item: _Item, host: Host) -> bool:
+def _exists(item: Item, host: Host) -> bool:
     topic = host.topics().get(item.topic)
     return topic is not None and 0 <= item.index < len(topic.partitions)
 
 
-def _corruption(item: _Item) -> str:
+def _corruption(item: Item) -> str:
     """What Kafka says about a first batch that makes no sense (K-BATCHES)."""
     length, _, magic = _LENGTH_AND_MAGIC.unpack_from(bytes((item.records or b"")[:17]).ljust(17), 8)
     if item.batch is BatchDefect.UNKNOWN_MAGIC:
@@ -315,7 +337,7 @@ def _corruption(item: _Item) -> str:
     return f"Record size {length} is less than the minimum record overhead (14)"
 
 
-def _is_transactional(item: _Item) -> bool:
+def _is_transactional(item: Item) -> bool:
     """The transactional bit of the first batch's header; one that is cut off is no batch."""
     records = item.records
     if records is None or item.batch is BatchDefect.NO_BATCH:
@@ -323,23 +345,9 @@ def _is_transactional(item: _Item) -> bool:
     return len(records) > 22 and records[16] == 2 and bool(records[22] & TRANSACTIONAL_BIT)
 
 
-def _unreadable(item: _Item, call: Call) -> PartitionProduced | None:
-    """Steps 4 and 5 for one partition; None when there is a batch that may be looked at."""
-    index, batch = item.index, item.batch
-    if not _exists(item, call.host):
-        return PartitionProduced(index, absent_partition(call.host))
-    if call.version < 7 and _first_codec(item) == ZSTD:
-        return PartitionProduced(index, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
-    if isinstance(batch, BatchDefect):
-        return PartitionProduced(index, DEFECT_CODES[batch])
-    return None
-
-
-def _refuse(item: _Item, acks: int, host: Host) -> PartitionProduced | None:
-    """Steps 8 and 10 for one partition; None when the batch may be submitted."""
+def _misplaced(item: Item, host: Host) -> PartitionProduced | None:
+    """Step 10 for one partition; None when the batch may be submitted."""
     index = item.index
-    if acks not in ACKS:
-        return PartitionProduced(index, ErrorCode.INVALID_REQUIRED_ACKS)
     if host.replica(item.topic, index) is None:
         if not _exists(item, host):
             return PartitionProduced(index, absent_partition(host))  # Not any more.

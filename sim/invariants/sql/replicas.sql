@@ -143,3 +143,9 @@ FROM (
   GROUP BY run_id, partition, node HAVING MAX(off) - MIN(off) + 1 <> COUNT(DISTINCT off)
 ) x
 GROUP BY run_id;
+
+-- sim-I38
+SELECT run_id, COUNT(*) AS n
+FROM ev
+WHERE kind = 'check' AND node = 0
+GROUP BY run_id;

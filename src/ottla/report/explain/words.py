@@ -194,6 +194,9 @@ _ROWS: dict[str, Tell] = {
     "info": lambda row: f"gives up record {row.op}, outcome unknown: {row.code}",
     "poll": lambda row: f"reads {row.off}",
     "close": lambda row: f"connection to {row.node} is gone: {row.code}",
+    "check": lambda row: (
+        f"Kafka answers {row.code}" if not row.node else f"is told by {row.node}: {row.code}"
+    ),
     "fault": lambda row: None if row.code.startswith("program ") else f"fault: {row.code}",
     "beyond": lambda row: (
         f"a fault that Raft cannot survive: {row.code or f'id {row.pid} given twice'}"

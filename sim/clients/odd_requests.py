@@ -1,0 +1,139 @@
+"""Odd requests: what no client of a run sends, so that Kafka's order of checks is walked through.
+
+In one run of eight a client of its own sends a few produce requests, each with one or more things
+wrong with each of its partitions (`Flaw`). Nothing of them is stored and they name no producer that
+there is, so for everybody else it is as if they had not been. Each answer is a `check` row, and
+behind one that is not Kafka's a row of node 0 says what Kafka answers (sim-I38).
+
+All choices come from a stream of their own: other runs do not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from ottla.broker.wire.answers import PartitionProduced
+from ottla.log.build import build_batch, seal
+from ottla.log.record_batch import HEADER
+from ottla.raft.types import NodeId
+from ottla.sim.clients.base import MS
+from ottla.sim.invariants.decisions import MODEL_NODE
+from ottla.sim.world.frames import Frame, produce, produced
+from ottla.sim.world.order_of_checks import Flaw, Part, answers
+from ottla.sim.world.world import SECOND, World
+
+ODD = 2_000_000
+"""Its number as a client."""
+ONE_RUN_IN = 8
+REQUESTS = 8
+"""Of such a run."""
+ACKS = (-1, 1, 7)
+OF_A_BATCH = (
+    *(Flaw.CRC, Flaw.BASE_OFFSET, Flaw.CODEC, Flaw.COUNT, Flaw.CONTROL, Flaw.NO_SEQUENCE),
+    *(Flaw.OLD_MAGIC, Flaw.SEVERAL, Flaw.LENGTH, Flaw.MAGIC, Flaw.TRANSACTIONAL),
+)
+_ATTRIBUTES = {Flaw.CODEC: 0x07, Flaw.TRANSACTIONAL: 0x10, Flaw.CONTROL: 0x20}
+_BYTES = {
+    Flaw.LENGTH: (8, (3).to_bytes(4, "big")),
+    Flaw.OLD_MAGIC: (16, b"\x01"),
+    Flaw.MAGIC: (16, b"\x09"),
+    Flaw.BASE_OFFSET: (0, (5).to_bytes(8, "big")),
+    Flaw.COUNT: (HEADER.size - 4, (5).to_bytes(4, "big")),
+    Flaw.NO_SEQUENCE: (43, (ODD).to_bytes(8, "big")),
+}
+"""What stands where in its bytes; of two at one place that which is found first."""
+_CRC_AT = 17
+
+Heard = Callable[[Sequence[PartitionProduced]], None]
+
+
+def flawed(world: World, batches: Sequence[tuple[int, frozenset[Flaw]]], acks: int) -> list[Part]:
+    """The partitions of a request with such batches, and all that is wrong with each of them."""
+    numbers = [partition for partition, _ in batches]
+    found = []
+    for partition, flaws in batches:
+        more = {Flaw.ACKS} if acks not in {-1, 0, 1} else set()
+        if partition >= world.config.partitions:
+            more.add(Flaw.ABSENT)
+        elif numbers.count(partition) > 1:
+            more.add(Flaw.TWICE)
+        found.append(Part(partition, flaws | more))
+    return found
+
+
+def batch_of(flaws: frozenset[Flaw]) -> bytes:
+    """A batch of one record with these flaws; those of its request are none of its own."""
+    attributes = sum(bits for flaw, bits in _ATTRIBUTES.items() if flaw in flaws)
+    good = build_batch([b"odd"], attributes=attributes)
+    data = bytearray(good)
+    for flaw, (place, told) in _BYTES.items():
+        if flaw in flaws:
+            data[place : place + len(told)] = told
+    sealed = bytearray(seal(bytes(data)))
+    if Flaw.CRC in flaws:
+        sealed[_CRC_AT] ^= 0xFF
+    return bytes(sealed) + (build_batch([b"odd"]) if Flaw.SEVERAL in flaws else b"")
+
+
+def ask(world: World, node: NodeId, parts: Sequence[Part], acks: int, heard: Heard) -> None:
+    """Send a node an odd request; its answer is noted, judged and then `heard`."""
+    batches = [(each.partition, batch_of(each.flaws)) for each in parts]
+
+    def come(answer: Frame) -> None:
+        connection.close()
+        found = produced(answer.value)
+        _note(world, node, parts, found)
+        heard(found)
+
+    connection = world.clients.connect(ODD, node, come, lambda _: None)
+    connection.send(Frame(1, produce(acks, SECOND, batches)))
+
+
+def _note(
+    world: World, node: NodeId, parts: Sequence[Part], found: Sequence[PartitionProduced]
+) -> None:
+    may_be = answers(parts)
+    note = partial(world.history.add, "check", client=ODD)
+    for each in found:
+        told = may_be[each.partition]
+        note(node=node, partition=each.partition, code=each.error.name)
+        if each.error not in told:
+            note(node=MODEL_NODE, partition=each.partition, code=told[0].name)
+
+
+class OddRequests:
+    """See the module's text."""
+
+    def __init__(self, world: World):
+        self._world = world
+        self._stream = world.choices.stream("odd requests")
+
+    def start(self) -> None:
+        """Begin, if this run has any: at any time of its load."""
+        world, stream = self._world, self._stream
+        if stream.below(ONE_RUN_IN) == 1:
+            for _ in range(REQUESTS):
+                world.kernel.after(stream.below(world.config.load_ms * MS), self._strike)
+
+    def _strike(self) -> None:
+        world, stream = self._world, self._stream
+        partitions = world.config.partitions
+        first = stream.below(partitions)
+        acks = stream.pick(ACKS)
+        batches = [(first, self._flaws())]
+        if stream.below(2):
+            others = (partitions, first, stream.below(partitions))
+            batches.append((stream.pick(others), self._flaws()))
+        life = world.leader(first)
+        if life is not None:
+            ask(world, life.node_id, flawed(world, batches, acks), acks, lambda _: None)
+
+    def _flaws(self) -> frozenset[Flaw]:
+        stream = self._stream
+        found = {stream.pick(OF_A_BATCH)}
+        if stream.below(2):
+            found.add(stream.pick(OF_A_BATCH))
+        if Flaw.OLD_MAGIC in found:
+            found.discard(Flaw.TRANSACTIONAL)  # In those days there were none.
+        return frozenset(found)

@@ -1,0 +1,33 @@
+"""Online: answers to odd produce requests that are not those of Kafka's order of checks.
+
+Who sent such a request knows what is wrong with it, and so what Kafka answers
+(`sim/world/order_of_checks.py`). Where a node answered otherwise, a row of node 0 behind its own
+says what Kafka does.
+"""
+
+from __future__ import annotations
+
+from ottla.sim.invariants.decisions import MODEL_NODE
+from ottla.sim.invariants.findings import Findings, Row, Rows
+from ottla.sim.invariants.mutants import CheckerMutants
+
+
+class Checks:
+    """sim-I38."""
+
+    def __init__(self, findings: Findings, _: CheckerMutants):
+        self._report = findings.report
+        self._answered: Row = None
+
+    def listen(self, rows: Rows) -> None:
+        """See what odd requests are answered."""
+        rows.listen(("check",), self._check)
+
+    def _check(self, row: Row) -> None:
+        if row.node != MODEL_NODE:
+            self._answered = row
+            return
+        answered = self._answered
+        told = f"node {answered.node} answers {answered.code}" if answered else "nobody answers"
+        text = f"an odd request to partition {row.partition}: {told}, Kafka {row.code}"
+        self._report("sim-I38", row.eid, text)
