@@ -119,6 +119,7 @@ DECIDING = (
     "ottla.sim.world.log_watch",
     "ottla.sim.world.network",
     "ottla.sim.world.observer",
+    "ottla.sim.world.order_of_checks",
     "ottla.sim.world.outcomes",
     "ottla.sim.world.points",
     "ottla.sim.world.reference_model",
