@@ -1,10 +1,10 @@
 """Kafka's order of checks of a produce request, as far as odd requests of a run come.
 
-What a request gets that has several things wrong with it is what Kafka finds first (facts/kafka.md
-1.2). The broker's order is spread over its handler, its partitions and its reading of batches; here
-it stands once more, as one table that shares no code with them. What a node *lacks* at the moment,
-a topic, the leadership, replicas in sync, is checked in between and known to nobody else: where
-such a check comes first, its error is as good an answer.
+What a request gets that has several things wrong with it is what Kafka finds first (K-CHECKS). The
+broker's order is spread over its handler, its partitions and its reading of batches; here it stands
+once more, as one table that shares no code with them. What a node *lacks* at the moment, a topic,
+the leadership, replicas in sync, is checked in between and known to nobody else: where such a check
+comes first, its error is as good an answer.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Flaw(Enum):
 
 
 class Check(NamedTuple):
-    """One row. `number` is the step of facts/kafka.md 1.2."""
+    """One row. `number` is the row of K-CHECKS."""
 
     number: int
     flaw: Flaw

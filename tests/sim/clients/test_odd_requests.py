@@ -1,4 +1,4 @@
-"""Odd requests: each flaw is what the broker sees, and Kafka's order is that of facts/kafka.md 1.2.
+"""Odd requests: each flaw is what the broker sees, and Kafka's order is that of K-CHECKS.
 
 What the table says of pairs is held against Kafka's words here: a row that moved would be a wrong
 reference, and a sweep would blame the broker, or nobody.
