@@ -152,11 +152,11 @@ def _plan(asked: _Asked) -> Plan:
 
     root = _whole_path(asked.out)
     study = read(asked.name)
+    check_engine(asked.engine, asked.master, asked.jobs)  # sooner told than what queries lack
     check_queries(study)
     before = kept(root)
     seeds = asked.seeds or max(study.seeds, before.seeds if before else 0)
     check_seeds(study, seeds)
-    check_engine(asked.engine, asked.master, asked.jobs)
     share, wave = asked.share, asked.wave
     if before is not None:
         share, wave = before.share if share is None else share, wave or before.wave
