@@ -59,6 +59,8 @@ FULL_COLLECTION = 2
 """The oldest of the collector's generations."""
 FULL = Plan(20_000, 1_000, 50)
 QUICK = Plan(400, 40, 5)
+FIELDS: dict[str, Any] = {"transactional_id": None, "acks": -1, "timeout": 30_000}
+"""Of a Produce."""
 
 
 @dataclass(slots=True)
@@ -239,13 +241,20 @@ def _reads(plan: Plan) -> Iterator[tuple[str, Attack]]:
 
 
 def _produces(plan: Plan) -> Iterator[tuple[str, Attack]]:
-    def produce(topic: str, partitions: int, records: bytes) -> bytes:
+    half = plan.elements // 2 - 1  # what each of them weighs (`ottla.broker.wire.guard`)
+
+    def produce(topic: str, partitions: int, records: bytes | None) -> bytes:
         data = [{"index": n, "records": records} for n in range(partitions)]
         topics = [{"name": topic, "partition_data": data}]
-        fields = {"transactional_id": None, "acks": -1, "timeout": 30_000}
-        return frame("produce", 9, **fields, topic_data=topics)
+        return frame("produce", 9, **FIELDS, topic_data=topics)
 
-    yield "Produce, unknown partitions", send(produce(NOBODY, plan.elements - 2, b"x"))
+    yield "Produce, unknown partitions", send(produce(NOBODY, half, b"x"))
+    yield "Produce, partitions without records", send(produce(NOBODY, half, None))
+    empty = [{"name": f"x{n}", "partition_data": []} for n in range(half)]
+    yield (
+        "Produce, topics without partitions",
+        send(frame("produce", 9, **FIELDS, topic_data=empty)),
+    )
     small = build_batch([b"value"])
     yield "Produce, a batch for each partition", send(produce(WIDE, plan.partitions, small))
     large = build_batch([bytes(1_000_000)])
@@ -263,7 +272,7 @@ def _groups(plan: Plan) -> Iterator[tuple[str, Attack]]:
     yield "DeleteGroups", send(frame("delete_groups", 2, groups_names=names))
     keys = {"key_type": 0, "coordinator_keys": names}
     yield "FindCoordinator", send(frame("find_coordinator", 4, **keys))
-    parts = [{"name": "t", "partition_indexes": list(range(plan.elements - 3))}]
+    parts = [{"name": "t", "partition_indexes": list(range(plan.elements - 4))}]
     groups = [{"group_id": "g", "topics": parts}]
     yield "OffsetFetch", send(frame("offset_fetch", 8, groups=groups, require_stable=False))
 
@@ -278,9 +287,9 @@ def _topics(plan: Plan) -> Iterator[tuple[str, Attack]]:
         topics = [{"name": name, "topic_id": None} for name in names]
         return frame("delete_topics", 6, topics=topics, timeout=60_000)
 
-    count = plan.elements - 2
-    yield "CreateTopics, validated only", send(create(count // 2, dry=True))
-    configs = [{"name": f"c{n}", "value": "v"} for n in range(count)]
+    count = plan.elements - 3
+    yield "CreateTopics, validated only", send(create(plan.elements // 3, dry=True))
+    configs = [{"name": f"c{n}", "value": "v"} for n in range(count // 2)]
     yield "CreateTopics, configs", send(create(1, dry=True, configs=configs))
     replicas = [{"partition_index": n, "broker_ids": [1]} for n in range(count // 2)]
     own = {"num_partitions": -1, "replication_factor": -1, "assignments": replicas}
