@@ -139,6 +139,8 @@ def test_a_study_whose_checkers_are_blind_is_void(tmp_path, options, blind, miss
     assert not any((tmp_path / "out" / each).exists() for each in LATER)
     kept = json.loads((tmp_path / "out" / "study.canary.json").read_text())
     assert kept == missed._asdict()
+    if "--master" in options:
+        return  # one that sees is any other study on Spark
     seeing = run_patched(tmp_path, "", *options, seeds=2)
     assert seeing.returncode == 0, seeing.stderr
     assert NOTICED in seeing.stdout.splitlines()
