@@ -11,7 +11,7 @@ import pytest
 from ottla.sim.sweeps.sweep import sweep
 from ottla.sim.sweeps.sweep_folder import Plan
 
-PLAN = Plan(0, 400)
+PLAN = Plan(0, 240)
 
 
 @pytest.mark.slow
