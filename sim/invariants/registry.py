@@ -247,9 +247,8 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "sim-I32",
         "exactly-once yield",
-        "each record that was given to a client ends at most once, as acknowledged, "
-        "failed or unknown, and no other record ends; measured: the share that was "
-        "acknowledged",
+        "each record that was given to a client ends at most once, as acknowledged, failed or "
+        "unknown, and no other record ends; measured: the share that was acknowledged",
         _END,
         acks.ended_twice,
     ),
