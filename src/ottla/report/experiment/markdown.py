@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from textwrap import wrap
+from textwrap import fill
 
 from ottla.sim.experiments.model import Experiment, Report
 
@@ -43,10 +43,8 @@ def is_section(text: str) -> bool:
 def _wrapped(mark: str, text: str) -> str:
     """A paragraph, or an item of a list behind its mark."""
     indent = " " * len(mark)
-    lines = wrap(
-        text, _WIDTH, initial_indent=mark, subsequent_indent=indent, break_on_hyphens=False
-    )
-    return "".join(f"{line}\n" for line in lines)
+    told = fill(text, _WIDTH, initial_indent=mark, subsequent_indent=indent, break_on_hyphens=False)
+    return f"{told}\n"
 
 
 def _row(cells: Iterable[str]) -> str:
