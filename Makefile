@@ -2,7 +2,7 @@
 # but a Python. Where packages come from is the business of the environment's own pip configuration.
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo quick test check format-check lint types imports tidy slow bench clean
+.PHONY: help install demo quick test check format-check lint types imports tidy slow nightly bench clean
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 
@@ -48,10 +48,10 @@ demo: install  ## show Ottla at work: real clients while leaders die, then a sma
 	$(BIN)/ottla study run acks --seeds 3 --jobs 2 --out out/study-acks
 
 quick: install  ## run the tests of raft, idempotency, log and broker, without real clients
-	$(PYTEST) -m "not slow and not clients" $(addprefix tests/,raft idempotency log broker) $(ARGS)
+	$(PYTEST) -m "not slow and not nightly and not clients" $(addprefix tests/,raft idempotency log broker) $(ARGS)
 
 test: install  ## run the quick test suite (T=broker/partition for a folder, ARGS="-k name" to choose)
-	$(PYTEST) -m "not slow" $(ARGS)
+	$(PYTEST) -m "not slow and not nightly" $(ARGS)
 
 check: format-check lint types imports tidy  ## format, lint, types, import contracts, limits of the house
 
@@ -68,10 +68,13 @@ imports: install
 	$(BIN)/lint-imports
 
 tidy: install
-	$(BIN)/python -m pytest -q -m "not slow" tests/tidy
+	$(BIN)/python -m pytest -q -m "not slow and not nightly" tests/tidy
 
 slow: install  ## run the tests that take seconds or build packages
-	$(PYTEST) -m slow $(ARGS)
+	$(PYTEST) -m "slow and not nightly" $(ARGS)
+
+nightly: install  ## run the tests that take minutes: clusters of Spark, 1,000 seeds, 20,000 damages
+	$(PYTEST) -m nightly $(ARGS)
 
 bench: install  ## measure
 	$(BIN)/python tests/bench/run.py $(ARGS)

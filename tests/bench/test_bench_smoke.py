@@ -152,7 +152,7 @@ def test_every_figure_of_the_simulator_is_measured():
     assert all(each.measured > 0 for each in report.outcomes[:-1])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_sweeps_and_judges_of_studies_are_measured_on_both_engines():
     need_spark()
     report = studies.run(studies.QUICK)

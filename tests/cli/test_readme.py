@@ -96,7 +96,7 @@ def test_the_page_shows_a_failure(tmp_path):
     assert b"first bad event" in (tmp_path / "bug.html").read_bytes()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_sweep_finds_nothing(tmp_path):
     done = ottla(*simulated("sweep"), cwd=tmp_path)
     assert done.returncode == 0, done.stdout

@@ -106,6 +106,7 @@ def test_batches_are_written_and_read(program):
         assert sum(ends) == RECORDS, "its producer is idempotent: nothing is there twice"
 
 
+@pytest.mark.nightly
 def test_a_stream_copies_a_topic_through_leader_kills_and_from_its_checkpoint(program):
     topics = [Topic("t", partitions=3), Topic("copy", partitions=3)]
     with Cluster(nodes=3, topics=topics) as cluster:

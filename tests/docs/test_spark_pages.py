@@ -28,6 +28,7 @@ def test_the_program_that_reads_a_topic_runs(tmp_path):
     assert "max(sequence)" in ran.stdout
 
 
+@pytest.mark.nightly
 def test_the_commands_that_audit_a_topic_print_what_the_page_says(tmp_path):
     told = [
         command

@@ -48,9 +48,15 @@ def test_a_damaged_folder_is_refused_or_holds_all_it_held(lives):
     assert min(found["refused"], found["equal"]) > 10
 
 
-@pytest.mark.slow
-def test_so_is_one_of_20_000(lives):
-    outcomes(lives, range(1000, 21_000))
+@pytest.mark.parametrize(
+    "count",
+    [
+        pytest.param(1_000, marks=pytest.mark.slow),
+        pytest.param(20_000, marks=pytest.mark.nightly),
+    ],
+)
+def test_so_is_one_of_many(lives, count):
+    outcomes(lives, range(1000, 1000 + count))
 
 
 def test_negative_control_without_the_look_at_the_pages_the_process_ends(lives, monkeypatch):

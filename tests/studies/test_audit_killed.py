@@ -134,6 +134,7 @@ def test_it_counts_nothing_twice_while_leaders_are_killed(tmp_path):
     assert found.groups()[1:] == ("2", "0 missing, 0 duplicated, 0 out of order")
 
 
+@pytest.mark.nightly
 def test_killed_at_any_moment_it_goes_on_and_counts_everything_once(tmp_path):
     rounds = range(200)
     batches = [

@@ -190,7 +190,7 @@ def test_one_that_loses_its_leader_is_left_and_the_others_are_audited(spark, tmp
     assert job.said.startswith("t: 16 records of 2 producers in 2 partitions: 2 missing")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_audit_that_did_not_see_all_of_its_topic_is_not_well(tmp_path):
     need_spark()
     with Cluster(nodes=3, topics=[Topic("t", assignment=[[1], [3]])]) as running:

@@ -27,7 +27,7 @@ from ottla.sim.studies.pipeline import STAGES, Progress
 from studies_spark import JVM, need_spark
 from studies_tiny import TINY, contents, study
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 LIBRARIES = ("crc32c", "msgpack", "pyarrow", "sortedcontainers")
 EXECUTOR = "CoarseGrainedExecutorBackend"

@@ -110,7 +110,7 @@ def test_columns_that_old_files_lack_are_null(engine, tmp_path):
     engine.drop(["mixed"])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_both_engines_come_to_the_same_gold(duck, spark, tmp_path):
     by_duck = study(tmp_path / "duck", engine=duck, wave=8)
     known = {each: contents(by_duck, each) for each in ("runs", "gold_kills", "variants")}

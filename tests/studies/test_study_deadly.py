@@ -105,7 +105,7 @@ def test_a_process_that_is_killed_by_chance_costs_no_run(tmp_path, undisturbed):
     assert rows(tmp_path) == rows(undisturbed)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_on_spark_they_cost_two_rows_as_well(tmp_path, undisturbed):
     """A wave was tried again and again, and ended the study each time."""
     need_spark()
@@ -113,7 +113,7 @@ def test_on_spark_they_cost_two_rows_as_well(tmp_path, undisturbed):
     two_rows(done, tmp_path, undisturbed)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_worker_that_is_killed_by_chance_costs_spark_no_run(tmp_path, undisturbed):
     need_spark()
     done = run_patched(tmp_path, BY_CHANCE, "--master", "local[2]", "--share", "1", seeds=4)

@@ -77,7 +77,7 @@ def test_a_signal_ends_spark_quietly_too_and_the_study_is_gone_on_with(
     gone_on_with(tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_driver_that_is_killed_while_spark_judges_takes_its_jvm_along(tmp_path):
     """What the JVM had made on the way is left, and gone when the study is gone on with."""
     with on_spark(tmp_path) as process:

@@ -23,7 +23,7 @@ OLD = golden.FOLDER / "version-1.parquet"
 OF_SPARK = '{"type":"struct","fields":[{"name":"run_id","type":"long","metadata":{"%s":%d}}]}'
 
 
-@pytest.fixture(params=["duck", pytest.param("spark", marks=pytest.mark.slow)])
+@pytest.fixture(params=["duck", pytest.param("spark", marks=pytest.mark.nightly)])
 def judge(request):
     """Spark takes a minute for all statements."""
     return request.getfixturevalue(request.param)

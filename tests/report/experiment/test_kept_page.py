@@ -22,8 +22,14 @@ def rewritten(page, section):
     return f"{before}{section.rstrip()}\n{following}{rest}"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["pipelining", "idempotence", "acks"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("pipelining", marks=pytest.mark.slow),
+        pytest.param("idempotence", marks=pytest.mark.nightly),
+        pytest.param("acks", marks=pytest.mark.nightly),
+    ],
+)
 def test_the_page_says_what_the_command_says(name, tmp_path):
     done = ottla("sim", "experiment", name, "--out", tmp_path / "section.md", within=600)
     assert done.returncode == 0, done.stdout

@@ -47,7 +47,7 @@ def test_one_seed_is_one_history_everywhere(others):
     assert {way.name: told[way] for way in ways} == {way.name: [] for way in ways}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_so_is_one_that_takes_as_long_as_those_of_a_sweep(others):
     ways = variants(others, warm=0)
     told = dict(check(Plan(FIRST_WHOLE, WHOLE), ways, jobs=os.cpu_count() or 1))
