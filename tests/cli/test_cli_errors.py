@@ -1,7 +1,7 @@
 """Whatever a user does wrong: one line on standard error that says what to do, and status 2.
 
-Each case starts the command as a user does. What is asked before the work of minutes is refused at
-once, so a case that takes long has found something too.
+Each case starts the command in a process of its own. What is asked before the work of minutes is
+refused at once, so a case that takes long has found something too.
 """
 
 import json
@@ -13,7 +13,7 @@ import sys
 import pytest
 import typer
 
-from cli_process import PROGRAM, ottla
+from cli_process import PROGRAM, forked, ottla
 from ottla.cli import app, main
 from ottla.sim.scenarios.files import files
 
@@ -26,7 +26,7 @@ FAR = "c-1:2000000 c-2:1600000 c-3:2000000"
 
 def refused(*arguments):
     """The one line, after the checks that hold for every refusal."""
-    done = ottla(*arguments)
+    done = forked(*arguments)
     assert done.returncode == 2, done.stderr
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
