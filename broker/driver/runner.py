@@ -54,7 +54,6 @@ class Runner:
     ):
         self.node = node
         self.config = config
-        self.store = store
         self.beats = beats
         self.hosted_replicas: dict[GroupId, HostedReplica] = {}
         self.paused = self._closed = False
@@ -64,6 +63,9 @@ class Runner:
         self.on_role: Callable[[HostedReplica], None] = unheard
         self.on_applied: Callable[[HostedReplica], None] = unheard
         self.on_dropped: Callable[[HostedReplica, Sequence[Entry]], None] = unheard
+        self.write: Callable[[Sequence[Write]], None] = store.append
+        """Every append of this node goes through here, beside `FastAppend`: what turns write, and
+        what the node writes as it opens and drops replicas. Raises `StoreError`."""
         self._turns = 0
         self._sender = sender
         later = clockwork.call_soon
@@ -185,7 +187,7 @@ class Runner:
                 writes += effects.writes
         self._turns += count
         if writes:
-            self.store.append(writes)
+            self.write(writes)
         for turn in taken:
             self._perform(turn)
 

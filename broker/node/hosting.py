@@ -24,7 +24,7 @@ from ottla.broker.event_loop.collecting import nothing_collected
 from ottla.broker.event_loop.slices import Slices
 from ottla.broker.images import PartitionImage, TopicImage
 from ottla.broker.node.replica_factory import Opening, ReplicaFactory
-from ottla.log.store import LogStore, Write
+from ottla.log.store import Write
 from ottla.raft.types import GroupId, Micros, NodeId
 
 EARLY_MESSAGES = 10_000
@@ -53,7 +53,6 @@ class Hosting:
         owner: object,
         runner: Runner,
         factory: ReplicaFactory,
-        store: LogStore,
         slices: Slices,
         now: Callable[[], Micros],
     ):
@@ -63,7 +62,6 @@ class Hosting:
         self._machine = machine
         self._runner = runner
         self._factory = factory
-        self._store = store
         self._slices = slices
         self._now = now
         self._version = -1
@@ -104,7 +102,7 @@ class Hosting:
                 self.steps = self._work()
                 self._slices.run(self)
         if leftovers := self._factory.leftovers(machine.deleted):
-            self._store.append(leftovers)
+            self._runner.write(leftovers)
 
     def _plan_dropping(self, name: str) -> None:
         """Let go of what this node hosts of a topic of that name, if it is deleted."""
@@ -164,6 +162,8 @@ class Hosting:
             return  # Deleted while it waited.
         with nothing_collected(aged=True):
             opening = self._factory.begin(topic, group, image.replicas, self._now())
+            if opening.writes:
+                self._runner.write(opening.writes)
         self._opening = topic.name, opening
 
     def _go_on(self, topic: str, opening: Opening) -> bool:
@@ -171,7 +171,7 @@ class Hosting:
         group = opening.group
         if self._machine.deleted(group):
             self._early.pop(group, None)
-            self._store.append([Write(group, delete=True)])
+            self._runner.write([Write(group, delete=True)])
             return True
         with nothing_collected(aged=True):
             if not opening.learn():
@@ -185,7 +185,7 @@ class Hosting:
     def _drop(self, groups: Sequence[GroupId]) -> None:
         for group in groups:
             self._runner.remove(group)
-        self._store.append([Write(group, delete=True) for group in groups])
+        self._runner.write([Write(group, delete=True) for group in groups])
 
     # --- what comes too early -----------------------------------------------------------------
 

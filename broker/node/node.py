@@ -160,7 +160,6 @@ class Node:
             owner=self,
             runner=self.runner,
             factory=self.factory,
-            store=self.store,
             slices=self.slices,
             now=self.now,
         )
@@ -205,7 +204,9 @@ class Node:
         self._directory.begin(self.now())
         self._network.attach(self.node, self._receive)
         self._catching_up.begin()
-        replica = self.factory.controller(self.controller_machine, self._nodes, self.now())
+        replica = self.factory.controller(
+            self.controller_machine, self._nodes, self.now(), self.runner.write
+        )
         self.control_client.begin(replica.core.last_index)
         self.runner.add(replica, urgent=True)
 

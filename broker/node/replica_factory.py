@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import TypeAlias
 
 from ottla.broker.config import ClusterConfig
 from ottla.broker.controller.controller import CONTROLLER_GROUP
@@ -34,6 +35,8 @@ from ottla.raft.core import RaftCore
 from ottla.raft.raft_log import RaftLog, bootstrap
 from ottla.raft.types import Entry, GroupId, HardState, Micros, NodeId
 
+Writing: TypeAlias = Callable[[Sequence[Write]], None]
+"""`Runner.write`."""
 SCAN_ENTRIES = 1000
 """Entries that an `Opening` learns in one step: up to 2 us each in memory, 10 us from a disk."""
 
@@ -53,6 +56,8 @@ class Opening:
         self.voters = voters
         self.machine = machine
         self.remembered = remembered
+        self.writes: Sequence[Write] = ()
+        """To be appended to the store before `finish`: the first entries of a log that is new."""
         self._unread = iter(unread)
 
     def learn(self) -> bool:
@@ -104,17 +109,16 @@ class ReplicaFactory:
         """What all partitions of this node work off."""
         self._stored: dict[GroupId, StoredGroup] = {each.group: each for each in store.groups()}
 
-    def controller(self, machine: Machine, nodes: Sequence[NodeId], now: Micros) -> Replica:
-        """This node's replica of the controller group, whose log is short."""
-        return self._at_once(self._begin(CONTROLLER_GROUP, nodes, machine, now), now)
-
-    def partition(
-        self, topic: TopicImage, group: GroupId, replicas: Sequence[NodeId], now: Micros
+    def controller(
+        self, machine: Machine, nodes: Sequence[NodeId], now: Micros, write: Writing
     ) -> Replica:
-        """This node's replica of one partition, whatever it takes."""
-        return self._at_once(self.begin(topic, group, replicas, now), now)
+        """This node's replica of the controller group, whose log is short."""
+        return self.open(self._begin(CONTROLLER_GROUP, nodes, machine, now), now, write)
 
-    def _at_once(self, opening: Opening, now: Micros) -> Replica:
+    def open(self, opening: Opening, now: Micros, write: Writing) -> Replica:
+        """The replica in one step, whatever it takes."""
+        if opening.writes:
+            write(opening.writes)
         while not opening.learn():
             pass
         return self.finish(opening, now)
@@ -122,7 +126,8 @@ class ReplicaFactory:
     def begin(
         self, topic: TopicImage, group: GroupId, replicas: Sequence[NodeId], now: Micros
     ) -> Opening:
-        """The same in steps: `learn` until it is through, then `finish`."""
+        """This node's replica of one partition, in steps: append `writes`, `learn` until that is
+        through, then `finish`."""
         config = self._config
         settings = PartitionSettings(
             group=group,
@@ -160,10 +165,11 @@ class ReplicaFactory:
         if stored is None or _without_log(stored):
             log, entries = bootstrap(voters)
             machine.appended(entries)
-            self._store.append([Write(group, first=entries[0].index, entries=entries)])
             hard_state = HardState() if stored is None else stored.hard_state
             begins = Remembered(log, hard_state, entries, fresh=stored is None)
-            return Opening(group, voters, machine, begins, ())
+            opening = Opening(group, voters, machine, begins, ())
+            opening.writes = [Write(group, first=entries[0].index, entries=entries)]
+            return opening
         if stored.snapshot is not None:
             snapshot = self._store.snapshot(group)
             assert snapshot is not None, f"group {group} lost its snapshot"

@@ -117,8 +117,9 @@ class Lone:
         )
         self.runner.on_failed = self._failed
         topic = TopicImage("t", b"", ())
+        openings = [factory.begin(topic, group, voters, NOW) for group in groups]
         self.hosted_replicas: list[HostedReplica] = [
-            self.runner.add(factory.partition(topic, group, voters, NOW)) for group in groups
+            self.runner.add(factory.open(each, NOW, self.runner.write)) for each in openings
         ]
         self.ground.run()
 

@@ -38,3 +38,13 @@ def test_tests_lie_where_their_room_does(package, room):
 def test_other_tests_are_those_of_flat_modules(package):
     outside = {path.stem for path in (ROOT / "tests" / package).glob("test_*.py")}
     assert outside <= {f"test_{name}" for name in flat(package)}
+
+
+def test_one_place_of_the_broker_appends_to_the_store():
+    """`Runner.write`: what a test or a fault wants to see written goes through there."""
+    found = [
+        path.relative_to(ROOT).as_posix()
+        for path in sorted((ROOT / "broker").rglob("*.py"))
+        if "store.append" in path.read_text(encoding="utf-8")
+    ]
+    assert found == ["broker/driver/runner.py"]

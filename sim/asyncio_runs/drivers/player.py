@@ -117,9 +117,10 @@ class Player:
         if line.topic is None:
             told = partial(_unheard, iter(line.unheard))
             machine = Controller(line.cluster_id, line.replicas, self._config, unheard=told)
-            replica = factory.controller(machine, line.replicas, line.now)
+            replica = factory.controller(machine, line.replicas, line.now, store.append)
         else:
-            replica = factory.partition(line.topic, line.group, line.replicas, line.now)
+            opening = factory.begin(line.topic, line.group, line.replicas, line.now)
+            replica = factory.open(opening, line.now, store.append)
         self._replicas[place] = replica
         self._learn(line.group, list(store.scan(line.group)))
 

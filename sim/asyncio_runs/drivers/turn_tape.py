@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from ottla.broker.config import ClusterConfig
 from ottla.broker.controller.controller import CONTROLLER_GROUP, Controller
 from ottla.broker.images import TopicImage
-from ottla.broker.node.replica_factory import Opening, ReplicaFactory
+from ottla.broker.node.replica_factory import Opening, ReplicaFactory, Writing
 from ottla.broker.partition.partition import Partition
 from ottla.broker.turn.effects import Effects
 from ottla.broker.turn.machine import Machine
@@ -241,7 +241,9 @@ class TapedFactory(ReplicaFactory):
         self._lines: dict[GroupId, Line] = {}
         """Of replicas that are being opened."""
 
-    def controller(self, machine: Machine, nodes: Sequence[NodeId], now: Micros) -> Replica:
+    def controller(
+        self, machine: Machine, nodes: Sequence[NodeId], now: Micros, write: Writing
+    ) -> Replica:
         """As `ReplicaFactory.controller`."""
         assert isinstance(machine, Controller), "the machine of the controller's group"
         line = self._lines[CONTROLLER_GROUP] = self._line(None, CONTROLLER_GROUP, nodes, now)
@@ -253,7 +255,7 @@ class TapedFactory(ReplicaFactory):
             return line.unheard[-1]
 
         machine.unheard = noted
-        return super().controller(machine, nodes, now)
+        return super().controller(machine, nodes, now, write)
 
     def begin(
         self, topic: TopicImage, group: GroupId, replicas: Sequence[NodeId], now: Micros

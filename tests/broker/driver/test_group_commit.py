@@ -7,6 +7,7 @@ the writer thread are stand-ins whose syncs end when the test says so.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
@@ -301,16 +302,14 @@ async def test_a_write_outside_any_turn_that_fails_stops_the_node_too():
     async with Cluster(nodes=3, election_timeout_ms=200, heartbeat_ms=20) as cluster:
         await cluster.create_topic("first")
         node = cluster.node(3)
-        store = node.store
-        assert isinstance(store, MemoryStore)
-        real = store.append
+        real = node.runner.write
 
-        def append(writes: list[Write]) -> None:
+        def append(writes: Sequence[Write]) -> None:
             if any(each.first == 1 for each in writes):
                 raise StoreError("the disk is full")
             real(writes)
 
-        store.append = append  # type: ignore[method-assign,assignment]
+        node.runner.write = append
         await cluster.create_topic("second")
         await until(lambda: node.failed is not None)
         assert isinstance(node.failed, StoreError)

@@ -30,10 +30,11 @@ def disk():
 
 def opened(disk):
     """The replica as the node's next life opens it."""
+    store = MemoryStore(disk)
     factory = ReplicaFactory(
-        1, ClusterConfig(), store=MemoryStore(disk), counters=Counters(), jitter=FirstJitter()
+        1, ClusterConfig(), store=store, counters=Counters(), jitter=FirstJitter()
     )
-    return factory.partition(TOPIC, GROUP, VOTERS, 0)
+    return factory.open(factory.begin(TOPIC, GROUP, VOTERS, 0), 0, store.append)
 
 
 @pytest.mark.parametrize("voted", [HardState(), HardState(term=3, vote=2)])

@@ -98,7 +98,7 @@ def test_a_store_that_refuses_an_append_leaves_no_answer_out_and_none_good(rig, 
     def full(_):
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(rig.store, "append", full)
+    monkeypatch.setattr(rig.runner, "write", full)
     tickets = [rig.produce(0, acks=acks), rig.produce(1, acks=acks)]
     rig.ground.run()
     assert sorted(map(id, rig.answers)) == sorted(map(id, tickets))
