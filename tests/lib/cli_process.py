@@ -1,4 +1,8 @@
-"""Runs the command `ottla` as a user does: in a process of its own."""
+"""Runs the command `ottla` as a user does: in a process of its own.
+
+`ottla` starts one from nothing and waits for its end; `running` has `ottla up` in the background.
+`forked` is for commands that end at once: its process has the imports of the command behind it.
+"""
 
 import multiprocessing
 import os
