@@ -17,6 +17,7 @@ from bench import (
     lasting,
     looking,
     loops,
+    moves,
     restarting,
     shrinking,
     simulator,
@@ -164,3 +165,11 @@ def test_a_burst_costs_the_same_instructions_each_time_it_is_counted():
     first, second = (bursts.run(bursts.Plan(bursts=5)).outcomes for _ in range(2))
     assert [each.measured for each in first] == [each.measured for each in second]
     assert first[0].measured < first[1].measured < first[2].measured
+
+
+def test_a_request_is_followed_from_file_to_file():
+    """Where a change makes it pass more of them, the walk in architecture.md is longer too."""
+    found = {each.name: each.measured for each in moves.run(moves.QUICK).outcomes}
+    assert found["files that hold its ticket, plain"] <= 10
+    assert found["files that hold its ticket, idempotent"] <= 11
+    assert 0 < found["moves between files, plain"] < found["moves between files, idempotent"] < 370

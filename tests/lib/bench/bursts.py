@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from statistics import median
 from types import FrameType
@@ -71,7 +72,7 @@ def _nothing() -> None:
     """There is nothing to cancel."""
 
 
-class _Silent(asyncio.Transport):
+class Silent(asyncio.Transport):
     """A client's side without a socket: takes answers and counts them."""
 
     def __init__(self) -> None:
@@ -140,8 +141,9 @@ def run(plan: Plan) -> Report:
     return Report("bursts", outcomes)
 
 
-async def _count_bursts(bursts: int, requests: int, *, idempotent: bool) -> list[int]:
-    """Instructions of each burst."""
+@asynccontextmanager
+async def standing_leader() -> AsyncIterator[tuple[Connection, Silent]]:
+    """A connection to the leader of a topic, and what its answers go to; see the module's text."""
     cluster = AsyncCluster(nodes=3, clockwork=_standing, **STILL)
     await cluster.start()
     try:
@@ -150,25 +152,29 @@ async def _count_bursts(bursts: int, requests: int, *, idempotent: bool) -> list
         server = cluster.node(leader).server
         assert isinstance(server, Server), f"node {leader} listens by {server!r}"
         connection = Connection(server)
-        transport = _Silent()
+        transport = Silent()
         connection.connection_made(transport)
-        exchange = Exchange()
-        found = []
-        for number in range(WARM_UP + bursts):
-            frames = _frames(
-                exchange, range(number * requests, (number + 1) * requests), idempotent
-            )
-            with _Counter() as counter:
-                await _deliver(connection, transport, frames, requests)
-            found.append(counter.found)
-        return found[WARM_UP:]
+        yield connection, transport
     finally:
         await cluster.stop()
 
 
-def _frames(exchange: Exchange, sequences: Sequence[int], idempotent: bool) -> bytes:
+async def _count_bursts(bursts: int, requests: int, *, idempotent: bool) -> list[int]:
+    """Instructions of each burst."""
+    async with standing_leader() as (connection, transport):
+        exchange = Exchange()
+        found = []
+        for number in range(WARM_UP + bursts):
+            sent = frames(exchange, range(number * requests, (number + 1) * requests), idempotent)
+            with _Counter() as counter:
+                await deliver(connection, transport, sent, requests)
+            found.append(counter.found)
+        return found[WARM_UP:]
+
+
+def frames(exchange: Exchange, sequences: Sequence[int], idempotent: bool) -> bytes:
     """The requests of a burst, one batch of one record each."""
-    frames = []
+    found = []
     for sequence in sequences:
         values = [b"x" * RECORD_BYTES]
         if idempotent:
@@ -181,18 +187,16 @@ def _frames(exchange: Exchange, sequences: Sequence[int], idempotent: bool) -> b
             "timeout": 30_000,
             "topic_data": [{"name": TOPIC, "partition_data": [{"index": 0, "records": records}]}],
         }
-        frames.append(exchange.request(API_KEYS["produce"], 9, fields)[1])
-    return b"".join(frames)
+        found.append(exchange.request(API_KEYS["produce"], 9, fields)[1])
+    return b"".join(found)
 
 
-async def _deliver(
-    connection: Connection, transport: _Silent, frames: bytes, requests: int
-) -> None:
+async def deliver(connection: Connection, transport: Silent, sent: bytes, requests: int) -> None:
     """Hand the bytes over and wait for all answers."""
     wanted = transport.answers + requests
-    buffer = connection.get_buffer(len(frames))
-    buffer[: len(frames)] = frames
-    connection.buffer_updated(len(frames))
+    buffer = connection.get_buffer(len(sent))
+    buffer[: len(sent)] = sent
+    connection.buffer_updated(len(sent))
     for _ in range(SETTLED_AFTER):
         await asyncio.sleep(0)
     assert transport.answers == wanted, f"{transport.answers} answers, {wanted} wanted"
