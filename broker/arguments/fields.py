@@ -1,6 +1,6 @@
 """Fields of a command: what each may hold, and how a command is read by a table of them.
 
-A field is a function: it gets a value out of a message or a log, and returns it as the rest of the
+A field is a function: it gets a value out of a request or a log, and returns it as the rest of the
 code wants it, or raises `FieldError` with what is wanted. A command is a table of fields by name;
 `read` takes exactly those, and says of the first bad one which it is. The tables of the
 controller's commands stand in `ottla.broker.controller.commands`, those of a partition's in
@@ -106,12 +106,13 @@ def optional(field: Field, default: Any = None) -> Field:
 
 
 def listing(field: Field, least: int = 0, *, distinct: bool = False) -> Field:
-    """A list of at least so many of the same, no two alike if they are to be `distinct`."""
+    """A list, as a tuple, of at least so many of the same, no two alike if they are to be
+    `distinct`."""
 
-    def taken(value: Any) -> list[Any]:
+    def taken(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list | tuple) or len(value) < least:
             raise FieldError(f"a list of at least {least}")
-        members = [field(each) for each in value]
+        members = tuple([field(each) for each in value])
         if distinct and len(dict.fromkeys(members)) < len(members):
             raise FieldError("a list without repetitions")
         return members
@@ -120,12 +121,12 @@ def listing(field: Field, least: int = 0, *, distinct: bool = False) -> Field:
 
 
 def record(*fields: Field) -> Field:
-    """A list with one member for each of these."""
+    """A list, as a tuple, with one member for each of these."""
 
-    def taken(value: Any) -> list[Any]:
+    def taken(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list | tuple) or len(value) != len(fields):
             raise FieldError(f"a list of {len(fields)}")
-        return [field(each) for field, each in zip(fields, value, strict=True)]
+        return tuple([field(each) for field, each in zip(fields, value, strict=True)])
 
     return taken
 

@@ -47,6 +47,7 @@ from ottla.broker.node.node import Node
 from ottla.broker.node.node_factory import NodeFactory
 from ottla.broker.topics.topic import Topic, topics_of
 from ottla.broker.transport.in_process import Network
+from ottla.broker.turn.commands import Command, CreateTopic, DeleteTopic
 from ottla.broker.wire.ports import ReservedPort
 from ottla.broker.wire.remarks import Remarks
 from ottla.log import inflate
@@ -142,7 +143,7 @@ class AsyncCluster(ClusterFaults, ClusterViews):
 
     async def _ensure(self, topic: Topic) -> None:
         """Create a topic of the start; one that the disks remember stays as it is."""
-        command = topic.command(len(self._ids), self.config.default_replication_factor)
+        command = CreateTopic.of(topic, len(self._ids), self.config.default_replication_factor)
         try:
             await self._control(command, START_SECONDS)
         except RequestFailedError as error:
@@ -224,7 +225,7 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         """Create a topic and wait until every partition serves."""
         given = {} if configs is None else configs
         topic = Topic(name, partitions, replication_factor, given, assignment)
-        command = topic.command(len(self._ids), self.config.default_replication_factor)
+        command = CreateTopic.of(topic, len(self._ids), self.config.default_replication_factor)
         timeout = seconds("timeout", timeout)
         await self._control(command, timeout)
         served = AllServed(lambda: self._unserved(topic.name), self._leading_hosted)
@@ -232,10 +233,9 @@ class AsyncCluster(ClusterFaults, ClusterViews):
 
     async def delete_topic(self, name: str, *, timeout: float = 10.0) -> None:
         """Delete a topic."""
-        command = {"type": "delete_topic", "name": text("name", name)}
-        await self._control(command, seconds("timeout", timeout))
+        await self._control(DeleteTopic(text("name", name)), seconds("timeout", timeout))
 
-    async def _control(self, command: dict[str, Any], timeout: float) -> None:
+    async def _control(self, command: Command, timeout: float) -> None:
         done = asyncio.Future[tuple[ErrorCode, dict[str, Any]]]()
 
         def finish(error: ErrorCode, result: dict[str, Any]) -> None:

@@ -27,17 +27,12 @@ from typing import Any, ClassVar
 
 import msgpack
 
-from ottla.broker.controller.commands import (
-    AllocateProducerIds,
-    DeleteTopic,
-    Logged,
-    PlaceTopic,
-    stored_config,
-)
+from ottla.broker.controller.commands import Logged, PlaceTopic, stored_config
 from ottla.broker.controller.outcomes import Outcome, RecentOutcomes, refused
 from ottla.broker.controller.placement import PlacementCounts
 from ottla.broker.errors import ErrorCode, SnapshotFormatError
 from ottla.broker.images import PartitionImage, TopicImage
+from ottla.broker.turn.commands import AllocateProducerIds, DeleteTopic
 from ottla.idempotency.id_blocks import IdBlocks
 from ottla.raft.types import GroupId, LogIndex
 

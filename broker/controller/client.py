@@ -26,7 +26,8 @@ from itertools import count
 from typing import Any, TypeAlias
 
 from ottla.broker.errors import ErrorCode
-from ottla.broker.turn.tickets import ControlTicket, Origin
+from ottla.broker.turn.commands import Command, Decided, Origin, Position
+from ottla.broker.turn.tickets import ControlTicket
 from ottla.raft.types import LogIndex, Micros, NodeId, Term
 
 log = logging.getLogger("ottla")
@@ -35,7 +36,6 @@ RETRY_AFTER: Micros = 20_000
 NUMBERS_PER_INDEX = 1 << 20
 """How far the numbers of two lives lie apart, by entries that the later one found in its log."""
 
-Done: TypeAlias = Callable[[ErrorCode, dict[str, Any]], None]
 Leadership: TypeAlias = tuple[NodeId, Term]
 """Who leads the controller, 0 when nobody is known to, and in which term."""
 NOWHERE: Leadership = (0, 0)
@@ -49,7 +49,7 @@ class ControlRequest:
     incarnation: int
     """The sender's life that asks: the next one counts its requests from 1 again."""
     number: int
-    command: dict[str, Any]
+    command: Command
     timeout: Micros
     """How much of the client's patience is left."""
 
@@ -81,7 +81,7 @@ class _Command:
 
     __slots__ = ("cancel_timer", "command", "deadline", "decided", "done", "number", "sent_to")
 
-    def __init__(self, number: int, command: dict[str, Any], done: Done, deadline: Micros):
+    def __init__(self, number: int, command: Command, done: Decided, deadline: Micros):
         self.number = number
         self.command = command
         self.done = done
@@ -125,7 +125,7 @@ class ControlClient:
         0), so the incarnation alone would not tell them apart."""
         self._numbers = count(1 + last_index * NUMBERS_PER_INDEX)
 
-    def request(self, command: dict[str, Any], done: Done, deadline: Micros) -> None:
+    def request(self, command: Command, done: Decided, deadline: Micros) -> None:
         """Have `command` decided; `done(error, result)` is called once, by `deadline` or soon."""
         mine = _Command(next(self._numbers), command, done, deadline)
         self._open[mine.number] = mine
@@ -149,7 +149,7 @@ class ControlClient:
         if mine is None or response.incarnation != self._incarnation or mine.decided is not None:
             return
         awaited = response.sender == mine.sent_to[0]
-        if not awaited and (not response.index or mine.command["type"] == "position"):
+        if not awaited and (not response.index or isinstance(mine.command, Position)):
             return  # What one who leads no longer says outside of the log may be long outdated.
         if response.error is ErrorCode.NOT_CONTROLLER:
             if awaited:

@@ -1,17 +1,18 @@
-"""The controller's commands: one value each, and the tables by which they are read.
+"""The controller's commands: what may be in one that is asked for, and their bytes in the log.
 
-On its way to the controller, and in the log, a command is a msgpack map, whose `type` names its row
-in a table. It becomes a value in two places, and everything behind these knows no maps:
+A command is a value (`ottla.broker.turn.commands`, and `PlaceTopic` here) wherever it goes, and a
+msgpack map in the log alone, where its `type` names its row in a table. `pack` writes what `logged`
+reads. Its bytes are those of all versions before: a log goes on.
 
-* `submitted`, before anything is proposed. A peer may send anything, and so may a program that has
-  a `Cluster`; the log takes only sense.
-* `logged`, before it is applied. What lies in a log may have been put there by an older version, or
-  by one with a fault. Every node reads the same entry by the same table, so all of them refuse it
-  or none does; what is refused changes nothing, and is no reason for a node to stop.
+What is in a command is looked at twice, each time by a table of its fields:
 
-`pack` writes what `logged` reads. Its bytes are those of all versions before: a log goes on.
+* by `check`, before anything is proposed. Types say what a field holds, and a program that has a
+  `Cluster` need not have read them; the log takes only sense.
+* by `logged`, before it is applied. What lies in a log may have been put there by an older version,
+  or by one with a fault. Every node reads the same entry by the same table, so all of them refuse
+  it or none does; what is refused changes nothing, and is no reason for a node to stop.
 
-In the log a little more is taken than is submitted today: what older versions let in, and could
+In the log a little more is taken than is asked for today: what older versions let in, and could
 apply (nodes written 1.0 or True, a config's value as a number). Were it refused, the partitions
 that come after it would be counted differently than when they were created.
 """
@@ -43,30 +44,19 @@ from ottla.broker.arguments.fields import (
 )
 from ottla.broker.arguments.spelling import shown
 from ottla.broker.topics.names import MAX_NAME_LENGTH
-from ottla.broker.turn.tickets import Origin
+from ottla.broker.turn.commands import (
+    AllocateProducerIds,
+    Command,
+    CreateTopic,
+    DeleteTopic,
+    Origin,
+    Position,
+)
 from ottla.raft.types import NodeId
 
 MOST_PARTITIONS = 1 << 20
 """In one command of the log; a setting says how many are created."""
 LONGEST_TEXT = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """How much is applied here? Answered without the log."""
-
-
-@dataclass(frozen=True, slots=True)
-class CreateTopic:
-    """A topic as it is asked for: its name may be anything, and a count -1, the default."""
-
-    name: str
-    partitions: int
-    replication_factor: int
-    assignments: tuple[tuple[int, tuple[NodeId, ...]], ...]
-    """Partition and its nodes; empty: the controller places."""
-    configs: Mapping[str, str | None]
-    validate_only: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,25 +77,6 @@ class PlaceTopic:
     by: Origin | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteTopic:
-    """A topic goes, named in one of two ways."""
-
-    name: str | None = None
-    topic_id: bytes | None = None
-    by: Origin | None = None
-    """Who asked, in the log only: whose command may come again, and must not be done again."""
-
-
-@dataclass(frozen=True, slots=True)
-class AllocateProducerIds:
-    """A block of producer ids for a node."""
-
-    node: NodeId
-    by: Origin | None = None
-
-
-Submitted: TypeAlias = Position | CreateTopic | DeleteTopic | AllocateProducerIds
 Logged: TypeAlias = PlaceTopic | DeleteTopic | AllocateProducerIds
 
 _INT32 = whole(-INT32_MAX - 1, INT32_MAX)
@@ -117,20 +88,20 @@ def _null_or(field: Field) -> Field:
     return lambda value: None if value is None else field(value)
 
 
-SUBMITTED: Mapping[str, Fields] = {
-    "create_topic": {
+ASKED: Mapping[type, Fields] = {
+    Position: {},
+    CreateTopic: {
         "name": _TEXT,
-        "partitions": optional(_INT32, -1),
-        "replication_factor": optional(_INT32, -1),
-        "assignments": optional(listing(record(_INT32, listing(_INT32)))),
-        "configs": optional(mapping(_TEXT, _null_or(_TEXT)), {}),
-        "validate_only": optional(truth, False),
+        "partitions": _INT32,
+        "replication_factor": _INT32,
+        "assignments": listing(record(_INT32, listing(_INT32))),
+        "configs": mapping(_TEXT, _null_or(_TEXT)),
+        "validate_only": truth,
     },
-    "delete_topic": {"name": optional(_TEXT), "topic_id": optional(some_bytes(16))},
-    "allocate_producer_ids": {"node": _NODE},
-    "position": {},
+    DeleteTopic: {"name": _null_or(_TEXT), "topic_id": _null_or(some_bytes(16))},
+    AllocateProducerIds: {"node": _NODE},
 }
-"""As asked for."""
+"""As asked for. Who asked is not among it: the ticket says so."""
 
 _OLD_NODE = whole(1, INT32_MAX, loose=True)
 _NODES = listing(_OLD_NODE, 1, distinct=True)
@@ -148,35 +119,31 @@ LOGGED: Mapping[str, Fields] = {
         "partitions": whole(1, MOST_PARTITIONS, loose=True),
         "replication_factor": whole(1, INT32_MAX, loose=True),
         "nodes": _NODES,
-        "unheard": optional(listing(_OLD_NODE), []),
+        "unheard": optional(listing(_OLD_NODE), ()),
         "configs": mapping(_TEXT, _old_config),
         "assignments": optional(listing(_NODES, 1)),
     },
-    "delete_topic": SUBMITTED["delete_topic"],
-    "allocate_producer_ids": SUBMITTED["allocate_producer_ids"],
+    "delete_topic": {"name": optional(_TEXT), "topic_id": optional(some_bytes(16))},
+    "allocate_producer_ids": {"node": _NODE},
 }
 """As they lie in the log."""
 _BY = optional(record(_NODE, whole(0, INT64_MAX), whole(0, INT64_MAX)))
 
 
-def submitted(command: Any) -> Submitted:
-    """A command as it was asked for, with its defaults. Raises `CommandError`, in a sentence."""
-    kind = command.get("type", "") if isinstance(command, Mapping) else command
-    if not isinstance(kind, str) or kind not in SUBMITTED:
-        raise CommandError(f"There is no controller command {shown(kind)}.")
+def check(command: Command) -> Command:
+    """The command that was asked for, when each of its fields holds what it says. Raises
+    `CommandError`, in a sentence."""
+    kind = type(command)
+    fields = ASKED.get(kind)
+    if fields is None:
+        raise CommandError(f"There is no controller command {shown(command)}.")
     try:
-        taken = read(command, SUBMITTED[kind])
+        taken = read({name: getattr(command, name) for name in fields}, fields)
     except CommandError as error:
-        raise CommandError(f"The controller command {kind!r} is none: {error}.") from error
-    if kind == "create_topic":
-        lists = taken["assignments"] or ()
-        taken["assignments"] = tuple((partition, tuple(nodes)) for partition, nodes in lists)
-        return CreateTopic(**taken)
-    if kind == "delete_topic":
-        if taken["name"] is None and taken["topic_id"] is None:
-            raise CommandError(f"The controller command {kind!r} says no name or topic_id.")
-        return DeleteTopic(**taken)
-    return Position() if kind == "position" else AllocateProducerIds(**taken)
+        raise CommandError(f"The controller command {kind.__name__} is none: {error}.") from error
+    if kind is DeleteTopic and taken["name"] is None and taken["topic_id"] is None:
+        raise CommandError("The controller command DeleteTopic says no name or topic_id.")
+    return kind(**taken)
 
 
 def logged(payload: bytes) -> Logged:
@@ -186,8 +153,6 @@ def logged(payload: bytes) -> Logged:
     if not isinstance(kind, str) or kind not in LOGGED:
         raise CommandError(f"its type is {shown(kind)}")
     taken = {**read(command, LOGGED[kind]), **read(command, {"by": _BY})}
-    if taken["by"] is not None:
-        taken["by"] = tuple(taken["by"])
     if kind == "create_topic":
         return _placed(taken)
     if kind == "delete_topic":
@@ -199,10 +164,6 @@ def logged(payload: bytes) -> Logged:
 
 def _placed(taken: dict[str, Any]) -> PlaceTopic:
     """Raises `CommandError` where the replicas cannot be placed."""
-    for name in ("nodes", "unheard"):
-        taken[name] = tuple(taken[name])
-    if taken["assignments"] is not None:
-        taken["assignments"] = tuple(tuple(nodes) for nodes in taken["assignments"])
     command = PlaceTopic(**taken)
     nodes, factor = command.nodes, command.replication_factor
     if not command.name:

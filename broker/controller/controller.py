@@ -43,14 +43,10 @@ from ottla.broker.arguments.fields import CommandError
 from ottla.broker.config import ClusterConfig
 from ottla.broker.controller.catalog import Catalog, collision_key, topic_id_at
 from ottla.broker.controller.commands import (
-    CreateTopic,
-    DeleteTopic,
     PlaceTopic,
-    Position,
-    Submitted,
+    check,
     logged,
     pack,
-    submitted,
 )
 from ottla.broker.controller.name_order import NameOrder
 from ottla.broker.controller.outcomes import Outcome, refused
@@ -58,6 +54,7 @@ from ottla.broker.controller.requests import resolve
 from ottla.broker.errors import ErrorCode
 from ottla.broker.event_loop.collecting import MANY_OBJECTS, nothing_collected
 from ottla.broker.images import PartitionImage, TopicImage
+from ottla.broker.turn.commands import Command, CreateTopic, DeleteTopic, Position
 from ottla.broker.turn.machine import Compaction, Outbox, Proposals
 from ottla.broker.turn.tickets import ControlTicket, Ticket
 from ottla.raft.types import (
@@ -166,7 +163,7 @@ class Controller:
     # ---- tickets
 
     def submit(self, ticket: Ticket, now: Micros) -> None:
-        """Take in a `ControlTicket`; its command is one of `ottla.broker.controller.commands`."""
+        """Take in a `ControlTicket`; its command is one of `ottla.broker.turn.commands`."""
         control = cast(ControlTicket, ticket)
         if not self._term:
             self._answer(control, Outcome(ErrorCode.NOT_CONTROLLER))
@@ -198,7 +195,7 @@ class Controller:
         ticket = self._open[number]
         try:
             with nothing_collected(aged=True, least=MANY_OBJECTS):  # of assignments
-                command = submitted(ticket.command)
+                command = check(ticket.command)
         except CommandError as error:
             self._close(number, refused(ErrorCode.INVALID_REQUEST, str(error)))
             return
@@ -227,7 +224,7 @@ class Controller:
             if name is not None:
                 self._names.begin(number, name)
 
-    def _name_of(self, command: Submitted) -> str | None:
+    def _name_of(self, command: Command) -> str | None:
         """What stands for the topic that a command is about; None when it is about none."""
         name = command.name if isinstance(command, CreateTopic | DeleteTopic) else None
         if isinstance(command, DeleteTopic) and command.topic_id is not None:

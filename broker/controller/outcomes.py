@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ottla.broker.errors import ErrorCode
-from ottla.broker.turn.tickets import Origin
+from ottla.broker.turn.commands import Origin
 from ottla.raft.types import LogIndex
 
 REMEMBERED = 1000

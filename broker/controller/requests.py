@@ -1,6 +1,6 @@
 """What the controller's leader asks of a command before it costs a log entry.
 
-`resolve` answers a command that was submitted with the one that goes into the log, or with
+`resolve` answers a command that was asked for with the one that goes into the log, or with
 the outcome that refuses it. Settings, the nodes of the cluster, and which of them are heard of,
 count here and only here: the resolved command names everything, so that `Catalog.apply` depends on
 the log alone. What another
@@ -19,17 +19,12 @@ from dataclasses import dataclass
 
 from ottla.broker.config import ClusterConfig
 from ottla.broker.controller.catalog import Catalog
-from ottla.broker.controller.commands import (
-    AllocateProducerIds,
-    CreateTopic,
-    DeleteTopic,
-    Logged,
-    PlaceTopic,
-)
+from ottla.broker.controller.commands import Logged, PlaceTopic
 from ottla.broker.controller.outcomes import Outcome, refused
 from ottla.broker.errors import ErrorCode
 from ottla.broker.topics.configs import refusal as config_refusal
 from ottla.broker.topics.names import name_refusal
+from ottla.broker.turn.commands import AllocateProducerIds, CreateTopic, DeleteTopic
 from ottla.raft.types import NodeId
 
 

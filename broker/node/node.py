@@ -34,6 +34,7 @@ from ottla.broker.node.hosting import Hosting
 from ottla.broker.node.producer_ids import ProducerIds
 from ottla.broker.node.readiness import CatchingUp
 from ottla.broker.node.replica_factory import ReplicaFactory
+from ottla.broker.turn.commands import Command, Decided
 from ottla.broker.turn.tickets import ControlTicket, Ticket
 from ottla.broker.wire.host import Host, Listener, ReplicaInbox
 from ottla.broker.wire.remarks import Remarks
@@ -355,12 +356,7 @@ class Node:
                 self._stop_stopping = self._call_awake_at(0, partial(self.runner.broken, error))
             raise
 
-    def control(
-        self,
-        command: dict[str, Any],
-        done: Callable[[ErrorCode, dict[str, Any]], None],
-        deadline: Micros,
-    ) -> None:
+    def control(self, command: Command, done: Decided, deadline: Micros) -> None:
         """Have the controller decide `command`, wherever its leader is."""
         self.control_client.request(command, done, deadline)
 

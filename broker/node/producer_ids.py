@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from ottla.broker.errors import ErrorCode
+from ottla.broker.turn.commands import AllocateProducerIds, Control
 from ottla.idempotency.id_blocks import IdBlock, IdPool
 from ottla.log.types import ProducerEpoch, ProducerId
 from ottla.raft.types import Micros, NodeId
@@ -18,9 +19,6 @@ from ottla.raft.types import Micros, NodeId
 WITHIN: Micros = 5_000_000
 
 HandOut: TypeAlias = Callable[[ErrorCode, ProducerId, ProducerEpoch], None]
-Control: TypeAlias = Callable[
-    [dict[str, Any], Callable[[ErrorCode, dict[str, Any]], None], Micros], None
-]
 
 
 class ProducerIds:
@@ -45,8 +43,8 @@ class ProducerIds:
             self._waiting.popleft()(ErrorCode.NONE, producer_id, 0)
         if self._pool.wants_block():
             self._pool.asked()
-            command = {"type": "allocate_producer_ids", "node": self._node}
-            self._control(command, self._block_came, self._now() + WITHIN)
+            asked = AllocateProducerIds(self._node)
+            self._control(asked, self._block_came, self._now() + WITHIN)
 
     def _block_came(self, error: ErrorCode, result: dict[str, Any]) -> None:
         if error is ErrorCode.NONE:

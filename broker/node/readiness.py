@@ -15,12 +15,12 @@ may have been created since (sim-S71). Once it hears one it asks again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ottla.broker.config import ClusterConfig
 from ottla.broker.controller.client import RETRY_AFTER
 from ottla.broker.errors import ErrorCode
 from ottla.broker.event_loop.clockwork import Cancel
+from ottla.broker.turn.commands import Control, Position
 from ottla.raft.types import Micros
 
 CATCH_UP_TIMEOUTS = 2
@@ -41,9 +41,7 @@ class CatchingUp:
         *,
         now: Callable[[], Micros],
         call_at: Callable[[Micros, Callable[[], None]], Cancel],
-        control: Callable[
-            [dict[str, Any], Callable[[ErrorCode, dict[str, Any]], None], Micros], None
-        ],
+        control: Control,
         serve: Callable[[], None],
     ):
         self.serving = False
@@ -92,9 +90,9 @@ class CatchingUp:
 
     def _ask(self) -> None:
         if not self._left:
-            self._control({"type": "position"}, self._answered, self._now() + self._patience)
+            self._control(Position(), self._answered, self._now() + self._patience)
 
-    def _answered(self, error: ErrorCode, _: dict[str, Any]) -> None:
+    def _answered(self, error: ErrorCode, _: object) -> None:
         if self._left:
             return
         if error is ErrorCode.NONE:

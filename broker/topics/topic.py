@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ottla.broker.arguments.arguments import INT32_MAX, as_whole, is_a, items, pairs, text, whole
 from ottla.broker.arguments.spelling import shown
@@ -79,22 +78,6 @@ class Topic:
             raise ConfigError(f"topic {shown(spelled)} {wanted}")
         counts = [int(each) for each in numbers]
         return cls(name, counts[0] if counts else 1, counts[1] if len(counts) == 2 else None)
-
-    def command(self, nodes: int, default_factor: int) -> dict[str, Any]:
-        """The controller command that creates it on a cluster of `nodes` nodes."""
-        assigned = self.assignment is not None
-        factor = self.replication_factor
-        if factor is None:
-            factor = min(default_factor, nodes)
-        lists = [[p, list(each)] for p, each in enumerate(self.assignment or ())]
-        return {
-            "type": "create_topic",
-            "name": self.name,
-            "partitions": -1 if assigned else self.partitions,
-            "replication_factor": -1 if assigned else factor,
-            "assignments": lists if assigned else None,
-            "configs": dict(self.configs),
-        }
 
 
 def topics_of(value: object) -> tuple[Topic, ...]:

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from ottla.broker.errors import ErrorCode
+from ottla.broker.turn.commands import Command, Origin
 from ottla.log.inspection import NO_CLOCK, Fault
 from ottla.log.types import (
     NO_OFFSET,
@@ -29,9 +30,6 @@ from ottla.raft.types import LogIndex, Micros, NodeId
 
 log = logging.getLogger("ottla")
 
-Origin: TypeAlias = tuple[NodeId, int, int]
-"""What makes a controller command the same when it is sent again: the node that asks, its life
-(`incarnation`), and the number it has there."""
 NEVER: Micros = 2**63 - 1
 """The deadline of what waits for ever."""
 LEAST_PATIENCE: Micros = 1000
@@ -299,7 +297,7 @@ class ControlTicket(Ticket):
 
     def __init__(
         self,
-        command: dict[str, Any],
+        command: Command,
         on_done: Callable[[ControlTicket], None],
         deadline: Micros,
         owner: object = None,
@@ -308,7 +306,6 @@ class ControlTicket(Ticket):
     ):
         super().__init__(on_done, deadline, owner)
         self.command = command
-        """msgpack-able: {"type": "create_topic", ...}."""
         self.origin = origin
         """Whose it is; None: of somebody who never sends it again."""
         self.result: dict[str, Any] = {}

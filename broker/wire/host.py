@@ -8,12 +8,13 @@ callback.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ottla.broker.config import ClusterConfig
 from ottla.broker.errors import ErrorCode
 from ottla.broker.event_loop.slices import Slices
 from ottla.broker.images import BrokerImage, LeaderImage, TopicImage
+from ottla.broker.turn.commands import Command, Decided
 from ottla.broker.turn.tickets import Ticket
 from ottla.broker.wire.remarks import Remarks
 from ottla.broker.wire.searches import Searches
@@ -109,12 +110,7 @@ class Host(Protocol):
         be read, and then this node stops as soon as that has been answered.
         """
 
-    def control(
-        self,
-        command: dict[str, Any],
-        done: Callable[[ErrorCode, dict[str, Any]], None],
-        deadline: Micros,
-    ) -> None:
+    def control(self, command: Command, done: Decided, deadline: Micros) -> None:
         """Have the controller decide `command`, wherever its leader is.
 
         `done(error, result)` once; REQUEST_TIMED_OUT when it was not decided in time, as far as is

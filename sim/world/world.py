@@ -17,6 +17,7 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.node.replica_factory import ReplicaFactory
 from ottla.broker.partition.partition import Partition
 from ottla.broker.topics.topic import Topic
+from ottla.broker.turn.commands import CreateTopic
 from ottla.broker.wire.host import Host
 from ottla.log.errors import CorruptLogError, StoreError
 from ottla.raft.quorum import majority
@@ -111,7 +112,7 @@ class World:
         topic = Topic(TOPIC, self.config.partitions, self.config.replicas)
         answers: list[ErrorCode] = []
         node = self.lives[1].node
-        command = topic.command(len(self.nodes), self.config.replicas)
+        command = CreateTopic.of(topic, len(self.nodes), self.config.replicas)
         node.control(command, lambda error, _: answers.append(error), node.now() + within)
         self.until(lambda: bool(answers), within, "the topic")
         if answers != [ErrorCode.NONE]:

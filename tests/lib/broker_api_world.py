@@ -21,6 +21,7 @@ from ottla.broker.images import BrokerImage, LeaderImage, TopicImage
 from ottla.broker.partition.in_sync import InSync
 from ottla.broker.partition.partition import Partition
 from ottla.broker.partition.state import PartitionSettings
+from ottla.broker.turn.commands import Command, CreateTopic, Decided
 from ottla.broker.turn.tickets import ControlTicket, ProduceTicket, Ticket
 from ottla.broker.wire.api import table
 from ottla.broker.wire.api.call import Link
@@ -167,8 +168,8 @@ class ApiWorld:
         self, name: str, partitions: int = 1, replicas: Sequence[NodeId] = (1,)
     ) -> TopicImage:
         """Create a topic whose partitions all have these replicas."""
-        lists = [[number, list(replicas)] for number in range(partitions)]
-        self.controlling.decided({"type": "create_topic", "name": name, "assignments": lists})
+        placed = tuple((number, tuple(replicas)) for number in range(partitions))
+        self.controlling.decided(CreateTopic(name, assignments=placed))
         return self.topics()[name]
 
     def log(self, topic: str, partition: int = 0) -> HostedPartition:
@@ -268,12 +269,7 @@ class ApiWorld:
             found.append(entry)
         return found
 
-    def control(
-        self,
-        command: dict[str, Any],
-        done: Callable[[ErrorCode, dict[str, Any]], None],
-        deadline: Micros,
-    ) -> None:
+    def control(self, command: Command, done: Decided, deadline: Micros) -> None:
         """Have the controller decide at once, or fail as the test said."""
         if self.controller_error is not ErrorCode.NONE:
             done(self.controller_error, {})

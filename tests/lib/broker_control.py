@@ -9,32 +9,22 @@ from broker_machine import MachineDriver
 from ottla.broker.config import ClusterConfig
 from ottla.broker.controller.controller import Controller
 from ottla.broker.errors import ErrorCode
-from ottla.broker.turn.tickets import ControlTicket, Origin
+from ottla.broker.turn.commands import Command, CreateTopic, Origin
+from ottla.broker.turn.tickets import ControlTicket
 
 CLUSTER_ID = "a-test-cluster"
 NEVER = 10**15
 
 
-def create(name: str, **fields: Any) -> dict[str, Any]:
-    """A create_topic command; one partition on one node unless said otherwise."""
-    if "assignments" not in fields:
-        fields = {"partitions": 1, "replication_factor": 1, **fields}
-    return {"type": "create_topic", "name": name, **fields}
+def create(name: str, *, assignments: Any = None, **fields: Any) -> CreateTopic:
+    """A topic to create; one partition on one node unless said otherwise."""
+    if assignments is None:
+        return CreateTopic(name, **{"partitions": 1, "replication_factor": 1, **fields})
+    placed = tuple((partition, tuple(nodes)) for partition, nodes in assignments)
+    return CreateTopic(name, assignments=placed, **fields)
 
 
-def delete(name: str) -> dict[str, Any]:
-    """A delete_topic command by name."""
-    return {"type": "delete_topic", "name": name}
-
-
-def ids_for(node: int) -> dict[str, Any]:
-    """An allocate_producer_ids command."""
-    return {"type": "allocate_producer_ids", "node": node}
-
-
-def ticket(
-    command: dict[str, Any], deadline: int = NEVER, origin: Origin | None = None
-) -> ControlTicket:
+def ticket(command: Command, deadline: int = NEVER, origin: Origin | None = None) -> ControlTicket:
     """A ticket for a command; nobody waits for it but the test."""
     return ControlTicket(command, lambda _: None, deadline, origin=origin)
 
@@ -42,7 +32,7 @@ def ticket(
 class ControllerDriver(MachineDriver[Controller]):
     """A controller with a few words of its own."""
 
-    def ask(self, command: dict[str, Any], origin: Origin | None = None) -> ControlTicket:
+    def ask(self, command: Command, origin: Origin | None = None) -> ControlTicket:
         """Submit one command, let everything settle, return its ticket: it must be answered."""
         asked = ticket(command, origin=origin)
         self.submit(asked)
@@ -50,13 +40,13 @@ class ControllerDriver(MachineDriver[Controller]):
         assert asked in self.answered(), f"no answer to {command}"
         return asked
 
-    def decided(self, command: dict[str, Any]) -> dict[str, Any]:
+    def decided(self, command: Command) -> dict[str, Any]:
         """As `ask`, for a command that must succeed: its result."""
         asked = self.ask(command)
         assert asked.error is ErrorCode.NONE, f"{asked.error.name}: {asked.result}"
         return asked.result
 
-    def refusal(self, command: dict[str, Any]) -> tuple[ErrorCode, str]:
+    def refusal(self, command: Command) -> tuple[ErrorCode, str]:
         """As `ask`, for a command that must be refused: code and message."""
         asked = self.ask(command)
         assert asked.error is not ErrorCode.NONE, f"{command} was not refused"

@@ -13,6 +13,7 @@ from ottla.broker.config import ClusterConfig
 from ottla.broker.errors import ErrorCode
 from ottla.broker.event_loop.slices import Slices
 from ottla.broker.images import BrokerImage, LeaderImage, PartitionImage, TopicImage
+from ottla.broker.turn.commands import Command, CreateTopic, Decided
 from ottla.broker.turn.tickets import (
     EpochEndTicket,
     FetchTicket,
@@ -179,18 +180,13 @@ class FakeHost:
             size += len(entry.payload)
         return found
 
-    def control(
-        self,
-        command: dict[str, Any],
-        done: Callable[[ErrorCode, dict[str, Any]], None],
-        deadline: int,
-    ) -> None:
+    def control(self, command: Command, done: Decided, deadline: int) -> None:
         """See `Host`."""
         self.controlled.append((command, deadline))
 
         def decide() -> None:
-            if self.control_error is ErrorCode.NONE and command["type"] == "create_topic":
-                self.add_topic(command["name"], leader=self.leader_of_new)
+            if self.control_error is ErrorCode.NONE and isinstance(command, CreateTopic):
+                self.add_topic(command.name, leader=self.leader_of_new)
             done(self.control_error, {})
 
         if self.creation_delay:

@@ -23,6 +23,7 @@ from ottla.broker.config import ClusterConfig
 from ottla.broker.errors import ErrorCode
 from ottla.broker.event_loop.collecting import MANY_OBJECTS, nothing_collected
 from ottla.broker.topics.configs import ConfigValue, describe
+from ottla.broker.turn.commands import CreateTopic
 from ottla.broker.wire.answers import ConfigCreated, CreateTopicsAnswer, Lazily, TopicCreated
 from ottla.broker.wire.api.call import Call, Steps
 from ottla.broker.wire.api.rounds import Asking, deadline_after
@@ -65,9 +66,10 @@ def _ask(
     too_many = sum(1 + sizes[name] for name in named if counts[name] == 1) > MOST_CREATED
 
     def done(
-        name: str, configs: dict[str, Any], error: ErrorCode, result: Mapping[str, Any]
+        name: str, asked_for: dict[str, str | None], error: ErrorCode, result: Mapping[str, Any]
     ) -> None:
         if error is ErrorCode.NONE:
+            configs = {each: value for each, value in asked_for.items() if value is not None}
             topics[name] = _created(name, result, configs, host.config)
         else:
             message = result.get("message") or UNDECIDED.get(error, error.name)
@@ -84,7 +86,7 @@ def _ask(
         configs = {each.name: each.value for each in topic.configs}
         asked.begin()
         with nothing_collected(aged=True, least=MANY_OBJECTS):
-            command = _command(topic, configs, request.validate_only)
+            command = _creation(topic, configs, request.validate_only)
         host.control(command, call.guarded(partial(done, name, configs)), deadline)
         yield COMMAND_UNITS + len(configs) + sizes[name]
 
@@ -96,17 +98,18 @@ def _size(topic: TopicWanted, config: ClusterConfig) -> int:
     return config.default_partitions if topic.num_partitions == -1 else max(0, topic.num_partitions)
 
 
-def _command(topic: TopicWanted, configs: dict[str, Any], validate_only: bool) -> dict[str, Any]:
+def _creation(
+    topic: TopicWanted, configs: dict[str, str | None], validate_only: bool
+) -> CreateTopic:
     """The controller command for one topic of the request."""
-    return {
-        "type": "create_topic",
-        "name": topic.name,
-        "partitions": topic.num_partitions,
-        "replication_factor": topic.replication_factor,
-        "assignments": [[one.partition_index, list(one.broker_ids)] for one in topic.assignments],
-        "configs": configs,
-        "validate_only": validate_only,
-    }
+    return CreateTopic(
+        topic.name,
+        topic.num_partitions,
+        topic.replication_factor,
+        tuple([(one.partition_index, tuple(one.broker_ids)) for one in topic.assignments]),
+        configs,
+        validate_only,
+    )
 
 
 def _refused(name: str, error: ErrorCode, message: str) -> TopicCreated:
@@ -116,7 +119,7 @@ def _refused(name: str, error: ErrorCode, message: str) -> TopicCreated:
 
 
 def _created(
-    name: str, result: Mapping[str, Any], configs: dict[str, Any], settings: ClusterConfig
+    name: str, result: Mapping[str, Any], configs: dict[str, str], settings: ClusterConfig
 ) -> TopicCreated:
     return TopicCreated(
         name,

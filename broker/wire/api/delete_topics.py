@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, TypeAlias
 from ottla.broker.arguments.spelling import printable
 from ottla.broker.errors import ErrorCode
 from ottla.broker.images import TopicImage
+from ottla.broker.turn.commands import DeleteTopic
 from ottla.broker.wire.answers import DeleteTopicsAnswer, TopicDeleted
 from ottla.broker.wire.api.call import Call, Steps
 from ottla.broker.wire.api.create_topics import COMMAND_UNITS, UNDECIDED
@@ -78,9 +79,9 @@ def _ask(
             yield 1
             continue
         asked.begin()
-        which = {"name": name} if name is not None else {"topic_id": topic_id}
+        deletion = DeleteTopic(topic_id=topic_id) if name is None else DeleteTopic(name)
         decided = call.guarded(partial(done, len(responses) - 1))
-        host.control({"type": "delete_topic", **which}, decided, deadline)
+        host.control(deletion, decided, deadline)
         yield COMMAND_UNITS
 
 

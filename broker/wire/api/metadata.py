@@ -33,6 +33,7 @@ from typing import Any
 from ottla.broker.errors import ErrorCode
 from ottla.broker.images import PartitionImage, TopicImage
 from ottla.broker.topics.names import name_refusal
+from ottla.broker.turn.commands import CreateTopic
 from ottla.broker.wire.answers import (
     Lazily,
     MetadataAnswer,
@@ -149,7 +150,7 @@ class _Creation:
                 break
             self.asking.begin()
             decided = self.call.guarded(partial(self.decided, name))
-            host.control({"type": "create_topic", "name": name}, decided, self.deadline)
+            host.control(CreateTopic(name), decided, self.deadline)
             self.leaderless.append(name)
             yield COMMAND_UNITS
 

@@ -330,8 +330,6 @@ def copied(item: Any) -> Any:
     if isinstance(twin, ProduceTicket):
         twin.batch = copy(twin.batch)
         twin.on_enqueued = None
-    elif isinstance(twin, ControlTicket):
-        twin.command = dict(twin.command)
     return twin
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 
 from ottla import Cluster
+from ottla.broker.turn.commands import Position
 
 API_VERSIONS = struct.Struct(">ihhih")
 
@@ -83,7 +84,7 @@ def test_a_paused_node_does_nothing_of_its_own_accord_either(monkeypatch):
 
             with monkeypatch.context() as patch:
                 patch.setattr(node, "call_at", call_at)
-                node.control({"type": "position"}, lambda *_: outcomes.append(1), node.now())
+                node.control(Position(), lambda *_: outcomes.append(1), node.now())
             cluster.pause(1)
             (overdue,) = rings
             overdue()

@@ -17,10 +17,11 @@ from ottla.broker.controller.client import (
     ControlResponse,
 )
 from ottla.broker.errors import ErrorCode
+from ottla.broker.turn.commands import AllocateProducerIds, CreateTopic, Position
 
 NOW = 1_000_000
 PATIENCE = 10_000_000
-COMMAND = {"type": "create_topic", "name": "t"}
+COMMAND = CreateTopic("t")
 
 
 class Life:
@@ -81,7 +82,7 @@ def test_an_answer_to_an_earlier_life_is_not_taken_for_one_to_this():
     """
     before = Life(incarnation=1).ask(COMMAND)
     life = Life(incarnation=2)
-    now = life.ask({"type": "allocate_producer_ids", "node": 1})
+    now = life.ask(AllocateProducerIds(1))
     assert before.number == now.number
     life.client.answered(answer(before, name="t"))
     assert life.outcomes == []
@@ -195,7 +196,7 @@ def test_without_a_leader_the_outcome_is_not_known_at_the_deadline():
 
 @pytest.mark.parametrize(
     ("command", "index", "error"),
-    [({"type": "position"}, 3, ErrorCode.NONE), (COMMAND, 0, ErrorCode.TOPIC_ALREADY_EXISTS)],
+    [(Position(), 3, ErrorCode.NONE), (COMMAND, 0, ErrorCode.TOPIC_ALREADY_EXISTS)],
 )
 def test_what_a_deposed_leader_says_of_its_own_catalog_is_not_believed(command, index, error):
     """One that was frozen answers what it was asked before it hears of its successor."""

@@ -13,15 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker_control import controller, create, delete, ids_for, leader
-from ottla.broker.controller.commands import (
-    AllocateProducerIds,
-    DeleteTopic,
-    Logged,
-    PlaceTopic,
-    logged,
-    pack,
-)
+from broker_control import controller, create, leader
+from ottla.broker.controller.commands import Logged, PlaceTopic, logged, pack
+from ottla.broker.turn.commands import AllocateProducerIds, CreateTopic, DeleteTopic
 from ottla.raft.types import EntryKind
 
 NODES = (1, 2, 3)
@@ -135,10 +129,10 @@ def test_a_leader_writes_these_bytes():
     configs = {"flush.ms": "5", "cleanup.policy": "delete"}
     asked = [
         (create("t", partitions=2, replication_factor=2, configs=configs), (2, 77, 1)),
-        ({"type": "create_topic", "name": "t"}, None),
+        (CreateTopic("t"), None),
         (create("t", assignments=[[1, [2, 3]], [0, [1, 2]]]), (1, 5, 2**40)),
-        (delete("old"), (3, 1, 9)),
-        (ids_for(2), (2, 77, 1)),
+        (DeleteTopic("old"), (3, 1, 9)),
+        (AllocateProducerIds(2), (2, 77, 1)),
     ]
     found = []
     for command, origin in asked:
@@ -158,7 +152,7 @@ def test_a_leader_writes_the_id_of_a_topic():
     driver = leader()
     driver.decided(create("old"))
     topic_id = driver.machine.topics["old"].topic_id
-    found = written_by(driver, {"type": "delete_topic", "topic_id": topic_id})
+    found = written_by(driver, DeleteTopic(topic_id=topic_id))
     assert found == pack(DeleteTopic(topic_id=topic_id)).hex()
 
 

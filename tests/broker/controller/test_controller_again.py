@@ -11,11 +11,12 @@ from dataclasses import replace
 import msgpack
 import pytest
 
-from broker_control import CLUSTER_ID, controller, create, delete, ids_for, leader, ticket
+from broker_control import CLUSTER_ID, controller, create, leader, ticket
 from ottla.broker.controller.catalog import SNAPSHOT_FORMAT, WITHOUT_RECENT, Catalog
-from ottla.broker.controller.commands import DeleteTopic, PlaceTopic
+from ottla.broker.controller.commands import PlaceTopic
 from ottla.broker.controller.outcomes import REMEMBERED
 from ottla.broker.errors import ErrorCode
+from ottla.broker.turn.commands import AllocateProducerIds, DeleteTopic
 from ottla.broker.turn.machine import Compaction
 
 MINE = (2, 77, 1)
@@ -56,9 +57,9 @@ def test_a_command_that_was_proposed_and_is_committed_by_the_next_leader_is_done
 def test_a_deletion_that_comes_again_does_not_touch_what_was_made_since():
     driver = leader()
     driver.ask(create("t"))
-    first = driver.ask(delete("t"), MINE)
+    first = driver.ask(DeleteTopic("t"), MINE)
     driver.ask(create("t"))
-    again = driver.ask(delete("t"), MINE)
+    again = driver.ask(DeleteTopic("t"), MINE)
     assert (again.error, again.result) == (first.error, first.result)
     assert list(driver.machine.topics) == ["t"]
 
@@ -66,7 +67,7 @@ def test_a_deletion_that_comes_again_does_not_touch_what_was_made_since():
 def test_of_two_that_are_under_way_together_the_log_takes_the_first():
     driver = leader()
     driver.ask(create("t"))
-    twice = [ticket(delete("t"), origin=MINE), ticket(delete("t"), origin=MINE)]
+    twice = [ticket(DeleteTopic("t"), origin=MINE), ticket(DeleteTopic("t"), origin=MINE)]
     driver.submit(twice[0], ticket(create("t")), twice[1])
     driver.settle()
     assert [each.error for each in twice] == [ErrorCode.NONE] * 2
@@ -93,7 +94,7 @@ def test_every_number_of_every_life_of_every_node_is_another_command():
 
 def test_no_block_of_ids_is_given_twice_not_even_to_who_asks_again():
     driver = leader()
-    blocks = [driver.ask(ids_for(2), MINE).result["first"] for _ in range(2)]
+    blocks = [driver.ask(AllocateProducerIds(2), MINE).result["first"] for _ in range(2)]
     assert blocks == [0, 1000]
 
 

@@ -6,17 +6,17 @@ compared with a replay of the committed log, and with a snapshot plus what came 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
-import msgpack
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from broker_control import CLUSTER_ID, ControllerDriver, controller, ticket
 from ottla.broker.controller.catalog import Catalog
-from ottla.broker.controller.commands import logged
+from ottla.broker.controller.commands import PlaceTopic, logged
 from ottla.broker.errors import ErrorCode
+from ottla.broker.turn.commands import AllocateProducerIds, Command, CreateTopic, DeleteTopic
 from ottla.broker.turn.tickets import ControlTicket
 from ottla.raft.types import Entry
 
@@ -24,29 +24,22 @@ NAMES = st.sampled_from(["a", "b", "a.b", "a_b", "c"])
 NODES = (1, 2, 3)
 
 
-def commands() -> st.SearchStrategy[dict[str, Any]]:
-    creation = st.fixed_dictionaries(
-        {
-            "type": st.just("create_topic"),
-            "name": NAMES,
-            "partitions": st.integers(-1, 4),
-            "replication_factor": st.sampled_from([-1, 1, 2, 3, 4]),
-            "validate_only": st.booleans(),
-        }
+def commands() -> st.SearchStrategy[Command]:
+    creation = st.builds(
+        CreateTopic,
+        NAMES,
+        partitions=st.integers(-1, 4),
+        replication_factor=st.sampled_from([-1, 1, 2, 3, 4]),
+        validate_only=st.booleans(),
     )
-    assigned = st.fixed_dictionaries(
-        {
-            "type": st.just("create_topic"),
-            "name": NAMES,
-            "assignments": st.just([[0, [2, 3]], [1, [1, 2]]]),
-            "configs": st.just({"retention.ms": "-1"}),
-        }
+    assigned = st.builds(
+        CreateTopic,
+        NAMES,
+        assignments=st.just(((0, (2, 3)), (1, (1, 2)))),
+        configs=st.just({"retention.ms": "-1"}),
     )
-    deletion = st.fixed_dictionaries({"type": st.just("delete_topic"), "name": NAMES})
-    ids = st.fixed_dictionaries(
-        {"type": st.just("allocate_producer_ids"), "node": st.sampled_from(NODES)}
-    )
-    return creation | assigned | deletion | ids
+    deletion = st.builds(DeleteTopic, NAMES)
+    return creation | assigned | deletion | st.builds(AllocateProducerIds, st.sampled_from(NODES))
 
 
 class Controllers(RuleBasedStateMachine):
@@ -74,7 +67,7 @@ class Controllers(RuleBasedStateMachine):
         self.answered += [each for each in node.answered() if isinstance(each, ControlTicket)]
 
     @rule(command=commands(), span=st.integers(1, 50))
-    def ask(self, command: dict[str, Any], span: int) -> None:
+    def ask(self, command: Command, span: int) -> None:
         asked = ticket(command, self.leading.now + span)
         self.asked.append(asked)
         self.leading.submit(asked)
@@ -158,10 +151,13 @@ class Controllers(RuleBasedStateMachine):
             self.collect(each)
         assert len({id(each) for each in self.answered}) == len(self.answered)
         for done in self.answered:
-            if done.error is ErrorCode.NONE and not done.command.get("validate_only"):
-                decided = msgpack.unpackb(self.committed[done.index - 1].payload)
-                asked = done.command
-                assert (decided["type"], decided.get("name")) == (asked["type"], asked.get("name"))
+            asked = done.command
+            validated = isinstance(asked, CreateTopic) and asked.validate_only
+            if done.error is ErrorCode.NONE and not validated:
+                found = logged(cast(bytes, self.committed[done.index - 1].payload))
+                kind = PlaceTopic if isinstance(asked, CreateTopic) else type(asked)
+                assert isinstance(found, kind)
+                assert getattr(found, "name", None) == getattr(asked, "name", None)
 
     def teardown(self) -> None:
         """Losing leadership leaves no ticket open."""

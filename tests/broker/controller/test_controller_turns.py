@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import pytest
 
-from broker_control import CLUSTER_ID, NEVER, controller, create, delete, ids_for, leader, ticket
+from broker_control import CLUSTER_ID, NEVER, controller, create, leader, ticket
 from ottla.broker.controller.catalog import Catalog
 from ottla.broker.controller.commands import PlaceTopic
 from ottla.broker.errors import ErrorCode, SnapshotFormatError
+from ottla.broker.turn.commands import AllocateProducerIds, DeleteTopic
 from ottla.broker.turn.machine import Compaction
 from ottla.raft.types import ENTRY_OVERHEAD_BYTES, EntryKind
 
@@ -103,7 +104,9 @@ def test_who_asks_behind_a_creation_hears_that_the_topic_exists_whatever_else_is
 
 def test_what_happens_to_one_name_happens_in_the_order_it_was_asked_for():
     driver = leader()
-    driver.submit(*(tickets := [ticket(create("t")), ticket(delete("t")), ticket(create("t"))]))
+    driver.submit(
+        *(tickets := [ticket(create("t")), ticket(DeleteTopic("t")), ticket(create("t"))])
+    )
     other = ticket(create("u"))
     driver.submit(other)
     assert len(driver.propose()) == 2, "another name does not wait"
@@ -126,7 +129,7 @@ def test_who_waits_behind_a_command_that_never_enters_the_log_is_judged_all_the_
 def test_of_two_deletions_that_race_the_second_finds_nothing():
     driver = leader()
     driver.ask(create("t"))
-    driver.submit(ticket(delete("t")), ticket(delete("t")))
+    driver.submit(ticket(DeleteTopic("t")), ticket(DeleteTopic("t")))
     driver.settle()
     assert errors(driver.answered()) == [0, 3]
 
@@ -235,7 +238,13 @@ def test_entries_that_are_no_commands_pass_through():
 def test_version_rises_with_what_changed_and_not_with_what_was_refused():
     driver = leader()
     seen = [driver.machine.version]
-    for command in (create("t"), create("t"), ids_for(1), delete("t"), delete("t")):
+    for command in (
+        create("t"),
+        create("t"),
+        AllocateProducerIds(1),
+        DeleteTopic("t"),
+        DeleteTopic("t"),
+    ):
         driver.ask(command)
         seen.append(driver.machine.version)
     assert seen == [0, 1, 1, 2, 3, 3]
@@ -248,7 +257,7 @@ def test_a_group_is_unknown_then_alive_then_deleted_for_good():
     driver.ask(create("t", partitions=2))
     topic = machine.topics["t"]
     assert machine.partition_of(2) == (topic, topic.partitions[1])
-    driver.ask(delete("t"))
+    driver.ask(DeleteTopic("t"))
     assert [machine.deleted(group) for group in (0, 1, 2, 3)] == [False, True, True, False]
     assert machine.partition_of(2) is None
     driver.ask(create("t"))
@@ -273,10 +282,12 @@ def test_a_snapshot_holds_everything_that_counts_for_what_comes_next():
     for command in (
         create("a", partitions=4, configs={"retention.ms": "-1"}),
         create("b"),
-        ids_for(2),
+        AllocateProducerIds(2),
+        DeleteTopic("b"),
+        create("c", replication_factor=2),
+        AllocateProducerIds(1),
+        DeleteTopic("none"),
     ):
-        driver.ask(command)
-    for command in (delete("b"), create("c", replication_factor=2), ids_for(1), delete("none")):
         driver.ask(command)
     fresh = leader(compact_every=8)
     driver.ask(create("d"))

@@ -7,12 +7,15 @@ the leader leaves the log as it was; what only the log can know is tested in tes
 from __future__ import annotations
 
 from itertools import product
+from typing import Any, cast
 
 import pytest
 
-from broker_control import controller, create, delete, ids_for, leader
+from broker_control import controller, create, leader
+from ottla.broker.controller.commands import LONGEST_TEXT, logged
 from ottla.broker.errors import ErrorCode
 from ottla.broker.topics.names import name_refusal
+from ottla.broker.turn.commands import AllocateProducerIds, CreateTopic, DeleteTopic
 
 BAD_NAMES = ["", ".", "..", "a b", "é", "a/b", "x" * 250, "line\n"]
 GOOD_NAMES = ["a", "...", "A-z_0.9", "x" * 249]
@@ -74,7 +77,7 @@ def test_an_existing_name_is_36_and_a_colliding_one_17():
         code, message = driver.refusal(create(twin))
         assert code is ErrorCode.INVALID_TOPIC_EXCEPTION
         assert message == f"Topic '{twin}' collides with existing topic: a.b_c"
-    driver.decided(delete("a.b_c"))
+    driver.decided(DeleteTopic("a.b_c"))
     driver.decided(create("a_b.c"))
 
 
@@ -175,8 +178,8 @@ def test_validate_only_of_an_existing_name_is_36():
 def test_deleting_by_name_and_by_id():
     driver = leader()
     first, second = (driver.decided(create(name))["topic_id"] for name in ("a", "b"))
-    assert driver.decided(delete("a")) == {"name": "a", "topic_id": first}
-    by_id = {"type": "delete_topic", "topic_id": second}
+    assert driver.decided(DeleteTopic("a")) == {"name": "a", "topic_id": first}
+    by_id = DeleteTopic(topic_id=second)
     assert driver.decided(by_id) == {"name": "b", "topic_id": second}
     assert dict(driver.machine.topics) == {}
     assert driver.refusal(by_id)[0] is ErrorCode.UNKNOWN_TOPIC_ID
@@ -184,39 +187,62 @@ def test_deleting_by_name_and_by_id():
 
 def test_deleting_what_is_not_there_is_3_or_100_with_a_message():
     driver = leader()
-    code, message = driver.refusal(delete("t"))
+    code, message = driver.refusal(DeleteTopic("t"))
     assert (code, bool(message)) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, True)
-    code, message = driver.refusal({"type": "delete_topic", "topic_id": bytes(16)})
+    code, message = driver.refusal(DeleteTopic(topic_id=bytes(16)))
     assert (code, bool(message)) == (ErrorCode.UNKNOWN_TOPIC_ID, True)
 
 
 def test_producer_ids_come_in_blocks_of_a_thousand():
     driver = leader()
-    assert driver.decided(ids_for(2)) == {"node": 2, "first": 0, "last": 999}
-    assert driver.decided(ids_for(1)) == {"node": 1, "first": 1000, "last": 1999}
+    assert driver.decided(AllocateProducerIds(2)) == {"node": 2, "first": 0, "last": 999}
+    assert driver.decided(AllocateProducerIds(1)) == {"node": 1, "first": 1000, "last": 1999}
 
 
 @pytest.mark.parametrize(
     "command",
     [
-        {},
-        {"type": "create_topic"},
-        {"type": "create_topic", "name": 7},
-        {"type": "delete_topic", "name": None},
-        {"type": "allocate_producer_ids"},
-        {"type": "allocate_producer_ids", "node": "one"},
+        CreateTopic(cast(Any, 7)),
+        CreateTopic("x" * (LONGEST_TEXT + 1)),
+        CreateTopic("t", partitions=cast(Any, 1.5)),
+        CreateTopic("t", partitions=cast(Any, True)),
+        CreateTopic("t", partitions=2**31),
+        CreateTopic("t", cast(Any, None)),
+        CreateTopic("t", replication_factor=cast(Any, "3")),
+        CreateTopic("t", assignments=cast(Any, (1, 2))),
+        CreateTopic("t", assignments=((0, cast(Any, (1.0,))),)),
+        CreateTopic("t", configs={"flush.ms": cast(Any, 5)}),
+        CreateTopic("t", configs=cast(Any, ["flush.ms"])),
+        CreateTopic("t", validate_only=cast(Any, 1)),
+        DeleteTopic(),
+        DeleteTopic(cast(Any, b"t")),
+        DeleteTopic(topic_id=bytes(15)),
+        AllocateProducerIds(-1),
+        AllocateProducerIds(cast(Any, "one")),
     ],
+    ids=lambda command: repr(command)[:60],
 )
-def test_a_command_that_lacks_what_it_is_about_is_refused(command):
+def test_a_command_that_does_not_hold_what_its_type_says_is_refused_and_costs_no_entry(command):
     """It broke the leader's turn, or, once in the log, every node that applied it."""
+    driver = leader()
+    before = len(driver.log)
+    code, message = driver.refusal(command)
+    assert (code, len(driver.log)) == (ErrorCode.INVALID_REQUEST, before)
+    assert message.startswith(f"The controller command {type(command).__name__} ")
+
+
+@pytest.mark.parametrize("command", ["make_tea", {"type": "create_topic", "name": "t"}], ids=str)
+def test_what_is_no_command_is_refused(command):
     code, message = leader().refusal(command)
-    assert (code, bool(message)) == (ErrorCode.INVALID_REQUEST, True)
-
-
-def test_a_command_nobody_knows_is_refused():
-    code, message = leader().refusal({"type": "make_tea"})
     assert code is ErrorCode.INVALID_REQUEST
-    assert "make_tea" in message
+    assert message.startswith("There is no controller command ")
+
+
+def test_who_asked_is_what_the_ticket_says_and_not_the_command():
+    driver = leader()
+    driver.decided(create("t"))
+    driver.decided(DeleteTopic("t", by=(9, 9, 9)))
+    assert logged(cast(bytes, driver.log[-1].payload)) == DeleteTopic("t")
 
 
 def test_the_log_names_who_was_unheard_of_when_a_topic_was_placed():

@@ -11,6 +11,7 @@ import pytest
 from ottla.broker.config import ClusterConfig
 from ottla.broker.errors import ErrorCode
 from ottla.broker.node.readiness import CATCH_UP_TIMEOUTS, CatchingUp
+from ottla.broker.turn.commands import Position
 
 CONFIG = ClusterConfig()
 PATIENCE = CATCH_UP_TIMEOUTS * CONFIG.election_timeout_ms * 1000
@@ -55,7 +56,7 @@ class Life:
         """The controller's answer to the one question that is open."""
         ((command, done),) = self.questions
         self.questions.clear()
-        assert command == {"type": "position"}
+        assert command == Position()
         done(error, {})
 
     @property

@@ -53,7 +53,7 @@ class Controller:
         host.control = self.control
 
     def control(self, command, done, _deadline):
-        self.commands.append(command["name"])
+        self.commands.append(command.name)
         self.waiting.append(done)
 
     def decide(self, most):

@@ -20,6 +20,7 @@ DECIDING = (
     "broker/controller/catalog.py",
     "broker/node/readiness.py",
     "broker/event_loop/collecting.py",
+    "broker/turn/commands.py",
     "broker/turn/tickets.py",
     "broker/config.py",
     "sim/world/batch.py",

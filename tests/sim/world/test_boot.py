@@ -4,6 +4,7 @@ import pytest
 
 from ottla.broker.controller.controller import CONTROLLER_GROUP
 from ottla.broker.errors import ErrorCode
+from ottla.broker.turn.commands import CreateTopic
 from ottla.sim.chance.choices import Drawn
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.world import BrokerBug, World
@@ -21,7 +22,7 @@ class Refusing(World):
         control = host.control
 
         def refuse(command, done, deadline):
-            if command["type"] == "create_topic":
+            if isinstance(command, CreateTopic):
                 done(self.answer, {})
             else:
                 control(command, done, deadline)

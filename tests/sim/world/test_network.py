@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ottla.broker.controller.client import ControlRequest
+from ottla.broker.turn.commands import Position
 from ottla.raft.messages import AppendReply
 from ottla.sim.chance.choices import Replayed, Tape
 from ottla.sim.settings.settings import RunConfig
@@ -37,7 +38,7 @@ class Wired:
 
 def call() -> ControlRequest:
     """A message that comes once, and only while both ends live as they did."""
-    return ControlRequest(1, 1, 1, {}, SECOND)
+    return ControlRequest(1, 1, 1, Position(), SECOND)
 
 
 @pytest.mark.parametrize("clogged", [False, True])

@@ -11,6 +11,7 @@ import gzip
 import pytest
 
 from broker_api_world import EPOCH, ApiWorld
+from ottla.broker.turn.commands import CreateTopic
 from ottla.broker.turn.tickets import DeleteRecordsTicket, ProduceTicket
 from ottla.log.build import Codec, NewRecord, build_batch, seal
 from ottla.log.errors import CompactedError, StoreError
@@ -222,8 +223,7 @@ def test_where_no_record_has_a_time_the_first_is_the_largest():
 
 def test_asking_where_nothing_is_or_somebody_else_leads():
     world = world_with_times()
-    lists = [[0, [2, 3]]]
-    world.controlling.decided({"type": "create_topic", "name": "far", "assignments": lists})
+    world.controlling.decided(CreateTopic("far", assignments=((0, (2, 3)),)))
     assert ask(world, part(LATEST), topic="no") == [(3, -1, -1, -1)]
     assert ask(world, part(LATEST, 1), part(LATEST, -1)) == [(3, -1, -1, -1)] * 2
     assert ask(world, part(LATEST), topic="far") == [(6, -1, -1, -1)]

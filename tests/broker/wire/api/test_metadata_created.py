@@ -13,6 +13,7 @@ from broker_fake_host import FakeHost
 from broker_wire import run
 from broker_wire_metadata import ask
 from ottla.broker.errors import ErrorCode
+from ottla.broker.turn.commands import CreateTopic
 
 E = ErrorCode
 
@@ -29,9 +30,7 @@ def test_a_new_topic_is_created_and_answered_with_its_leaders(version, delay):
             ("t", E.NONE),
         ]
         assert answer.topics[0].partitions[0].leader_id == 1
-        assert [command for command, _ in wire.host.controlled] == [
-            {"type": "create_topic", "name": "new"}
-        ]
+        assert [command for command, _ in wire.host.controlled] == [CreateTopic("new")]
 
     run(test)
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 import pytest
 
 from broker_api_world import EPOCH, ApiWorld
+from ottla.broker.turn.commands import CreateTopic
 
 
 def world_with_records():
     """Topic t: ten offsets in five batches; a second partition that another node has."""
     world = ApiWorld()
-    assignments = [[0, [1]], [1, [2]]]
-    creation = {"type": "create_topic", "name": "t", "assignments": assignments}
-    world.controlling.decided(creation)
+    world.controlling.decided(CreateTopic("t", assignments=((0, (1,)), (1, (2,)))))
     for number in range(5):
         world.log("t").produce(number, number)
     return world
