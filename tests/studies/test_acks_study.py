@@ -5,6 +5,9 @@ run with the same seeds: one that has the same figures as another says nothing n
 interval narrower. Where all seeds say the same there is no interval.
 """
 
+import re
+from importlib.resources import files
+
 import pytest
 
 from ottla.sim.studies.findings import table_of
@@ -120,3 +123,13 @@ def test_what_took_the_last_one_is_not_what_is_last_in_the_alphabet(engine):
         "3 acknowledged records are gone; the last one was acknowledged at 2.000 s, and was "
         "lost because it was not synced when the node went down."
     )
+
+
+def test_whatever_took_a_record_is_said_in_words():
+    """A record that never arrived was lost "because of never arrived"."""
+    assert STUDY.worst is not None
+    gold = (files("ottla.sim.studies") / "sql" / "gold.sql").read_text(encoding="utf-8")
+    taken = set(re.findall(r"took = '([a-z ]+)'", gold))
+    said = set(re.findall(r"WHEN '([a-z ]+)' THEN", STUDY.worst.sql))
+    assert len(taken) == 6
+    assert taken - {"unknown"} == said

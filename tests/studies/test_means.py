@@ -56,10 +56,14 @@ def waited(engine, values):
 
 def latency(engine, values):
     """Study `idempotence`: so many times the latency of the baseline, with each seed."""
-    lines = ("reference, plain", "redpanda-5157, idempotent")
-    types = {"variant": "BIGINT", "line": "VARCHAR", "load_ms": "BIGINT"}
-    named = [{"variant": n, "line": line, "load_ms": 1_560} for n, line in enumerate(lines)]
-    put_typed(engine, VARIANTS, types, named)
+    types = {"variant": "BIGINT", "profile": "VARCHAR", "idempotent": "BOOLEAN"}
+    at = {"load_ms": 1_560, "in_flight": 5}
+    brokers = (("reference", False), ("redpanda-5157", True))
+    named = [
+        {"variant": n, "profile": profile, "idempotent": idempotent, **at}
+        for n, (profile, idempotent) in enumerate(brokers)
+    ]
+    put_typed(engine, VARIANTS, {**types, **dict.fromkeys(at, "BIGINT")}, named)
     runs = [
         {"run_id": 2 * n + variant, "variant": variant, "seed": n}
         for n, _ in enumerate(values)
@@ -81,7 +85,8 @@ def rate(engine, values):
     """Study `pipelining`: so many records a second, with each seed."""
     names = ("variant", "client_rtt_us", "in_flight", "batch_records")
     row = dict(zip(names, (0, 70_000, 1, 85), strict=True))
-    put_typed(engine, VARIANTS, dict.fromkeys(names, "BIGINT"), [row])
+    types = {**dict.fromkeys(names, "BIGINT"), "idempotent": "BOOLEAN"}
+    put_typed(engine, VARIANTS, types, [{**row, "idempotent": False}])
     requests = [
         {
             "run_id": n,
