@@ -30,8 +30,8 @@ from typing import Any, TypeAlias
 
 from ottla.raft.types import Micros
 from ottla.sim.coverage.points import told
-from ottla.sim.experiments.model import Chart, Column, Series, Span
 from ottla.sim.invariants.registry import INVARIANTS
+from ottla.sim.studies.charts import Chart, Series, Span
 
 Rows: TypeAlias = Sequence[Mapping[str, Any]]
 """What a query gave: a mapping per row, columns in the order of the query."""
@@ -45,6 +45,15 @@ NOTHING = "\u2013"
 INFINITE = "\u221e"
 _MANY_DIGITS = 1e15
 """From here on a fraction's digits in front of the point are no longer all meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table."""
+
+    head: str
+    number: bool = True
+    """Numbers stand on the right."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import monotonic
 
-from ottla.sim.experiments.model import Chart
 from ottla.sim.studies import names
+from ottla.sim.studies.charts import Chart
 from ottla.sim.studies.engine import Engine
 from ottla.sim.studies.findings import (
     Breakdown,

@@ -13,7 +13,7 @@
                                     when it went bad, and partition, where), and the text that
                                     their columns fill
 
-Among settings `failure` names a plan of `sim/experiments/failures.py`, or "none"; `load_ms` has to
+Among settings `failure` names a plan of `sim/nemesis/failures.py`, or "none"; `load_ms` has to
 leave it the time to happen. Whatever is wrong with a file is said in one line that names the key,
 and what is wrong with its SQL by `binding.py`.
 """
@@ -32,7 +32,7 @@ from typing import Any, TypeAlias, cast
 
 from ottla.broker.arguments.spelling import called, listed
 from ottla.broker.errors import ConfigError
-from ottla.sim.experiments.failures import FAILURES
+from ottla.sim.nemesis.failures import FAILURES
 from ottla.sim.nemesis.nemesis import check_faults
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.settings.settings_file import from_toml

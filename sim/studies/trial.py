@@ -1,6 +1,6 @@
 """One run of a study, to its end, as a history and what came of it.
 
-With swarm it is the run that a sweep makes of the seed. Without, it is an experiment's: nothing is
+With swarm it is the run that a sweep makes of the seed. Without, it is a whole one: nothing is
 drawn, a plan says what goes wrong, and it goes on behind an anomaly, for what follows is counted.
 Either way what ends it early is a verdict: a bug of the broker, a cluster that comes to no rest.
 """
@@ -12,11 +12,11 @@ from typing import NamedTuple
 from ottla.raft.types import Micros
 from ottla.sim.chance.choices import Drawn
 from ottla.sim.ending.breaking import Broke
-from ottla.sim.experiments.whole import run_whole
 from ottla.sim.history.history import Event
 from ottla.sim.invariants.judge import judge
 from ottla.sim.run import Outcome, run
 from ottla.sim.studies.study import Study, Variant
+from ottla.sim.whole import run_whole
 
 
 class Trial(NamedTuple):

@@ -104,9 +104,22 @@ def refused(*arguments):
         (["up", "--host", "nosuch.invalid"], "--host is 'nosuch.invalid'; "),
         (["up", "--host", "192.0.2.1"], "--host is '192.0.2.1'; 192.0.2.1:9092: Cannot assign"),
         (["sim", "meta", "--python", "/bin/false"], "/bin/false: ended with status 1"),
-        (["sim", "experiment", "speed"], "no such experiment: speed; there are pipelining"),
-        (["sim", "experiment", "acks", "--first", "one"], "'one' is no seed"),
-        (["sim", "experiment", "acks", "--out", "no/such.html"], "there is no folder no"),
+        (
+            ["sim", "experiment", "speed"],
+            "no such experiment: speed; experiments are studies now, and there are acks, clean",
+        ),
+        (
+            ["sim", "experiment", "acks"],
+            "ottla: sim experiment acks is now a study: ottla study run acks",
+        ),
+        (
+            ["sim", "experiment", "idempotence", "--seeds", "3"],
+            "ottla: sim experiment idempotence is now a study: ottla study run idempotence",
+        ),
+        (
+            ["sim", "experiment", "pipelining", "--out", "no/such.html"],
+            "ottla: sim experiment pipelining is now a study: ottla study run pipelining",
+        ),
         (["sim", "explain", "/dev/null", "--set", "nodes=3"], "a tape has its own settings"),
         (["sim", "explain", "7", "--set", "nodes"], "write NAME=VALUE"),
         (

@@ -86,11 +86,6 @@ STOPPED = [
         "12 of 12 runs and 0 of 3 seeds under both drivers are done, nothing is kept",
     ),
     (
-        ["experiment", "acks", "--seeds", "1"],
-        "ottla.sim.experiments.conduct.play",
-        "0 of 70 runs are done, nothing is kept",
-    ),
-    (
         ["mutants", "M06", "M02", "--seeds", "2"],
         "ottla.sim.sweeps.mutants_page.noticed",
         "0 of 2 mutants are done, nothing is kept; with --page FILE their rows would be",

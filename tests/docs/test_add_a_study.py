@@ -8,7 +8,7 @@ import pytest
 
 from cli_process import ottla
 from ottla.broker.errors import ConfigError
-from ottla.sim.experiments.failures import FAILURES
+from ottla.sim.nemesis.failures import FAILURES
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.studies.study import parse
 

@@ -47,8 +47,8 @@ Written from `sim/settings/settings.py`, `sim/settings/ranges.py` and `sim/setti
 `tests/tidy/test_generated_pages.py`; do not edit. Each is given by `--set NAME=VALUE` or in the
 TOML file of `--config`, and stays as it is then. The others a seed draws from the values in the
 fourth column (one that stands there twice is drawn twice as often), if there are any; what is drawn
-is made to fit what was told and the other draws. A run with `--whole` and an experiment draw
-nothing, a study as its file says.
+is made to fit what was told and the other draws. A run with `--whole` draws nothing, a study
+as its file says.
 
 Names in `_us` are microseconds, in `_ms` milliseconds, in `_bytes` bytes, in `_ppm` parts per
 million. What makes no sense is refused in one line.

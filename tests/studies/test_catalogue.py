@@ -1,7 +1,8 @@
 """The studies that ship: each is read, its SQL runs, and what it shares with others is the same.
 
 Their runs are made short and few here, so that all take a minute. Figures are not looked at but
-where another implementation counts the same: experiment `acks`, and the catalogue of mutants.
+where another implementation counts the same from a history: what was lost, and how long requests
+took; and the catalogue of mutants.
 """
 
 import re
@@ -9,14 +10,16 @@ import re
 import pytest
 
 from ottla.report.study.page import page
-from ottla.sim.experiments import acks
-from ottla.sim.experiments.conduct import play
-from ottla.sim.invariants.losses import NEVER_ARRIVED, UNDECIDED, UNEXPLAINED
+from ottla.sim.chance.choices import Drawn
+from ottla.sim.invariants.index import Index
+from ottla.sim.invariants.losses import NEVER_ARRIVED, UNDECIDED, UNEXPLAINED, losses
 from ottla.sim.mutants.catalogue import CATALOGUE
 from ottla.sim.studies.pipeline import Pipeline, Progress
 from ottla.sim.studies.reporting import findings_of
 from ottla.sim.studies.study import catalogue, parse
 from ottla.sim.sweeps.kills import settings_of
+from ottla.sim.whole import run_whole
+from sim_request_times import Requests
 from studies_tiny import contents, study
 
 SHORTER = {
@@ -95,11 +98,6 @@ def test_spark_says_the_same(name, tmp_path, spark):
             assert [y for _, y in a.points] == pytest.approx([y for _, y in b.points])
 
 
-def test_acks_runs_what_the_experiment_runs():
-    mine = [(each.config, each.failure) for each in parse(catalogue()["acks"]).variants]
-    assert mine == [(each.config, each.key[2]) for each in acks.EXPERIMENT.variants]
-
-
 TOOK = {
     "truncate": "took_truncate",
     "crash": "took_crash",
@@ -110,7 +108,12 @@ TOOK = {
 }
 
 
-def test_acks_loses_what_the_experiment_loses(tmp_path):
+def rows_of(variant):
+    """Its history with seed 0, as nobody but a study's own SQL has counted it."""
+    return run_whole(Drawn(0), variant.config, variant.failure)[0].rows
+
+
+def test_acks_loses_what_its_histories_have_lost(tmp_path):
     failures = ["the leader is cut off and loses power", "all lose power"]
     text = re.sub(
         r"failure = \[.*?\]", f"failure = {failures}", catalogue()["acks"], flags=re.DOTALL
@@ -119,15 +122,58 @@ def test_acks_loses_what_the_experiment_loses(tmp_path):
     lost = {row["variant"]: row for row in contents(done, "gold_losses")}
     runs = {row["variant"]: row for row in contents(done, "runs")}
     done.engine.close()
-    experiment = [each for each in acks.EXPERIMENT.variants if each.key[2] in failures]
-    assert len(experiment) == len(runs) == 20
-    for number, variant in enumerate(experiment):
-        counted = acks.measure(play(variant, 0), variant.config)
-        assert runs[number]["lost"] == counted["lost"], variant.key
-        assert runs[number]["acknowledged"] == counted["acknowledged"], variant.key
+    variants = parse(text).variants
+    assert len(variants) == len(runs) == 20
+    for variant in variants:
+        found = losses(Index(rows_of(variant)))
+        mine = runs[variant.number]
+        assert mine["lost"] == sum(each.lost for each in found), variant.label
+        assert mine["acknowledged"] == sum(each.acknowledged for each in found), variant.label
+        taken = [pair for each in found for pair in each.explained]
         for took, column in TOOK.items():
-            assert lost[number][column] == counted[took], (variant.key, took)
+            counted = sum(count for told, count in taken if told.startswith(took))
+            assert lost[variant.number][column] == counted, (variant.label, took)
     assert sum(row["lost"] for row in runs.values()) > 100
+
+
+def figures(tmp_path, name, text, table):
+    """Rows of a table of a study that was run with seed 0."""
+    done = study(tmp_path, text, seeds=1)
+    (asked,) = (each for each in parse(catalogue()[name]).tables if each.title == table)
+    found = done.engine.rows(asked.sql)
+    done.engine.close()
+    return found
+
+
+def test_pipelining_has_the_rates_of_its_histories(tmp_path):
+    text = re.sub(r"client_rtt_us = .*", "client_rtt_us = [1_000]", catalogue()["pipelining"])
+    found = figures(tmp_path, "pipelining", text, "Every case")
+    rates = {(row["request_kb"], row["in_flight"], row["producer"]): row for row in found}
+    variants = parse(text).variants
+    assert len(variants) == len(rates) == 11
+    for variant in variants:
+        config, requests = variant.config, Requests(rows_of(variant))
+        producer = "idempotent" if config.idempotent else "plain"
+        row = rates[10 * config.batch_records, config.in_flight, producer]
+        rate = 10 * requests.rate(config.batch_records, config.in_flight)
+        assert row["records_per_second"] == pytest.approx(rate), variant.label
+        trips = requests.trips()
+        assert row["trip_us"] == pytest.approx(sum(trips) / len(trips)), variant.label
+        beyond = row["round_trip_ms"] * 1_000 + row["writing_us"] + row["in_the_brokers_us"]
+        assert beyond == pytest.approx(min(trips)), variant.label
+
+
+def test_idempotence_has_the_latencies_of_its_histories(tmp_path):
+    text = shorter("idempotence")
+    found = figures(tmp_path, "idempotence", text, "Latency with requests always in flight")
+    means = {(row["always_in_flight"], row["profile_and_producer"]): row for row in found}
+    variants = [each for each in parse(text).variants if each.line == "always 5 in flight"]
+    assert (len(variants), len(means)) == (6, 18)
+    for variant in variants:
+        trips = Requests(rows_of(variant)).trips()[40:]
+        producer = "idempotent" if variant.config.idempotent else "plain"
+        row = means[5, f"{variant.config.profile}, {producer}"]
+        assert row["mean_us"] == pytest.approx(sum(trips) / len(trips)), variant.label
 
 
 def test_mutants_are_those_of_the_catalogue_under_its_settings():

@@ -151,7 +151,7 @@ def test_who_begins_anew_and_is_not_heard_is_told_of_everything():
 
 def test_who_comes_back_is_told_of_everything_at_once():
     """It waited for the next interval, because all claims were on their way to it all the time: the
-    kept figures of experiment `acks` showed it."""
+    loss table of `acks` showed it."""
     nodes = Nodes()
     nodes.lead(2, 3)
     nodes.run()

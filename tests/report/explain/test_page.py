@@ -19,11 +19,11 @@ from ottla.report.explain.report import STYLE, page
 from ottla.report.explain.scenes import Moment, Scene
 from ottla.report.explain.steps import WIDEST
 from ottla.sim.chance.choices import Drawn
-from ottla.sim.experiments.whole import run_whole
 from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.recording.record import record
 from ottla.sim.run import run
 from ottla.sim.settings.settings import RunConfig
+from ottla.sim.whole import run_whole
 
 SHORT = RunConfig(profile="reference-strict", load_ms=3_000, records=60, fault_every_ms=300)
 MOST_BYTES = 1_000_000

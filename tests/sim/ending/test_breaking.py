@@ -15,12 +15,9 @@ from ottla.commands.sim.app import app
 from ottla.idempotency.table import ProducerTable
 from ottla.log.errors import StoreError
 from ottla.sim import run as run_module
+from ottla.sim import whole as whole_module
 from ottla.sim.chance.choices import Drawn, Replayed, Tape
 from ottla.sim.ending.breaking import anomaly_here, told
-from ottla.sim.experiments import acks
-from ottla.sim.experiments import whole as whole_module
-from ottla.sim.experiments.conduct import NoEndError, conduct
-from ottla.sim.experiments.whole import run_whole
 from ottla.sim.history.history import History
 from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.mutants.catalogue import BY_ID
@@ -34,6 +31,7 @@ from ottla.sim.sweeps.kills import kills
 from ottla.sim.sweeps.shrink import Shrinker
 from ottla.sim.sweeps.shrink_run import replayer
 from ottla.sim.sweeps.tape_file import Case
+from ottla.sim.whole import run_whole
 from ottla.sim.world.kernel import AT_ONCE, Kernel
 from ottla.sim.world.world import World
 from studies_tiny import TINY
@@ -143,12 +141,6 @@ def test_nor_is_it_swallowed_in_a_run_as_it_is_set():
     assert outcome.verdict is Verdict.FAILED
     assert outcome.anomalies[0].invariant == "sim-I00"
     assert broke_at_an_answer(outcome.reason)
-
-
-@pytest.mark.usefixtures("answering")
-def test_nor_in_an_experiment():
-    with pytest.raises(NoEndError, match=r"^seed 3 of .*: an answer could not be delivered: Asser"):
-        conduct(acks.EXPERIMENT, range(3, 4))
 
 
 @pytest.mark.usefixtures("answering")

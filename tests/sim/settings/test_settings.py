@@ -13,12 +13,12 @@ import pytest
 
 from ottla.broker.errors import ConfigError
 from ottla.sim.chance.choices import Drawn, Replayed, Tape
-from ottla.sim.experiments.whole import run_whole
 from ottla.sim.run import Verdict, run_choices
 from ottla.sim.settings.ranges import LEAST_RECORD_BYTES, MAX_SPAN
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.settings.settings_file import from_toml
 from ottla.sim.settings.swarm import draw
+from ottla.sim.whole import run_whole
 
 QUIET = RunConfig(
     profile="reference-strict",

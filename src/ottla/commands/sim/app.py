@@ -6,7 +6,7 @@
 | `explaining` | one run, explained: `explain` |
 | `asking_why` | when it became inevitable: `why` |
 | `covering` | what many reached: `cover` |
-| `experiments` | published figures, measured again: `experiment` |
+| `experiments` | where experiments went: `experiment` |
 | `sweeps` | many: `sweep`, `mutants` |
 | `comparing` | many, in several processes: `meta` |
 | `asking` | what commands understand alike: seeds, settings, tapes |
@@ -49,5 +49,5 @@ app.command()(explaining.explain)
 app.command()(asking_why.why)
 app.command()(covering.cover)
 app.command()(comparing.meta)
-app.command()(experiments.experiment)
+app.command(hidden=True, context_settings=experiments.OLD_OPTIONS)(experiments.experiment)
 app.command()(sweeps.mutants)

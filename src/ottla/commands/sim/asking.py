@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from ottla.sim.chance.choices import Choices
-    from ottla.sim.experiments.failures import Failure as Plan
+    from ottla.sim.nemesis.failures import Failure as Plan
     from ottla.sim.recording.record import Again
     from ottla.sim.run import Outcome
     from ottla.sim.settings.settings import RunConfig
@@ -249,13 +249,13 @@ def warn_of_other_code(what: str, made_by: str, so: str) -> None:
 def whole_of(
     seed: str, config: Path | None, settings: list[str] | None, failure: str | None
 ) -> tuple[Outcome, Again]:
-    """The run of a seed under just these settings, to its end, as experiments and studies do it;
+    """The run of a seed under just these settings, to its end, as studies do it;
     and what does it again. Raises `SimUsageError`."""
     from ottla.broker.arguments.spelling import called, listed
     from ottla.broker.errors import ConfigError
     from ottla.commands.sim.telling import busy
     from ottla.sim.chance.choices import Drawn
-    from ottla.sim.experiments.whole import BY_NAME, run_whole
+    from ottla.sim.whole import BY_NAME, run_whole
 
     if failure is not None and failure not in BY_NAME:
         there = f"there is none; there are {listed(BY_NAME)}"

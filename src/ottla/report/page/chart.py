@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ottla.report.page import svg
 from ottla.report.page.scale import Axis
-from ottla.sim.experiments.model import Chart, Series, Span
+from ottla.sim.studies.charts import Chart, Series, Span
 from ottla.sim.studies.findings import number
 
 STYLE = Path(__file__).with_name("chart.css")

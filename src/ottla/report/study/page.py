@@ -25,8 +25,17 @@ from ottla.report.explain.report import glance_legend
 from ottla.report.page.chart import STYLE as CHART_STYLE
 from ottla.report.page.chart import certainty, draw, legend
 from ottla.report.page.document import document, facts, header, section
-from ottla.sim.experiments.model import Chart, Column
-from ottla.sim.studies.findings import Findings, Stage, Table, Worst, counted, number, percent
+from ottla.sim.studies.charts import Chart
+from ottla.sim.studies.findings import (
+    Column,
+    Findings,
+    Stage,
+    Table,
+    Worst,
+    counted,
+    number,
+    percent,
+)
 from ottla.sim.sweeps.bounds import bounded
 
 STYLE = Path(__file__).with_name("study.css")

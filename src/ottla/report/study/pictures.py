@@ -19,12 +19,12 @@ from ottla.report.explain.scenes import Moment, Scene, moments_of, wires_of
 from ottla.report.explain.story import partition_of, tell
 from ottla.report.study.page import Picture
 from ottla.sim.chance.choices import Choices, Drawn
-from ottla.sim.experiments.whole import run_whole
 from ottla.sim.recording.record import NotTheSameError, Recording, record
 from ottla.sim.run import Outcome, run
 from ottla.sim.studies.findings import Worst
 from ottla.sim.studies.study import Study, StudyError, Variant
 from ottla.sim.studies.worst import command
+from ottla.sim.whole import run_whole
 from ottla.sim.world.world import World
 
 FOLDER = "worst"

@@ -1,4 +1,4 @@
-"""What goes wrong in experiment `acks`: one kind of failure, twice in a run, at a moment drawn.
+"""What goes wrong in a whole run: one kind of failure, twice, at a moment drawn.
 
 Each is a plan for a world at the beginning of its load; it needs no nemesis, whose programs choose
 whom they hit. What is taken down or cut off comes back by itself. Choices: stream `failures`.
@@ -28,17 +28,12 @@ LAG: Micros = 300_000
 """How long the others have heard nothing of a leader, or a follower of it, when the leader dies."""
 
 
-NOTHING = "Nothing is lost."
-
-
 @dataclass(frozen=True, slots=True)
 class Failure:
     """One kind of failure."""
 
     name: str
     strike: Callable[[World], None]
-    spared: str = NOTHING
-    """Why nothing is lost for which nobody waits but the leader, if it is not."""
     takes: Micros = 0
     """What passes between its moment and its worst."""
     nodes: int = 1
@@ -137,19 +132,13 @@ def _follower_killed(world: World) -> None:
     _down(world, [_follower(world)], power=False)
 
 
-_ON_ITS_WAY = (
-    "Nothing is lost: what the leader acknowledges has left for its followers in the same turn. "
-    "Kafka's followers fetch it later."
-)
-
 FAILURES = (
     Failure("a follower is killed", _follower_killed, nodes=2),
-    Failure("the leader is killed", _leader_killed, _ON_ITS_WAY),
-    Failure("the leader loses power", _leader_loses_power, _ON_ITS_WAY),
+    Failure("the leader is killed", _leader_killed),
+    Failure("the leader loses power", _leader_loses_power),
     Failure(
         "a follower lags, the leader loses power",
         _follower_lags_and_leader_dies,
-        _ON_ITS_WAY,
         LAG,
         nodes=2,
     ),

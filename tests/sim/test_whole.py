@@ -1,4 +1,4 @@
-"""A run as it is set, to its end: what experiments and studies count, from the command line too.
+"""A run as it is set, to its end: what studies count, from the command line too.
 
 Its verdict is that of the whole history and tells what the end has excused, as that of a drawn run
 does; what goes wrong in it has a name and strikes as often as it says.
@@ -11,21 +11,22 @@ import pytest
 from cli_process import ottla
 from ottla.broker.errors import ConfigError
 from ottla.sim.chance.choices import Drawn
-from ottla.sim.experiments.acks import BASE, EXPERIMENT
-from ottla.sim.experiments.conduct import play
-from ottla.sim.experiments.failures import FAILURES
-from ottla.sim.experiments.whole import run_whole
+from ottla.sim.nemesis.failures import FAILURES
 from ottla.sim.recording.record import record
 from ottla.sim.run import Verdict
 from ottla.sim.settings.settings import RunConfig
+from ottla.sim.studies.study import catalogue, parse
+from ottla.sim.whole import run_whole
 
+(BASE, *_) = (each.config for each in parse(catalogue()["acks"]).variants if each.config.acks == -1)
+"""Slow syncs, and a producer that gives up soon."""
 OFF = BASE.with_(acks=1, idempotent=False, flush="off", records=100, load_ms=8_000)
 
 
-def test_it_is_the_run_of_an_experiment():
-    variant = EXPERIMENT.variants[3]
-    outcome, _ = run_whole(Drawn(1), variant.config, str(variant.key[2]))
-    assert outcome.rows == play(variant, 1)
+def test_one_seed_is_one_run():
+    outcome, again, other = (run_whole(Drawn(seed), OFF, "all lose power")[0] for seed in (7, 7, 8))
+    assert (outcome.rows, outcome.digest) == (again.rows, again.digest)
+    assert outcome.digest != other.digest
 
 
 def test_it_goes_on_behind_what_is_broken_and_says_all_of_it():

@@ -1,8 +1,9 @@
 """One run as it is set, to its end: nothing is drawn by a swarm, and an anomaly ends nothing.
 
-So runs experiments and studies, where what is lost behind an anomaly is to be counted. A plan of
-`failures.py` says what goes wrong; the nemesis has no part in it. The verdict is that of the whole
-history, and the digest says whether two runs were the same, as that of `ottla.sim.run` does.
+So runs `--whole` and a study, where what is lost behind an anomaly is to be counted. A plan of
+`nemesis/failures.py` says what goes wrong; the nemesis has no part in it. The verdict is that of
+the whole history, and the digest says whether two runs were the same, as that of `ottla.sim.run`
+does.
 """
 
 from __future__ import annotations
@@ -13,15 +14,14 @@ from ottla.broker.config import FlushPolicy
 from ottla.sim.chance.choices import Choices
 from ottla.sim.clients.workload import make_clients
 from ottla.sim.ending.breaking import Breaking, in_order
-from ottla.sim.ending.ending import Ending
-from ottla.sim.experiments.conduct import carry_out
-from ottla.sim.experiments.failures import FAILURES
+from ottla.sim.ending.ending import MS, Ending
 from ottla.sim.invariants.beyond import weighed
 from ottla.sim.invariants.findings import Anomaly
 from ottla.sim.invariants.index import Index
 from ottla.sim.invariants.judge import judge
 from ottla.sim.invariants.weaker import noted, unsynced, weaker
 from ottla.sim.nemesis.beyond import beyond_the_budget
+from ottla.sim.nemesis.failures import FAILURES
 from ottla.sim.run import Outcome, Verdict, digest, undisturbed
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.world import World
@@ -48,7 +48,7 @@ def run_whole(
             each(world)
         ending = Ending(world, make_clients(world))
         with Breaking(world.history) as playing:
-            carry_out(world, ending, plan)
+            _play(world, ending, plan)
         rows = world.history.rows
         found = judge(rows)
         anomalies: Sequence[Anomaly] = [*playing.verdicts, *found.anomalies]
@@ -78,3 +78,17 @@ def run_whole(
             notes,
         )
     return outcome, found.broken
+
+
+def _play(world: World, ending: Ending, plan: Callable[[World], None] | None) -> None:
+    """Everything that happens in a run, from the start of its nodes to the last record read. Raises
+    what ends a run (`breaking.py`); the world's history is there all the same, and so is what the
+    ending has excused."""
+    world.boot()
+    if plan is not None:
+        plan(world)
+    ending.clients.start()
+    world.kernel.run(world.kernel.now + world.config.load_ms * MS)
+    ending.settle()
+    ending.finish()
+    world.observer.final(world)

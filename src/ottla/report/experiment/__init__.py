@@ -1,1 +1,0 @@
-"""Experiments on a page: the table, the picture, and the reason for each difference."""
