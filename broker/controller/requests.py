@@ -8,8 +8,8 @@ command can have changed meanwhile (names in use) is checked again when it is ap
 creations that race, the second is answered TOPIC_ALREADY_EXISTS by the log.
 
 Order of checks and codes as in Apache Kafka (ReplicationControlManager.createTopics;
-K-CREATE-TOPICS): name 17, exists 36, collision 17, configs 40, then assignments 42 and 39, or
-counts 38 and 37.
+K-CREATE-TOPICS): the metadata log 42, name 17, exists 36, collision 17, configs 40, then
+assignments 42 and 39, or counts 38 and 37.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ottla.broker.controller.commands import Logged, PlaceTopic
 from ottla.broker.controller.outcomes import Outcome, refused
 from ottla.broker.errors import ErrorCode
 from ottla.broker.topics.configs import refusal as config_refusal
-from ottla.broker.topics.names import name_refusal
+from ottla.broker.topics.names import METADATA_LOG, name_refusal
 from ottla.broker.turn.commands import AllocateProducerIds, CreateTopic, DeleteTopic
 from ottla.raft.types import NodeId
 
@@ -64,6 +64,9 @@ def _resolve_creation(
     unheard: Sequence[NodeId],
 ) -> PlaceTopic | Outcome:
     name, configs = command.name, command.configs
+    if name == METADATA_LOG:
+        text = f"Creation of internal topic {name} is prohibited."
+        return refused(ErrorCode.INVALID_REQUEST, text)
     why = name_refusal(name)
     if why:
         return refused(ErrorCode.INVALID_TOPIC_EXCEPTION, why)

@@ -16,6 +16,10 @@ from ottla.broker.errors import NodeStateError
 from ottla.broker.event_loop.loops import Lease
 
 NOT_OURS = "the cluster belongs to the parent process, from which this one forked; make another one"
+LOOP_CLOSED = (
+    "the event loop that the cluster runs on was closed under it: it can neither go on nor stop; "
+    "leave `async with` before the loop is closed, and make another one"
+)
 Begin = Callable[[asyncio.AbstractEventLoop], Coroutine[Any, Any, None]]
 End = Callable[[], Coroutine[Any, Any, None]]
 
@@ -43,6 +47,8 @@ class Lifecycle:
         if self._lease is not None:
             if self._process != os.getpid():
                 raise NodeStateError(NOT_OURS)
+            if self._lease.loop_closed:
+                raise NodeStateError(LOOP_CLOSED)
             raise NodeStateError("the cluster runs already; stop it before it starts again")
         try:
             loop = asyncio.get_running_loop()
@@ -59,9 +65,12 @@ class Lifecycle:
 
     async def stop(self) -> None:
         """Run `end`, once; returns when it is through. Nothing to do before a start, and in a
-        forked child, to which nothing of it belongs."""
+        forked child, to which nothing of it belongs. Raises `NodeStateError` where its loop was
+        closed before."""
         if self._lease is None or self._process != os.getpid():
             return
+        if self._lease.loop_closed:
+            raise NodeStateError(LOOP_CLOSED)
         if self._stopping is None:
             self._stopping = asyncio.get_running_loop().create_task(self._stop())
         await asyncio.shield(self._stopping)

@@ -14,12 +14,13 @@ from typing import Any, Generic, TypeVar, cast
 
 from ottla.broker.errors import NodeStateError
 from ottla.broker.event_loop.loops import new_event_loop
-from ottla.broker.event_loop.native import Latch, NativeThread, make_lock
+from ottla.broker.event_loop.native import Latch, NativeThread, interpreter_ends, make_lock
 
 Result = TypeVar("Result")
 Step = Callable[[], Coroutine[Any, Any, None]]
 
 STOPPED = "the cluster was stopped meanwhile"
+ENDING = "the interpreter ends, and the cluster's thread runs no more; stop the cluster before that"
 
 
 class LoopThread:
@@ -42,6 +43,7 @@ class LoopThread:
 
     def run(self) -> None:
         """Start the thread, and wait until `start` is through. Raises what that raised."""
+        _refuse_at_the_end()
         self._thread.start()
         self._started.wait()
         error, self._error = self._error, None
@@ -51,7 +53,8 @@ class LoopThread:
             raise NodeStateError(STOPPED)
 
     def end(self) -> None:
-        """Have it end, and wait for that. Raises what `stop` raised, to the first who asks."""
+        """Have it end, and wait for that. Raises what `stop` raised, to the first who asks. Where
+        the interpreter ends already, the thread is frozen and goes with it: nothing to wait for."""
         with self._lock:
             self._left = True
             begun, loop = self._begun, self._loop
@@ -64,10 +67,12 @@ class LoopThread:
                 raise error
 
     def call(self, work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-        """Run `work` on the loop. Raises what it raises, `NodeStateError` when the thread ends.
+        """Run `work` on the loop. Raises what it raises, `NodeStateError` when the thread ends, or
+        the interpreter.
 
         The coroutine is made on the loop: whom an interrupt strikes leaves none that nobody awaits.
         """
+        _refuse_at_the_end()
         call = _Call(work)
         try:
             if not self._submit(call):
@@ -182,6 +187,11 @@ class _Call(Generic[Result]):
         if self._error is not None:
             raise self._error
         return cast(Result, self._result)
+
+
+def _refuse_at_the_end() -> None:
+    if interpreter_ends():
+        raise NodeStateError(ENDING)
 
 
 def _nothing() -> None:

@@ -6,11 +6,15 @@ A cluster's listeners and timers live on its loop. Two things follow for a loop 
   more. While a cluster runs on such a loop, its time is the machine's (`Lease`). Loops with a time
   of their own (uvloop's, simulated ones) stay as they are.
 * A forked child shares the loop's epoll set with its parent: see `ottla.log.forking`.
+
+`concurrent.futures.thread` is imported here and not by whoever needs it first, as uvloop: it cannot
+be once the main thread has ended, and other threads of a program may still start clusters then.
 """
 
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures.thread  # noqa: F401 - see the module's text
 import os
 import select
 import types
@@ -62,6 +66,11 @@ class Lease:
         if loop in _leases:
             _leases[loop] += 1
         disown_loops_in_children(self)
+
+    @property
+    def loop_closed(self) -> bool:
+        """Whether somebody closed the loop while it was in use."""
+        return self._loop is not None and self._loop.is_closed()
 
     def end(self) -> None:
         """The cluster needs the loop no longer; the last one gives its time back."""

@@ -82,6 +82,12 @@ def are_green() -> bool:
     return any(each is not None and not isinstance(each, BuiltinFunctionType) for each in found)
 
 
+def interpreter_ends() -> bool:
+    """Whether it is past the point where threads of the background run: nobody may wait for one.
+    What still runs then is `__del__`, and what is behind the `yield` of a suspended generator."""
+    return sys.is_finalizing()
+
+
 class Latch:
     """Something that happens once: who waits goes on when it has."""
 
@@ -100,13 +106,14 @@ class Latch:
             self._lock.release()
 
     def wait(self) -> None:
-        """Until it has. An interrupt (KeyboardInterrupt) ends the wait."""
+        """Until it has, or at once where `interpreter_ends`. An interrupt (KeyboardInterrupt) ends
+        the wait."""
         if are_green():
-            while not self.is_set:
+            while not self.is_set and not interpreter_ends():
                 patched_time.sleep(GREEN_WAIT_SECONDS)
-            return
-        with self._lock:
-            pass
+        elif not interpreter_ends():
+            with self._lock:
+                pass
 
 
 def make_lock() -> Any:
@@ -138,7 +145,7 @@ class NativeThread:
     def join(self) -> None:
         """Wait until a thread that runs has ended."""
         self._ended.wait()
-        if self._thread is not None:
+        if self._thread is not None and not interpreter_ends():
             self._thread.join()  # It is about to end; then no list of threads has it any more.
 
 

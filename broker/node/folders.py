@@ -104,8 +104,9 @@ def _unusable(error: Exception) -> bool:
 def _told(node: NodeId, folder: Path, error: Exception) -> str:
     reason = str(error)
     if isinstance(error, OSError):
-        reason = f"{error.strerror or error} ({error.filename or 'its files'})"
-    return f"node {node}, {folder}: {reason.removeprefix(f'{folder}: ')}"
+        why = "what lies there is no folder" if error.errno == errno.EEXIST else error.strerror
+        reason = f"{why or error} ({error.filename or 'its files'})"
+    return f"node {node}, {folder}: {reason.removeprefix(f'{folder}: ').rstrip('.')}"
 
 
 def advise(bad: Sequence[NodeId], good: Sequence[NodeId], total: int) -> str:

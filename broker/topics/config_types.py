@@ -174,7 +174,7 @@ def list_type(*words: str) -> ConfigType:
 
 def _replicas(name: str, text: str) -> list[str]:
     members = _split(text)
-    if members[:1] != ["*"] and not all(map(_REPLICA.fullmatch, members)):
+    if members != ["*"] and not all(map(_REPLICA.fullmatch, members)):
         why = (
             f"{name} must be the literal '*' or a list of replicas in the following format: "
             "[partitionId]:[brokerId],[partitionId]:[brokerId],..."

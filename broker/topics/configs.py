@@ -259,9 +259,9 @@ def refusal(configs: Mapping[str, str | None]) -> str:
 
     In Kafka's order: nulls, then names, then values, then values that contradict each other.
     """
-    for name, value in configs.items():
-        if value is None:
-            return f"Null value not supported for topic configs: {name}"
+    nulls = [name for name, value in configs.items() if value is None]
+    if nulls:
+        return f"Null value not supported for topic configs: {','.join(nulls)}"
     for name in configs:
         if name not in TOPIC_CONFIGS:
             return f"Unknown topic config name: {name}"

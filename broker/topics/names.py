@@ -8,6 +8,8 @@ from ottla.broker.arguments.spelling import printable
 
 MAX_NAME_LENGTH = 249
 """Longest topic name: with a partition number it still fits a file name."""
+METADATA_LOG = "__cluster_metadata"
+"""Where Kafka's controllers keep what they decide: no topic that anybody may create."""
 _NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 

@@ -35,6 +35,8 @@ TRIES = 20
 HOLDS = sys.platform == "linux"
 OF_THE_PORT = frozenset({errno.EADDRINUSE, errno.EACCES, errno.EPERM})
 """Errors that another port of the same host might not meet."""
+OF_THE_PROCESS = frozenset({errno.EMFILE, errno.ENFILE})
+"""Errors that no other address would spare it: there are too few descriptors."""
 Place: TypeAlias = tuple[int, str, int]
 """Family, address, and zone (of a link-local address of IPv6; else 0)."""
 
@@ -191,6 +193,9 @@ def _named(host: str, port: int) -> Iterator[None]:
         yield
     except OSError as error:
         why = error.strerror or str(error)
+        if error.errno in OF_THE_PROCESS:
+            text = f"{why}; raise the limit of open files (ulimit -n), or start fewer nodes"
+            raise OSError(error.errno, text) from error
         said = f"host is {shown(host)}; {why}; name an address of this machine"
         if error.errno in OF_THE_PORT:
             said = f"port is {port}; {why}; name another, or 0 for free ones"

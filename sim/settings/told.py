@@ -24,7 +24,8 @@ def mutant_id(name: str) -> str:
 
 def meant(name: str, value: Any) -> Any:
     """What a word stands for where a setting is a number."""
-    return ACKS.get(value, value) if name == "acks" else value
+    word = name == "acks" and isinstance(value, str)
+    return ACKS.get(value, value) if word else value
 
 
 def fitted(told: Mapping[str, Any], plain: RunConfig) -> dict[str, Any]:

@@ -6,6 +6,8 @@ Told apart by how far it came: before every node listens, and after all of them 
 import asyncio
 import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 
@@ -14,7 +16,7 @@ import pytest
 from ottla import Cluster, Topic
 from ottla.broker.cluster.async_cluster import AsyncCluster
 from ottla.broker.cluster.faults import DiskFault
-from ottla.broker.errors import RequestFailedError
+from ottla.broker.errors import NodeStateError, RequestFailedError
 
 
 def threads_of_clusters():
@@ -98,3 +100,44 @@ def test_a_controller_that_loses_its_office_over_a_topic_of_the_start():
         await cluster.stop()
 
     asyncio.run(scenario())
+
+
+FEW = """
+import resource
+from ottla import Cluster
+resource.setrlimit(resource.RLIMIT_NOFILE, ({limit}, {limit}))
+try:
+    with Cluster(nodes=3) as cluster:
+        print(cluster.bootstrap_servers.count(":"))
+except OSError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("limit", [12, 14, 16])
+def test_too_few_descriptors_are_no_fault_of_the_address(limit):
+    """It was "host is '127.0.0.1'; Too many open files; name an address of this machine"."""
+    pytest.importorskip("resource", reason="a system without limits of descriptors")
+    done = subprocess.run(
+        [sys.executable, "-c", FEW.format(limit=limit)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Too many open files" in done.stdout
+    assert "raise the limit of open files (ulimit -n)" in done.stdout
+    assert "address" not in done.stdout
+
+
+def test_a_loop_that_was_closed_under_a_cluster_is_named():
+    """It was "the cluster runs already; stop it", and `stop` did nothing."""
+    cluster = Cluster(nodes=1)
+    loop = asyncio.new_event_loop()
+    running = loop.run_until_complete(cluster.__aenter__())
+    loop.close()
+    with pytest.raises(NodeStateError, match="was closed under it"):
+        cluster.start()
+    with pytest.raises(NodeStateError, match="was closed under it"):
+        asyncio.run(running.stop())

@@ -310,3 +310,12 @@ def test_a_disk_without_room_is_to_be_mended(tmp_path):
     assert done.stdout.startswith("DataFolderError node 1, "), done.stderr
     assert "no room on the disk" in done.stdout
     assert done.stdout.endswith("Mend that, or choose another folder\n")
+
+
+@pytest.mark.parametrize("make", [Path.touch, lambda path: path.symlink_to("nowhere")])
+def test_what_lies_in_the_place_of_a_folder_and_is_none_is_called_so(used, make):
+    """It was "File exists"."""
+    shutil.rmtree(used / "node-2")
+    make(used / "node-2")
+    told = str(refusal(used))
+    assert told.startswith(f"node 2, {used / 'node-2'}: what lies there is no folder (")

@@ -100,6 +100,7 @@ def test_every_default_is_itself_a_value_that_can_be_set():
     ("configs", "why"),
     [
         ({"nope": "1", "max.message.bytes": None}, "Null value not supported"),
+        ({"segment.ms": None, "a": "1", "flush.ms": None}, "topic configs: segment.ms,flush.ms"),
         ({"min.insync.replicas": "x", "nope": "1"}, "Unknown topic config name: nope"),
         (
             {"min.compaction.lag.ms": "10", "max.compaction.lag.ms": "5"},
@@ -112,6 +113,16 @@ def test_nulls_come_first_then_names_then_values_then_contradictions(configs, wh
     """Measured on Apache Kafka 4.3.1."""
     with pytest.raises(AssertionError, match=why):
         assert not refusal(configs), refusal(configs)
+
+
+@pytest.mark.parametrize("who", ["leader", "follower"])
+@pytest.mark.parametrize(
+    ("text", "shown"), [("*,*", "*, *"), ("*,1:1", "*, 1:1"), ("1:1,*", "1:1, *"), ("**", "**")]
+)
+def test_a_star_stands_alone(who, text, shown):
+    """`*,*` was measured on Apache Kafka 4.3.1; here the first of a list was looked at alone."""
+    name = f"{who}.replication.throttled.replicas"
+    assert refusal({name: text}).startswith(f"Invalid value [{shown}] for configuration {name}: ")
 
 
 @pytest.mark.parametrize("digits", [41, 5_000, 100_000])

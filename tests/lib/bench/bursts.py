@@ -87,6 +87,7 @@ class Silent(asyncio.Transport):
             self.answers += 1
 
     def is_closing(self) -> bool:
+        """It never is."""
         return False
 
     def pause_reading(self) -> None:

@@ -6,7 +6,7 @@ Each of the refusals was a run that failed, and told of a broker what was the se
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ottla.broker.errors import ConfigError
@@ -57,6 +57,7 @@ ODD: st.SearchStrategy[Any] = st.one_of(
 
 
 @given(st.dictionaries(st.sampled_from([*SETTINGS, "nods", ""]), ODD, max_size=3))
+@example({"acks": []})  # It was looked up among the words that acks may be.
 def test_whatever_a_setting_is_given_it_is_taken_or_refused_in_one_line(settings):
     try:
         from_toml("", settings)

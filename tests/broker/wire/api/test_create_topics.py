@@ -50,6 +50,8 @@ REFUSED = [
     (topic("a.b"), 36),
     (topic("a_b"), 17),
     (topic("a b"), 17),
+    (topic("__cluster_metadata"), 42),
+    (topic("__cluster_metadata", partitions=0, factor=9), 42),
     (topic(partitions=0), 37),
     (topic(partitions=-2), 37),
     (topic(factor=0), 38),
