@@ -1,6 +1,7 @@
 """A cluster that cannot start leaves nothing behind: no port, no folder that is in use, no thread.
 
-Told apart by how far it came: before every node listens, and after all of them take part.
+Told apart by how far it came: before every node listens, and after all of them take part. What the
+system lacks is called by its name, for whoever starts it may have to give more of that.
 """
 
 import asyncio
