@@ -12,28 +12,32 @@ import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
-from typing import Any, Unpack
+from typing import Unpack
 
 from ottla.broker.arguments.addresses import Advertised
-from ottla.broker.arguments.arguments import as_whole, is_a, seconds, text, whole
+from ottla.broker.arguments.arguments import as_whole, seconds
 from ottla.broker.arguments.places import Folder, folder_of, host_of, port_of
-from ottla.broker.arguments.spelling import printable, shown
+from ottla.broker.arguments.spelling import shown
 from ottla.broker.cluster.all_served import AllServed
+from ottla.broker.cluster.description import (
+    ClusterDescription,
+    describe_configs,
+    describe_node,
+    describe_topics,
+)
 from ottla.broker.cluster.events import EventLog
-from ottla.broker.cluster.faults import ClusterFaults
+from ottla.broker.cluster.faults import ClusterFaults, DiskFault, FaultName
+from ottla.broker.cluster.nodes import ClusterNodes
+from ottla.broker.cluster.partitions import ClusterPartitions
 from ottla.broker.cluster.reach import OpenPort, Reach
-from ottla.broker.cluster.stages import Stages, replicate_in_stages
-from ottla.broker.cluster.views import ClusterViews
+from ottla.broker.cluster.stages import Stages
 from ottla.broker.config import ClusterConfig, Settings, with_settings
 from ottla.broker.counters import Counters
 from ottla.broker.errors import (
     ClusterTimeoutError,
     ConfigError,
     ErrorCode,
-    NodeStateError,
     RequestFailedError,
-    UnknownTopicError,
 )
 from ottla.broker.event_loop.clockwork import MakeClockwork, RunningClock
 from ottla.broker.event_loop.lifecycle import Lifecycle
@@ -42,22 +46,21 @@ from ottla.broker.event_loop.scheduler import Scheduler
 from ottla.broker.images import PartitionImage
 from ottla.broker.node.disks import Disks
 from ottla.broker.node.folders import DataFolderError, check_left_out, left_out
-from ottla.broker.node.handover import Handover
 from ottla.broker.node.node import Node
 from ottla.broker.node.node_factory import NodeFactory
 from ottla.broker.topics.topic import Topic, topics_of
 from ottla.broker.transport.in_process import Network
-from ottla.broker.turn.commands import Command, CreateTopic, DeleteTopic
 from ottla.broker.wire.ports import ReservedPort
 from ottla.broker.wire.remarks import Remarks
 from ottla.log import inflate
+from ottla.raft.types import Micros
 
 MAX_NODES = 7
 POLL_SECONDS = 0.001
 START_SECONDS = 30.0
 
 
-class AsyncCluster(ClusterFaults, ClusterViews):
+class AsyncCluster:
     """See `ottla.Cluster` for what each method does; here what takes time is awaited."""
 
     def __init__(
@@ -85,21 +88,78 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         self._simulated = clockwork
         self._now = monotonic_micros
         self.events = EventLog()
-        self._ids = tuple(range(1, count + 1))
+        ids = tuple(range(1, count + 1))
         self._topics = topics_of(topics)
         host, port = host_of(host), port_of(port, count)
-        self._reach = Reach(open_port, host, port, nodes=self._ids, advertised=advertised)
+        self._reach = Reach(open_port, host, port, nodes=ids, advertised=advertised)
         folder = folder_of(data_dir)
-        self._without = check_left_out(without_nodes, self._ids, folder)
-        self._disks = Disks(self._ids, folder, self.config, self._without)
-        self._lives: dict[int, Node] = {}
-        self._why_dead = {node: left_out(node) for node in self._without}
+        without = check_left_out(without_nodes, ids, folder)
+        self._disks = Disks(ids, folder, self.config, without)
         self._factory: NodeFactory
         self._lifecycle = Lifecycle(self._start, self._stop)
         self._clock: RunningClock | None = None
-        self.network = Network(round(self.config.link_delay_ms * 1000), self._ids)
+        self.network = Network(round(self.config.link_delay_ms * 1000), ids)
+        self._nodes = ClusterNodes(ids, without, self.network, self._lifecycle)
+        self._faults = ClusterFaults(self._nodes, self.network, self._disks, self.events)
+        self._partitions = ClusterPartitions(
+            self._nodes,
+            self.config,
+            self._time,
+            until=self._until,
+            controller_known=self._controller_known,
+            check_successor=self._faults.check_successor,
+        )
         self.on_failed: Callable[[int], None] = lambda _: None
         """Called with the number of a node that has just stopped by itself."""
+
+    def _time(self) -> Micros:
+        """Now, by the clock that the start has chosen."""
+        return self._now()
+
+    # --- what it is ---------------------------------------------------------------------------
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """`host:port` of every node as it is advertised, comma-separated. Raises `NodeStateError`
+        before the start."""
+        return self._reach.bootstrap_servers()
+
+    @property
+    def addresses(self) -> Mapping[int, tuple[str, int]]:
+        """Host and port at which each node listens, for clients on this machine. Raises
+        `NodeStateError` before the start."""
+        return self._reach.listening()
+
+    @property
+    def advertised(self) -> Mapping[int, tuple[str, int]]:
+        """Host and port of each node as clients are told."""
+        return dict(self._reach.told)
+
+    def node(self, node: int) -> Node:
+        """One node's present life, for whoever must look inside. Raises when it is dead."""
+        return self._nodes.life(node)
+
+    def describe(self) -> ClusterDescription:
+        """Everything there is to see."""
+        self._reach.check()
+        present, lives = self._nodes, self._nodes.lives
+        nodes = {
+            node: describe_node(
+                node, lives.get(node), present.state(node), present.why_dead.get(node, "")
+            )
+            for node in present.ids
+        }
+        controller, topics = describe_topics(lives, present.leading_hosted, self._now())
+        return ClusterDescription(
+            self.cluster_id,
+            controller,
+            nodes,
+            topics,
+            self.counters.as_dict(),
+            self.network.delivered,
+            self.network.dropped,
+            describe_configs(lives),
+        )
 
     # --- life ---------------------------------------------------------------------------------
 
@@ -118,7 +178,7 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         self.cluster_id = await self._disks.cluster_id(lambda: uuid.uuid4().hex[:22], clockwork)
         self._factory = NodeFactory(
             config=self.config,
-            nodes=self._ids,
+            nodes=self._nodes.ids,
             cluster_id=self.cluster_id,
             addresses=self._reach.told,
             disks=self._disks,
@@ -127,32 +187,31 @@ class AsyncCluster(ClusterFaults, ClusterViews):
             scheduler=Scheduler(shared),
             clockwork=clockwork,
         )
-        present = [node for node in self._ids if node not in self._without]
+        present = [node for node in self._nodes.ids if node not in self._nodes.without]
         for node in present:
             await self._listen(node)
         for node in present:
-            self._lives[node].join()
-        for node in self._without:
+            self._nodes.lives[node].join()
+        for node in self._nodes.without:
             self.events.note("left out", node)
             logging.getLogger("ottla").warning("%s", left_out(node))
         await self._until(self._controller_known, START_SECONDS, "a controller")
         for topic in self._topics:
             await self._ensure(topic)
-        served = AllServed(self._without_leader, self._leading_hosted)
+        served = AllServed(self._without_leader, self._nodes.leading_hosted)
         await self._until(served, START_SECONDS, "leaders of all topics")
 
     async def _ensure(self, topic: Topic) -> None:
         """Create a topic of the start; one that the disks remember stays as it is."""
-        command = CreateTopic.of(topic, len(self._ids), self.config.default_replication_factor)
         try:
-            await self._control(command, START_SECONDS)
+            await self._partitions.create(topic, START_SECONDS)
         except RequestFailedError as error:
             if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
                 raise
 
     def _controller_known(self) -> bool:
         """A controller decides, and every node has applied what earlier ones decided."""
-        machines = [each.controller_machine for each in self._running()]
+        machines = [each.controller_machine for each in self._nodes.running()]
         leading = next((each for each in machines if each.synced), None)
         return leading is not None and all(each.applied >= leading.applied for each in machines)
 
@@ -161,15 +220,15 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         out."""
         return [
             image
-            for topic in self._running()[0].topics().values()
+            for topic in self._nodes.running()[0].topics().values()
             for image in topic.partitions
-            if 2 * len([each for each in image.replicas if each in self._lives])
+            if 2 * len([each for each in image.replicas if each in self._nodes.lives])
             > len(image.replicas)
-            and not self._leading_hosted(image)
+            and not self._nodes.leading_hosted(image)
         ]
 
     async def _listen(self, node: int) -> None:
-        life = self._lives[node] = await self._factory.make(node)
+        life = self._nodes.lives[node] = await self._factory.make(node)
         life.remarks = self._remarks
         life.on_event = self.events.role_changed
         life.on_dropped = self.events.truncated
@@ -188,21 +247,21 @@ class AsyncCluster(ClusterFaults, ClusterViews):
     async def _stop(self) -> None:
         # Each step is done, whatever happens in those before it.
         with ExitStack() as steps:
-            steps.callback(self._lives.clear)
+            steps.callback(self._nodes.lives.clear)
             if self._clock is not None:
                 steps.callback(self._clock.stop)
-            for node in self._ids:
+            for node in self._nodes.ids:
                 steps.callback(self._disks.close, node)
-            for life in self._lives.values():
+            for life in self._nodes.lives.values():
                 steps.callback(self._disks.close, life.node, life.runner.syncer.finish)
             steps.callback(self._reach.close)
             self._halt_all()
-            for life in self._lives.values():
+            for life in self._nodes.lives.values():
                 await life.runner.syncer.drained()
 
     def _halt_all(self) -> None:
         with ExitStack() as steps:
-            for life in self._lives.values():
+            for life in self._nodes.lives.values():
                 steps.callback(self._halt, life)
 
     def _halt(self, life: Node) -> None:
@@ -225,66 +284,20 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         """Create a topic and wait until every partition serves."""
         given = {} if configs is None else configs
         topic = Topic(name, partitions, replication_factor, given, assignment)
-        command = CreateTopic.of(topic, len(self._ids), self.config.default_replication_factor)
         timeout = seconds("timeout", timeout)
-        await self._control(command, timeout)
-        served = AllServed(lambda: self._unserved(topic.name), self._leading_hosted)
+        await self._partitions.create(topic, timeout)
+        served = AllServed(
+            lambda: self._partitions.unserved(topic.name), self._nodes.leading_hosted
+        )
         await self._until(served, timeout, f"leaders of topic {topic.name}")
 
     async def delete_topic(self, name: str, *, timeout: float = 10.0) -> None:
         """Delete a topic."""
-        await self._control(DeleteTopic(text("name", name)), seconds("timeout", timeout))
-
-    async def _control(self, command: Command, timeout: float) -> None:
-        done = asyncio.Future[tuple[ErrorCode, dict[str, Any]]]()
-
-        def finish(error: ErrorCode, result: dict[str, Any]) -> None:
-            if not done.done():
-                done.set_result((error, result))
-
-        self._check_running()
-        self._running()[0].control(command, finish, self._now() + round(timeout * 1e6))
-        error, result = await done
-        if error is not ErrorCode.NONE:
-            raise RequestFailedError(error, printable(str(result.get("message", ""))))
-
-    def _image(self, topic: str, partition: int) -> PartitionImage | None:
-        for life in self._running():
-            found = life.topics().get(topic)
-            if found is not None and 0 <= partition < len(found.partitions):
-                return found.partitions[partition]
-        return None
-
-    def _unserved(self, name: str) -> list[PartitionImage] | None:
-        """Partitions of a topic that nobody serves; None where a node does not know it yet."""
-        found = [life.topics().get(name) for life in self._running()]
-        topic = found[0]
-        if topic is None or None in found:
-            return None
-        return [each for each in topic.partitions if not self._leading_hosted(each)]
+        await self._partitions.delete(name, timeout)
 
     async def leader(self, topic: str, partition: int = 0, *, timeout: float = 10.0) -> int:
         """The node that leads a partition and serves it."""
-        partition, timeout = self._check_place(topic, partition, timeout)
-        if self._image(topic, partition) is None:
-            # Nodes that have just come back know their topics once a controller leads.
-            await self._until(self._controller_known, timeout, "a controller")
-        image = self._image(topic, partition)
-        if image is None:
-            raise UnknownTopicError(f"there is no partition {partition} of topic {shown(topic)}")
-        place = f"{topic}-{partition}"
-        led = partial(self._leading_hosted, image)
-        await self._until(lambda: led() is not None, timeout, f"a leader of {place}", place)
-        found = self._leading_hosted(image)
-        assert found is not None, "waited for"
-        return found[0]
-
-    def _check_place(self, topic: str, partition: int, timeout: float) -> tuple[int, float]:
-        """Partition and timeout, checked. Raises `ConfigError`, `NodeStateError` before a start."""
-        text("topic", topic)
-        checked = whole("partition", partition), seconds("timeout", timeout)
-        self._check_running()
-        return checked
+        return await self._partitions.leader(topic, partition, timeout)
 
     def replicate_in_stages(
         self, topic: str, partition: int, batch: bytes, *, acks: int = -1, timeout: float = 30.0
@@ -293,29 +306,48 @@ class AsyncCluster(ClusterFaults, ClusterViews):
 
         Raises `UnknownTopicError`, or `NodeStateError` while nobody serves the partition.
         """
-        partition, timeout = self._check_place(topic, partition, timeout)
-        acks = whole("acks", acks, -1, 1)
-        if not is_a(batch, bytes):
-            raise ConfigError(f"batch is {shown(batch)}; the bytes of a record batch are wanted")
-        image = self._image(topic, partition)
-        if image is None:
-            raise UnknownTopicError(f"there is no partition {partition} of topic {shown(topic)}")
-        found = self._leading_hosted(image)
-        if found is None:
-            raise NodeStateError(f"nobody serves {topic}-{partition} now; wait for leader()")
-        node, hosted = found
-        return replicate_in_stages(
-            self._lives[node], hosted, batch, acks=acks, timeout=round(timeout * 1e6)
-        )
+        return self._partitions.replicate_in_stages(topic, partition, batch, acks, timeout)
 
     # --- faults -------------------------------------------------------------------------------
 
+    async def kill(self, node: int) -> None:
+        """Signal 9."""
+        await self._faults.kill(node)
+
+    def pause(self, node: int) -> None:
+        """SIGSTOP."""
+        self._faults.pause(node)
+
+    def resume(self, node: int) -> None:
+        """SIGCONT."""
+        self._faults.resume(node)
+
+    def isolate(self, node: int) -> None:
+        """Cut a node off from its peers."""
+        self._faults.isolate(node)
+
+    def heal(self, node: int | None = None) -> None:
+        """End the isolation of `node`, or of all."""
+        self._faults.heal(node)
+
+    def cut_connections(self, node: int) -> int:
+        """Drop every client connection of a node."""
+        return self._faults.cut_connections(node)
+
+    def break_disk(self, node: int, fault: DiskFault | FaultName) -> None:
+        """From its next sync on, a node's disk hangs or fails; only logs in memory have such."""
+        self._faults.break_disk(node, fault)
+
+    def mend_disk(self, node: int) -> None:
+        """What hangs goes on, what would have failed does not."""
+        self._faults.mend_disk(node)
+
     async def restart(self, node: int) -> None:
         """Start a node again on its disk and port; a running one is stopped first."""
-        node = self._check(node)
-        self._check_running()
-        if node in self._lives:
-            life = self._lives.pop(node)
+        node = self._nodes.check(node)
+        self._nodes.check_begun()
+        if node in self._nodes.lives:
+            life = self._nodes.lives.pop(node)
             self._halt(life)
             try:
                 await life.runner.syncer.drained()
@@ -328,10 +360,10 @@ class AsyncCluster(ClusterFaults, ClusterViews):
         try:
             await self._listen(node)
         except DataFolderError as error:
-            self._why_dead[node] = str(error)
+            self._nodes.why_dead[node] = str(error)
             raise
-        self._why_dead.pop(node, None)
-        self._lives[node].join()
+        self._nodes.why_dead.pop(node, None)
+        self._nodes.lives[node].join()
         self.events.note("restart", node)
 
     async def transfer_leadership(
@@ -341,20 +373,7 @@ class AsyncCluster(ClusterFaults, ClusterViews):
 
         Each leader is asked once: it takes no writes meanwhile, for an election timeout at most.
         """
-        partition, timeout = self._check_place(topic, partition, timeout)
-        to = self._check_successor(to)
-        await self.leader(topic, partition, timeout=timeout)
-        image = self._image(topic, partition)
-        assert image is not None, "its leader was found"
-        if to not in image.replicas:
-            raise NodeStateError(
-                f"node {to} has no replica of {topic}-{partition}; {list(image.replicas)} have"
-            )
-
-        place = f"{topic}-{partition}"
-        handover = Handover(to, lambda: self._leading_hosted(image), self._lives)
-        await self._until(handover.ended, timeout, f"node {to} to lead {place}", place)
-        handover.check(place)
+        await self._partitions.transfer(topic, partition, to, timeout)
 
     async def _until(
         self, condition: Callable[[], bool], timeout: float, what: str, about: str = ""

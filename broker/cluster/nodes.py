@@ -1,0 +1,93 @@
+"""The nodes of a cluster: which there are, what each does now, and which of them can be asked.
+
+`AsyncCluster` and its faults share one `ClusterNodes`. A node is a number; its present *life* is a
+`Node`, and a node that was killed, left out or not yet started has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ottla.broker.arguments.arguments import as_whole
+from ottla.broker.arguments.spelling import shown
+from ottla.broker.cluster.description import hosted_replicas_of, leading_hosted
+from ottla.broker.driver.hosted import HostedReplica
+from ottla.broker.errors import NodeStateError
+from ottla.broker.event_loop.lifecycle import Lifecycle
+from ottla.broker.images import PartitionImage
+from ottla.broker.node.folders import left_out
+from ottla.broker.node.node import Node
+from ottla.broker.transport.in_process import Network
+
+
+class ClusterNodes:
+    """See the module's text."""
+
+    def __init__(
+        self, ids: Sequence[int], without: Sequence[int], network: Network, lifecycle: Lifecycle
+    ):
+        """`without` are those of `ids` that were left out at the start."""
+        self.ids = tuple(ids)
+        self.without = tuple(without)
+        self.lives: dict[int, Node] = {}
+        """The present life of each node that has one."""
+        self.why_dead = {node: left_out(node) for node in without}
+        """Why a node has no life, where that is not because it was killed."""
+        self._network = network
+        self._lifecycle = lifecycle
+
+    def check(self, node: Any) -> int:
+        """The number of a node that there is. Raises `NodeStateError`."""
+        number = as_whole(node)
+        if number is None or number not in self.ids:
+            raise NodeStateError(f"there is no node {shown(node)}; nodes are 1 to {len(self.ids)}")
+        if number in self.without:
+            raise NodeStateError(left_out(number))
+        return number
+
+    def check_begun(self) -> None:
+        """Raises `NodeStateError` when the cluster has not been started, or was stopped."""
+        if not self._lifecycle.begun:
+            raise NodeStateError("the cluster is not running: start it first")
+
+    def life(self, node: int) -> Node:
+        """One node's present life. Raises `NodeStateError` when it is dead."""
+        node = self.check(node)
+        life = self.lives.get(node)
+        if life is None:
+            self.check_begun()
+            raise NodeStateError(f"node {node} is dead; restart({node}) brings it back")
+        return life
+
+    def alive(self, node: int) -> Node:
+        """One node's present life, unless it has stopped by itself. Raises `NodeStateError`."""
+        life = self.life(node)
+        node = life.node
+        if life.failed is not None:
+            raise NodeStateError(f"node {node} has failed; restart({node}) brings it back")
+        return life
+
+    def state(self, node: int) -> str:
+        """Running, paused (it may be isolated too), isolated, failed, dead or left out."""
+        life = self.lives.get(node)
+        if life is None or not life.joined:
+            return "left out" if node in self.without else "dead"
+        if life.failed is not None:
+            return "failed"
+        if life.runner.paused:
+            return "paused"
+        return "isolated" if self._network.isolated(node) else "running"
+
+    def running(self) -> list[Node]:
+        """Nodes that can take part now; at least one. Raises `NodeStateError`."""
+        running = [life for node, life in self.lives.items() if self.state(node) == "running"]
+        if not running:
+            raise NodeStateError("no node is running; restart, resume or heal one first")
+        return running
+
+    def leading_hosted(self, image: PartitionImage) -> tuple[int, HostedReplica] | None:
+        """The replica that serves a partition; a paused node serves nobody."""
+        hosted_replicas = hosted_replicas_of(image, self.lives)
+        awake = [each for each in hosted_replicas if not self.lives[each[0]].runner.paused]
+        return leading_hosted(awake)
