@@ -24,6 +24,9 @@ from contextlib import contextmanager
 
 MANY_OBJECTS = 2_000
 """So many would be looked through a few times while they are needed."""
+FROZEN_BY_PYTHON = 1_000
+"""CPython 3.12 begins with 375 frozen objects; a program that freezes what it has loaded freezes
+many thousands. Those of the interpreter may be thawed."""
 SELDOM = 100
 """Looks through what is no longer quite young between two full looks; Python's own number is 10.
 One comes after 7,000 objects more at the earliest."""
@@ -72,7 +75,7 @@ def may_age() -> bool:
     To ask Python for what is frozen takes as long as there is such, 100 ms with a million objects.
     So it is asked no more once there was any.
     """
-    _Heap.frozen = _Heap.frozen or gc.get_freeze_count() > 0
+    _Heap.frozen = _Heap.frozen or gc.get_freeze_count() > FROZEN_BY_PYTHON
     if _Heap.frozen:
         return False
     if _Heap.passed >= MOST_PASSED:

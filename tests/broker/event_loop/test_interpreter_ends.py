@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+FOREGROUND = "a thread that is not in the background"
 HELD_BY = {
     "nothing": """
 cluster = Cluster(nodes=1).start()
@@ -67,7 +68,7 @@ import atexit
 cluster = Cluster(nodes=1).start()
 atexit.register(cluster.stop)
 """,
-    "a thread that is not in the background": """
+    FOREGROUND: """
 import threading
 def live():
     with Cluster(nodes=1) as cluster:
@@ -90,6 +91,8 @@ def run(program):
 
 @pytest.mark.parametrize("program", HELD_BY.values(), ids=HELD_BY)
 def test_a_program_ends_whatever_still_holds_its_cluster(program):
+    if program == HELD_BY[FOREGROUND] and sys.version_info[:2] == (3, 12):
+        pytest.skip("CPython 3.12 starts no thread once the main one has ended")
     done = run(program)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
