@@ -23,6 +23,10 @@ _BLANKS = "".join(map(chr, range(33)))
 _LONGEST_NUMBER = 40
 """Digits, leading zeros among them: Python refuses to read numbers of some thousand digits."""
 _DOUBLE = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)", re.ASCII)
+_HEX_DIGITS = r"([0-9a-f]+\.?|[0-9a-f]*\.[0-9a-f]+)"
+_HEX_DOUBLE = re.compile(
+    rf"(?P<number>[+-]?0x{_HEX_DIGITS}p[+-]?\d+)[fd]?", re.ASCII | re.IGNORECASE
+)
 _COMMAS = re.compile(r"\s*,\s*", re.ASCII)
 _REPLICA = re.compile(r"([0-9]+:[0-9]+)?")
 
@@ -103,15 +107,30 @@ def long_type(least: int = -INT64_MAX - 1) -> ConfigType:
 
 
 def _double(_: str, text: str) -> float:
-    digits = text.strip(_BLANKS)
-    if not _DOUBLE.fullmatch(digits):
+    value = parse_double(text.strip(_BLANKS))
+    if value is None:
         raise UnreadableError("Not a number of type DOUBLE")
-    value = float(digits.rstrip("fFdD") if digits[-1:] in "fFdD" else digits)
     if value < 0:
         raise UnreadableError("Value must be at least 0", java_double(value))
     if value > 1:
         raise UnreadableError("Value must be no more than 1", java_double(value))
     return value
+
+
+def parse_double(text: str) -> float | None:
+    """The double that Java reads from a text; None where there is none.
+
+    >>> parse_double("1e-1d"), parse_double("0x1p-1"), parse_double("-0x.8p9999"), parse_double("x")
+    (0.1, 0.5, -inf, None)
+    """
+    if found := _HEX_DOUBLE.fullmatch(text):
+        try:
+            return float.fromhex(found["number"])
+        except OverflowError:
+            return -math.inf if text.startswith("-") else math.inf
+    if not _DOUBLE.fullmatch(text):
+        return None
+    return float(text.rstrip("fFdD") if text[-1:] in "fFdD" else text)
 
 
 def java_double(value: float) -> str:
@@ -133,10 +152,11 @@ def java_double(value: float) -> str:
 
 
 def _boolean(_: str, text: str) -> bool:
-    word = text.strip(_BLANKS).lower()
-    if word not in {"true", "false"}:
+    # Java's `equalsIgnoreCase` compares upper cases, among which that of a long s is S.
+    word = text.strip(_BLANKS).upper()
+    if word not in {"TRUE", "FALSE"}:
         raise UnreadableError("Expected value to be either true or false")
-    return word == "true"
+    return word == "TRUE"
 
 
 def string_type(*words: str) -> ConfigType:

@@ -30,7 +30,8 @@ def forked(work: Callable[[], None] = signal.pause) -> Iterator[int]:
 
 
 def outcome(work: Callable[[], object], seconds: int = 30) -> str:
-    """What `work` returns or raises in a forked child that ends as any program does."""
+    """What `work` returns or raises in a forked child that ends as any program does; if it says
+    nothing, the signal that ended it (SIGALRM: `seconds` were not enough)."""
     end, begin = os.pipe()
     child = os.fork()
     if child == 0:
@@ -46,8 +47,8 @@ def outcome(work: Callable[[], object], seconds: int = 30) -> str:
     os.close(begin)
     with os.fdopen(end) as pipe:
         told = pipe.read()
-    os.waitpid(child, 0)
-    return told
+    _, status = os.waitpid(child, 0)
+    return told or signal.Signals(os.WTERMSIG(status)).name
 
 
 def run_program(text: str, seconds: float = 60) -> str:

@@ -115,6 +115,32 @@ def test_nulls_come_first_then_names_then_values_then_contradictions(configs, wh
         assert not refusal(configs), refusal(configs)
 
 
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        ("0x1p-1", True),
+        ("0X.8P0", True),
+        ("+0x1.p-1d", True),
+        ("0x0p0f", True),
+        ("0x1p1", False),
+        ("-0x1p0", False),
+        ("0x1p99999", False),
+        ("0x1", False),
+        ("0xp1", False),
+        ("0x1p", False),
+        ("0x1p-1x", False),
+    ],
+)
+def test_doubles_in_hex_are_those_of_java(text, taken):
+    assert (refusal({"min.cleanable.dirty.ratio": text}) == "") is taken
+
+
+@pytest.mark.parametrize("text", ["fal\u017fe", " FALSE", "False\t"])
+def test_booleans_are_compared_as_java_compares(text):
+    """A long s is an s to Java, where case does not count."""
+    assert refusal({"preallocate": text}) == ""
+
+
 @pytest.mark.parametrize("who", ["leader", "follower"])
 @pytest.mark.parametrize(
     ("text", "shown"), [("*,*", "*, *"), ("*,1:1", "*, 1:1"), ("1:1,*", "1:1, *"), ("**", "**")]
