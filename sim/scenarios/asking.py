@@ -19,19 +19,32 @@ PATIENCE: Micros = 20_000 * MS
 """How long `until` and `judge` wait."""
 
 
-class Asking(Stage):
+class Asking:
     """Part of a `Script`: who sends what to whom."""
+
+    def __init__(self, stage: Stage):
+        self._stage = stage
 
     def do_producers(self, *pairs: str) -> None:
         """Name producers."""
         for pair in pairs:
             name, pid = pair.split("=")
-            self.enter(Sender(self.world, self.names, name, len(self.script_clients) + 1, int(pid)))
+            self._stage.enter(
+                Sender(
+                    self._stage.world,
+                    self._stage.names,
+                    name,
+                    len(self._stage.script_clients) + 1,
+                    int(pid),
+                )
+            )
 
     def do_init(self, name: str, _at: str, node: str) -> None:
         """Have a node give a new producer its id."""
-        sender = Sender(self.world, self.names, name, len(self.script_clients) + 1, -1)
-        self.enter(sender)
+        sender = Sender(
+            self._stage.world, self._stage.names, name, len(self._stage.script_clients) + 1, -1
+        )
+        self._stage.enter(sender)
         sender.introduce(int(node))
 
     def do_send(self, name: str, records: str, _to: str, node: str, *options: str) -> None:
@@ -50,7 +63,7 @@ class Asking(Stage):
         )
 
     def _sender(self, name: str) -> Sender:
-        sender = self.script_clients[name]
+        sender = self._stage.script_clients[name]
         assert isinstance(sender, Sender), f"{name} is no producer"
         return sender
 
@@ -59,21 +72,25 @@ class Asking(Stage):
         self._sender(name).misreads = ErrorCode[code]
 
     def _reader(self, name: str) -> Reader:
-        if name not in self.script_clients:
-            self.enter(Reader(self.world, self.names, name, len(self.script_clients) + 1))
-        reader = self.script_clients[name]
+        if name not in self._stage.script_clients:
+            self._stage.enter(
+                Reader(
+                    self._stage.world, self._stage.names, name, len(self._stage.script_clients) + 1
+                )
+            )
+        reader = self._stage.script_clients[name]
         assert isinstance(reader, Reader), f"{name} is no reader"
         return reader
 
     def do_read(self, name: str, _from: str, node: str, _at: str, offset: str) -> None:
         """Read, and wait for the answer."""
         self._reader(name).read(int(node), int(offset))
-        self.run(["until", "answered"])
+        self._stage.run(["until", "answered"])
 
     def do_delete_records(self, _to: str, node: str, _below: str, offset: str) -> None:
         """Move the log start, and wait for the answer."""
         self._reader("admin").delete(int(node), int(offset), PATIENCE)
-        self.run(["until", "answered"])
+        self._stage.run(["until", "answered"])
 
     def do_odd(self, node: str, _acks: str, acks: str, *batches: str) -> None:
         """Send a produce request with something wrong about each of its partitions."""
@@ -82,31 +99,33 @@ class Asking(Stage):
             partition, _, flaws = each.partition("=")
             told.append((int(partition), frozenset(map(Flaw, flaws.split(",")))))
         heard: list[PartitionProduced] = []
-        parts = flawed(self.world, told, int(acks))
-        ask(self.world, int(node), parts, int(acks), heard.extend)
-        self.run(["run", "1s"])
+        parts = flawed(self._stage.world, told, int(acks))
+        ask(self._stage.world, int(node), parts, int(acks), heard.extend)
+        self._stage.run(["run", "1s"])
         for part in heard:
-            self.say(f"{node} answers for partition {part.partition}: {part.error.name}")
+            self._stage.say(f"{node} answers for partition {part.partition}: {part.error.name}")
 
     def do_hold(self, name: str, node: str) -> None:
         """Keep everything back between the two."""
-        self.world.clients.path(self.script_clients[name].number, int(node)).cut = True
+        self._stage.world.clients.path(
+            self._stage.script_clients[name].number, int(node)
+        ).cut = True
 
     def do_let(self, name: str, node: str) -> None:
         """Let it go on."""
-        path = self.world.clients.path(self.script_clients[name].number, int(node))
+        path = self._stage.world.clients.path(self._stage.script_clients[name].number, int(node))
         path.cut = False
-        for connection in tuple(self.world.clients.connections):
+        for connection in tuple(self._stage.world.clients.connections):
             if connection.path is path:
                 connection.path_mended()
 
     def do_reset(self, name: str, node: str) -> None:
         """Break a connection."""
-        path = self.world.clients.path(self.script_clients[name].number, int(node))
-        for connection in tuple(self.world.clients.connections):
+        path = self._stage.world.clients.path(self._stage.script_clients[name].number, int(node))
+        for connection in tuple(self._stage.world.clients.connections):
             if connection.path is path:
                 connection.reset("reset")
 
     def do_hang_up(self, name: str, node: str) -> None:
         """Close a connection."""
-        self.script_clients[name].hang_up(int(node))
+        self._stage.script_clients[name].hang_up(int(node))

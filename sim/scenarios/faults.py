@@ -15,7 +15,8 @@ from ottla.log.store import Write
 from ottla.raft.messages import VoteReply
 from ottla.raft.types import NO_NODE, EntryKind, Micros
 from ottla.sim.ending.ending import MS
-from ottla.sim.scenarios.wires import Wires
+from ottla.sim.scenarios.stage import Stage, words_of
+from ottla.sim.scenarios.wires import Wires, is_foreign
 from ottla.sim.world.frames import name_of
 from ottla.sim.world.life import Life
 from ottla.sim.world.points import Trap
@@ -33,73 +34,76 @@ def span_of(text: str) -> Micros:
     raise ValueError(f"no span: {text}")
 
 
-class Faults(Wires):
+class Faults:
     """Part of a `Script`; see the module's text."""
+
+    def __init__(self, stage: Stage):
+        self._stage = stage
 
     # ---- lives and disks
 
     def do_crash(self, *nodes: str) -> None:
         """Kill processes."""
         for node in nodes:
-            self.world.crash(int(node))
+            self._stage.world.crash(int(node))
 
     def do_power(self, *nodes: str) -> None:
         """Take the power away."""
         for node in nodes:
-            self.world.crash(int(node), power=True)
+            self._stage.world.crash(int(node), power=True)
 
     def do_tear(self, *nodes: str) -> None:
         """Take the power away in the middle of what is being written."""
         for node in nodes:
-            self.world.crash(int(node), power=True, torn=True)
+            self._stage.world.crash(int(node), power=True, torn=True)
 
     def do_start(self, *nodes: str) -> None:
         """New lives."""
         for node in nodes:
-            if not self.world.start(int(node)):
-                self.say(f"{node}: refuses to start")
+            if not self._stage.world.start(int(node)):
+                self._stage.say(f"{node}: refuses to start")
 
     def do_freeze(self, *nodes: str) -> None:
         """Stop processes."""
         for node in nodes:
-            self.world.freeze(int(node))
+            self._stage.world.freeze(int(node))
 
     def do_thaw(self, *nodes: str) -> None:
         """Let them go on."""
         for node in nodes:
-            self.world.thaw(int(node))
+            self._stage.world.thaw(int(node))
 
     def do_stall(self, node: str, span: str) -> None:
         """No sync of its disk ends within that span."""
-        self.world.disks[int(node)].stall(span_of(span))
+        self._stage.world.disks[int(node)].stall(span_of(span))
 
     def do_disk_error(self, node: str) -> None:
         """The next sync fails."""
-        self.world.disks[int(node)].fail("input/output error")
+        self._stage.world.disks[int(node)].fail("input/output error")
 
     def do_disk_lies(self, node: str) -> None:
         """Its syncs keep nothing from here on."""
-        self.world.lie(int(node))
+        self._stage.world.lie(int(node))
 
     def do_copy_disk(self, node: str) -> None:
         """Make a backup."""
-        self.world.disks[int(node)].keep_copy()
+        self._stage.world.disks[int(node)].keep_copy()
 
     def do_restore_disk(self, node: str) -> None:
         """A dead node's disk is what the backup was."""
-        self.world.bring_back(int(node))
+        self._stage.world.bring_back(int(node))
 
     def do_wipe_disk(self, node: str) -> None:
         """Nothing is left on a dead node's disk."""
-        self.world.wipe(int(node))
+        self._stage.world.wipe(int(node))
 
     def do_id_again(self) -> None:
         """The next producer id is one that was given out before."""
-        self.world.ids_again += 1
+        self._stage.world.ids_again += 1
 
     def do_clock(self, node: str, how: str, span: str) -> None:
         """Its monotonic clock `jumps` ahead or `drifts` (per million), its `wall` clock is off."""
-        world, number = self.world, int(node)
+        world, number = self._stage.world, int(node)
         if how == "jumps":
             world.jump(number, span_of(span))
         elif how == "drifts":
@@ -120,10 +124,13 @@ class Faults(Wires):
         where = int(node.rstrip(":"))
 
         def act(_: Life) -> None:
-            self.run(list(words))
+            self._stage.run(list(words))
 
         fits = self._fits(kind.rstrip(":"))
-        self.world.points.set(Trap(point, act, where, fits=fits))
+        self._stage.world.points.set(Trap(point, act, where, fits=fits))
+
+    def _foreign(self, detail: Any) -> bool:
+        return is_foreign(self._stage.world, detail)
 
     def _fits(self, kind: str) -> Callable[[Any], bool] | None:
         if not kind:
@@ -153,19 +160,19 @@ class Faults(Wires):
 
     def do_transfer(self, node: str, _to: str, successor: str) -> None:
         """Hand over."""
-        life = self.world.lives[int(node)]
-        hosted = self.world.hosted_replicas(0)[int(node)]
+        life = self._stage.world.lives[int(node)]
+        hosted = self._stage.world.hosted_replicas(0)[int(node)]
 
         def transfer() -> None:
             begun = hand_over(life.node.runner, hosted, int(successor), life.clockwork.now())
-            self.say("= begun" if begun else "= refused")
+            self._stage.say("= begun" if begun else "= refused")
 
         life.enter(transfer)
 
     def do_campaign(self, node: str) -> None:
         """Its patience ends now."""
-        life = self.world.lives[int(node)]
-        hosted = self.world.hosted_replicas(0)[int(node)]
+        life = self._stage.world.lives[int(node)]
+        hosted = self._stage.world.hosted_replicas(0)[int(node)]
 
         def campaign() -> None:
             hosted.replica.core.campaign(life.clockwork.now())
@@ -181,10 +188,5 @@ def _is_vote(detail: object) -> bool:
     return isinstance(detail, VoteReply) and detail.granted and not detail.pre
 
 
-COMMANDS = tuple(
-    name.removeprefix("do_").replace("_", "-")
-    for one in (Wires, Faults)
-    for name in vars(one)
-    if name.startswith("do_")
-)
+COMMANDS = words_of(Wires, Faults)
 """What a script may say of them, by the first word."""

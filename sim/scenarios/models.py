@@ -100,17 +100,28 @@ _SAID: dict[str, Callable[[Modelled, Any], str]] = {
 }
 
 
-class Models(Stage):
+class Models:
     """Part of a `Script`: the commands about them."""
+
+    def __init__(self, stage: Stage):
+        self._stage = stage
 
     def do_clients(self, *pairs: str) -> None:
         """Name clients and whom they are models of."""
         for pair in pairs:
             name, model = pair.split("=")
-            self.enter(Modelled(self.world, self.names, name, len(self.script_clients) + 1, model))
+            self._stage.enter(
+                Modelled(
+                    self._stage.world,
+                    self._stage.names,
+                    name,
+                    len(self._stage.script_clients) + 1,
+                    model,
+                )
+            )
 
     def do_hand(self, name: str, records: str, _partition: str = "", partition: str = "0") -> None:
         """Hand records to one of them."""
-        client = self.script_clients[name]
+        client = self._stage.script_clients[name]
         assert isinstance(client, Modelled), f"{name} sends only what it is told to"
         client.hand(records.split(","), int(partition))

@@ -49,7 +49,7 @@ twice |
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ottla.broker.errors import ErrorCode
@@ -68,8 +68,10 @@ from ottla.sim.invariants.weaker import weaker
 from ottla.sim.scenarios.asking import PATIENCE, Asking
 from ottla.sim.scenarios.faults import Faults, span_of
 from ottla.sim.scenarios.models import Models
-from ottla.sim.scenarios.script_clients import Names, Sender
+from ottla.sim.scenarios.script_clients import Person, Sender
+from ottla.sim.scenarios.stage import Stage, commands_of
 from ottla.sim.scenarios.telling import KINDS, PLAIN, found, logs, tables, tell, verdict
+from ottla.sim.scenarios.wires import Wires
 from ottla.sim.settings.settings import RunConfig
 from ottla.sim.settings.told import MAX_NODES
 from ottla.sim.world.world import STEP, BrokerBug, World
@@ -89,12 +91,15 @@ def choices_of(config: RunConfig) -> Choices:
     return Replayed(Tape(taken))
 
 
-class Script(Asking, Faults, Models):
+class Script:
     """Plays one file. `anomalies`: what every `mutant` and `judge` found, in order."""
 
     def __init__(self, mutant: str = ""):
-        super().__init__()
         self.mutant = mutant
+        self._stage = Stage(self.run)
+        self._wires = Wires(self._stage)
+        others = (Asking(self._stage), Faults(self._stage), Models(self._stage))
+        self._commands = commands_of((self, self._wires, *others))
         self.found: list[Anomaly] = []
         """Of the last `judge`, or what ended the run before it."""
         self.excused: list[str] = []
@@ -106,6 +111,21 @@ class Script(Asking, Faults, Models):
         self._act: list[str] = []
         self._watched: set[str] = set(PLAIN)
         self._swallowed = Swallowed(self._history)
+
+    @property
+    def out(self) -> list[str]:
+        """The transcript so far, line by line."""
+        return self._stage.out
+
+    @property
+    def world(self) -> World:
+        """Of the act that is played."""
+        return self._stage.world
+
+    @property
+    def script_clients(self) -> Mapping[str, Person]:
+        """Who takes part in it, by name."""
+        return self._stage.script_clients
 
     def play(self, text: str) -> str:
         """Run every command of a transcript; the transcript with what it says now."""
@@ -126,9 +146,13 @@ class Script(Asking, Faults, Models):
         self.run(words)
 
     def run(self, words: list[str]) -> None:
-        """Run one command; what a node tells its log of meanwhile is found with the rest."""
+        """Run one command; what a node tells its log of meanwhile is found with the rest. Raises
+        `ValueError` for one that there is not."""
+        command = self._commands.get(words[0])
+        if command is None:
+            raise ValueError(f"no such command: {words[0]}")
         with self._swallowed.heard():
-            super().run(words)
+            command(*words[1:])
 
     def ended_by(self, bug: BrokerBug) -> None:
         """The run broke: what is found is what was seen by then, and this."""
@@ -159,10 +183,8 @@ class Script(Asking, Faults, Models):
         nodes = int(count)
         config = RunConfig().with_(**_QUIET, nodes=nodes, replicas=nodes, mutants=self.mutant)
         config = config.with_(**values)
-        self.names = Names()
-        self.script_clients = {}
-        self._kept = []
-        self.world = self.make_world(config)
+        self._stage.begin(self.make_world(config))
+        self._wires.begin()
         self._swallowed.forget()
         self.online = attach(self.world.history)
         self.world.history.listen(KINDS, self._told)
@@ -179,9 +201,9 @@ class Script(Asking, Faults, Models):
 
     def _told(self, row: Any) -> None:
         if row.kind in self._watched:
-            said = tell(row, self.names)
+            said = tell(row, self._stage.names)
             if said is not None:
-                self.say(said)
+                self._stage.say(said)
 
     def do_watch(self, *kinds: str) -> None:
         """Tell these rows as well."""
@@ -199,7 +221,7 @@ class Script(Asking, Faults, Models):
         """Let time pass until something holds."""
         condition = self._condition(words)
         if not self._await(condition):
-            self.say(f"= not within {PATIENCE // MS // 1000} s")
+            self._stage.say(f"= not within {PATIENCE // MS // 1000} s")
 
     def _await(self, condition: Callable[[], bool]) -> bool:
         kernel = self.world.kernel
@@ -240,20 +262,20 @@ class Script(Asking, Faults, Models):
         assert words[1] == "holds", f"no such condition: {' '.join(words)}"
         return lambda: any(
             line.startswith(f"{node}:") and f" {words[2]}/" in line
-            for line in logs(world, self.names)
+            for line in logs(world, self._stage.names)
         )
 
     # ---- looking
 
     def do_show(self) -> None:
         """Logs."""
-        for line in logs(self.world, self.names):
-            self.say(line)
+        for line in logs(self.world, self._stage.names):
+            self._stage.say(line)
 
     def do_tables(self) -> None:
         """Producer tables."""
         for line in tables(self.world):
-            self.say(line)
+            self._stage.say(line)
 
     def do_heal(self, *nodes: str) -> None:
         """Mend these nodes and what is between them; clients reach everybody."""
@@ -277,7 +299,7 @@ class Script(Asking, Faults, Models):
         if not self.core:
             self.do_heal()
         if not self._await(self._at_rest):
-            self.say("= did not come to rest")
+            self._stage.say("= did not come to rest")
         unknown = [
             name
             for person in self.script_clients.values()
@@ -285,7 +307,7 @@ class Script(Asking, Faults, Models):
             for name in person.end()
         ]
         if unknown:
-            self.say(f"unknown to their clients: {', '.join(unknown)}")
+            self._stage.say(f"unknown to their clients: {', '.join(unknown)}")
         world.history.add("phase", code="done")
         world.observer.final(world)
         rows = world.history.rows
@@ -294,8 +316,8 @@ class Script(Asking, Faults, Models):
         self.excused += weaker(index)
         self.found = in_order(found, self._swallowed.before(None))
         self.acts_judged += 1
-        for line in verdict(rows, judged, self.found, self.excused, self.names):
-            self.say(line)
+        for line in verdict(rows, judged, self.found, self.excused, self._stage.names):
+            self._stage.say(line)
         seen = {each.invariant for each in self.found} | {WEAKENED for _ in self.excused}
         self.unexpected.extend(sorted(seen - set(wanted)))
         self.unexpected.extend(f"{each} holds" for each in wanted if each not in seen)
@@ -344,9 +366,9 @@ class Script(Asking, Faults, Models):
         except BrokerBug as bug:
             again.ended_by(bug)
         for each in again.found:
-            self.say(found(each))
+            self._stage.say(found(each))
         seen = {each.invariant for each in again.found}
         missed = [each for each in wanted if each not in seen]
         if missed:
-            self.say(f"= not caught by {' and '.join(missed)}")
+            self._stage.say(f"= not caught by {' and '.join(missed)}")
             self.unexpected.append(f"{mutant} is not caught by {' and '.join(missed)}")

@@ -13,12 +13,19 @@ from ottla.raft.describe import describe_message
 from ottla.raft.types import NodeId
 from ottla.sim.scenarios.stage import Stage
 from ottla.sim.world.network import LinkName
+from ottla.sim.world.world import World
 
 
-class Wires(Stage):
+class Wires:
     """Part of a `Script`; see the module's text."""
 
-    _kept: list[tuple[NodeId, NodeId, Any]]
+    def __init__(self, stage: Stage):
+        self._stage = stage
+        self._kept: list[tuple[NodeId, NodeId, Any]] = []
+
+    def begin(self) -> None:
+        """An act begins: nothing is kept."""
+        self._kept = []
 
     def _links(self, words: tuple[str, ...]) -> list[LinkName]:
         found: list[LinkName] = []
@@ -31,41 +38,44 @@ class Wires(Stage):
 
     def do_cut(self, *links: str) -> None:
         """Lose what is sent there."""
-        self.world.network.cut(self._links(links))
+        self._stage.world.network.cut(self._links(links))
 
     def do_isolate(self, *nodes: str) -> None:
         """Cut nodes off from all others."""
         for node in nodes:
-            self.world.network.isolate(int(node))
+            self._stage.world.network.isolate(int(node))
 
     def do_mend(self, *links: str) -> None:
         """Links work again."""
         if not links:
-            self.world.network.mend(self.world.nodes)
+            self._stage.world.network.mend(self._stage.world.nodes)
         for name in self._links(links):
-            self.world.network.links[name].cut = False
+            self._stage.world.network.links[name].cut = False
 
     def do_clog(self, *links: str) -> None:
         """Keep what is sent there."""
         for name in self._links(links):
-            self.world.network.clog(name)
+            self._stage.world.network.clog(name)
 
     def do_release(self, *links: str) -> None:
         """Let it go on."""
         for name in self._links(links):
-            self.world.network.release(name)
+            self._stage.world.network.release(name)
 
     def do_drop(self, kind: str, link: str = "", count: str = "1") -> None:
         """The next messages of a kind are lost."""
         self._catch(
-            kind, link, int(count), lambda _, __, each: self.say(f"lost: {describe_message(each)}")
+            kind,
+            link,
+            int(count),
+            lambda _, __, each: self._stage.say(f"lost: {describe_message(each)}"),
         )
 
     def do_keep(self, kind: str, link: str = "", count: str = "1") -> None:
         """The next messages of a kind wait."""
 
         def keep(sender: NodeId, to: NodeId, message: Any) -> None:
-            self.say(f"kept: {describe_message(message)}")
+            self._stage.say(f"kept: {describe_message(message)}")
             self._kept.append((sender, to, message))
 
         self._catch(kind, link, int(count), keep)
@@ -74,8 +84,8 @@ class Wires(Stage):
         """What was kept goes on."""
         kept, self._kept = self._kept, []
         for sender, to, message in kept:
-            self.say(f"delivered: {describe_message(message)}")
-            self.world.network.send(sender, to, message)
+            self._stage.say(f"delivered: {describe_message(message)}")
+            self._stage.world.network.send(sender, to, message)
 
     def _catch(
         self, kind: str, link: str, count: int, caught: Callable[[NodeId, NodeId, Any], None]
@@ -85,7 +95,7 @@ class Wires(Stage):
 
         def passes(sender: NodeId, to: NodeId, message: Any) -> bool:
             nonlocal left
-            if not left or type(message).__name__ != kind or self._foreign(message):
+            if not left or type(message).__name__ != kind or is_foreign(self._stage.world, message):
                 return True
             if names is not None and (sender, to) not in names:
                 return True
@@ -93,9 +103,10 @@ class Wires(Stage):
             caught(sender, to, message)
             return False
 
-        self.world.network.filters.append(passes)
+        self._stage.world.network.filters.append(passes)
 
-    def _foreign(self, message: Any) -> bool:
-        """Of no partition of the topic."""
-        hosted_replicas = self.world.hosted_replicas(0).values()
-        return getattr(message, "group", None) not in {hosted.group for hosted in hosted_replicas}
+
+def is_foreign(world: World, message: Any) -> bool:
+    """Whether it is of no partition of the topic."""
+    hosted_replicas = world.hosted_replicas(0).values()
+    return getattr(message, "group", None) not in {hosted.group for hosted in hosted_replicas}
