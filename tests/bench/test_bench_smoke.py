@@ -85,6 +85,7 @@ def test_what_long_traffic_leaves_in_memory_is_measured_and_its_caches_are_bound
     assert events.measured > 0
 
 
+@pytest.mark.slow
 def test_the_longest_turn_is_measured_of_everything_large_that_a_client_may_send():
     report = turns.run(turns.Plan(elements=300, partitions=10, clients=2))
     apis = {each.name.partition(",")[0].partition(" ")[0] for each in report.outcomes}

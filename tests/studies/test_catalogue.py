@@ -60,6 +60,7 @@ def test_these_ship():
         assert parse(text).name == name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHORTER)
 def test_its_sql_runs_and_its_sentences_are_filled(name, tmp_path):
     done = study(tmp_path, shorter(name), seeds=SEEDS.get(name, 1))
@@ -113,6 +114,7 @@ def rows_of(variant):
     return run_whole(Drawn(0), variant.config, variant.failure)[0].rows
 
 
+@pytest.mark.slow
 def test_acks_loses_what_its_histories_have_lost(tmp_path):
     failures = ["the leader is cut off and loses power", "all lose power"]
     text = re.sub(
@@ -145,6 +147,7 @@ def figures(tmp_path, name, text, table):
     return found
 
 
+@pytest.mark.slow
 def test_pipelining_has_the_rates_of_its_histories(tmp_path):
     text = re.sub(r"client_rtt_us = .*", "client_rtt_us = [1_000]", catalogue()["pipelining"])
     found = figures(tmp_path, "pipelining", text, "Every case")
@@ -163,6 +166,7 @@ def test_pipelining_has_the_rates_of_its_histories(tmp_path):
         assert beyond == pytest.approx(min(trips)), variant.label
 
 
+@pytest.mark.slow
 def test_idempotence_has_the_latencies_of_its_histories(tmp_path):
     text = shorter("idempotence")
     found = figures(tmp_path, "idempotence", text, "Latency with requests always in flight")

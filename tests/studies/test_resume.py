@@ -21,6 +21,8 @@ from ottla.sim.studies.study import StudyError, parse
 from studies_killed import killed, left_over
 from studies_tiny import BATCH_ROWS, SEEDS, TINY, WAVE, contents, study
 
+pytestmark = pytest.mark.slow
+
 TABLES = ("runs", "python_verdicts", "gold_kills", "variants")
 
 ROOT = Path(__file__).resolve().parents[2]

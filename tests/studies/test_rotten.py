@@ -7,6 +7,8 @@ import pytest
 from cli_process import ottla
 from studies_tiny import TINY
 
+pytestmark = pytest.mark.slow
+
 TABLE = """
 [[table]]
 title = "Requests"

@@ -17,6 +17,8 @@ from studies_patched import run_patched
 from studies_spark import need_spark
 from studies_tiny import TINY
 
+pytestmark = pytest.mark.slow
+
 BREAKING = """
 from ottla.sim.studies import bronze
 

@@ -21,6 +21,8 @@ from studies_patched import run_patched
 from studies_spark import need_spark
 from studies_tiny import BATCH_ROWS, SEEDS, TINY, WAVE
 
+pytestmark = pytest.mark.slow
+
 NOTICED = "canary M06 and M03: noticed by sim-I09 and sim-I25"
 AS_KEPT = f"{NOTICED}, as kept with the runs"
 MISSED = Canary("M06", False, "", "")

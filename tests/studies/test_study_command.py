@@ -92,6 +92,7 @@ def tables_of(folder):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wave", [3, 4])
 def test_more_seeds_go_on_with_a_study_and_end_as_if_it_had_them_at_once(tiny, tmp_path, wave):
     """It was refused: who wanted a narrower interval began from nothing."""

@@ -10,6 +10,8 @@ from pyarrow import parquet
 from studies_patched import run_patched
 from studies_spark import need_spark
 
+pytestmark = pytest.mark.slow
+
 DEADLY = """
 import os
 import signal

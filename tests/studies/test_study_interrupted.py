@@ -17,6 +17,8 @@ from ottla.sim.studies.sheets import sheets
 from studies_spark import need_spark
 from studies_tiny import TINY
 
+pytestmark = pytest.mark.slow
+
 TOLD = {signal.SIGINT: "interrupted", signal.SIGTERM: "stopped by SIGTERM"}
 SIGNALS = pytest.mark.parametrize("number", TOLD, ids=["INT", "TERM"])
 

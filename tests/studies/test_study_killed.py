@@ -11,6 +11,8 @@ from ottla.sim.studies import names
 from studies_killed import killed, left_over
 from studies_tiny import contents, study
 
+pytestmark = pytest.mark.slow
+
 TABLES = (
     *names.SILVER,
     names.VERDICTS,

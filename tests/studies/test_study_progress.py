@@ -17,6 +17,8 @@ from ottla.sim.studies.pipeline import STAGES, Progress
 from ottla.sim.studies.study import StudyError
 from studies_tiny import TINY, WAVE, study
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_line_comes_at_once_and_another_within_seconds(capsys, monkeypatch):
     """The first came after half a minute, and a log of a short study had none."""

@@ -216,6 +216,7 @@ def test_a_file_that_cannot_be_written_is_one_line_and_the_study_is_gone_on_with
     assert ottla(*asked).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_costs_a_study_nothing(tiny, tmp_path):
     out = tmp_path / "out"
     asked = ["study", "run", str(tiny), "--engine", "duckdb", "--out", str(out), "--seeds", "60"]

@@ -17,6 +17,8 @@ from ottla.sim.studies.sheets import GOLD, JUDGING, SILVER, sheets
 from ottla.sim.studies.study import parse
 from studies_tiny import SEEDS, TINY, WAVE, contents
 
+pytestmark = pytest.mark.slow
+
 PREFIXES = {SILVER: "", JUDGING: "", GOLD: "gold_"}
 TABLES = [
     prefix + each.name

@@ -115,6 +115,7 @@ def test_what_a_node_lacks_is_an_answer_where_it_is_checked_first():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", ["M36", "M37"])
 def test_a_sweep_misses_a_check(mutant):
     """Left to the swarm: one run of eight has odd requests."""

@@ -176,6 +176,7 @@ def test_other_cpythons_are_compared_unless_some_are_named(two):
     assert lacking not in named
 
 
+@pytest.mark.slow
 def test_the_last_line_says_who_was_compared(two):
     able, lacking = two
     told = meta()
@@ -188,6 +189,7 @@ def test_the_last_line_says_who_was_compared(two):
     assert meta().splitlines()[-1] == f"compared: CPython {mine()} with itself; no other was found"
 
 
+@pytest.mark.slow
 def test_a_cpython_that_is_required_takes_part_or_nothing_is_compared(two):
     able, lacking = two
     here = ("--require-python", mine(), "--require-python", "3.18")
