@@ -10,6 +10,7 @@ controller's commands stand in `ottla.broker.controller.commands`, those of a pa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import call
 from typing import Any, TypeAlias
 
 import msgpack
@@ -112,7 +113,7 @@ def listing(field: Field, least: int = 0, *, distinct: bool = False) -> Field:
     def taken(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list | tuple) or len(value) < least:
             raise FieldError(f"a list of at least {least}")
-        members = tuple([field(each) for each in value])
+        members = tuple(map(field, value))
         if distinct and len(dict.fromkeys(members)) < len(members):
             raise FieldError("a list without repetitions")
         return members
@@ -126,7 +127,7 @@ def record(*fields: Field) -> Field:
     def taken(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list | tuple) or len(value) != len(fields):
             raise FieldError(f"a list of {len(fields)}")
-        return tuple([field(each) for field, each in zip(fields, value, strict=True)])
+        return tuple(map(call, fields, value))
 
     return taken
 

@@ -129,9 +129,12 @@ def _assigned(command: CreateTopic, nodes: Sequence[NodeId]) -> _Shape | Outcome
             text = f"A manual partition assignment was specified, but {what} was not set to -1."
             return refused(ErrorCode.INVALID_REQUEST, text)
     lists: dict[int, tuple[NodeId, ...]] = {}
+    looked_at: dict[tuple[NodeId, ...], str] = {}  # of thousands of partitions many are alike
     factor = len(command.assignments[0][1])
     for partition, replicas in command.assignments:
-        why = _assignment_refusal(replicas, factor, nodes)
+        why = looked_at.get(replicas)
+        if why is None:
+            why = looked_at[replicas] = _assignment_refusal(replicas, factor, nodes)
         if partition in lists:
             why = f"Found multiple manual partition assignments for partition {partition}"
         if why:
@@ -150,7 +153,7 @@ def _assignment_refusal(replicas: Sequence[NodeId], factor: int, nodes: Sequence
     for place, node in enumerate(replicas):
         if node not in nodes:
             return f"{start} broker {node}, but no such broker is registered."
-        if node in replicas[:place]:
+        if place and node in replicas[:place]:
             return f"{start} the broker {node} more than once."
     if len(replicas) != factor:
         return (
