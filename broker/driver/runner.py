@@ -6,7 +6,8 @@ store, sending messages, answering tickets, reading entries.
 **A pump** lets replicas that have something to do take their turns, then performs all their effects
 together: one `LogStore.append`, then the messages and answers that need no disk, then one sync for
 all (group commit, `group_commit.py`). While a sync is under way in the writer thread, the node goes
-on.
+on. `Runner.write` is that append. What the node writes as it opens and drops replicas goes through
+it, too; the short way of a follower (`FastAppend`) alone does not.
 """
 
 from __future__ import annotations
@@ -64,19 +65,18 @@ class Runner:
         self.on_applied: Callable[[HostedReplica], None] = unheard
         self.on_dropped: Callable[[HostedReplica, Sequence[Entry]], None] = unheard
         self.write: Callable[[Sequence[Write]], None] = store.append
-        """Every append of this node goes through here, beside `FastAppend`: what turns write, and
-        what the node writes as it opens and drops replicas. Raises `StoreError`."""
+        """See the module's text. Raises `StoreError`."""
         self._turns = 0
         self._sender = sender
-        later = clockwork.call_soon
-        self._reading = Reading(store, later=later, submit=self.submit, broken=self.broken)
+        soon = clockwork.call_soon
+        self._reading = Reading(store, later=soon, submit=self.submit, broken=self.broken)
         self._message_sender = MessageSender(
             node, store, sender, reading=self._reading, term_of=self._term_of
         )
         self._scheduler = scheduler
         self._looks = looks
-        LookDriver(looks, clockwork.call_soon, self.hosted_replicas, self.submit)
-        self._now = clockwork.now
+        LookDriver(looks, soon, self.hosted_replicas, self.submit)
+        self._now = now = clockwork.now
         self.deadlines = DeadlineWatch(
             node, config, beats=beats, hosted_replicas=self.hosted_replicas, wake=self.wake
         )
@@ -88,7 +88,7 @@ class Runner:
         self.syncer: Syncer[Turn] = Syncer(
             store, config, clockwork=clockwork, on_durable=self._durable, on_failed=self.broken
         )
-        look, now = self._look_around, clockwork.now
+        look = self._look_around
         self._fast_append = FastAppend(
             node, self.syncer, sender=sender, store=store, now=now, look_around=look
         )

@@ -6,15 +6,12 @@ A cluster's listeners and timers live on its loop. Two things follow for a loop 
   more. While a cluster runs on such a loop, its time is the machine's (`Lease`). Loops with a time
   of their own (uvloop's, simulated ones) stay as they are.
 * A forked child shares the loop's epoll set with its parent: see `ottla.log.forking`.
-
-`concurrent.futures.thread` is imported here and not by whoever needs it first, as uvloop: it cannot
-be once the main thread has ended, and other threads of a program may still start clusters then.
 """
 
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures.thread  # noqa: F401 - see the module's text
+import concurrent.futures.thread  # noqa: F401 - uvloop's import cannot once the main thread ended
 import os
 import select
 import types

@@ -106,7 +106,7 @@ def _told(node: NodeId, folder: Path, error: Exception) -> str:
     if isinstance(error, OSError):
         why = "what lies there is no folder" if error.errno == errno.EEXIST else error.strerror
         reason = f"{why or error} ({error.filename or 'its files'})"
-    return f"node {node}, {folder}: {reason.removeprefix(f'{folder}: ').rstrip('.')}"
+    return f"node {node}, {folder}: {reason.removeprefix(f'{folder}: ').removesuffix('.')}"
 
 
 def advise(bad: Sequence[NodeId], good: Sequence[NodeId], total: int) -> str:
