@@ -73,11 +73,12 @@ class Limits(NamedTuple):
     """But for records."""
 
 
-REQUEST_LIMITS = Limits(elements=20_000, mended=2_000, text_bytes=1 << 18, body_bytes=4 << 20)
+REQUEST_LIMITS = Limits(elements=20_000, mended=2_000, text_bytes=1 << 18, body_bytes=3 << 20)
 """Decoding 20,000 elements takes the codec 10 to 30 ms and up to 10 MB, which leaves room in a turn
 of 50 ms; no client of a cluster that fits into one process names as many topics and partitions at
-once. 2,000 elements are checked twice, written anew and decoded twice in 10 ms. In 4 MiB there is
-room for 20,000 names of 200 bytes; of texts beyond ASCII so many take 10 to 20 ms more."""
+once. 2,000 elements are checked twice, written anew and decoded twice in 10 ms. In 3 MiB there is
+room for 10,000 names, the most there may be, of 249 bytes, the most a topic's may have; of texts
+beyond ASCII so many take 7 to 15 ms more."""
 ANSWER_LIMITS = Limits(elements=2_000_000, mended=2_000_000, text_bytes=1 << 28, body_bytes=1 << 31)
 """An answer is read by a client, which has no turns: a large cluster's Metadata must come through.
 """

@@ -121,9 +121,9 @@ def test_a_simulated_run_is_measured_with_and_without_its_checks():
 def test_the_guard_is_measured_beside_the_codec():
     report = guard.run(guard.QUICK)
     assert [each.name for each in report.outcomes if each.target] == [
-        "Metadata 12, 20,000 names",
-        "Fetch 12, 19,998 partitions",
-        "CreateTopics 7, 6,666 topics",
+        "Metadata 12, 10,000 names",
+        "Fetch 12, 19,997 partitions",
+        "CreateTopics 7, 5,000 topics",
     ]
     assert all(each.details["codec"] > 0 for each in report.outcomes)
 

@@ -233,7 +233,7 @@ def test_a_compact_array_of_billions_ends_nothing_but_its_connection(body, close
 
 
 def test_a_request_of_more_elements_than_20000_closes_its_connection():
-    count = 20_001
+    count = 10_001  # a text counts as two
     body = I4.pack(count) + b"\0\1t" * count
     head = b"\0\3\0\1\0\0\0\1\xff\xff"
     pipe, _ = deliver(I4.pack(len(head + body)) + head + body, lambda: 1 << 20)

@@ -78,7 +78,7 @@ def delete_records():
 def create_topics():
     """The same name so often, for nothing."""
     counts = {"num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}
-    topics = [{"name": f"x{n // 2}", **counts} for n in range(MANY)]
+    topics = [{"name": f"x{n // 2}", **counts} for n in range(MANY * 3 // 4)]
     return frame("create_topics", 7, topics=topics, timeout=100, validate_only=True)
 
 
@@ -106,7 +106,7 @@ def offset_commit():
 def offset_fetch():
     """Of so many groups."""
     topics = [{"name": "t", "partition_indexes": [0]}]
-    groups = [{"group_id": f"g{n}", "topics": topics} for n in range(MANY // 2)]
+    groups = [{"group_id": f"g{n}", "topics": topics} for n in range(MANY // 2 - MANY // 8)]
     return frame("offset_fetch", 8, groups=groups, require_stable=False)
 
 

@@ -54,6 +54,11 @@ class Plan:
     partitions: int
     clients: int
 
+    @property
+    def names(self) -> int:
+        """The most that a body may have: each counts as two elements."""
+        return self.elements // 2 - 2
+
 
 FULL_COLLECTION = 2
 """The oldest of the collector's generations."""
@@ -184,13 +189,13 @@ def _metadata(plan: Plan) -> Iterator[tuple[str, Attack]]:
         return frame("metadata", version, topics=topics, allow_auto_topic_creation=create, **KNOWN)
 
     everything = frame("metadata", 12, topics=None, allow_auto_topic_creation=False, **KNOWN)
-    many = named(12, plan.elements - 1, create=False)
+    many = named(12, plan.names, create=False)
     yield "Metadata, unknown names", send(many)
-    fewer = named(12, plan.elements // 5, create=False)
+    fewer = named(12, plan.names // 5, create=False)
     yield f"Metadata, unknown names, {plan.clients} clients", send(fewer, clients=plan.clients)
-    odd = [{"topic_id": None, "name": f"{n:06}" + "\u6f22" * 60} for n in range(plan.elements - 1)]
+    odd = [{"topic_id": None, "name": f"{n:06}" + "\u6f22" * 100} for n in range(plan.names)]
     yield (
-        "Metadata, 4 MB of names beyond ASCII",
+        "Metadata, 3 MB of names beyond ASCII",
         send(frame("metadata", 12, topics=odd, allow_auto_topic_creation=False, **KNOWN)),
     )
     yield "Metadata of all topics", send(everything)
@@ -208,7 +213,7 @@ def _reads(plan: Plan) -> Iterator[tuple[str, Attack]]:
         fields = {"max_wait": 200, "min_bytes": 1, "max_bytes": most, "topics": topics}
         return frame("fetch", 12, **fields, forgotten_topics_data=[])
 
-    absent = plan.elements - 2
+    absent = plan.elements - 4
     yield "Fetch, unknown partitions", send(fetch(NOBODY, absent))
     yield "Fetch, idle partitions", send(fetch(WIDE, plan.partitions))
     yield "Fetch of 2 GiB", send(fetch(TOPIC, 1, 2**31 - 1))
@@ -241,7 +246,7 @@ def _reads(plan: Plan) -> Iterator[tuple[str, Attack]]:
 
 
 def _produces(plan: Plan) -> Iterator[tuple[str, Attack]]:
-    half = plan.elements // 2 - 1  # what each of them weighs (`ottla.broker.wire.guard`)
+    half = plan.elements // 2 - 2  # what each of them weighs (`ottla.broker.wire.guard`)
 
     def produce(topic: str, partitions: int, records: bytes | None) -> bytes:
         data = [{"index": n, "records": records} for n in range(partitions)]
@@ -250,7 +255,7 @@ def _produces(plan: Plan) -> Iterator[tuple[str, Attack]]:
 
     yield "Produce, unknown partitions", send(produce(NOBODY, half, b"x"))
     yield "Produce, partitions without records", send(produce(NOBODY, half, None))
-    empty = [{"name": f"x{n}", "partition_data": []} for n in range(half)]
+    empty = [{"name": f"x{n}", "partition_data": []} for n in range(plan.elements // 3)]
     yield (
         "Produce, topics without partitions",
         send(frame("produce", 9, **FIELDS, topic_data=empty)),
@@ -266,13 +271,13 @@ def _produces(plan: Plan) -> Iterator[tuple[str, Attack]]:
 
 
 def _groups(plan: Plan) -> Iterator[tuple[str, Attack]]:
-    names = [f"g{n}" for n in range(plan.elements - 1)]
+    names = [f"g{n}" for n in range(plan.names)]
     asked = {"include_authorized_operations": False}
     yield "DescribeGroups", send(frame("describe_groups", 5, groups=names, **asked))
     yield "DeleteGroups", send(frame("delete_groups", 2, groups_names=names))
     keys = {"key_type": 0, "coordinator_keys": names}
     yield "FindCoordinator", send(frame("find_coordinator", 4, **keys))
-    parts = [{"name": "t", "partition_indexes": list(range(plan.elements - 4))}]
+    parts = [{"name": "t", "partition_indexes": list(range(plan.elements - 9))}]
     groups = [{"group_id": "g", "topics": parts}]
     yield "OffsetFetch", send(frame("offset_fetch", 8, groups=groups, require_stable=False))
 
@@ -287,9 +292,9 @@ def _topics(plan: Plan) -> Iterator[tuple[str, Attack]]:
         topics = [{"name": name, "topic_id": None} for name in names]
         return frame("delete_topics", 6, topics=topics, timeout=60_000)
 
-    count = plan.elements - 3
-    yield "CreateTopics, validated only", send(create(plan.elements // 3, dry=True))
-    configs = [{"name": f"c{n}", "value": "v"} for n in range(count // 2)]
+    count = plan.elements - 8
+    yield "CreateTopics, validated only", send(create(plan.elements // 4, dry=True))
+    configs = [{"name": f"c{n}", "value": "v"} for n in range(count // 4)]
     yield "CreateTopics, configs", send(create(1, dry=True, configs=configs))
     replicas = [{"partition_index": n, "broker_ids": [1]} for n in range(count // 2)]
     own = {"num_partitions": -1, "replication_factor": -1, "assignments": replicas}
@@ -297,7 +302,7 @@ def _topics(plan: Plan) -> Iterator[tuple[str, Attack]]:
     yield "CreateTopics, created", send(create(plan.partitions, dry=False))
     wide = {"num_partitions": plan.partitions, "replication_factor": 3}
     yield "CreateTopics, a wide one", send(create(1, dry=False, **wide, name="wider"))
-    yield "DeleteTopics, unknown names", send(delete([f"n{n}" for n in range(count)]))
+    yield "DeleteTopics, unknown names", send(delete([f"n{n}" for n in range(plan.names)]))
     yield (
         "DeleteTopics, all that were made",
         send(delete(["wider", *(f"made{n}" for n in range(plan.partitions))])),
