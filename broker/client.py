@@ -15,15 +15,16 @@ be under way.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from struct import Struct
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from ottla.broker.arguments.arguments import is_a, items, text, whole
 from ottla.broker.arguments.spelling import shown
 from ottla.broker.errors import ConfigError, ErrorCode, FrameError
 from ottla.broker.wire.client_requests import API_KEYS, api_key, check_fields, chosen_version, unfit
 from ottla.broker.wire.codec import request_schema, response_schema, skip_tags
+from ottla.broker.wire.guard import Entity
 from ottla.log.build import NewRecord, build_batch
 from ottla.log.record_batch import BatchDefect, read_batch
 from ottla.log.types import Offset, ProducerEpoch, ProducerId, RecordBatch
@@ -41,7 +42,7 @@ class NoAnswerError(FrameError):
     """What a broker sent is no answer; it came `behind` some that are, with the correlation id of
     each."""
 
-    def __init__(self, why: FrameError, behind: list[tuple[int, Any]]) -> None:
+    def __init__(self, why: FrameError, behind: list[tuple[int, Entity]]) -> None:
         super().__init__(str(why))
         self.why = why
         self.behind = behind
@@ -60,7 +61,7 @@ class Exchange:
         """Answers still expected."""
         return len(self._expected)
 
-    def request(self, key: int, version: int, fields: dict[str, Any]) -> tuple[int, bytes]:
+    def request(self, key: int, version: int, fields: Mapping[str, object]) -> tuple[int, bytes]:
         """Encode a request: its correlation id and its frame; see `expects` for the answer."""
         schema = request_schema(key, version)
         body = schema.write(schema.build(**fields))
@@ -78,14 +79,14 @@ class Exchange:
         """Whether an answer to this request will come."""
         return correlation_id in self._expected
 
-    def received(self, data: bytes) -> list[tuple[int, Any]]:
+    def received(self, data: bytes) -> list[tuple[int, Entity]]:
         """Take in bytes: correlation id and response entity of every answer they complete.
 
         Raises `NoAnswerError` on an answer nobody asked for, or that is none, which has the good
         ones before it; then this is of no use any more.
         """
         self._received += data
-        answers: list[tuple[int, Any]] = []
+        answers: list[tuple[int, Entity]] = []
         try:
             answers.extend(self._answer(frame) for frame in self._frames())  # one by one
         except FrameError as error:
@@ -104,7 +105,7 @@ class Exchange:
             start += 4 + size
         del buffer[:start]
 
-    def _answer(self, frame: bytes) -> tuple[int, Any]:
+    def _answer(self, frame: bytes) -> tuple[int, Entity]:
         (correlation_id,) = _SIZE.unpack_from(frame)
         asked = self._expected.pop(correlation_id, None)
         if asked is None:
@@ -148,7 +149,7 @@ class Client(asyncio.Protocol):
 
     def __init__(self, client_id: str | None = "ottla"):
         self._exchange = Exchange(client_id)
-        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._waiting: dict[int, asyncio.Future[Entity]] = {}
         self._transport: asyncio.Transport | None = None
         self._loop = asyncio.get_running_loop()
         self._error: Exception = ConnectionResetError("connection closed by the broker")
@@ -206,7 +207,9 @@ class Client(asyncio.Protocol):
             raise ConnectionResetError("connection closed")
         self._transport.write(data)
 
-    def send(self, api: str, version: int | None = None, **fields: Any) -> asyncio.Future[Any]:
+    def send(
+        self, api: str, version: int | None = None, **fields: object
+    ) -> asyncio.Future[Entity]:
         """Write a request now; the future brings the response entity.
 
         `api` is a name as Kafka has it (`CreateTopics`, or `create_topics`); without `version` the
@@ -223,14 +226,14 @@ class Client(asyncio.Protocol):
         except Exception as error:  # whatever kio and its writers make of a value
             raise unfit(key, chosen, error) from error
         self.write(frame)
-        future: asyncio.Future[Any] = self._loop.create_future()
+        future: asyncio.Future[Entity] = self._loop.create_future()
         if self._exchange.expects(correlation_id):
             self._waiting[correlation_id] = future
         else:
             future.set_result(None)
         return future
 
-    async def call(self, api: str, version: int | None = None, **fields: Any) -> Any:
+    async def call(self, api: str, version: int | None = None, **fields: object) -> Entity:
         """Send a request and wait for its response entity."""
         return await self.send(api, version, **fields)
 
@@ -245,7 +248,7 @@ class Client(asyncio.Protocol):
         acks: int = -1,
         timeout_ms: int = 30_000,
         version: int | None = None,
-    ) -> asyncio.Future[Any]:
+    ) -> asyncio.Future[Entity]:
         """Produce one encoded batch, whatever it holds; see `send`."""
         text("topic", topic)
         data = [{"index": partition, "records": batch}]
@@ -287,7 +290,9 @@ class Client(asyncio.Protocol):
             await self.send_batch(topic, partition, batch, acks=acks, timeout_ms=timeout_ms)
         )
 
-    async def metadata(self, topics: Collection[str] | None = None, *, create: bool = False) -> Any:
+    async def metadata(
+        self, topics: Collection[str] | None = None, *, create: bool = False
+    ) -> Entity:
         """The Metadata response for these topics, or for all; with `create`, make unknown ones."""
         names = None if topics is None else items("topics", topics, "names")
         named = names and [
@@ -356,7 +361,7 @@ class Client(asyncio.Protocol):
         return Fetched(error, found.high_watermark, split_batches(found.records or b""))
 
 
-def produced(answer: Any) -> Produced | None:
+def produced(answer: Entity) -> Produced | None:
     """The outcome for the first partition of a Produce response."""
     if answer is None:
         return None

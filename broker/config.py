@@ -168,7 +168,7 @@ class ClusterConfig:
         )
 
 
-def _taken(name: str, default: Any, value: Any) -> Any:
+def _taken(name: str, default: object, value: object) -> object:
     """A setting's value as this module has it, by the type of its default. Raises `ConfigError`."""
     if isinstance(default, bool):
         return truth(name, value)
@@ -223,5 +223,5 @@ def with_settings(config: ClusterConfig | None, settings: Settings) -> ClusterCo
         if name not in names:
             known = (*names, *ARGUMENTS)
             raise ConfigError(f"no such setting: {no_such(name, known, all_of_them=True)}")
-    changes = cast(dict[str, Any], settings)
+    changes = cast(dict[str, Any], settings)  # each is checked when the config is made
     return replace(config, **changes) if config is not None else ClusterConfig(**changes)

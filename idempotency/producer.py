@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from ottla.idempotency.identity import NO_EPOCH, fences
 from ottla.idempotency.rules import Fact
 from ottla.idempotency.sequence import is_successor
-from ottla.log.types import BatchIdentity, Millis, Offset, ProducerEpoch, Sequence
+from ottla.log.types import BatchIdentity, Millis, Offset, ProducerEpoch, Sequence, Unpacked
 
 LogIndex: TypeAlias = int
 """Position of an entry in the Raft log; counts entries, never records."""
@@ -33,6 +33,9 @@ _SUCCESSOR = int(Fact.SUCCESSOR)
 
 Finished: TypeAlias = tuple[Sequence, Sequence, Offset, Millis]
 """A committed batch: first sequence, last sequence, base offset, max timestamp."""
+
+
+Owner: TypeAlias = Any  # a request of the code above, handed back as it came and never read here
 
 
 class Producer:
@@ -106,16 +109,16 @@ class InFlight:
 
     def __init__(self, identity: BatchIdentity, term: Term) -> None:
         self.identity = identity
-        self.owner: Any = None
+        self.owner: Owner = None
         """Whatever who began it wants to find again in `Park`; never read here."""
         self.term = term
         """The term it was decided in."""
         self.index: LogIndex = 0
         """Its place in the log, 0 until it is enqueued."""
-        self.waiters: list[Any] = []
+        self.waiters: list[Owner] = []
         """Parked copies, woken with its offset or its error."""
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Unpacked]:
         """Everything, as plain values."""
         who = self.identity
         return {

@@ -17,7 +17,6 @@ is refused, and its successor accepted.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from ottla.idempotency.decisions import Accept, Decision, Duplicate, Park, Reject
 from ottla.idempotency.identity import NO_EPOCH, well_formed
@@ -27,7 +26,7 @@ from ottla.idempotency.rules import NOTHING, Fact, Row, Verdict
 from ottla.idempotency.sequence import is_successor
 from ottla.idempotency.snapshot import AppliedState, Decoding
 from ottla.idempotency.table import NOBODY, ProducerTable, Waiters
-from ottla.log.types import BatchIdentity, Millis, Offset, ProducerEpoch, ProducerId
+from ottla.log.types import BatchIdentity, Millis, Offset, ProducerEpoch, ProducerId, Unpacked
 
 EPOCH_BITS = 16
 
@@ -164,11 +163,11 @@ class SessionTable(ProducerTable):
                 self._new.discard(who.producer_id)
         return begun
 
-    def apply_expire(self, producer_ids: Iterable[Any], *, index: LogIndex) -> int:
+    def apply_expire(self, producer_ids: Iterable[Unpacked], *, index: LogIndex) -> int:
         """As `ProducerTable.apply_expire`; the log names sessions as pairs."""
         return super().apply_expire([session_of(*each) for each in producer_ids], index=index)
 
-    def told(self, producer_ids: Iterable[ProducerId]) -> list[Any]:
+    def told(self, producer_ids: Iterable[ProducerId]) -> list[Unpacked]:
         """As `ProducerTable.told`: pairs."""
         return [list(pair_of(each)) for each in producer_ids]
 

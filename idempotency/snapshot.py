@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from itertools import islice
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgpack
 
@@ -104,13 +104,13 @@ class Encoding:
         return view
 
 
-def seen_of(state: AppliedState) -> list[Any]:
+def seen_of(state: AppliedState) -> list[object]:
     """All that decisions can see of it, whatever the order of its producers, as plain values: equal
     ones have equal digests, and are compared far sooner than digested."""
     return [state.forgotten, sorted(_plain(state))]
 
 
-def digest_of(seen: list[Any]) -> int:
+def digest_of(seen: list[object]) -> int:
     """64 bits over what `seen_of` returned."""
     return int.from_bytes(blake2b(msgpack.packb(seen), digest_size=8).digest(), "big")
 
@@ -216,7 +216,7 @@ def _finished(entry: object) -> Finished:
     )
 
 
-def _fields(value: object, count: int, what: str) -> list[Any]:
+def _fields(value: object, count: int, what: str) -> list[object]:
     if not isinstance(value, list) or len(value) != count:
         raise SnapshotError(f"{what} is no array of {count}")
     return value

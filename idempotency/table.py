@@ -23,23 +23,23 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, takewhile
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ottla.idempotency.decisions import Accept, Decision, Duplicate, Park, Reject
 from ottla.idempotency.identity import well_formed
 from ottla.idempotency.idle_line import IdleLine
-from ottla.idempotency.producer import Flights, InFlight, LogIndex, Micros, Producer, Term
+from ottla.idempotency.producer import Flights, InFlight, LogIndex, Micros, Owner, Producer, Term
 from ottla.idempotency.profiles import Profile
 from ottla.idempotency.rules import Fact, Row, Verdict
 from ottla.idempotency.snapshot import AppliedState, Decoding, Encoding, digest_of, encode, seen_of
-from ottla.log.types import BatchIdentity, Millis, Offset, ProducerId
+from ottla.log.types import BatchIdentity, Millis, Offset, ProducerId, Unpacked
 
 _WELL_FORMED = int(Fact.WELL_FORMED)
 _FULL = int(Fact.FULL)
 _ZERO = int(Fact.ZERO)
 _FORGOTTEN = int(Fact.FORGOTTEN)
 
-Waiters: TypeAlias = Sequence[Any]
+Waiters: TypeAlias = Sequence[Owner]
 """Parked requests to be woken, in the order in which they parked."""
 NOBODY: Waiters = ()
 
@@ -166,7 +166,7 @@ class ProducerTable:
             if producer_id in self._applied:
                 self._expiring.add(producer_id)
 
-    def told(self, producer_ids: Iterable[ProducerId]) -> list[Any]:
+    def told(self, producer_ids: Iterable[ProducerId]) -> list[Unpacked]:
         """Producers as the decision to forget them names them in the log."""
         return list(producer_ids)
 
@@ -254,7 +254,7 @@ class ProducerTable:
         waiters, in_flight.waiters = in_flight.waiters, []
         return waiters
 
-    def apply_expire(self, producer_ids: Iterable[Any], *, index: LogIndex) -> int:
+    def apply_expire(self, producer_ids: Iterable[Unpacked], *, index: LogIndex) -> int:
         """The log says at `index` that these, as `told` named them, are forgotten. Returns how many
         of them were known."""
         if index <= self.applied_index:
@@ -351,7 +351,7 @@ class ProducerTable:
         have applied the same prefix (invariant sim-I25)."""
         return digest_of(self.seen())
 
-    def seen(self) -> list[Any]:
+    def seen(self) -> list[Unpacked]:
         """What `digest` is made of, see `ottla.idempotency.snapshot.seen_of`."""
         return seen_of(self._state())
 
@@ -366,7 +366,7 @@ class ProducerTable:
         """How many producers the applied state knows."""
         return len(self._applied)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Unpacked]:
         """Everything, as plain values for people and JSON; producers by id."""
         ids = sorted({*self._applied, *self._flights})
         return {
@@ -380,7 +380,7 @@ class ProducerTable:
         """What `describe` calls a producer."""
         return producer_id
 
-    def _describe(self, producer_id: ProducerId) -> dict[str, Any]:
+    def _describe(self, producer_id: ProducerId) -> dict[str, Unpacked]:
         producer = self._applied.get(producer_id)
         flights = self._flights.get(producer_id)
         requests = flights.requests.values() if flights else ()

@@ -8,7 +8,7 @@ and, when it did not fit the map, runs again; nothing that is returned points in
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 from ottla.log import keys
 from ottla.log.codec import decode_entries, encode_entries
@@ -45,10 +45,10 @@ class Cursor(Protocol):
     def prev(self) -> bool:
         """Go back by one."""
 
-    def key(self) -> Any:
+    def key(self) -> bytes | memoryview:
         """The key here."""
 
-    def value(self) -> Any:
+    def value(self) -> bytes | memoryview:
         """The value here, valid until the transaction ends or writes."""
 
     def delete(self) -> bool:
@@ -58,7 +58,7 @@ class Cursor(Protocol):
 class Transaction(Protocol):
     """A transaction (`lmdb.Transaction`)."""
 
-    def get(self, key: bytes) -> Any:
+    def get(self, key: bytes) -> bytes | memoryview | None:
         """The value under `key`, or None."""
 
     def put(self, key: bytes, value: bytes) -> bool:
@@ -318,7 +318,7 @@ def stored_records(txn: Transaction, group: GroupId, first: LogIndex) -> Iterato
 
 def _chunks(
     txn: Transaction, group: GroupId, first: LogIndex
-) -> Iterator[tuple[LogIndex, memoryview]]:
+) -> Iterator[tuple[LogIndex, bytes | memoryview]]:
     """Chunks of a group, from the one that holds entry `first` on."""
     cursor = txn.cursor()
     start = _seek(cursor, group, first + 1)

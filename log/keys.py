@@ -30,12 +30,12 @@ Keys are one letter and big-endian numbers, so that LMDB's byte order is the ord
 from __future__ import annotations
 
 from struct import Struct
-from typing import Any
 
 import msgpack
 
 from ottla.log.checksum import crc32c
 from ottla.log.errors import DecodeError
+from ottla.log.types import Unpacked
 from ottla.raft.types import GroupId, LogIndex
 
 FORMAT_VERSION = b"1"
@@ -91,13 +91,13 @@ def chunk_index(key: bytes | memoryview, group: GroupId) -> LogIndex | None:
     return int(index) if kind == CHUNK and of_group == group else None
 
 
-def pack_checked(fields: tuple[Any, ...]) -> bytes:
+def pack_checked(fields: tuple[object, ...]) -> bytes:
     """A checked msgpack array."""
     packed: bytes = msgpack.packb(fields)
     return _CRC.pack(crc32c(packed)) + packed
 
 
-def unpack_checked(value: bytes | memoryview, length: int) -> list[Any]:
+def unpack_checked(value: bytes | memoryview, length: int) -> list[Unpacked]:
     """The `length` fields of a checked value. Raises `DecodeError` when it is damaged."""
     view = memoryview(value)
     packed = view[_CRC.size :]

@@ -22,11 +22,12 @@ import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ottla.log.checksum import crc32c
 from ottla.log.errors import DamagedFolderError
 from ottla.log.pages import check_pages
+from ottla.log.types import Unpacked
 
 NOTE = "ottla.json"
 DATA = "data.mdb"
@@ -111,7 +112,7 @@ def _read(folder: Path) -> Note | None:
     return USED
 
 
-def read_fields(folder: Path) -> dict[str, Any] | None:
+def read_fields(folder: Path) -> dict[str, Unpacked] | None:
     """The fields of a folder's note: None without one, none of them when it is damaged.
 
     Raises `OSError` when it cannot be read, `DamagedFolderError` when it is no file.
@@ -131,7 +132,7 @@ def read_fields(folder: Path) -> dict[str, Any] | None:
     return {}
 
 
-def write_fields(folder: Path, fields: Mapping[str, Any]) -> None:
+def write_fields(folder: Path, fields: Mapping[str, object]) -> None:
     """Replace a folder's note, durably and as a whole. Raises `OSError`."""
     text = json.dumps({**fields, "crc": _checksum(fields)}) + "\n"
     fresh = folder / f"{NOTE}.new"
@@ -152,7 +153,7 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _checksum(fields: Mapping[str, Any]) -> int:
+def _checksum(fields: Mapping[str, object]) -> int:
     return crc32c(json.dumps(fields, sort_keys=True).encode())
 
 

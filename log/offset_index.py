@@ -26,11 +26,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sortedcontainers import SortedDict
 
-from ottla.log.types import NO_TIMESTAMP, EpochStart, Millis, Offset
+from ottla.log.types import NO_TIMESTAMP, EpochStart, Millis, Offset, RecordBatch
 from ottla.raft.types import Entry, EntryKind, LogIndex, Term
 
 BLOCK_ENTRIES = 256
@@ -147,7 +147,7 @@ class OffsetIndex:
         if last.index != index or last.kind is not _BATCH or len(unfiled) >= BLOCK_ENTRIES:
             self._file()
             return
-        batch: Any = last.payload
+        batch: RecordBatch = last.payload
         assert len(entries) > 1 or batch.base_offset == self.next_offset, (
             f"batch at index {index} has base offset {batch.base_offset}, log end "
             f"{self.next_offset}"
@@ -173,7 +173,7 @@ class OffsetIndex:
                 term = entry.term
                 self._start_epoch(term, index, offset)
             if entry.kind is _BATCH:
-                batch: Any = entry.payload
+                batch: RecordBatch = entry.payload
                 assert batch.base_offset == offset, (
                     f"batch at index {index} has base offset {batch.base_offset}, log end {offset}"
                 )

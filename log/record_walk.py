@@ -20,9 +20,9 @@ Three ways over a record, each taken where the one before it does not do:
 from __future__ import annotations
 
 import struct
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ottla.log.errors import InflateError, RecordsError
 from ottla.log.inflate import Piece, inflated
@@ -36,7 +36,7 @@ from ottla.log.record_layout import (
     record_length,
     varint,
 )
-from ottla.log.types import BATCH_HEADER_BYTES, CODEC_MASK, RecordBatch
+from ottla.log.types import BATCH_HEADER_BYTES, CODEC_MASK, RecordBatch, Unpacked
 
 LEAST_RECORD_BYTES = 7
 """No record is shorter: seven numbers of one byte."""
@@ -57,6 +57,7 @@ batches inflate to 64 times max.message.bytes at the most, that is 2 for each of
 than any batch could ask for that is not compressed."""
 LEAST_WORK = 1_000
 """What any batch may take, however small those of its topic have to be."""
+_Unpack: TypeAlias = Callable[[bytes | memoryview, int], tuple[Unpacked, ...]]
 RUN = 64
 """Records whose numbers differ in one byte only."""
 _ANY_SIZE = 2**63
@@ -79,7 +80,7 @@ Walk: TypeAlias = Generator[None, None, None]
 
 
 @lru_cache(1024)
-def _shape(group: int) -> tuple[bytes, Any, Any]:
+def _shape(group: int) -> tuple[bytes, _Unpack, _Unpack]:
     """How the records of a run are read: what follows the first byte of their numbers, and from
     their attributes on time, number and the key's length, for times of one byte and of two."""
     rest, high = b"", group

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from struct import Struct
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ottla.raft.types import Term as RaftTerm
 
@@ -22,6 +22,7 @@ ProducerId: TypeAlias = int
 ProducerEpoch: TypeAlias = int
 Sequence: TypeAlias = int
 Millis: TypeAlias = int
+Unpacked: TypeAlias = Any  # what msgpack, JSON or struct read: who wants a type of it checks it
 
 NO_PRODUCER_ID: ProducerId = -1
 NO_OFFSET: Offset = -1

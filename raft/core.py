@@ -32,7 +32,7 @@ does its term say (figure 2, *rules for all servers*). Everything else is in the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ottla.raft import election, following, leadership, replication, snapshot, term_gate
 from ottla.raft.config import JitterSource, RaftConfig
@@ -58,6 +58,7 @@ from ottla.raft.types import (
     NO_NODE,
     HardState,
     LogIndex,
+    Matched,
     Micros,
     NodeId,
     Proposal,
@@ -67,7 +68,7 @@ from ottla.raft.types import (
 
 __all__ = ["JitterSource", "RaftConfig", "RaftCore", "RaftLog"]
 
-_HANDLERS: dict[type, Callable[[RaftState, Any, Micros], None]] = {
+_HANDLERS: dict[type, Callable[[RaftState, Matched, Micros], None]] = {
     RequestVote: election.on_request_vote,
     VoteReply: election.on_vote_reply,
     TimeoutNow: election.on_timeout_now,

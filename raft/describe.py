@@ -8,7 +8,6 @@ and they name no times: the same run reads the same on any machine.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ottla.raft.messages import (
     AppendEntries,
@@ -22,7 +21,7 @@ from ottla.raft.messages import (
     TimeoutNow,
     VoteReply,
 )
-from ottla.raft.types import LogIndex
+from ottla.raft.types import LogIndex, Matched
 
 
 def describe_message(message: Message) -> str:
@@ -82,7 +81,7 @@ def _timeout_now(_: TimeoutNow) -> str:
     return ""
 
 
-_DETAILS: dict[type, Callable[[Any], str]] = {
+_DETAILS: dict[type, Callable[[Matched], str]] = {
     RequestVote: _request_vote,
     VoteReply: _vote_reply,
     AppendEntries: _append_entries,

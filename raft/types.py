@@ -13,16 +13,19 @@ their way to the log store and are dropped (docs/explanation/architecture.md, Th
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 NodeId: TypeAlias = int
 GroupId: TypeAlias = int
 Term: TypeAlias = int
 LogIndex: TypeAlias = int
 Micros: TypeAlias = int
+
+Payload: TypeAlias = Any  # chosen above this core, which takes nothing but its `len()`
+Matched: TypeAlias = Any  # what a function takes that a table has under the class of its argument
 
 NO_NODE: NodeId = 0
 """Nobody: no vote given, no leader known. Node ids start at 1."""
@@ -51,12 +54,12 @@ class Entry:
     index: LogIndex
     term: Term
     kind: EntryKind
-    payload: Sized
+    payload: Payload
     """`ottla.log.types.RecordBatch` for BATCH, bytes otherwise. `len()` is its size in bytes."""
     size: int = field(compare=False, repr=False)
     """Bytes this entry takes of every budget: payload plus a fixed overhead."""
 
-    def __init__(self, index: LogIndex, term: Term, kind: EntryKind, payload: Sized):
+    def __init__(self, index: LogIndex, term: Term, kind: EntryKind, payload: Payload):
         self.index = index
         self.term = term
         self.kind = kind
@@ -98,7 +101,7 @@ class Proposal:
     it is not, because one is made for every request."""
 
     kind: EntryKind
-    payload: Sized
+    payload: Payload
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from ipaddress import IPv6Address, ip_address
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ottla.broker.arguments.arguments import as_whole, is_a, reading, text
 from ottla.broker.arguments.spelling import printable, shown
@@ -128,7 +128,7 @@ class AdvertisedAs:
         else:
             self._tell_each(given, nodes)
 
-    def _tell_each(self, given: Any, nodes: Sequence[int]) -> None:
+    def _tell_each(self, given: object, nodes: Sequence[int]) -> None:
         if not isinstance(given, Mapping):
             if not isinstance(given, Sequence) or isinstance(given, bytes | bytearray):
                 wanted = "write HOST:PORT, or one for each node"

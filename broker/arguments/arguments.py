@@ -19,12 +19,14 @@ from enum import Enum
 from itertools import islice
 from numbers import Real
 from operator import index
-from typing import Any, TypeGuard, TypeVar
+from typing import SupportsIndex, TypeGuard, TypeVar, cast
 
 from ottla.broker.arguments.spelling import no_such, said, shown
 from ottla.broker.errors import ConfigError
+from ottla.log.types import Unpacked
 
 Choice = TypeVar("Choice", bound=Enum)
+Item = TypeVar("Item")
 Kind = TypeVar("Kind")
 
 INT32_MAX = 2**31 - 1
@@ -35,13 +37,13 @@ MOST_ITEMS = 1 << 20
 """Of a list or a mapping: no topic has more partitions, and what is endless ends."""
 
 
-def is_a(value: Any, kind: type[Kind]) -> TypeGuard[Kind]:
+def is_a(value: object, kind: type[Kind]) -> TypeGuard[Kind]:
     """Whether a value is of that type, and does not only say so: a mock of a text has its class,
     and nothing else of it."""
     return issubclass(type(value), kind)
 
 
-def whole(name: str, value: Any, least: int = -INT64_MAX - 1, most: int = INT64_MAX) -> int:
+def whole(name: str, value: object, least: int = -INT64_MAX - 1, most: int = INT64_MAX) -> int:
     """A whole number from `least` to `most`; also one of numpy's, no float, no truth, no text."""
     number = as_whole(value)
     if number is None:
@@ -51,12 +53,12 @@ def whole(name: str, value: Any, least: int = -INT64_MAX - 1, most: int = INT64_
     return number
 
 
-def as_whole(value: Any) -> int | None:
+def as_whole(value: object) -> int | None:
     """The whole number that a value is; None when it is none."""
     if isinstance(value, bool):
         return None
     try:
-        return int(index(value))
+        return int(index(cast(SupportsIndex, value)))
     except Exception:  # noqa: BLE001 - a stranger's `__index__`
         return None
 
@@ -67,7 +69,7 @@ def _whole_number(least: int, most: int) -> str:
     return f"a whole number from {least} to {most}"
 
 
-def number(name: str, value: Any, least: float, most: float) -> float:
+def number(name: str, value: object, least: float, most: float) -> float:
     """A number from `least` to `most`, with or without a fraction."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise ConfigError(f"{name} is {shown(value)}; a number is wanted")
@@ -80,26 +82,26 @@ def number(name: str, value: Any, least: float, most: float) -> float:
     return taken
 
 
-def seconds(name: str, value: Any) -> float:
+def seconds(name: str, value: object) -> float:
     """A time to wait, in seconds: 0 or more; `math.inf` for as long as it takes."""
     return min(number(name, value, 0, math.inf), LONGEST_SECONDS)
 
 
-def text(name: str, value: Any) -> str:
+def text(name: str, value: object) -> str:
     """A text, as a plain `str` whatever its class."""
     if not is_a(value, str):
         raise ConfigError(f"{name} is {shown(value)}; a text is wanted")
     return str.__str__(value)
 
 
-def truth(name: str, value: Any) -> bool:
+def truth(name: str, value: object) -> bool:
     """True or False, and nothing that only counts as one."""
     if not is_a(value, bool):
         raise ConfigError(f"{name} is {shown(value)}; True or False is wanted")
     return value
 
 
-def choice(name: str, value: Any, among: type[Choice]) -> Choice:
+def choice(name: str, value: object, among: type[Choice]) -> Choice:
     """A member of an enumeration, given as itself or by its value, in letters of any size."""
     if is_a(value, among):
         return value
@@ -113,8 +115,8 @@ def choice(name: str, value: Any, among: type[Choice]) -> Choice:
 
 
 def items(
-    name: str, value: Any, of: str, most: int = MOST_ITEMS, *, ordered: bool = False
-) -> list[Any]:
+    name: str, value: object, of: str, most: int = MOST_ITEMS, *, ordered: bool = False
+) -> list[Unpacked]:
     """A list, a tuple or the like: anything with members that is neither a text nor a mapping, nor,
     if it must be `ordered`, a set. No more than `most` are taken, however many it has."""
     if isinstance(value, str | bytes | bytearray | Mapping) or not isinstance(value, Collection):
@@ -125,20 +127,22 @@ def items(
         return _at_most(name, list(islice(value, most + 1)), most)
 
 
-def pairs(name: str, value: Mapping[Any, Any], most: int = MOST_ITEMS) -> list[tuple[Any, Any]]:
+def pairs(
+    name: str, value: Mapping[object, object], most: int = MOST_ITEMS
+) -> list[tuple[Unpacked, Unpacked]]:
     """Keys and values of a mapping, of whatever class; no more than `most` are taken."""
     with reading(name, value):
         return _at_most(name, [(key, each) for key, each in islice(value.items(), most + 1)], most)
 
 
-def _at_most(name: str, taken: list[Any], most: int) -> list[Any]:
+def _at_most(name: str, taken: list[Item], most: int) -> list[Item]:
     if len(taken) > most:
         raise ConfigError(f"{name} has more than {most} members; at most {most} are possible")
     return taken
 
 
 @contextmanager
-def reading(name: str, value: Any) -> Iterator[None]:
+def reading(name: str, value: object) -> Iterator[None]:
     """While the code of a stranger's class runs, to say what is in an argument: whatever it raises
     becomes a `ConfigError` that names the argument."""
     try:

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from operator import call
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgpack
 
 from ottla.broker.arguments.arguments import INT64_MAX, as_whole
 from ottla.broker.arguments.spelling import shown
+from ottla.log.types import Unpacked
 
-Field: TypeAlias = Callable[[Any], Any]
+Field: TypeAlias = Callable[[object], Unpacked]
 Fields: TypeAlias = Mapping[str, Field]
 
 
@@ -30,11 +31,11 @@ class CommandError(ValueError):
     """A command is none; the message says why."""
 
 
-MISSING: Any = object()
+MISSING: Unpacked = object()
 """Stands for a field that a command does not have."""
 
 
-def unpack(payload: bytes) -> Any:
+def unpack(payload: bytes) -> Unpacked:
     """What lies in a log entry. Raises `CommandError` for bytes that are no msgpack."""
     try:
         return msgpack.unpackb(payload)
@@ -42,7 +43,7 @@ def unpack(payload: bytes) -> Any:
         raise CommandError(f"its {len(payload)} bytes are no msgpack ({error})") from error
 
 
-def read(command: Mapping[Any, Any], fields: Fields) -> dict[str, Any]:
+def read(command: Mapping[str, object], fields: Fields) -> dict[str, Unpacked]:
     """The fields of a command, each as its row in the table wants it; others are left out.
     Raises `CommandError`."""
     taken = {}
@@ -59,7 +60,7 @@ def read(command: Mapping[Any, Any], fields: Fields) -> dict[str, Any]:
 def whole(least: int = -INT64_MAX - 1, most: int = INT64_MAX, *, loose: bool = False) -> Field:
     """A whole number; `loose`: older versions let 2.0 stand for 2."""
 
-    def field(value: Any) -> int:
+    def field(value: object) -> int:
         if value.__class__ is int and least <= value <= most:
             return value  # nearly always; wide topics come with thousands of them
         if loose and isinstance(value, float) and value.is_integer():
@@ -75,7 +76,7 @@ def whole(least: int = -INT64_MAX - 1, most: int = INT64_MAX, *, loose: bool = F
 def text(most: int) -> Field:
     """A text of at most so many characters."""
 
-    def field(value: Any) -> str:
+    def field(value: object) -> str:
         if not isinstance(value, str) or len(value) > most:
             raise FieldError(f"a text of at most {most} characters")
         return str.__str__(value)
@@ -83,7 +84,7 @@ def text(most: int) -> Field:
     return field
 
 
-def truth(value: Any) -> bool:
+def truth(value: object) -> bool:
     """True or False."""
     if not isinstance(value, bool):
         raise FieldError("True or False")
@@ -93,7 +94,7 @@ def truth(value: Any) -> bool:
 def some_bytes(size: int) -> Field:
     """So many bytes."""
 
-    def field(value: Any) -> bytes:
+    def field(value: object) -> bytes:
         if not isinstance(value, bytes) or len(value) != size:
             raise FieldError(f"{size} bytes")
         return value
@@ -101,7 +102,7 @@ def some_bytes(size: int) -> Field:
     return field
 
 
-def optional(field: Field, default: Any = None) -> Field:
+def optional(field: Field, default: object = None) -> Field:
     """The same, or `default` where it is missing or None."""
     return lambda value: default if value is MISSING or value is None else field(value)
 
@@ -110,7 +111,7 @@ def listing(field: Field, least: int = 0, *, distinct: bool = False) -> Field:
     """A list, as a tuple, of at least so many of the same, no two alike if they are to be
     `distinct`."""
 
-    def taken(value: Any) -> tuple[Any, ...]:
+    def taken(value: object) -> tuple[object, ...]:
         if not isinstance(value, list | tuple) or len(value) < least:
             raise FieldError(f"a list of at least {least}")
         members = tuple(map(field, value))
@@ -124,7 +125,7 @@ def listing(field: Field, least: int = 0, *, distinct: bool = False) -> Field:
 def record(*fields: Field) -> Field:
     """A list, as a tuple, with one member for each of these."""
 
-    def taken(value: Any) -> tuple[Any, ...]:
+    def taken(value: object) -> tuple[object, ...]:
         if not isinstance(value, list | tuple) or len(value) != len(fields):
             raise FieldError(f"a list of {len(fields)}")
         return tuple(map(call, fields, value))
@@ -135,7 +136,7 @@ def record(*fields: Field) -> Field:
 def mapping(key: Field, field: Field) -> Field:
     """A map with such keys and values."""
 
-    def taken(value: Any) -> dict[Any, Any]:
+    def taken(value: object) -> dict[object, object]:
         if not isinstance(value, Mapping):
             raise FieldError("a map")
         return {key(name): field(each) for name, each in value.items()}

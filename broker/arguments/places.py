@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ottla.broker.arguments.addresses import MAX_PORT, bare_host, is_group, is_host
 from ottla.broker.arguments.arguments import reading, text, whole
@@ -18,7 +18,7 @@ from ottla.broker.errors import ConfigError
 Folder: TypeAlias = os.PathLike[str] | os.PathLike[bytes] | str | bytes
 
 
-def host_of(value: Any) -> str:
+def host_of(value: object) -> str:
     """A host's name or address. Raises `ConfigError`."""
     host = bare_host(text("host", value))
     if is_group(host):
@@ -32,7 +32,7 @@ def host_of(value: Any) -> str:
     return host
 
 
-def port_of(value: Any, nodes: int) -> int:
+def port_of(value: object, nodes: int) -> int:
     """The port of node 1, so that there is one for each of `nodes`; 0 for free ones. Raises
     `ConfigError`."""
     port = whole("port", value, 0, MAX_PORT)
@@ -41,7 +41,7 @@ def port_of(value: Any, nodes: int) -> int:
     return port
 
 
-def folder_of(value: Any) -> Path | None:
+def folder_of(value: object) -> Path | None:
     """A folder for logs, for good: a relative one lies in the working directory of now, `~` is the
     user's home. None where they live in memory. Raises `ConfigError`."""
     if value is None:
@@ -62,7 +62,7 @@ def folder_of(value: Any) -> Path | None:
     return folder
 
 
-def _check_folder(folder: Path, value: Any) -> None:
+def _check_folder(folder: Path, value: object) -> None:
     """Whether a folder can be there, as far as the system tells. Raises `ConfigError`."""
     try:
         folder.stat()

@@ -18,7 +18,7 @@ import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar, Unpack
+from typing import ParamSpec, Self, TypeVar, Unpack
 
 from ottla.broker.arguments.addresses import Advertised
 from ottla.broker.arguments.places import Folder
@@ -126,7 +126,7 @@ class Cluster:
 
     def _call(
         self,
-        work: Callable[Given, Coroutine[Any, Any, Result]],
+        work: Callable[Given, Coroutine[object, None, Result]],
         *args: Given.args,
         **named: Given.kwargs,
     ) -> Result:

@@ -7,7 +7,7 @@ with its leader, leader epoch, offsets and how far each replica is.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from ottla.broker.arguments.addresses import join, reachable
 from ottla.broker.config import ClusterConfig
@@ -17,6 +17,7 @@ from ottla.broker.node.node import Node
 from ottla.broker.partition.partition import Partition
 from ottla.broker.topics.configs import Effect, has_effect
 from ottla.broker.turn.replica import Replica
+from ottla.log.types import Unpacked
 from ottla.raft.types import Micros
 
 SERVED: str = Effect.SERVED.value
@@ -90,9 +91,9 @@ class ClusterDescription(NamedTuple):
     messages_dropped: dict[str, int]
     configs: dict[str, dict[str, ConfigDescription]]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Unpacked]:
         """Nested plain values, for `json.dumps`."""
-        return cast(dict[str, Any], _plain(self))
+        return cast(dict[str, Unpacked], _plain(self))
 
     def __str__(self) -> str:
         lines = self._node_lines()
@@ -122,7 +123,7 @@ class ClusterDescription(NamedTuple):
         return lines
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """A description as dicts all the way down."""
     if hasattr(value, "_asdict"):
         value = value._asdict()

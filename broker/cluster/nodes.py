@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ottla.broker.arguments.arguments import as_whole
 from ottla.broker.arguments.spelling import shown
@@ -37,7 +36,7 @@ class ClusterNodes:
         self._network = network
         self._lifecycle = lifecycle
 
-    def check(self, node: Any) -> int:
+    def check(self, node: object) -> int:
         """The number of a node that there is. Raises `NodeStateError`."""
         number = as_whole(node)
         if number is None or number not in self.ids:

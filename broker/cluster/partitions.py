@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from ottla.broker.arguments.arguments import is_a, seconds, text, whole
 from ottla.broker.arguments.spelling import printable, shown
@@ -27,6 +27,7 @@ from ottla.broker.images import PartitionImage
 from ottla.broker.node.handover import Handover
 from ottla.broker.topics.topic import Topic
 from ottla.broker.turn.commands import Command, CreateTopic, DeleteTopic
+from ottla.log.types import Unpacked
 from ottla.raft.types import Micros
 
 
@@ -69,9 +70,9 @@ class ClusterPartitions:
         await self._control(DeleteTopic(text("name", name)), seconds("timeout", timeout))
 
     async def _control(self, command: Command, timeout: float) -> None:
-        done = asyncio.Future[tuple[ErrorCode, dict[str, Any]]]()
+        done = asyncio.Future[tuple[ErrorCode, dict[str, Unpacked]]]()
 
-        def finish(error: ErrorCode, result: dict[str, Any]) -> None:
+        def finish(error: ErrorCode, result: dict[str, Unpacked]) -> None:
             if not done.done():
                 done.set_result((error, result))
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgpack
 
@@ -34,7 +34,8 @@ from ottla.broker.errors import ErrorCode, SnapshotFormatError
 from ottla.broker.images import PartitionImage, TopicImage
 from ottla.broker.turn.commands import AllocateProducerIds, DeleteTopic
 from ottla.idempotency.id_blocks import IdBlocks
-from ottla.raft.types import GroupId, LogIndex
+from ottla.log.types import Unpacked
+from ottla.raft.types import GroupId, LogIndex, Matched
 
 FIRST_PARTITION_GROUP: GroupId = 1
 """Group 0 is the controller's own."""
@@ -165,7 +166,7 @@ class Catalog:
     def _allocate_producer_ids(self, _: LogIndex, command: AllocateProducerIds) -> Outcome:
         return Outcome(result=self.id_blocks.allocate(command.node)._asdict())
 
-    COMMANDS: ClassVar[Mapping[type, Callable[[Catalog, LogIndex, Any], Outcome]]] = {
+    COMMANDS: ClassVar[Mapping[type, Callable[[Catalog, LogIndex, Matched], Outcome]]] = {
         PlaceTopic: _create_topic,
         DeleteTopic: _delete_topic,
         AllocateProducerIds: _allocate_producer_ids,
@@ -217,7 +218,7 @@ class Catalog:
         return catalog
 
 
-def created(topic: TopicImage) -> dict[str, Any]:
+def created(topic: TopicImage) -> dict[str, Unpacked]:
     """The answer to create_topic."""
     return {
         "name": topic.name,

@@ -23,11 +23,12 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ottla.broker.errors import ErrorCode
 from ottla.broker.turn.commands import Command, Decided, Origin, Position
 from ottla.broker.turn.tickets import ControlTicket
+from ottla.log.types import Unpacked
 from ottla.raft.types import LogIndex, Micros, NodeId, Term
 
 log = logging.getLogger("ottla")
@@ -62,7 +63,7 @@ class ControlResponse:
     incarnation: int
     number: int
     error: ErrorCode
-    result: dict[str, Any]
+    result: dict[str, Unpacked]
     index: LogIndex
     """Where the command stands in the controller's log; 0 when it never entered it."""
 
@@ -203,7 +204,7 @@ class ControlClient:
         elif mine is not None:
             self._finish(mine, ErrorCode.REQUEST_TIMED_OUT, {})
 
-    def _finish(self, mine: _Command, error: ErrorCode, result: dict[str, Any]) -> None:
+    def _finish(self, mine: _Command, error: ErrorCode, result: dict[str, Unpacked]) -> None:
         """Its timer goes too: it would keep this node, its disk with it, until it rings."""
         self._open.pop(mine.number, None)
         mine.cancel_timer()

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgpack
 
@@ -52,7 +52,8 @@ from ottla.broker.turn.commands import (
     Origin,
     Position,
 )
-from ottla.raft.types import NodeId
+from ottla.log.types import Unpacked
+from ottla.raft.types import Matched, NodeId
 
 MOST_PARTITIONS = 1 << 20
 """In one command of the log; a setting says how many are created."""
@@ -107,7 +108,7 @@ _OLD_NODE = whole(1, INT32_MAX, loose=True)
 _NODES = listing(_OLD_NODE, 1, distinct=True)
 
 
-def _old_config(value: Any) -> str:
+def _old_config(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return str(whole()(value)) if isinstance(value, int) else str(_TEXT(value))
@@ -162,7 +163,7 @@ def logged(payload: bytes) -> Logged:
     return AllocateProducerIds(**taken)
 
 
-def _placed(taken: dict[str, Any]) -> PlaceTopic:
+def _placed(taken: dict[str, Unpacked]) -> PlaceTopic:
     """Raises `CommandError` where the replicas cannot be placed."""
     command = PlaceTopic(**taken)
     nodes, factor = command.nodes, command.replication_factor
@@ -186,8 +187,8 @@ def pack(command: Logged) -> bytes:
     return packed
 
 
-def _fields_of_placement(command: PlaceTopic) -> dict[str, Any]:
-    fields: dict[str, Any] = {
+def _fields_of_placement(command: PlaceTopic) -> dict[str, Unpacked]:
+    fields: dict[str, Unpacked] = {
         "type": "create_topic",
         "name": command.name,
         "configs": dict(command.configs),
@@ -201,22 +202,22 @@ def _fields_of_placement(command: PlaceTopic) -> dict[str, Any]:
     return fields
 
 
-def _fields_of_deletion(command: DeleteTopic) -> dict[str, Any]:
+def _fields_of_deletion(command: DeleteTopic) -> dict[str, Unpacked]:
     return {"type": "delete_topic", "name": command.name, "topic_id": command.topic_id}
 
 
-def _fields_of_allocation(command: AllocateProducerIds) -> dict[str, Any]:
+def _fields_of_allocation(command: AllocateProducerIds) -> dict[str, Unpacked]:
     return {"type": "allocate_producer_ids", "node": command.node}
 
 
-_FIELDS: Mapping[type, Callable[[Any], dict[str, Any]]] = {
+_FIELDS: Mapping[type, Callable[[Matched], dict[str, Unpacked]]] = {
     PlaceTopic: _fields_of_placement,
     DeleteTopic: _fields_of_deletion,
     AllocateProducerIds: _fields_of_allocation,
 }
 
 
-def stored_config(value: Any) -> str:
+def stored_config(value: object) -> str:
     """A config's value out of a snapshot, where an older version may have left a number."""
     try:
         return _old_config(value)

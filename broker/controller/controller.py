@@ -37,7 +37,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
-from typing import Any, cast
+from typing import cast
 
 from ottla.broker.arguments.fields import CommandError
 from ottla.broker.config import ClusterConfig
@@ -57,6 +57,7 @@ from ottla.broker.images import PartitionImage, TopicImage
 from ottla.broker.turn.commands import Command, CreateTopic, DeleteTopic, Position
 from ottla.broker.turn.machine import Compaction, Outbox, Proposals
 from ottla.broker.turn.tickets import ControlTicket, Ticket
+from ottla.log.types import Unpacked
 from ottla.raft.types import (
     ENTRY_OVERHEAD_BYTES,
     Entry,
@@ -238,7 +239,7 @@ class Controller:
             if waiting in self._open:
                 self._admit(waiting)
 
-    def _would_create(self, resolved: PlaceTopic) -> dict[str, Any]:
+    def _would_create(self, resolved: PlaceTopic) -> dict[str, Unpacked]:
         """The answer to a creation that is only validated; its topic id is nobody's."""
         return {
             "topic_id": topic_id_at(self._cluster_id, 0),

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from ottla.broker.errors import ErrorCode
 from ottla.broker.turn.commands import Origin
+from ottla.log.types import Unpacked
 from ottla.raft.types import LogIndex
 
 REMEMBERED = 1000
@@ -28,7 +28,7 @@ class Outcome:
     """How a command ended: `error`, and the fields of its answer (a refusal has a `message`)."""
 
     error: ErrorCode = ErrorCode.NONE
-    result: dict[str, Any] = field(default_factory=dict)
+    result: dict[str, Unpacked] = field(default_factory=dict)
 
 
 def refused(error: ErrorCode, message: str) -> Outcome:
@@ -52,7 +52,7 @@ class RecentOutcomes:
         if len(self._decided) > REMEMBERED:
             del self._decided[next(iter(self._decided))]
 
-    def state(self) -> list[Any]:
+    def state(self) -> list[Unpacked]:
         """All of it, oldest first, as msgpack takes it, for `restored`."""
         return [
             (origin, index, int(outcome.error), outcome.result)
@@ -60,7 +60,7 @@ class RecentOutcomes:
         ]
 
     @classmethod
-    def restored(cls, state: Iterable[Any]) -> RecentOutcomes:
+    def restored(cls, state: Iterable[Unpacked]) -> RecentOutcomes:
         """What `state` gave."""
         recent = cls()
         for origin, index, error, result in state:

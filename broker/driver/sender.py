@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from ottla.broker.driver.reading import Reading
 from ottla.log.errors import CompactedError
@@ -28,7 +28,7 @@ class Sender(Protocol):
 class Transport(Sender, Protocol):
     """Connects nodes: one process's own network, or the simulator's."""
 
-    def attach(self, node: NodeId, receive: Callable[[NodeId, Any], None], /) -> None:
+    def attach(self, node: NodeId, receive: Callable[[NodeId, object], None], /) -> None:
         """Messages to `node` go to `receive(sender, message)` from now on."""
 
     def detach(self, node: NodeId, /) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Coroutine
-from typing import Any
 
 from ottla.broker.errors import NodeStateError
 from ottla.broker.event_loop.loops import Lease
@@ -20,8 +19,8 @@ LOOP_CLOSED = (
     "the event loop that the cluster runs on was closed under it: it can neither go on nor stop; "
     "leave `async with` before the loop is closed, and make another one"
 )
-Begin = Callable[[asyncio.AbstractEventLoop], Coroutine[Any, Any, None]]
-End = Callable[[], Coroutine[Any, Any, None]]
+Begin = Callable[[asyncio.AbstractEventLoop], Coroutine[object, None, None]]
+End = Callable[[], Coroutine[object, None, None]]
 
 
 class Lifecycle:

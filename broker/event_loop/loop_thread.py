@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from ottla.broker.errors import NodeStateError
 from ottla.broker.event_loop.loops import new_event_loop
 from ottla.broker.event_loop.native import Latch, NativeThread, interpreter_ends, make_lock
 
 Result = TypeVar("Result")
-Step = Callable[[], Coroutine[Any, Any, None]]
+Step = Callable[[], Coroutine[object, None, None]]
 
 STOPPED = "the cluster was stopped meanwhile"
 ENDING = "the interpreter ends, and the cluster's thread runs no more; stop the cluster before that"
@@ -36,7 +36,7 @@ class LoopThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         """What takes calls; None before and behind that."""
         self._leave: Callable[[], None] = _nothing
-        self._calls: dict[_Call[Any], None] = {}
+        self._calls: dict[_AnyCall, None] = {}
         self._started = Latch()
         self._error: BaseException | None = None
         """What kept it from starting, or from stopping cleanly."""
@@ -66,7 +66,7 @@ class LoopThread:
             if error is not None:
                 raise error
 
-    def call(self, work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+    def call(self, work: Callable[[], Coroutine[object, None, Result]]) -> Result:
         """Run `work` on the loop. Raises what it raises, `NodeStateError` when the thread ends, or
         the interpreter.
 
@@ -82,14 +82,14 @@ class LoopThread:
         finally:
             self._let_go(call)
 
-    def _submit(self, call: _Call[Any]) -> bool:
+    def _submit(self, call: _AnyCall) -> bool:
         with self._lock:
             if self._loop is not None:
                 self._calls[call] = None
                 self._loop.call_soon_threadsafe(call.begin, self._loop)
             return self._loop is not None
 
-    def _let_go(self, call: _Call[Any]) -> None:
+    def _let_go(self, call: _AnyCall) -> None:
         """Nobody waits for it any more; an interrupt may have come at any step."""
         with self._lock:
             self._calls.pop(call, None)
@@ -146,7 +146,7 @@ class LoopThread:
 class _Call(Generic[Result]):
     """Work that somebody in another thread waits for."""
 
-    def __init__(self, work: Callable[[], Coroutine[Any, Any, Result]]):
+    def __init__(self, work: Callable[[], Coroutine[object, None, Result]]):
         self.over = Latch()
         self._work = work
         self._task: asyncio.Task[Result] | None = None
@@ -187,6 +187,9 @@ class _Call(Generic[Result]):
         if self._error is not None:
             raise self._error
         return cast(Result, self._result)
+
+
+_AnyCall: TypeAlias = _Call[Any]  # calls with whatever results wait side by side
 
 
 def _refuse_at_the_end() -> None:

@@ -19,11 +19,11 @@ import sys
 import threading
 import time as patched_time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
 from importlib.machinery import BuiltinImporter
 from importlib.util import module_from_spec
-from types import BuiltinFunctionType
-from typing import Any
+from types import BuiltinFunctionType, ModuleType
 
 from ottla.raft.types import Micros
 
@@ -32,7 +32,7 @@ log = logging.getLogger("ottla")
 GREEN_WAIT_SECONDS = 0.001
 
 
-def _fresh(name: str) -> Any:
+def _fresh(name: str) -> ModuleType:
     """A copy of a built-in module, as the interpreter makes it; the module where it is none."""
     spec = BuiltinImporter.find_spec(name)
     if spec is None or spec.loader is None:
@@ -116,9 +116,10 @@ class Latch:
                 pass
 
 
-def make_lock() -> Any:
+def make_lock() -> AbstractContextManager[bool]:
     """A lock to hold for a few steps only; a signal handler may take it in the middle of them."""
-    return _thread.RLock()
+    lock: AbstractContextManager[bool] = _thread.RLock()
+    return lock
 
 
 class NativeThread:

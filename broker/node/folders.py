@@ -16,7 +16,6 @@ import errno
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from ottla.broker.arguments.arguments import as_whole, items
 from ottla.broker.arguments.spelling import shown
@@ -51,7 +50,7 @@ class DataFolderError(ConfigError):
 
 
 def check_left_out(
-    without: Any, nodes: Sequence[NodeId], folder: Path | None
+    without: object, nodes: Sequence[NodeId], folder: Path | None
 ) -> tuple[NodeId, ...]:
     """The nodes that a cluster of `nodes` on `folder` starts without, if it can. Raises
     `ConfigError`."""

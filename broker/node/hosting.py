@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ottla.broker.controller.controller import Controller
 from ottla.broker.driver.runner import Runner
@@ -25,7 +25,7 @@ from ottla.broker.event_loop.slices import Slices
 from ottla.broker.images import PartitionImage, TopicImage
 from ottla.broker.node.replica_factory import Opening, ReplicaFactory
 from ottla.log.store import Write
-from ottla.raft.types import GroupId, Micros, NodeId
+from ottla.raft.types import GroupId, Matched, Micros, NodeId
 
 EARLY_MESSAGES = 10_000
 """Messages kept for each group that is not open yet."""
@@ -67,7 +67,7 @@ class Hosting:
         self._version = -1
         self._hosted: dict[str, list[GroupId]] = {}
         """Groups that are open here, by the topic they are of."""
-        self._early: dict[GroupId, deque[Any]] = {}
+        self._early: dict[GroupId, deque[Matched]] = {}
         self._tasks: deque[Task] = deque()
         self._opening: tuple[str, Opening] | None = None
         """A replica whose log is not all learned, and its topic."""
@@ -189,7 +189,7 @@ class Hosting:
 
     # --- what comes too early -----------------------------------------------------------------
 
-    def keep_early(self, message: Any) -> None:
+    def keep_early(self, message: Matched) -> None:
         """A message of a group that is not open here, and not deleted: for when it is."""
         if not self._machine.deleted(message.group):
             self._early.setdefault(message.group, deque(maxlen=EARLY_MESSAGES)).append(message)

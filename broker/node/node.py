@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 from ottla.broker.config import ClusterConfig
 from ottla.broker.controller.client import ControlClient, ControlRequest, ControlResponse
@@ -42,7 +42,7 @@ from ottla.broker.wire.searches import Searches
 from ottla.log.errors import StoreError
 from ottla.log.store import LogStore
 from ottla.log.types import ProducerEpoch, ProducerId
-from ottla.raft.types import Entry, GroupId, LogIndex, Micros, NodeId
+from ottla.raft.types import Entry, GroupId, LogIndex, Matched, Micros, NodeId
 
 PATIENCE_BEATS = 5
 """Beats in an election timeout from which on one of them more or less does not matter."""
@@ -185,7 +185,7 @@ class Node:
             serve=self.server.resume,
         )
 
-    def _make_takers(self) -> Mapping[type, Callable[[Any], None]]:
+    def _make_takers(self) -> Mapping[type, Callable[[Matched], None]]:
         """Who takes messages that are no group's own; all others are Raft's."""
         return {
             Beat: self.runner.on_beat,
@@ -266,7 +266,7 @@ class Node:
 
     # --- other nodes --------------------------------------------------------------------------
 
-    def _receive(self, sender: NodeId, message: Any) -> None:
+    def _receive(self, sender: NodeId, message: object) -> None:
         """A message arrives, in the middle of its sender's turn: what breaks here is this node."""
         take = self._between_nodes.get(message.__class__, self._take)
         try:
@@ -277,7 +277,7 @@ class Node:
         except Exception as error:  # noqa: BLE001 - whatever it is, the sender goes on
             self.runner.broken(error)
 
-    def _take(self, message: Any) -> None:
+    def _take(self, message: Matched) -> None:
         """A message of a Raft group."""
         if not self.runner.receive(message):
             self._hosting.keep_early(message)

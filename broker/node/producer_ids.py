@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ottla.broker.errors import ErrorCode
 from ottla.broker.turn.commands import AllocateProducerIds, Control
 from ottla.idempotency.id_blocks import IdBlock, IdPool
-from ottla.log.types import ProducerEpoch, ProducerId
+from ottla.log.types import ProducerEpoch, ProducerId, Unpacked
 from ottla.raft.types import Micros, NodeId
 
 WITHIN: Micros = 5_000_000
@@ -46,7 +46,7 @@ class ProducerIds:
             asked = AllocateProducerIds(self._node)
             self._control(asked, self._block_came, self._now() + WITHIN)
 
-    def _block_came(self, error: ErrorCode, result: dict[str, Any]) -> None:
+    def _block_came(self, error: ErrorCode, result: dict[str, Unpacked]) -> None:
         if error is ErrorCode.NONE:
             self._pool.add(IdBlock(**result))
             self._serve()

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ottla.broker.turn.tickets import Ticket
-from ottla.raft.types import Micros
+from ottla.raft.types import Matched, Micros
 
 Refuse: TypeAlias = Callable[[Ticket], None]
 
@@ -25,8 +25,8 @@ Refuse: TypeAlias = Callable[[Ticket], None]
 class Doubt(NamedTuple):
     """A ticket whose answer needs proof, and how it goes on with it."""
 
-    ticket: Any
-    proved: Callable[[Any], None]
+    ticket: Ticket
+    proved: Callable[[Matched], None]
 
 
 class Barriers:
@@ -40,7 +40,7 @@ class Barriers:
         """Since the last barrier was asked for."""
         self._under_way: deque[list[Doubt]] = deque()
 
-    def ask(self, ticket: Ticket, proved: Callable[[Any], None]) -> None:
+    def ask(self, ticket: Ticket, proved: Callable[[Matched], None]) -> None:
         """`proved(ticket)` once this node is known to lead, unless the ticket is answered before.
 
         It is called at most once; the ticket must remember that, or it will be asked for again.

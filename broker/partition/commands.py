@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any
 
 import msgpack
 
@@ -27,7 +26,7 @@ from ottla.broker.arguments.fields import (
 )
 from ottla.broker.arguments.spelling import shown
 from ottla.broker.partition.state import PartitionSettings
-from ottla.log.types import Offset
+from ottla.log.types import Offset, Unpacked
 from ottla.raft.types import LogIndex
 
 log = logging.getLogger("ottla")
@@ -36,7 +35,7 @@ _ID = whole(0, INT64_MAX)
 _ID_AND_EPOCH = record(_ID, whole(0, 0x7FFF))
 
 
-def _producer(value: Any) -> Any:
+def _producer(value: object) -> object:
     return _ID_AND_EPOCH(value) if isinstance(value, list | tuple) else _ID(value)
 
 
@@ -47,7 +46,7 @@ COMMANDS: Mapping[str, Field] = {
 """By name: what the argument is."""
 
 
-def encode_command(name: str, argument: Any) -> bytes:
+def encode_command(name: str, argument: object) -> bytes:
     """A command as it lies in the log."""
     packed: bytes = msgpack.packb([name, argument])
     return packed
@@ -55,7 +54,7 @@ def encode_command(name: str, argument: Any) -> bytes:
 
 def sound_command(
     payload: bytes, end: Offset, settings: PartitionSettings, index: LogIndex
-) -> tuple[str, Any]:
+) -> tuple[str, Unpacked]:
     """Name and argument of the command at `index` of a partition's log, which ends at offset `end`
     there. One that is none is refused: its name is empty, and the broker's log says why."""
     try:
@@ -71,7 +70,7 @@ def sound_command(
         return "", None
 
 
-def _decode(payload: bytes, end: Offset) -> tuple[str, Any]:
+def _decode(payload: bytes, end: Offset) -> tuple[str, Unpacked]:
     command = unpack(payload)
     if not isinstance(command, list) or len(command) != 2:
         raise CommandError(f"it is {shown(command)}, not a name and an argument")

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any, cast
+from typing import cast
 
 from ottla.broker.errors import ErrorCode
 from ottla.broker.partition.admission import Admission, CommandItem
@@ -204,7 +204,7 @@ class Partition:
         waiting = len(self.purgatory) > 0
         asked = (waiting or self.reads.held) and state.leading
         enough = not (asked and state.below_minimum(now))
-        batch: Any = None
+        batch: RecordBatch | None = None
         for entry in self._that_count(entries):
             if entry.kind is EntryKind.BATCH:
                 batch = entry.payload
@@ -254,7 +254,7 @@ class Partition:
         batches = EntryKind.BATCH
         for entry in reversed(entries):
             if entry.kind is batches:
-                batch: Any = entry.payload
+                batch: RecordBatch = entry.payload
                 times = seen.get(batch.producer_id, 0)
                 if times < window:
                     seen[batch.producer_id] = times + 1

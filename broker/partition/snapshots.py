@@ -20,7 +20,6 @@ A snapshot that is not finished when the node stops was never begun: the next on
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgpack
 
@@ -31,7 +30,7 @@ from ottla.idempotency.snapshot import Decoding, Encoding
 from ottla.idempotency.table import ProducerTable
 from ottla.log.offset_index import IndexState
 from ottla.log.record_batch import identity
-from ottla.log.types import EpochStart
+from ottla.log.types import EpochStart, RecordBatch, Unpacked
 from ottla.raft.types import Entry, EntryKind, LogIndex, Micros, Snapshot, Term
 
 SNAPSHOT_VERSION = 2
@@ -53,7 +52,7 @@ class Snapshots:
         self._table = table
         self._table_term: Term = 0  # of the last entry that the latest snapshot's table knows
         self._upto: LogIndex = 0
-        self._body: dict[str, Any] = {}
+        self._body: dict[str, Unpacked] = {}
         self._encoding: Encoding | None = None
         self._decoding: Decoding | None = None
 
@@ -104,7 +103,7 @@ class Snapshots:
             return
         for entry in entries:
             if entry.kind is EntryKind.BATCH:
-                batch: Any = entry.payload
+                batch: RecordBatch = entry.payload
                 who = batch.identity or identity(batch)
                 if who is not None:
                     self._table.keep_for(encoding, who)
@@ -166,7 +165,7 @@ class Snapshots:
         return self._encode() if self._encoding is not None else None
 
 
-def _packed(body: Mapping[str, Any], producers: memoryview) -> bytes:
+def _packed(body: Mapping[str, Unpacked], producers: memoryview) -> bytes:
     """The body with its producers, as `msgpack.packb` writes it. They may be 20 MB, and are copied
     once where it would copy them three times: that is what the last turn of a snapshot takes."""
     parts: list[bytes | memoryview] = [bytes([0x80 | len(body)])]

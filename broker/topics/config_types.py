@@ -14,9 +14,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ottla.broker.arguments.arguments import INT32_MAX, INT64_MAX
+from ottla.log.types import Unpacked
 
 _BLANKS = "".join(map(chr, range(33)))
 """What Java's `trim` takes away."""
@@ -42,12 +43,15 @@ class UnreadableError(ValueError):
         """The message is Kafka's whole sentence."""
 
 
+Read: TypeAlias = Callable[[str, str], Unpacked]
+
+
 class ConfigType(NamedTuple):
     """A type with its validator."""
 
     word: str
     """Kafka's name of it, with what the validator asks for: for pages."""
-    read: Callable[[str, str], Any]
+    read: Read
     """(name, text) → value. Raises `UnreadableError`."""
     written: str
     """How a person writes a value in Python."""
@@ -65,7 +69,7 @@ def whole_number(text: str) -> int | None:
     return int(digits)
 
 
-def _at_most(word: str, largest: int, least: int, most: int | None, *, besides: int | None) -> Any:
+def _at_most(word: str, largest: int, least: int, most: int | None, *, besides: int | None) -> Read:
     def read(_: str, text: str) -> int:
         value = whole_number(text)
         if value is None or not -largest - 1 <= value <= largest:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum, IntEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ottla.broker.config import ClusterConfig
 from ottla.broker.topics.config_types import (
@@ -35,6 +35,7 @@ from ottla.broker.topics.config_types import (
     refusal_of,
     string_type,
 )
+from ottla.log.types import Unpacked
 
 _INT64_MAX = 2**63 - 1
 _WEEK_MS = 604_800_000
@@ -67,7 +68,7 @@ class TopicConfig(NamedTuple):
     effect: Effect
     meaning: str
     """What it does here, or why nothing comes of it."""
-    promises: Callable[[Any], str] = lambda _: ""
+    promises: Callable[[Unpacked], str] = lambda _: ""
     """Of an *only as it is* row: why a value that Kafka takes is not taken here; empty if it is."""
 
     def default_in(self, settings: ClusterConfig) -> str:
@@ -83,11 +84,13 @@ class ConfigValue(NamedTuple):
     source: ConfigSource
 
 
-def _only(accepted: Callable[[Any], bool], which: str, because: str) -> Callable[[Any], str]:
+def _only(
+    accepted: Callable[[Unpacked], bool], which: str, because: str
+) -> Callable[[Unpacked], str]:
     return lambda value: "" if accepted(value) else f"only {which} is supported: {because}"
 
 
-def _is(accepted: Any) -> Callable[[Any], bool]:
+def _is(accepted: object) -> Callable[[object], bool]:
     return lambda value: bool(value == accepted)
 
 
@@ -317,7 +320,7 @@ def has_effect(name: str, configs: Mapping[str, str], settings: ClusterConfig) -
     return name in TOPIC_CONFIGS and TOPIC_CONFIGS[name].effect is Effect.SERVED
 
 
-def _in_force(name: str, configs: Mapping[str, str], settings: ClusterConfig) -> Any:
+def _in_force(name: str, configs: Mapping[str, str], settings: ClusterConfig) -> Unpacked:
     """A config's value as it was read. A text that cannot be read came out of a log that another
     version wrote; the topic is served as if it had said nothing."""
     row = TOPIC_CONFIGS[name]

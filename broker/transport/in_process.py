@@ -21,12 +21,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ottla.broker.arguments.arguments import whole
-from ottla.raft.types import Micros, NodeId
+from ottla.raft.types import Matched, Micros, NodeId
 
-Receive: TypeAlias = Callable[[NodeId, Any], None]
+Receive: TypeAlias = Callable[[NodeId, Matched], None]
 """Takes a sender and a message; must only queue it."""
 
 Link: TypeAlias = tuple[NodeId, NodeId]
@@ -39,7 +39,7 @@ class _Travelling:
 
     __slots__ = ("due", "message", "receive", "sender", "to")
 
-    def __init__(self, due: float, sender: NodeId, to: NodeId, receive: Receive, message: Any):
+    def __init__(self, due: float, sender: NodeId, to: NodeId, receive: Receive, message: object):
         self.due = due
         self.sender = sender
         self.to = to
@@ -61,7 +61,7 @@ class Network:
         self._receivers: dict[NodeId, Receive] = {}
         self._cut: dict[Link, None] = {}
         self._isolated: dict[NodeId, None] = {}
-        self._held: dict[Link, list[Any]] = {}
+        self._held: dict[Link, list[object]] = {}
         self._travelling: deque[_Travelling] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._direct = link_delay == 0
@@ -79,7 +79,7 @@ class Network:
             if link[1] == node:
                 self._drop_all(link)
 
-    def send(self, sender: NodeId, to: NodeId, message: Any) -> None:
+    def send(self, sender: NodeId, to: NodeId, message: object) -> None:
         """Send; the message arrives after the delay, or never."""
         if self._direct:
             receive = self._receivers.get(to)
@@ -167,7 +167,7 @@ class Network:
             sender != to and (sender in isolated or to in isolated)
         )
 
-    def _send_by_rules(self, sender: NodeId, to: NodeId, message: Any) -> None:
+    def _send_by_rules(self, sender: NodeId, to: NodeId, message: object) -> None:
         receive = self._receivers.get(to)
         if receive is None or self._blocked(sender, to):
             _count(self._dropped, message)
@@ -181,7 +181,7 @@ class Network:
             _count(self._delivered, message)
             receive(sender, message)
 
-    def _delay_message(self, sender: NodeId, to: NodeId, receive: Receive, message: Any) -> None:
+    def _delay_message(self, sender: NodeId, to: NodeId, receive: Receive, message: object) -> None:
         loop = asyncio.get_running_loop()
         due = loop.time() + self._delay
         self._travelling.append(_Travelling(due, sender, to, receive, message))
@@ -212,7 +212,7 @@ class Network:
         self._held[link] = []
 
 
-def _count(counts: dict[type, int], message: Any) -> None:
+def _count(counts: dict[type, int], message: object) -> None:
     kind = message.__class__
     counts[kind] = counts.get(kind, 0) + 1
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ottla.broker.errors import ErrorCode
 from ottla.broker.topics.topic import Topic
+from ottla.log.types import Unpacked
 from ottla.raft.types import Micros, NodeId
 
 Origin: TypeAlias = tuple[NodeId, int, int]
@@ -74,7 +75,7 @@ class AllocateProducerIds:
 
 
 Command: TypeAlias = Position | CreateTopic | DeleteTopic | AllocateProducerIds
-Decided: TypeAlias = Callable[[ErrorCode, dict[str, Any]], None]
+Decided: TypeAlias = Callable[[ErrorCode, dict[str, Unpacked]], None]
 """Called once with how a command ended, and the fields of its answer."""
 Control: TypeAlias = Callable[[Command, Decided, Micros], None]
 """Has the controller decide a command, wherever it leads, until a deadline."""

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from ottla.broker.errors import ErrorCode
 from ottla.broker.turn.commands import Command, Origin
+from ottla.idempotency.producer import InFlight, Owner
 from ottla.log.inspection import NO_CLOCK, Fault
 from ottla.log.types import (
     NO_OFFSET,
@@ -25,8 +25,9 @@ from ottla.log.types import (
     Offset,
     RecordBatch,
     Term,
+    Unpacked,
 )
-from ottla.raft.types import LogIndex, Micros, NodeId
+from ottla.raft.types import LogIndex, Matched, Micros, NodeId
 
 log = logging.getLogger("ottla")
 
@@ -55,7 +56,7 @@ class Ticket:
     """Has its outcome; further outcomes do not count."""
     error = ErrorCode.NONE
 
-    def __init__(self, on_done: Callable[[Any], None], deadline: Micros, owner: object = None):
+    def __init__(self, on_done: Callable[[Matched], None], deadline: Micros, owner: Owner = None):
         self.on_done = on_done
         self.deadline = deadline
         """Point in time after which the state machine answers with a timeout of its own kind."""
@@ -81,7 +82,7 @@ class ProduceTicket(Ticket):
     # The partition's own notes while the ticket is under way.
     term: Term = 0
     index: LogIndex = 0
-    in_flight: Any = None
+    in_flight: InFlight | None = None
     barrier_passed = False
     patience: Micros = 0
     """What is left of the client's time limit while `deadline` stands still."""
@@ -92,7 +93,7 @@ class ProduceTicket(Ticket):
         acks: int,
         on_done: Callable[[ProduceTicket], None],
         deadline: Micros,
-        owner: object = None,
+        owner: Owner = None,
         *,
         wall_ms: Millis = NO_CLOCK,
     ):
@@ -166,7 +167,7 @@ class FetchTicket(Ticket):
         deadline: Micros,
         *,
         proof_deadline: Micros = 0,
-        owner: object = None,
+        owner: Owner = None,
         last_fetched_epoch: Term = ANY_EPOCH,
     ):
         super().__init__(on_done, deadline, owner)
@@ -203,7 +204,7 @@ class WatchTicket(Ticket):
         beyond: Offset,
         on_done: Callable[[WatchTicket], None],
         deadline: Micros,
-        owner: object = None,
+        owner: Owner = None,
     ):
         super().__init__(on_done, deadline, owner)
         self.beyond = beyond
@@ -237,7 +238,7 @@ class ListOffsetsTicket(Ticket):
         current_leader_epoch: Term,
         on_done: Callable[[ListOffsetsTicket], None],
         deadline: Micros,
-        owner: object = None,
+        owner: Owner = None,
     ):
         super().__init__(on_done, deadline, owner)
         self.timestamp = timestamp
@@ -262,7 +263,7 @@ class EpochEndTicket(Ticket):
         current_leader_epoch: Term,
         on_done: Callable[[EpochEndTicket], None],
         deadline: Micros,
-        owner: object = None,
+        owner: Owner = None,
     ):
         super().__init__(on_done, deadline, owner)
         self.epoch = epoch
@@ -281,7 +282,7 @@ class DeleteRecordsTicket(Ticket):
         offset: Offset,
         on_done: Callable[[DeleteRecordsTicket], None],
         deadline: Micros,
-        owner: object = None,
+        owner: Owner = None,
     ):
         super().__init__(on_done, deadline, owner)
         self.offset = offset
@@ -300,7 +301,7 @@ class ControlTicket(Ticket):
         command: Command,
         on_done: Callable[[ControlTicket], None],
         deadline: Micros,
-        owner: object = None,
+        owner: Owner = None,
         *,
         origin: Origin | None = None,
     ):
@@ -308,7 +309,7 @@ class ControlTicket(Ticket):
         self.command = command
         self.origin = origin
         """Whose it is; None: of somebody who never sends it again."""
-        self.result: dict[str, Any] = {}
+        self.result: dict[str, Unpacked] = {}
         self.index: LogIndex = 0
         """Where it stands in the controller's log, 0 when it never entered it; in the answer to a
         *position*, what is applied."""

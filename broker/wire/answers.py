@@ -11,7 +11,7 @@ Arrays are collections: the items of a large one may be made while it is written
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from ottla.broker.errors import ErrorCode
 from ottla.broker.images import BrokerImage
@@ -35,6 +35,7 @@ NOT_ASKED = -(2**31)
 """Authorized operations: the client did not ask, or its version of the request cannot."""
 
 Item = TypeVar("Item")
+Source = TypeVar("Source")
 
 
 class Lazily(Collection[Item]):
@@ -42,7 +43,7 @@ class Lazily(Collection[Item]):
 
     __slots__ = ("_describe", "_items")
 
-    def __init__(self, items: Collection[Any], describe: Callable[[Any], Item]):
+    def __init__(self, items: Collection[Source], describe: Callable[[Source], Item]):
         self._items = items
         self._describe = describe
 

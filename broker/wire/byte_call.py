@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.broker.wire.api.call import Call, Link, Steps
 from ottla.broker.wire.translation.packing import Piece
+from ottla.broker.wire.walk import ReadOnlyBuffer
+from ottla.raft.types import Matched
 
 if TYPE_CHECKING:
     from ottla.broker.wire.translation.produce_shortcut import Shortcut
 
-Write = Callable[[Any, list[Any]], Steps]
+Write = Callable[[Matched, list[Piece]], Steps]
 """Appends an answer value to a list of pieces, in steps."""
 
 
@@ -21,8 +23,8 @@ class Route(NamedTuple):
 
     key: int
     version: int
-    handle: Callable[[Any, Call], None]
-    read: Callable[[Any, int], Any]
+    handle: Callable[[Matched, Call], None]
+    read: Callable[[ReadOnlyBuffer, int], Matched]
     """Makes a request value of a frame from some byte on. Raises `FrameError`."""
     write: Write
     header_tags: bool
@@ -36,7 +38,7 @@ class Route(NamedTuple):
 class ByteCall(Call):
     """See `Call`."""
 
-    memo: Any = None
+    memo: Matched = None
     """What the short cut of Produce wants to find again when it answers."""
 
     def __init__(
@@ -61,11 +63,11 @@ class ByteCall(Call):
         """See `Slot`."""
         return self.route.shortcut is not None
 
-    def answer(self, answer: Any) -> None:
+    def answer(self, answer: object) -> None:
         """See `Call`."""
         self.run(self._written(answer))
 
-    def _written(self, answer: Any) -> Steps:
+    def _written(self, answer: object) -> Steps:
         pieces: list[Piece] = []
         yield from self.route.write(answer, pieces)
         self.answer_parts(pieces)

@@ -11,14 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields as dataclass_fields
-from typing import Any
 
 from ottla.broker.arguments.arguments import items, text, whole
 from ottla.broker.arguments.spelling import listed, no_such, shown
 from ottla.broker.errors import ConfigError
 from ottla.broker.wire.api.table import BY_KEY
 from ottla.broker.wire.codec import API_NAMES, field_names, known_versions, request_schema
-from ottla.broker.wire.guard import nested_entity
+from ottla.broker.wire.guard import Entity, nested_entity
 
 API_KEYS: dict[str, int] = {name: key for key, name in API_NAMES.items()}
 DEEPEST = 10
@@ -26,7 +25,7 @@ DEEPEST = 10
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def api_key(api: Any) -> int:
+def api_key(api: object) -> int:
     """The key of an API by its name: `create_topics`, or `CreateTopics` as Kafka writes it."""
     name = text("api", api)
     key = API_KEYS.get(_CAPITAL.sub("_", name).lower())
@@ -35,7 +34,7 @@ def api_key(api: Any) -> int:
     return key
 
 
-def chosen_version(key: int, version: Any) -> int:
+def chosen_version(key: int, version: object) -> int:
     """A version that the codec knows; for None the highest that Ottla serves."""
     if version is None and key in BY_KEY:
         return BY_KEY[key].served[1]
@@ -49,7 +48,7 @@ def chosen_version(key: int, version: Any) -> int:
     return chosen
 
 
-def check_fields(key: int, version: int, fields: Mapping[str, Any]) -> None:
+def check_fields(key: int, version: int, fields: Mapping[str, object]) -> None:
     """Whether every field that is named is one of some version, and lists and texts are what they
     should be. Raises `ConfigError`."""
     named = set(_named(fields))
@@ -67,7 +66,7 @@ def _check_names(key: int, named: set[str]) -> None:
         raise ConfigError(f"{API_NAMES[key]} has no field {no_such(name, sorted(known))}")
 
 
-def _check_values(cls: type[Any], values: Mapping[str, Any], inside: str = "") -> None:
+def _check_values(cls: type[Entity], values: Mapping[str, object], inside: str = "") -> None:
     """Whether lists are lists and texts are texts: the codec would take a text for a list of
     letters, and bytes for a text. Raises `ConfigError`."""
     for item in dataclass_fields(cls):
@@ -84,7 +83,7 @@ def _check_values(cls: type[Any], values: Mapping[str, Any], inside: str = "") -
                 _check_values(nested, each, f"{at}.")
 
 
-def _members(where: str, value: Any) -> Any:
+def _members(where: str, value: object) -> object:
     """The members of an array, so many as one may have; what is no list at all stays as it is."""
     if isinstance(value, list | tuple) or not isinstance(value, Iterable):
         return value
@@ -93,15 +92,14 @@ def _members(where: str, value: Any) -> Any:
     return items(where, value, "values", ordered=True)
 
 
-def _named(value: Any, depth: int = DEEPEST) -> Iterator[str]:
+def _named(value: object, depth: int = DEEPEST) -> Iterator[str]:
     """Every name of a field in a request; what has itself for a member ends somewhere."""
     if not depth:
         return
     if isinstance(value, Mapping):
         yield from map(str, value)
-    members = value.values() if isinstance(value, Mapping) else value
     if isinstance(value, list | tuple | Mapping):
-        for each in members:
+        for each in value.values() if isinstance(value, Mapping) else value:
             yield from _named(each, depth - 1)
 
 

@@ -27,12 +27,12 @@ from functools import cache
 from io import BytesIO
 from pkgutil import iter_modules
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from ottla.broker.errors import FrameError
 from ottla.broker.event_loop.collecting import MANY_OBJECTS, nothing_collected
-from ottla.broker.wire.guard import Guard, nested_entity
+from ottla.broker.wire.guard import Entity, Guard, nested_entity
 from ottla.broker.wire.modules import load
 from ottla.broker.wire.requests import ZERO_ID
 from ottla.broker.wire.walk import (
@@ -157,7 +157,7 @@ def skip_tags(frame: ReadOnlyBuffer, at: int) -> int:
     return at
 
 
-def _same(value: Any) -> Any:
+def _same(value: Entity) -> Entity:
     return value
 
 
@@ -168,7 +168,7 @@ class Schema:
 
     def __init__(self, key: int, version: int, direction: EntityType):
         module = load(f"kio.schema.{API_NAMES[key]}.v{version}.{direction.name}")
-        self.cls: type[Any] = next(
+        self.cls: type[Entity] = next(
             found
             for found in vars(module).values()
             if isinstance(found, type) and getattr(found, "__type__", None) is direction
@@ -182,9 +182,11 @@ class Schema:
         answers = direction is EntityType.response
         self._guard = Guard(self.cls, ANSWER_LIMITS if answers else REQUEST_LIMITS)
         self._read = entity_reader(self.cls)
-        self._write: Any = None
+        self._write: Entity = None
 
-    def read(self, frame: ReadOnlyBuffer, at: int, translate: Callable[[Any], Any] = _same) -> Any:
+    def read(
+        self, frame: ReadOnlyBuffer, at: int, translate: Callable[[Entity], Entity] = _same
+    ) -> Entity:
         """Decode the entity that starts at byte `at`, and return what `translate` makes of it.
         Raises `FrameError`; ignores what follows.
 
@@ -198,7 +200,7 @@ class Schema:
         with nothing_collected(aged=True, least=MANY_OBJECTS):
             return translate(self._read_body(frame, at))
 
-    def _read_body(self, frame: ReadOnlyBuffer, at: int) -> Any:
+    def _read_body(self, frame: ReadOnlyBuffer, at: int) -> Entity:
         mended = self._guard.check(frame, at)
         if mended is not None:
             frame, at = mended, 0
@@ -217,7 +219,7 @@ class Schema:
         """kio's own errors, but also ValueError for a code or a time that it does not know."""
         return FrameError(f"{self.cls.__name__}: {error}")
 
-    def write(self, entity: Any) -> bytes:
+    def write(self, entity: Entity) -> bytes:
         """Encode an entity of this schema."""
         if self._write is None:
             self._write = entity_writer(self.cls)
@@ -225,7 +227,7 @@ class Schema:
         self._write(buffer, entity)
         return buffer.getvalue()
 
-    def build(self, **values: Any) -> Any:
+    def build(self, **values: Entity) -> Entity:
         """Make the entity; see `build`."""
         return build(self.cls, **values)
 
@@ -263,10 +265,10 @@ def known_versions(key: int) -> Sequence[int]:
     return sorted(int(each[1:]) for each in found if each[:1] == "v" and each[1:].isdigit())
 
 
-_names: dict[type[Any], frozenset[str]] = {}
+_names: dict[type[Entity], frozenset[str]] = {}
 
 
-def field_names(cls: type[Any]) -> frozenset[str]:
+def field_names(cls: type[Entity]) -> frozenset[str]:
     """The names of an entity's fields, and of those of the entities in it."""
     found = _names.get(cls)
     if found is None:
@@ -276,7 +278,7 @@ def field_names(cls: type[Any]) -> frozenset[str]:
     return found
 
 
-def build(cls: type[Any], **values: Any) -> Any:
+def build(cls: type[Entity], **values: Entity) -> Entity:
     """Make an entity from plain values, whatever version `cls` is of.
 
     Fields the version does not have are dropped, those not given take the schema's default.
@@ -289,23 +291,23 @@ def build(cls: type[Any], **values: Any) -> Any:
     return cls(**{name: shape[name](value) for name, value in values.items() if name in shape})
 
 
-_shapes: dict[type[Any], dict[str, Callable[[Any], Any]]] = {}
+_shapes: dict[type[Entity], dict[str, Callable[[Entity], Entity]]] = {}
 
 
-def _shape(cls: type[Any]) -> dict[str, Callable[[Any], Any]]:
+def _shape(cls: type[Entity]) -> dict[str, Callable[[Entity], Entity]]:
     """For each field of an entity: how a plain value becomes what kio's writer wants."""
     return {
         item.name: converter(item.metadata.get("kafka_type"), item.type) for item in fields(cls)
     }
 
 
-def converter(kafka_type: str | None, annotation: Any) -> Callable[[Any], Any]:
+def converter(kafka_type: str | None, annotation: Entity) -> Callable[[Entity], Entity]:
     """How a plain value becomes what kio's writer of a field wants."""
     nested, is_array = nested_entity(annotation)
-    one: Callable[[Any], Any]
+    one: Callable[[Entity], Entity]
     if nested is not None:
 
-        def one(value: Any) -> Any:
+        def one(value: Entity) -> Entity:
             return build(nested, **value) if isinstance(value, dict) else value
 
     else:
@@ -313,29 +315,29 @@ def converter(kafka_type: str | None, annotation: Any) -> Callable[[Any], Any]:
     if not is_array:
         return one
 
-    def many(values: Any) -> Any:
+    def many(values: Entity) -> Entity:
         return None if values is None else tuple(map(one, values))
 
     return many
 
 
-def _duration(value: Any) -> Any:
+def _duration(value: Entity) -> Entity:
     return timedelta(milliseconds=value) if isinstance(value, int) else value
 
 
-def _time(value: Any) -> Any:
+def _time(value: Entity) -> Entity:
     if not isinstance(value, int):
         return value
     return None if value < 0 else datetime.fromtimestamp(value / 1000, UTC)
 
 
-def _topic_id(value: Any) -> Any:
+def _topic_id(value: Entity) -> Entity:
     if not isinstance(value, bytes):
         return value
     return None if value == ZERO_ID else UUID(bytes=value)
 
 
-_PLAIN: dict[str, Callable[[Any], Any]] = {
+_PLAIN: dict[str, Callable[[Entity], Entity]] = {
     "timedelta_i32": _duration,
     "datetime_i64": _time,
     "uuid": _topic_id,

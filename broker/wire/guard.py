@@ -56,6 +56,8 @@ from ottla.broker.wire.walk import (
     with_fixes,
 )
 
+Entity: TypeAlias = Any  # kio makes a class per API, version and direction, found when it runs
+
 LONGEST_MILLIS = (2**63 - 1) // 1000
 """kio counts microseconds in 64 bits."""
 
@@ -81,7 +83,7 @@ _FIXED = {
 """Sizes of kio's types whose every value is good."""
 
 
-def nested_entity(annotation: Any) -> tuple[type[Any] | None, bool]:
+def nested_entity(annotation: object) -> tuple[type[Entity] | None, bool]:
     """The entity class inside a field's type, if there is one, and whether it is an array."""
     is_array = False
     todo = [annotation]
@@ -100,7 +102,7 @@ class Guard:
 
     __slots__ = ("_limits", "_name", "_plan")
 
-    def __init__(self, entity: type[Any], limits: Limits):
+    def __init__(self, entity: type[Entity], limits: Limits):
         self._name = entity.__name__
         self._plan = _plan_of(entity)
         self._limits = limits
@@ -150,7 +152,7 @@ def _run(plan: _Plan, walk: Walk, at: int) -> int:
     return at + plan.tail
 
 
-def _plan_of(entity: type[Any]) -> _Plan:
+def _plan_of(entity: type[Entity]) -> _Plan:
     """The plan of an entity class.
 
     It weighs what its texts, arrays and records do, and 1 at the least: an array costs the codec,
@@ -195,7 +197,7 @@ def _one(step: _Step, least: int, weight: int = 1) -> _Plan:
     return _Plan(((0, step),), 0, least, weight=weight)
 
 
-def _plan_of_field(name: str, kind: str | None, annotation: Any, flexible: bool) -> _Plan:
+def _plan_of_field(name: str, kind: str | None, annotation: object, flexible: bool) -> _Plan:
     """The plan of one field: one step, or a fixed size."""
     nested, is_array = nested_entity(annotation)
     nullable = NoneType in get_args(annotation)

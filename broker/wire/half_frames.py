@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from struct import Struct
-from typing import Any, Protocol
+from typing import Protocol
 
 from ottla.broker.wire.byte_call import ByteCall
 from ottla.broker.wire.translation.packing import Piece
@@ -127,7 +127,7 @@ class HalfFrames:
         if self._half.pop(holder, None) is not None:
             self._plan()
 
-    def drop(self, holder: Any) -> None:
+    def drop(self, holder: Holder) -> None:
         """It holds nothing any more."""
         if self._waiting.pop(holder, None) is not None and not self._waiting:
             self._pressed(False)
@@ -207,5 +207,5 @@ class LargeCall(ByteCall):
 
     def finish(self, parts: Sequence[Piece] = (), closing: str | None = None) -> bool:
         """See `Slot`."""
-        self._counted.drop(self)
+        self._counted.hold(self, 0)
         return super().finish(parts, closing)

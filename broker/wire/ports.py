@@ -17,9 +17,9 @@ import errno
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from ottla.broker.arguments.addresses import Address, bare_host
 from ottla.broker.arguments.spelling import shown
@@ -216,7 +216,7 @@ def _places_of(host: str) -> list[Place]:
     return bindable or list(places)
 
 
-def _place(family: int, address: tuple[Any, ...]) -> Place:
+def _place(family: int, address: Sequence[str | int | bytes]) -> Place:
     return family, str(address[0]), int(address[3]) if family == socket.AF_INET6 else 0
 
 

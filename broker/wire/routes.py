@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from ottla.broker.errors import FrameError
 from ottla.broker.wire.api import table
@@ -23,9 +22,11 @@ from ottla.broker.wire.translation.encoding import encode
 from ottla.broker.wire.translation.produce_large import reader
 from ottla.broker.wire.translation.produce_shortcut import PRODUCE_KEY, Shortcut
 from ottla.broker.wire.translation.reading import REQUESTS, translator
+from ottla.broker.wire.walk import ReadOnlyBuffer
+from ottla.raft.types import Matched
 
 FETCH_KEY = 1
-Handler = Callable[[Any, Call], None]
+Handler = Callable[[Matched, Call], None]
 
 _handlers: dict[int, Handler] = {}
 
@@ -76,7 +77,7 @@ def _unread(*_: object) -> ApiVersionsRequest:
     return ApiVersionsRequest()
 
 
-def _reading(key: int, schema: Schema) -> Callable[[Any, int], Any]:
+def _reading(key: int, schema: Schema) -> Callable[[ReadOnlyBuffer, int], Matched]:
     translate, read = translator(REQUESTS[key], schema.cls), schema.read
     return lambda frame, at: read(frame, at, translate)
 

@@ -88,7 +88,7 @@ class Length(NamedTuple):
     """How a length or count is encoded."""
 
     read: Callable[[ReadOnlyBuffer, int], tuple[int, int]]
-    """What it says, and where it ends. Any negative number is null."""
+    """What it says, and where it ends. A negative number is null."""
     write: Callable[[int], bytes]
     """The usual form; -1 is null."""
     least: int
@@ -171,7 +171,7 @@ class Walk:
         self.fixes.append(Fix(start, stop, data))
 
     def odd_length(self, field: Field, at: int) -> tuple[int, int]:
-        """Any length or count at byte `at`, -1 for null, and where it ends."""
+        """A length or count at byte `at`, -1 for null, and where it ends."""
         size, after = field.length.read(self.frame, at)
         if size < 0:
             size = -1
@@ -183,7 +183,7 @@ class Walk:
         return size, after
 
     def text(self, field: Field, at: int) -> int:
-        """Any string whose length stands at byte `at`, looked into if that is wanted."""
+        """A string whose length stands at byte `at`, looked into if that is wanted."""
         start = at
         size, at = self.odd_length(field, at)
         if size > LONGEST_TEXT:

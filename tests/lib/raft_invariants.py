@@ -102,7 +102,7 @@ class Watch:
             self.ends[member.node] = member.core.term, appended.entries[-1].index
         for entry in appended.entries:
             before = member.core.log.term_at(entry.index - 1)
-            said = (bytes(entry.payload), before)  # type: ignore[call-overload]
+            said = (bytes(entry.payload), before)
             known = self.appended.setdefault((entry.index, entry.term), said)
             assert known[0] == said[0], (
                 f"{entry.index}/{entry.term} is {known[0]!r} and {said[0]!r}"

@@ -185,7 +185,7 @@ class World:
         last = member.core.commit if committed else member.core.last_index
         entries = [member.view.entries[index] for index in sorted(member.view.entries)]
         return [
-            bytes(entry.payload)  # type: ignore[call-overload]
+            bytes(entry.payload)
             for entry in entries
             if entry.kind is EntryKind.BATCH and entry.index <= last
         ]

@@ -116,6 +116,10 @@ BAD = {
         (TEST, "getattr(broker, '_state')"),
         (TEST, "monkeypatch.setattr(broker, '_state', 1)"),
     ],
+    "any_has_a_reason": [
+        (SHELL, "Entity: TypeAlias = Any"),
+        (CORE, "# Why.\ndef f(x: dict[str, Any]): ..."),
+    ],
     "old_names": [
         (SHELL, "class Seat: ..."),
         (TEST, "def restless(): ..."),
@@ -250,6 +254,10 @@ GOOD = {
         (TEST, "getattr(broker, 'state')"),
         (TEST, "_y = x"),
         (SHELL, "assert broker._state == 1"),
+    ],
+    "any_has_a_reason": [
+        (SHELL, "from typing import Any\nEntity: TypeAlias = Any  # made when it runs"),
+        ("sim/run.py", "x: Any = 1"),
     ],
     "old_names": [
         (SHELL, '"""Two seats far apart."""\napart = 1\nclass Seating: ...'),

@@ -8,6 +8,7 @@ from tidy.reached import imported_by_runs, left_out
 from tidy.rules import RULES
 from tidy.source import ROOTS, Source, Violation, repository, sources
 from tidy.tables import APART, DECIDING
+from tidy.types import MOST_ANY, any_lines
 
 ROOT = repository()
 
@@ -35,6 +36,10 @@ def test_the_rules_see_the_tree(files):
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
 def test_rule_holds_everywhere(rule, files):
     accept([violation for file in files for violation in rule(file)])
+
+
+def test_few_lines_of_the_core_name_any(files):
+    assert 0 < sum(map(any_lines, files)) < MOST_ANY
 
 
 def test_all_that_a_simulated_run_imports_decides_or_is_named(files):

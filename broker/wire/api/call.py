@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeAlias
 
 from ottla.broker.wire.pipeline import Slot
+from ottla.raft.types import Matched
 
 if TYPE_CHECKING:
     from ottla.broker.wire.host import Host
@@ -36,10 +37,10 @@ class Link(Protocol):
 
     host: Host
 
-    def done(self, call: Any) -> None:
+    def done(self, call: Matched) -> None:
         """`call` has been answered, or will not be."""
 
-    def charge(self, call: Any, size: int) -> None:
+    def charge(self, call: Matched, size: int) -> None:
         """`call` may come to hold an answer of `size` bytes."""
 
     def hold(self) -> None:
@@ -48,7 +49,7 @@ class Link(Protocol):
     def release(self) -> None:
         """The end of a `hold`."""
 
-    def failed(self, call: Any, error: Exception) -> None:
+    def failed(self, call: Matched, error: Exception) -> None:
         """The handler of `call` has a bug."""
 
 
@@ -68,7 +69,7 @@ class Call(Slot, ABC):
         return self.host
 
     @abstractmethod
-    def answer(self, answer: Any) -> None:
+    def answer(self, answer: object) -> None:
         """Answer with the API's answer."""
 
     def run(self, steps: Iterator[int]) -> None:

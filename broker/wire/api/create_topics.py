@@ -1,6 +1,6 @@
 """CreateTopics (key 19), versions 2 to 7.
 
-Any node serves it: the controller decides, wherever it leads, and every topic by itself. Which
+Every node serves it: the controller decides, wherever it leads, and every topic by itself. Which
 topics are refused, and with which code and message, stands in `ottla.broker.controller.requests`; a
 name that occurs twice in a request is INVALID_REQUEST, once, and none of the two is created; of a
 request for more than 10,000 topics and partitions every topic is POLICY_VIOLATION, as in Kafka. The
@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from ottla.broker.arguments.spelling import printable
 from ottla.broker.config import ClusterConfig
@@ -28,6 +27,7 @@ from ottla.broker.wire.answers import ConfigCreated, CreateTopicsAnswer, Lazily,
 from ottla.broker.wire.api.call import Call, Steps
 from ottla.broker.wire.api.rounds import Asking, deadline_after
 from ottla.broker.wire.requests import CreateTopicsRequest, TopicWanted
+from ottla.log.types import Unpacked
 
 UNDECIDED = {
     ErrorCode.REQUEST_TIMED_OUT: "The controller did not decide in time; it may still.",
@@ -66,7 +66,10 @@ def _ask(
     too_many = sum(1 + sizes[name] for name in named if counts[name] == 1) > MOST_CREATED
 
     def done(
-        name: str, asked_for: dict[str, str | None], error: ErrorCode, result: Mapping[str, Any]
+        name: str,
+        asked_for: dict[str, str | None],
+        error: ErrorCode,
+        result: Mapping[str, Unpacked],
     ) -> None:
         if error is ErrorCode.NONE:
             configs = {each: value for each, value in asked_for.items() if value is not None}
@@ -119,7 +122,7 @@ def _refused(name: str, error: ErrorCode, message: str) -> TopicCreated:
 
 
 def _created(
-    name: str, result: Mapping[str, Any], configs: dict[str, str], settings: ClusterConfig
+    name: str, result: Mapping[str, Unpacked], configs: dict[str, str], settings: ClusterConfig
 ) -> TopicCreated:
     return TopicCreated(
         name,

@@ -1,6 +1,6 @@
 """DeleteTopics (key 20), versions 1 to 6: by name, from version 6 on also by topic id.
 
-Any node serves it: the controller decides, wherever it leads, and every topic by itself. The answer
+Every node serves it: the controller decides, wherever it leads, each topic by itself. The answer
 waits until this node has forgotten the topic too, so that a produce that follows is answered 3, at
 most the request's timeout, then REQUEST_TIMED_OUT. Unknown names are 3, unknown ids 100, each with
 a message.
@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ottla.broker.arguments.spelling import printable
 from ottla.broker.errors import ErrorCode
@@ -30,6 +30,7 @@ from ottla.broker.wire.api.call import Call, Steps
 from ottla.broker.wire.api.create_topics import COMMAND_UNITS, UNDECIDED
 from ottla.broker.wire.api.rounds import Asking, deadline_after
 from ottla.broker.wire.requests import ZERO_ID, DeleteTopicsRequest
+from ottla.log.types import Unpacked
 
 BOTH = "You may not specify both topic name and topic id."
 NEITHER = "Neither topic name nor id were specified."
@@ -64,7 +65,7 @@ def _ask(
     deadline = deadline_after(host, request.timeout)
     judged = yield from _judged(_entries(request), host.topics())
 
-    def done(place: int, error: ErrorCode, result: Mapping[str, Any]) -> None:
+    def done(place: int, error: ErrorCode, result: Mapping[str, Unpacked]) -> None:
         if error is ErrorCode.NONE:
             responses[place] = TopicDeleted(result["name"], result["topic_id"])
         else:

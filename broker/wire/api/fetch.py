@@ -21,7 +21,7 @@
   (KIP-595), or OFFSET_OUT_OF_RANGE where the log knows only earlier ones. Below 0, each names none.
 * *Storage*: what the store cannot give is KAFKA_STORAGE_ERROR, and the node stops behind it.
 * *Isolation*: 0 and 1 see the same, but with 1 the list of aborted transactions is empty instead of
-  null. Any other level is UNKNOWN_SERVER_ERROR, for the request and for every entry as it was
+  null. Another level is UNKNOWN_SERVER_ERROR, for the request and for every entry as it was
   named, if any partition of it exists.
 * *Sessions* (KIP-227, version 7 on) are refused politely: whoever asks for one gets a full answer
   with session id 0, which means "none", and goes on without; going on with a session id that was

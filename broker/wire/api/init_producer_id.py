@@ -5,7 +5,7 @@ request carries (K-PRODUCER-ID): such a producer bumps its epoch by itself. Nami
 id and epoch is INVALID_REQUEST, so is an empty transactional id. While this node has no
 block of ids yet: COORDINATOR_LOAD_IN_PROGRESS, which clients retry.
 
-Transactions are not served (docs/not-implemented.md). Any other transactional id is refused with
+Transactions are not served (docs/not-implemented.md). Another transactional id is refused with
 TRANSACTIONAL_ID_AUTHORIZATION_FAILED, the code that every client takes as final here: Java and
 librdkafka make the producer unusable (K-CLIENTS), where a retriable code would have it wait
 for ever. The response has no field for a text.

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TypeVar
 
 from ottla.broker.errors import ErrorCode
 from ottla.broker.images import PartitionImage, TopicImage
@@ -48,6 +48,8 @@ from ottla.broker.wire.api.rounds import Asking
 from ottla.broker.wire.host import Host, absent_topic, named_controller
 from ottla.broker.wire.requests import ZERO_ID, MetadataRequest, MetadataTopic
 from ottla.raft.types import Micros, NodeId
+
+Absent = TypeVar("Absent")
 
 CREATION_WAIT: Micros = 1_000_000
 """How long a client waits for the topics its request created."""
@@ -217,7 +219,7 @@ def _named(
     _answer(request, call, [topics.get(name) or name for name in names], unknown)
 
 
-def _impossible(found: Any) -> TopicDescribed:
+def _impossible(found: object) -> TopicDescribed:
     raise AssertionError(f"{found!r} is no topic, and all were asked for")
 
 
@@ -252,8 +254,8 @@ def _partition(
 def _answer(
     request: MetadataRequest,
     call: Call,
-    found: Sequence[Any],
-    unknown: Callable[[Any], TopicDescribed],
+    found: Sequence[TopicImage | Absent],
+    unknown: Callable[[Absent], TopicDescribed],
 ) -> None:
     """Answer with topics as they are for those who are alive, and with what `unknown` says of all
     else that is found. Each is described when its turn has come (`Lazily`).
@@ -266,9 +268,10 @@ def _answer(
     alive = [broker.node for broker in brokers]
     operations = topic_operations(request)
 
-    def describe(each: Any) -> TopicDescribed:
-        known = isinstance(each, TopicImage)
-        return _known(host, each, alive, operations) if known else unknown(each)
+    def describe(each: TopicImage | Absent) -> TopicDescribed:
+        if isinstance(each, TopicImage):
+            return _known(host, each, alive, operations)
+        return unknown(each)
 
     call.answer(
         MetadataAnswer(

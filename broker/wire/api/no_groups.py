@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import Any
 
 from ottla.broker.errors import ErrorCode
 from ottla.broker.wire.answers import Lazily
@@ -52,6 +51,7 @@ from ottla.broker.wire.requests import (
     OffsetFetchRequest,
     OffsetFetchTopic,
 )
+from ottla.raft.types import Matched
 
 REFUSAL = ErrorCode.UNSUPPORTED_VERSION
 WITH_TEXT = ErrorCode.INVALID_REQUEST
@@ -60,7 +60,7 @@ take the older protocol, and show no text."""
 TEXT = "Ottla has no consumer groups yet: assign partitions, and keep offsets yourself."
 
 
-def handle(request: Any, call: Call) -> None:
+def handle(request: object, call: Call) -> None:
     """Refuse, and say so in the log the first time that this client asks."""
     call.host.remarks.once(f"{call.client_id} groups", f"client {call.client_id!r}: {TEXT}")
     call.answer(REFUSALS[request.__class__](request))
@@ -128,7 +128,7 @@ def _groups_deleted(request: DeleteGroupsRequest) -> DeleteGroupsAnswer:
     return DeleteGroupsAnswer(Lazily(request.groups_names, refused))
 
 
-REFUSALS: dict[type, Callable[[Any], Any]] = {
+REFUSALS: dict[type, Callable[[Matched], object]] = {
     OffsetCommitRequest: _committed,
     OffsetFetchRequest: _fetched,
     GroupRequest: _simple,

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import MISSING, fields
 from io import BytesIO
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ottla.broker.wire.api.call import Steps
 from ottla.broker.wire.codec import (
@@ -26,7 +26,8 @@ from ottla.broker.wire.codec import (
     write_count,
     write_no_tags,
 )
-from ottla.broker.wire.guard import nested_entity
+from ottla.broker.wire.guard import Entity, nested_entity
+from ottla.broker.wire.translation.packing import Piece
 
 PIECE_BYTES = 1 << 16
 """About so much of an answer lies in one piece."""
@@ -38,10 +39,10 @@ class _Field(NamedTuple):
     """How a field is written."""
 
     name: str
-    convert: Callable[[Any], Any]
+    convert: Callable[[Entity], Entity]
     """Makes of a plain value what kio's writer wants."""
-    write: Callable[[Any, Any], None]
-    default: Any
+    write: Callable[[Entity, Entity], None]
+    default: Entity
     items: _Plan | None
     """How its items are, if it is an array of entities."""
 
@@ -49,36 +50,36 @@ class _Field(NamedTuple):
 class _Plan:
     """How entities of one class are written."""
 
-    def __init__(self, cls: type[Any]):
+    def __init__(self, cls: type[Entity]):
         self.tail = write_no_tags if cls.__flexible__ else None
         self.fields = [_field(cls, each) for each in fields(cls) if "tag" not in each.metadata]
         self.flat = all(each.items is None for each in self.fields)
         """No array of entities in it."""
 
 
-def _field(cls: type[Any], field: Any) -> _Field:
+def _field(cls: type[Entity], field: Entity) -> _Field:
     flexible = bool(cls.__flexible__)
     nested, is_array = nested_entity(field.type)
     default = NOT_THROTTLED.get(field.name) if field.default is MISSING else field.default
     convert = converter(field.metadata.get("kafka_type"), field.type)
     if nested is not None and is_array:
-        length: Any = write_compact_count if flexible else write_count
+        length: Entity = write_compact_count if flexible else write_count
         return _Field(field.name, convert, length, default, _plan(nested))
     write = field_writer(field, flexible=flexible, is_request_header=False, is_tag=False)
     return _Field(field.name, convert, write, default, None)
 
 
-_plans: dict[type[Any], _Plan] = {}
+_plans: dict[type[Entity], _Plan] = {}
 
 
-def _plan(cls: type[Any]) -> _Plan:
+def _plan(cls: type[Entity]) -> _Plan:
     found = _plans.get(cls)
     if found is None:
         found = _plans[cls] = _Plan(cls)
     return found
 
 
-def encode(cls: type[Any], value: Any, pieces: list[bytes]) -> Steps:
+def encode(cls: type[Entity], value: Entity, pieces: list[Piece]) -> Steps:
     """Steps that append to `pieces` what an entity of `cls` with these values is on the wire."""
     out = _Out(pieces)
     yield from _entity(_plan(cls), value, out)
@@ -90,7 +91,7 @@ class _Out:
 
     __slots__ = ("_pieces", "buffer")
 
-    def __init__(self, pieces: list[bytes]):
+    def __init__(self, pieces: list[Piece]):
         self._pieces = pieces
         self.buffer = BytesIO()
 
@@ -100,7 +101,7 @@ class _Out:
         self.buffer = BytesIO()
 
 
-def _entity(plan: _Plan, values: Any, out: _Out) -> Steps:
+def _entity(plan: _Plan, values: Entity, out: _Out) -> Steps:
     for field in plan.fields:
         value = getattr(values, field.name, field.default)
         if field.items is None:
@@ -114,7 +115,7 @@ def _entity(plan: _Plan, values: Any, out: _Out) -> Steps:
         plan.tail(out.buffer)
 
 
-def _array(plan: _Plan, items: Any, out: _Out) -> Steps:
+def _array(plan: _Plan, items: Entity, out: _Out) -> Steps:
     for item in items:
         if plan.flat:
             _write_flat(plan, item, out.buffer)
@@ -125,7 +126,7 @@ def _array(plan: _Plan, items: Any, out: _Out) -> Steps:
         yield 1
 
 
-def _write_flat(plan: _Plan, values: Any, buffer: BytesIO) -> None:
+def _write_flat(plan: _Plan, values: Entity, buffer: BytesIO) -> None:
     """An entity without arrays of entities."""
     for name, convert, write, default, _ in plan.fields:
         write(buffer, convert(getattr(values, name, default)))

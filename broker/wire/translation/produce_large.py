@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ottla.broker.errors import FrameError
 from ottla.broker.wire.codec import Schema
@@ -34,7 +34,7 @@ MOST_ELEMENTS = 20_000
 
 Records = list[memoryview | None]
 """Of each partition in order; None: kio has them."""
-Read = Callable[[ReadOnlyBuffer, int], Any]
+Read = Callable[[ReadOnlyBuffer, int], ProduceRequest]
 
 _short = SHORT.unpack_from
 _int = INT.unpack_from
@@ -44,11 +44,12 @@ def reader(version: int, schema: Schema) -> Read:
     """How Produce requests are read."""
     translate = translator(ProduceRequest, schema.cls)
 
-    def either(frame: ReadOnlyBuffer, at: int) -> Any:
+    def either(frame: ReadOnlyBuffer, at: int) -> ProduceRequest:
         found = _found(memoryview(frame), at, version) if len(frame) > LARGE_BYTES else None
         if found is None:
-            return schema.read(frame, at, translate)
-        request = schema.read(found.rest, 0, translate)
+            whole: ProduceRequest = schema.read(frame, at, translate)
+            return whole
+        request: ProduceRequest = schema.read(found.rest, 0, translate)
         return request._replace(topic_data=_with_records(request, iter(found.records)))
 
     return either

@@ -21,7 +21,7 @@ goes to the handler.
 from __future__ import annotations
 
 from struct import Struct
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ottla.broker.errors import ErrorCode
 from ottla.broker.turn.tickets import ProduceTicket
@@ -210,7 +210,7 @@ def begin_produce(target: Target, records: bytes, call: ByteCall) -> None:
 
 def finish_produce(ticket: ProduceTicket) -> None:
     """Hop 7 for such a request."""
-    call: Any = ticket.owner
+    call = ticket.owner
     error = ticket.error
     if ticket.acks == 0:
         end_unanswered(call, error)

@@ -13,16 +13,16 @@ from dataclasses import fields
 from datetime import timedelta
 from operator import attrgetter
 from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Union, get_args, get_origin, get_type_hints
 
 from ottla.broker.wire import requests
 from ottla.broker.wire.answers import Lazily
 from ottla.broker.wire.codec import id_bytes
-from ottla.broker.wire.guard import nested_entity
+from ottla.broker.wire.guard import Entity, nested_entity
 
-Translate = Callable[[Any], Any]
+Translate = Callable[[Entity], Entity]
 
-REQUESTS: dict[int, type[Any]] = {
+REQUESTS: dict[int, type[Entity]] = {
     0: requests.ProduceRequest,
     1: requests.FetchRequest,
     2: requests.ListOffsetsRequest,
@@ -56,7 +56,7 @@ RENAMED = {"index": "partition"}
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def translator(value: type[Any], entity: type[Any]) -> Translate:
+def translator(value: type[Entity], entity: type[Entity]) -> Translate:
     """What makes a `value` of an `entity`."""
     types = {RENAMED.get(each.name, each.name): each for each in fields(entity)}
     hints = get_type_hints(value)
@@ -73,13 +73,13 @@ def translator(value: type[Any], entity: type[Any]) -> Translate:
 
 
 def _converting(
-    value: type[Any],
+    value: type[Entity],
     names: list[str],
-    converters: list[tuple[str, Callable[[Any], Any] | None]],
+    converters: list[tuple[str, Callable[[Entity], Entity] | None]],
 ) -> Translate:
     steps = [(name, *each) for name, each in zip(names, converters, strict=True)]
 
-    def translate(found: Any) -> Any:
+    def translate(found: Entity) -> Entity:
         values = {}
         for kio_name, name, convert in steps:
             plain = getattr(found, kio_name)
@@ -89,7 +89,7 @@ def _converting(
     return translate
 
 
-def _converter(field: Any, hint: Any) -> Callable[[Any], Any] | None:
+def _converter(field: Entity, hint: Entity) -> Callable[[Entity], Entity] | None:
     """How the value of one field is made; None: it is plain."""
     kafka_type = field.metadata.get("kafka_type")
     if kafka_type == "timedelta_i32":
@@ -107,9 +107,9 @@ def _micros(duration: timedelta) -> int:
     return duration // _MICROSECOND
 
 
-def _item(hint: Any) -> type[Any]:
+def _item(hint: Entity) -> type[Entity]:
     """Of what a collection is that a field holds, or may hold."""
     if get_origin(hint) in {Union, UnionType}:
         hint = next(each for each in get_args(hint) if each is not type(None))
-    item: type[Any] = get_args(hint)[0]
+    item: type[Entity] = get_args(hint)[0]
     return item

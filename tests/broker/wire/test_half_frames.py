@@ -123,8 +123,9 @@ def test_a_half_frame_goes_when_it_has_had_its_time_while_others_wait():
     assert halves.overdue() is None, "nobody waits"
     waits = Owner("waits")
     assert not halves.ask(waits, 20 * K)
-    assert halves.overdue() is first
-    halves.drop(first)
+    overdue = halves.overdue()
+    assert overdue is first
+    halves.drop(overdue)
     ground.turn()
     assert (waits.went_on, halves.overdue()) == (1, None)
     assert not halves.ask(waits, 90 * K)
@@ -140,8 +141,9 @@ def test_the_time_in_which_it_waited_does_not_count_and_a_whole_frame_never_goes
     assert not halves.ask(more, 50 * K)
     assert halves.ask(waited, 90 * K), "the oldest half frame"
     ground.now += PATIENCE_SECONDS
-    assert halves.overdue() is waited
-    halves.drop(waited)
+    overdue = halves.overdue()
+    assert overdue is waited
+    halves.drop(overdue)
     ground.turn()
     ground.now += PATIENCE_SECONDS
     again = Owner("again")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from tidy import deciding, docs, imports, names, private, size
+from tidy import deciding, docs, imports, names, private, size, types
 from tidy.source import Source, Violation
 
 Rule = Callable[[Source], Iterator[Violation]]
@@ -22,6 +22,7 @@ RULES: dict[str, Rule] = {
         imports.confined,
         private.untouched,
         names.old_names,
+        types.any_has_a_reason,
         deciding.no_world,
         deciding.no_waiting,
         deciding.no_set_order,

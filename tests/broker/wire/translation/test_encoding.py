@@ -24,6 +24,7 @@ from ottla.broker.wire.answers import (
 from ottla.broker.wire.api.table import TABLE
 from ottla.broker.wire.codec import response_schema
 from ottla.broker.wire.translation.encoding import PIECE_BYTES, encode
+from ottla.broker.wire.translation.packing import Piece
 
 ANSWERS = [
     (row.key, version) for row in TABLE for version in range(row.served[0], row.served[1] + 1)
@@ -45,7 +46,7 @@ def _of_entities(value):
 
 def encoded(cls, value):
     """The bytes, and what they were in units."""
-    pieces: list[bytes] = []
+    pieces: list[Piece] = []
     units = len(list(encode(cls, value, pieces)))
     return b"".join(pieces), units
 
@@ -69,7 +70,7 @@ def test_items_are_described_one_by_one_and_each_is_a_step():
 
     schema = response_schema(21, 2)
     topics = [TopicRecordsDeleted("t", Lazily(range(100), describe))]
-    pieces: list[bytes] = []
+    pieces: list[Piece] = []
     steps = encode(schema.cls, DeleteRecordsAnswer(topics), pieces)
     for number in range(50):
         assert (next(steps), len(made)) == (1, number + 1)
@@ -92,7 +93,7 @@ def test_each_item_of_a_nested_array_is_a_step_beside_tagged_fields():
 
 def test_a_large_answer_is_cut_into_pieces():
     topic = TopicRecordsDeleted("t", Lazily(range(10_000), RecordsDeleted))
-    pieces: list[bytes] = []
+    pieces: list[Piece] = []
     units = list(encode(response_schema(21, 2).cls, DeleteRecordsAnswer([topic]), pieces))
     assert len(units) == 10_001
     assert len(pieces) > 2

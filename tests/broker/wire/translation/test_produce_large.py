@@ -111,7 +111,9 @@ def test_large_records_are_views_of_the_frame(version):
     frame = body(version, [("t", [bytes(100), b"small", None]), ("u", [b"x" * 100])])
     found = reader(version, request_schema(0, version))(frame, 0)
     assert taken(found) == [True, False, False, True]
-    assert next(iter(next(iter(found.topic_data)).partition_data)).records.obj is frame
+    records = next(iter(next(iter(found.topic_data)).partition_data)).records
+    assert isinstance(records, memoryview)
+    assert records.obj is frame
 
 
 def with_tags(version, topics, tags):
