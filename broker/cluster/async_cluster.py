@@ -149,7 +149,7 @@ class AsyncCluster:
             )
             for node in present.ids
         }
-        controller, topics = describe_topics(lives, present.leading_hosted, self._now())
+        controller, topics = describe_topics(lives, present.serving, self._now())
         return ClusterDescription(
             self.cluster_id,
             controller,
@@ -198,7 +198,7 @@ class AsyncCluster:
         await self._until(self._controller_known, START_SECONDS, "a controller")
         for topic in self._topics:
             await self._ensure(topic)
-        served = AllServed(self._without_leader, self._nodes.leading_hosted)
+        served = AllServed(self._without_leader, self._nodes.serving)
         await self._until(served, START_SECONDS, "leaders of all topics")
 
     async def _ensure(self, topic: Topic) -> None:
@@ -211,9 +211,11 @@ class AsyncCluster:
 
     def _controller_known(self) -> bool:
         """A controller decides, and every node has applied what earlier ones decided."""
-        machines = [each.controller_machine for each in self._nodes.running()]
-        leading = next((each for each in machines if each.synced), None)
-        return leading is not None and all(each.applied >= leading.applied for each in machines)
+        views = [each.inspect() for each in self._nodes.running()]
+        leading = next((each for each in views if each.controls), None)
+        return leading is not None and all(
+            each.decisions_applied >= leading.decisions_applied for each in views
+        )
 
     def _without_leader(self) -> list[PartitionImage]:
         """Partitions that nobody serves, but for those that have no majority without who was left
@@ -224,14 +226,13 @@ class AsyncCluster:
             for image in topic.partitions
             if 2 * len([each for each in image.replicas if each in self._nodes.lives])
             > len(image.replicas)
-            and not self._nodes.leading_hosted(image)
+            and not self._nodes.serving(image)
         ]
 
     async def _listen(self, node: int) -> None:
         life = self._nodes.lives[node] = await self._factory.make(node)
         life.remarks = self._remarks
-        life.on_event = self.events.role_changed
-        life.on_dropped = self.events.truncated
+        self.events.watch(life)
         life.on_failed = self._failed
         await self._reach.listen(node, life.server)
 
@@ -286,9 +287,7 @@ class AsyncCluster:
         topic = Topic(name, partitions, replication_factor, given, assignment)
         timeout = seconds("timeout", timeout)
         await self._partitions.create(topic, timeout)
-        served = AllServed(
-            lambda: self._partitions.unserved(topic.name), self._nodes.leading_hosted
-        )
+        served = AllServed(lambda: self._partitions.unserved(topic.name), self._nodes.serving)
         await self._until(served, timeout, f"leaders of topic {topic.name}")
 
     async def delete_topic(self, name: str, *, timeout: float = 10.0) -> None:

@@ -7,16 +7,14 @@ with its leader, leader epoch, offsets and how far each replica is.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeAlias, cast
 
 from ottla.broker.arguments.addresses import join, reachable
 from ottla.broker.config import ClusterConfig
-from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.images import PartitionImage
+from ottla.broker.node.inspection import ReplicaView
 from ottla.broker.node.node import Node
-from ottla.broker.partition.partition import Partition
 from ottla.broker.topics.configs import Effect, has_effect
-from ottla.broker.turn.replica import Replica
 from ottla.log.types import Unpacked
 from ottla.raft.types import Micros
 
@@ -154,31 +152,28 @@ def _partition_line(partition: PartitionDescription) -> str:
     )
 
 
-def hosted_replicas_of(
-    image: PartitionImage, lives: Mapping[int, Node]
-) -> list[tuple[int, HostedReplica]]:
+Found: TypeAlias = tuple[int, ReplicaView]
+"""A replica of a partition, and the node that it is on."""
+
+
+def replicas_of(image: PartitionImage, lives: Mapping[int, Node]) -> list[Found]:
     """The replicas of a partition on the nodes that are alive, with their nodes."""
-    found = ((node, lives.get(node)) for node in image.replicas)
-    return [
-        (node, life.runner.hosted_replicas[image.group])
-        for node, life in found
-        if life is not None and image.group in life.runner.hosted_replicas
-    ]
+    there = ((node, lives.get(node)) for node in image.replicas)
+    found = ((node, life.inspect().replica(image.group)) for node, life in there if life)
+    return [(node, replica) for node, replica in found if replica is not None]
 
 
-def leading_hosted(
-    hosted_replicas: Sequence[tuple[int, HostedReplica]],
-) -> tuple[int, HostedReplica] | None:
+def serving_of(replicas: Sequence[Found]) -> Found | None:
     """The replica that leads in the highest term and serves, with its node."""
     leading = [
-        (hosted.soft.term, node, hosted)
-        for node, hosted in hosted_replicas
-        if hosted.replica.leading and cast(Partition, hosted.replica.machine).state.synced
+        (replica.soft.term, node, replica)
+        for node, replica in replicas
+        if replica.leads and replica.of_partition().serves
     ]
     if not leading:
         return None
-    _, node, hosted = max(leading, key=lambda each: each[:2])
-    return node, hosted
+    _, node, replica = max(leading, key=lambda each: each[:2])
+    return node, replica
 
 
 def describe_node(
@@ -187,14 +182,13 @@ def describe_node(
     """A node in its present life, None when it has none, because of `why_dead`."""
     if node is None:
         return NodeDescription(number, "", state, error=why_dead)
-    hosted_replicas = node.runner.hosted_replicas.values()
     host, port = node.server.address
     return NodeDescription(
         number,
         join((reachable(host), port)),
         state,
         connections=node.server.connections,
-        leads=sum(hosted.replica.leading for hosted in hosted_replicas if hosted.group),
+        leads=sum(each.leads for each in node.inspect().replicas() if each.group),
         turns=node.runner.turns,
         syncs=node.runner.syncer.syncs,
         error="" if node.failed is None else str(node.failed),
@@ -203,7 +197,7 @@ def describe_node(
 
 def describe_topics(
     lives: Mapping[int, Node],
-    serving: Callable[[PartitionImage], tuple[int, HostedReplica] | None],
+    serving: Callable[[PartitionImage], Found | None],
     now: Micros,
 ) -> tuple[int, dict[str, list[PartitionDescription]]]:
     """Controller and topics, as the node knows them that is ahead of the others."""
@@ -212,7 +206,7 @@ def describe_topics(
         return 0, {}
     topics = {
         name: [
-            describe_partition(name, each, hosted_replicas_of(each, lives), serving(each), now)
+            describe_partition(name, each, replicas_of(each, lives), serving(each), now)
             for each in topic.partitions
         ]
         for name, topic in freshest.topics().items()
@@ -240,51 +234,50 @@ def _effect(config: str, configs: Mapping[str, str], settings: ClusterConfig) ->
 
 def _freshest(lives: Mapping[int, Node]) -> Node | None:
     """The node whose controller log is applied furthest; None when all are dead."""
-    return max(lives.values(), key=lambda each: each.controller_machine.applied, default=None)
+    return max(lives.values(), key=lambda each: each.inspect().decisions_applied, default=None)
 
 
 def describe_partition(
     topic: str,
     image: PartitionImage,
-    hosted_replicas: Sequence[tuple[int, HostedReplica]],
-    leader: tuple[int, HostedReplica] | None,
+    replicas: Sequence[Found],
+    leader: Found | None,
     now: Micros,
 ) -> PartitionDescription:
     """A partition, from its replicas that are alive and the one that serves, if any."""
-    members = {node: describe_replica(node, hosted.replica) for node, hosted in hosted_replicas}
+    members = {node: describe_replica(node, replica) for node, replica in replicas}
     if leader is None:
         last = max((each.log_start_offset for each in members.values()), default=0)
         return PartitionDescription(
             topic, image.partition, 0, -1, image.replicas, (), last, last, members
         )
-    node, hosted = leader
-    state = cast(Partition, hosted.replica.machine).state
+    node, replica = leader
+    served = replica.of_partition()
     return PartitionDescription(
         topic,
         image.partition,
         node,
-        hosted.soft.term,
+        replica.soft.term,
         image.replicas,
-        state.in_sync.in_sync(now),
-        state.log_start_offset,
-        state.high_watermark,
+        served.in_sync(now),
+        served.log_start_offset,
+        served.high_watermark,
         members,
     )
 
 
-def describe_replica(node: int, replica: Replica) -> ReplicaDescription:
+def describe_replica(node: int, replica: ReplicaView) -> ReplicaDescription:
     """One replica of a partition."""
-    core, partition = replica.core, cast(Partition, replica.machine)
-    state = partition.state
+    partition = replica.of_partition()
     return ReplicaDescription(
         node,
-        core.role.name.lower(),
-        core.term,
-        core.last_index,
-        core.commit,
-        state.applied,
-        state.log_start_offset,
-        state.high_watermark,
-        state.index.next_offset,
-        len(partition.table),
+        replica.role.name.lower(),
+        replica.term,
+        replica.last_index,
+        replica.commit,
+        partition.applied,
+        partition.log_start_offset,
+        partition.high_watermark,
+        partition.log_end_offset,
+        partition.producers,
     )

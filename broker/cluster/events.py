@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
-from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.event_loop.native import monotonic_micros
+from ottla.broker.node.inspection import ReplicaView
 from ottla.broker.node.node import Node
-from ottla.raft.types import Entry, Micros
+from ottla.broker.turn.watcher import Watcher
+from ottla.raft.types import Entry, GroupId, Micros
 
 EVENTS_KEPT = 100_000
 """At about 200 bytes each."""
@@ -65,20 +67,33 @@ class EventLog:
         """A node has stopped by itself."""
         self._add(ClusterEvent(self.now(), "failed", life.node, reason=str(error)))
 
-    def role_changed(self, life: Node, hosted: HostedReplica) -> None:
-        """A replica of `life` has another role, term or known leader."""
-        self._append(hosted.soft.role.name.lower(), life, hosted)
+    def watch(self, life: Node) -> None:
+        """From now on note what becomes of its replicas."""
+        life.watch(
+            Watcher(
+                role_changed=partial(self.role_changed, life),
+                dropped=partial(self.truncated, life),
+            )
+        )
 
-    def truncated(self, life: Node, hosted: HostedReplica, dropped: Sequence[Entry]) -> None:
+    def role_changed(self, life: Node, group: GroupId) -> None:
+        """A replica of `life` has another role, term or known leader."""
+        replica = life.inspect().replica(group)
+        if replica is not None:
+            self._append(replica.soft.role.name.lower(), life, replica)
+
+    def truncated(self, life: Node, group: GroupId, dropped: Sequence[Entry]) -> None:
         """A newer leader's log replaced these entries of a replica of `life`."""
-        self._append("truncated", life, hosted, tuple(dropped))
+        replica = life.inspect().replica(group)
+        if replica is not None:
+            self._append("truncated", life, replica, tuple(dropped))
 
     def _append(
-        self, kind: str, life: Node, hosted: HostedReplica, dropped: tuple[Entry, ...] = ()
+        self, kind: str, life: Node, replica: ReplicaView, dropped: tuple[Entry, ...] = ()
     ) -> None:
-        placed = life.controller_machine.partition_of(hosted.group)
+        placed = life.inspect().placed(replica.group)
         topic, partition = ("", -1) if placed is None else (placed[0].name, placed[1].partition)
-        soft, at = hosted.replica.soft, self.now()
+        soft, at = replica.soft, self.now()
         self._add(
             ClusterEvent(at, kind, life.node, topic, partition, soft.term, soft.leader, dropped)
         )

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 from ottla.broker.arguments.arguments import as_whole
 from ottla.broker.arguments.spelling import shown
-from ottla.broker.cluster.description import hosted_replicas_of, leading_hosted
-from ottla.broker.driver.hosted import HostedReplica
+from ottla.broker.cluster.description import Found, replicas_of, serving_of
 from ottla.broker.errors import NodeStateError
 from ottla.broker.event_loop.lifecycle import Lifecycle
 from ottla.broker.images import PartitionImage
@@ -85,8 +84,7 @@ class ClusterNodes:
             raise NodeStateError("no node is running; restart, resume or heal one first")
         return running
 
-    def leading_hosted(self, image: PartitionImage) -> tuple[int, HostedReplica] | None:
-        """The replica that serves a partition; a paused node serves nobody."""
-        hosted_replicas = hosted_replicas_of(image, self.lives)
-        awake = [each for each in hosted_replicas if not self.lives[each[0]].runner.paused]
-        return leading_hosted(awake)
+    def serving(self, image: PartitionImage) -> Found | None:
+        """The replica that serves a partition, with its node; a paused node serves nobody."""
+        replicas = replicas_of(image, self.lives)
+        return serving_of([each for each in replicas if not self.lives[each[0]].runner.paused])

@@ -95,7 +95,7 @@ class ClusterPartitions:
         topic = found[0]
         if topic is None or None in found:
             return None
-        return [each for each in topic.partitions if not self._nodes.leading_hosted(each)]
+        return [each for each in topic.partitions if not self._nodes.serving(each)]
 
     async def leader(self, topic: str, partition: int, timeout: float) -> int:
         """The node that leads a partition and serves it."""
@@ -107,9 +107,9 @@ class ClusterPartitions:
         if image is None:
             raise UnknownTopicError(f"there is no partition {partition} of topic {shown(topic)}")
         place = f"{topic}-{partition}"
-        led = partial(self._nodes.leading_hosted, image)
+        led = partial(self._nodes.serving, image)
         await self._until(lambda: led() is not None, timeout, f"a leader of {place}", place)
-        found = self._nodes.leading_hosted(image)
+        found = self._nodes.serving(image)
         assert found is not None, "waited for"
         return found[0]
 
@@ -134,13 +134,13 @@ class ClusterPartitions:
         image = self._image(topic, partition)
         if image is None:
             raise UnknownTopicError(f"there is no partition {partition} of topic {shown(topic)}")
-        found = self._nodes.leading_hosted(image)
+        found = self._nodes.serving(image)
         if found is None:
             raise NodeStateError(f"nobody serves {topic}-{partition} now; wait for leader()")
-        node, hosted = found
-        return replicate_in_stages(
-            self._nodes.lives[node], hosted, batch, acks=acks, timeout=round(timeout * 1e6)
-        )
+        life = self._nodes.lives[found[0]]
+        inbox = life.replica(topic, partition)
+        assert inbox is not None, "it serves the partition"
+        return replicate_in_stages(life, inbox, batch, acks=acks, timeout=round(timeout * 1e6))
 
     async def transfer(self, topic: str, partition: int, to: int, timeout: float) -> None:
         """See `AsyncCluster.transfer_leadership`."""
@@ -155,6 +155,6 @@ class ClusterPartitions:
             )
 
         place = f"{topic}-{partition}"
-        handover = Handover(to, lambda: self._nodes.leading_hosted(image), self._nodes.lives)
+        handover = Handover(to, lambda: self._nodes.serving(image), self._nodes.lives)
         await self._until(handover.ended, timeout, f"node {to} to lead {place}", place)
         handover.check(place)

@@ -16,10 +16,10 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.errors import ErrorCode, RequestFailedError
 from ottla.broker.node.node import Node
 from ottla.broker.turn.tickets import ProduceTicket
+from ottla.broker.wire.host import ReplicaInbox
 from ottla.log.record_batch import BatchDefect, read_batch
 from ottla.log.types import Offset
 from ottla.raft.types import LogIndex, Micros
@@ -33,7 +33,7 @@ class Stages(NamedTuple):
 
 
 def replicate_in_stages(
-    node: Node, hosted: HostedReplica, batch: bytes, *, acks: int = -1, timeout: Micros
+    node: Node, inbox: ReplicaInbox, batch: bytes, *, acks: int = -1, timeout: Micros
 ) -> Stages:
     """Submit one record batch (as a producer would send it) to a replica of this loop.
 
@@ -51,7 +51,7 @@ def replicate_in_stages(
         wall_ms=node.wall_ms(),
     )
     ticket.on_enqueued = lambda staged: _resolve(stages.enqueued, staged.index)
-    node.submit(hosted, ticket)
+    node.submit(inbox, ticket)
     return stages
 
 

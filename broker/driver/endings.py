@@ -13,12 +13,15 @@ from ottla.raft.types import Micros, NodeId
 log = logging.getLogger("ottla")
 
 
-def close_replica(hosted: HostedReplica, node: NodeId, now: Micros, store_failed: bool) -> None:
-    """No turns any more: answer who waits, as well as a replica that may be broken can."""
+def close_replica(
+    hosted: HostedReplica, node: NodeId, now: Micros, failed: Exception | None
+) -> None:
+    """No turns any more: answer who waits, as well as a replica that may be broken can. `failed`:
+    why its node stops by itself; behind a store's error nothing may be called done."""
     hosted.gone, hosted.dirty = True, False
     try:
         waiting = hosted.replica.close(now)
-        answer(not_stored(waiting) if store_failed else waiting, node)
+        answer(not_stored(waiting) if isinstance(failed, StoreError) else waiting, node)
     except Exception:
         log.exception("node %d: group %d does not end cleanly", node, hosted.group)
 

@@ -31,7 +31,7 @@ from ottla.broker.turn.effects import EntriesRead
 from ottla.broker.turn.looks import Looks
 from ottla.broker.turn.replica import Replica
 from ottla.broker.turn.tickets import Ticket, answer, not_stored
-from ottla.log.errors import StoreError
+from ottla.broker.turn.watcher import Watcher, told_first
 from ottla.log.store import LogStore, Write
 from ottla.raft.messages import AppendEntries, Message, RequestVote
 from ottla.raft.roles import Role
@@ -88,15 +88,20 @@ class Runner:
         self.syncer: Syncer[Turn] = Syncer(
             store, config, clockwork=clockwork, on_durable=self._durable, on_failed=self.broken
         )
-        look = self._look_around
         self._fast_append = FastAppend(
-            node, self.syncer, sender=sender, store=store, now=now, look_around=look
+            node, self.syncer, sender=sender, store=store, now=now, look_around=self._look_around
         )
 
     @property
     def turns(self) -> int:
         """Turns taken so far."""
         return self._turns + self._fast_append.turns
+
+    def watch(self, watcher: Watcher) -> None:
+        """Tell `watcher` what becomes of the replicas from now on."""
+        self.on_role = told_first(watcher.role_changed, self.on_role)
+        self.on_applied = told_first(watcher.applied, self.on_applied)
+        self.on_dropped = told_first(watcher.dropped, self.on_dropped)
 
     # --- replicas -----------------------------------------------------------------------------
 
@@ -349,7 +354,7 @@ class Runner:
     # --- ends ---------------------------------------------------------------------------------
 
     def _close(self, hosted: HostedReplica) -> None:
-        close_replica(hosted, self.node, self._now(), isinstance(self.failed, StoreError))
+        close_replica(hosted, self.node, self._now(), self.failed)
 
     def pause(self) -> None:
         """Stop doing anything, as a process that is stopped by its operating system."""

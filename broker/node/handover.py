@@ -9,24 +9,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ottla.broker.driver.hosted import HostedReplica
-from ottla.broker.driver.runner import Runner
 from ottla.broker.errors import ClusterTimeoutError
+from ottla.broker.node.inspection import ReplicaView
 from ottla.broker.node.node import Node
-from ottla.raft.types import Micros, NodeId, Term
+from ottla.raft.types import GroupId, Micros, NodeId, Term
 
 PATIENCE = 2
 """Election timeouts for which a successor that is silent may come back before nothing is asked."""
 
 
-def hand_over(runner: Runner, hosted: HostedReplica, to: NodeId, now: Micros) -> bool:
-    """Have a replica hand over. False: it does not lead, or nothing was heard of `to` for an
-    election timeout, as far as beats tell."""
+def hand_over(life: Node, group: GroupId, to: NodeId) -> bool:
+    """Have the node's replica of a group hand over. False: it does not lead, or nothing was heard
+    of `to` for an election timeout, as far as beats tell."""
+    runner = life.runner
+    hosted = runner.hosted_replicas[group]
     runner.deadlines.vouch(hosted)
-    begun = hosted.replica.transfer(to, now)
+    begun = hosted.replica.transfer(to, life.now())
     if begun:
         runner.wake(hosted)
     return begun
+
+
+def stand_for_election(life: Node, group: GroupId) -> None:
+    """Have the node's replica of a group, if it has one, stand for election now."""
+    hosted = life.runner.hosted_replicas.get(group)
+    if hosted is not None:
+        hosted.replica.campaign(life.now())
+        life.runner.wake(hosted)
 
 
 class Handover:
@@ -35,7 +44,7 @@ class Handover:
     def __init__(
         self,
         to: NodeId,
-        leading: Callable[[], tuple[NodeId, HostedReplica] | None],
+        leading: Callable[[], tuple[NodeId, ReplicaView] | None],
         lives: Mapping[NodeId, Node],
     ):
         self._to = to
@@ -49,15 +58,14 @@ class Handover:
         found = self._leading()
         if found is None or found[0] == self._to:
             return found is not None
-        node, hosted = found
-        core = hosted.replica.core
-        if (node, core.term) in self._asked:
-            return core.transferring_to != self._to
+        node, replica = found
+        if (node, replica.term) in self._asked:
+            return replica.successor != self._to
         life = self._lives[node]
-        now = life.now()
-        if hand_over(life.runner, hosted, self._to, now):
-            self._asked[node, core.term] = None
+        if hand_over(life, replica.group, self._to):
+            self._asked[node, replica.term] = None
             return False
+        now = life.now()
         # Nobody waits for this: it may just have come back, and be heard with the next beat.
         if self._silent_since is None:
             self._silent_since = now

@@ -31,11 +31,13 @@ from ottla.broker.heartbeats.heartbeats import Beat, BeatAck, Heartbeats
 from ottla.broker.images import BrokerImage, LeaderImage, TopicImage
 from ottla.broker.node.directory import Directory
 from ottla.broker.node.hosting import Hosting
+from ottla.broker.node.inspection import NodeView
 from ottla.broker.node.producer_ids import ProducerIds
 from ottla.broker.node.readiness import CatchingUp
 from ottla.broker.node.replica_factory import ReplicaFactory
 from ottla.broker.turn.commands import Command, Decided
 from ottla.broker.turn.tickets import ControlTicket, Ticket
+from ottla.broker.turn.watcher import Watcher
 from ottla.broker.wire.host import Host, Listener, ReplicaInbox
 from ottla.broker.wire.remarks import Remarks
 from ottla.broker.wire.searches import Searches
@@ -94,10 +96,8 @@ class Node:
         self.factory = factory
         self.runner = self._make_runner(scheduler)
         self._directory = self._make_directory()
-        # A replica has another role, term or leader; a newer log took entries; the node stopped.
-        self.on_event: Callable[[Node, HostedReplica], None] = _unheard
-        self.on_dropped: Callable[[Node, HostedReplica, Sequence[Entry]], None] = _unheard
         self.on_failed: Callable[[Node, Exception], None] = _unheard
+        """The node has stopped by itself."""
         self.controller_machine = self._make_controller()
         self._hosting = self._make_hosting()
         self.control_client = self._make_control_client()
@@ -135,7 +135,6 @@ class Node:
         runner.on_applied = self._applied
         runner.on_role = self._role_changed
         runner.on_failed = self._broke
-        runner.on_dropped = lambda hosted, dropped: self.on_dropped(self, hosted, dropped)
         return runner
 
     def _make_directory(self) -> Directory:
@@ -152,7 +151,7 @@ class Node:
             silent, addresses = self._directory.silent(self.now()), self._addresses
             return [each for each in self._nodes if each in silent or each not in addresses]
 
-        return Controller(self.cluster_id, self._nodes, self.config, unheard=unheard)
+        return self.factory.make_controller(self.cluster_id, self._nodes, unheard)
 
     def _make_hosting(self) -> Hosting:
         return Hosting(
@@ -193,6 +192,16 @@ class Node:
             ControlRequest: self.control_client.serve,
             ControlResponse: self.control_client.answered,
         }
+
+    # --- seen from outside --------------------------------------------------------------------
+
+    def inspect(self) -> NodeView:
+        """A view of this node that only reads."""
+        return NodeView(self.runner, self.controller_machine, self.beats, self.now)
+
+    def watch(self, watcher: Watcher) -> None:
+        """Tell `watcher` what becomes of this node's replicas from now on."""
+        self.runner.watch(watcher)
 
     # --- life ---------------------------------------------------------------------------------
 
@@ -298,7 +307,6 @@ class Node:
                 self._catching_up.controller_heard()
             else:
                 self._catching_up.controller_lost()
-        self.on_event(self, hosted)
 
     def _submit_control(self, ticket: ControlTicket) -> None:
         self.runner.submit(self.runner.hosted_replicas[CONTROLLER_GROUP], ticket)

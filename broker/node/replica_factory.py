@@ -17,7 +17,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from ottla.broker.config import ClusterConfig
-from ottla.broker.controller.controller import CONTROLLER_GROUP
+from ottla.broker.controller.controller import CONTROLLER_GROUP, Controller
 from ottla.broker.counters import Counters
 from ottla.broker.images import TopicImage
 from ottla.broker.partition.in_sync import InSync
@@ -108,6 +108,12 @@ class ReplicaFactory:
         self.looks = Looks()
         """What all partitions of this node work off."""
         self._stored: dict[GroupId, StoredGroup] = {each.group: each for each in store.groups()}
+
+    def make_controller(
+        self, cluster_id: str, nodes: Sequence[NodeId], unheard: Callable[[], Sequence[NodeId]]
+    ) -> Controller:
+        """The machine of the controller group; `unheard` says which nodes were not heard lately."""
+        return Controller(cluster_id, nodes, self._config, unheard=unheard)
 
     def controller(
         self, machine: Machine, nodes: Sequence[NodeId], now: Micros, write: Writing

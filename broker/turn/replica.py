@@ -104,6 +104,10 @@ class Replica:
         """The outcome of a local write is uncertain: resign (promise-R5)."""
         self.core.step_down(now)
 
+    def campaign(self, now: Micros) -> None:
+        """Stand for election, as if its patience had ended: an administrator or a test wants it."""
+        self.core.campaign(now)
+
     def transfer(self, to: NodeId, now: Micros) -> bool:
         """Hand the leadership to that follower. False: this node does not lead, or does already."""
         return self.core.transfer(to, now)

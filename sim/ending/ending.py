@@ -27,7 +27,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from ottla.broker.partition.partition import Partition
 from ottla.raft.quorum import majority
 from ottla.raft.types import Micros, NodeId
 from ottla.sim.clients.base import Client
@@ -250,7 +249,7 @@ class Ending:
         learns from the controller what it hosts, and that one leads from outside, where it is cut
         off from this node and heard by others, who rightly depose nobody for it."""
         controller, placed = self._controller(), self.world.placement[partition]
-        hosting = [each for each in self.world.hosted_replicas(partition) if each in self.core]
+        hosting = [each for each in self.world.replicas(partition) if each in self.core]
         outside = controller is not None and controller.node_id not in self.core
         if not outside or len(hosting) >= majority(len(placed)):
             return None
@@ -285,11 +284,10 @@ class Ending:
         told = controller.node_id in nodes
         for partition in partitions:
             ends = []
-            for node, hosted in world.hosted_replicas(partition).items():
+            for node, replica in world.replicas(partition).items():
                 if node in nodes:
-                    machine = hosted.replica.machine
-                    assert isinstance(machine, Partition), "a partition of the topic"
-                    ends.append((machine.applied, machine.last_index))
+                    made = replica.of_partition()
+                    ends.append((made.applied, made.last_index))
             placed = sum(each in nodes for each in world.placement[partition])
             missing = told and len(ends) < placed
             if missing or any(end != (ends[0][1], ends[0][1]) for end in ends):

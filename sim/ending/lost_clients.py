@@ -95,12 +95,11 @@ def _told(world: World, node: NodeId) -> _Told | None:
     life = world.lives.get(node)
     if life is None or life.frozen:
         return None
-    beats, now = life.node.beats, life.node.now()
     within = HEARD_TIMEOUTS * world.config.election_timeout_ms * MS
     topic = life.node.topics().get(TOPIC)
     groups = [] if topic is None else [each.group for each in topic.partitions]
     return _Told(
         named=[each.node for each in life.node.brokers(groups)],
         leaders=[life.node.leader(each).leader for each in groups],
-        heard=[each for each in world.nodes if beats.alive(each, now, within)],
+        heard=[each for each in world.nodes if life.view.hears(each, within)],
     )

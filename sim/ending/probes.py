@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
-from ottla.broker.partition.partition import Partition
 from ottla.log.types import Offset
 from ottla.raft.types import NodeId
 from ottla.sim.clients.base import Client
@@ -136,9 +135,5 @@ def _too_large(config: RunConfig) -> bool:
 
 def _end(world: World, partition: int) -> Offset:
     """Where the longest log of a living replica ends."""
-    ends = [0]
-    for hosted in world.hosted_replicas(partition).values():
-        machine = hosted.replica.machine
-        assert isinstance(machine, Partition), "a partition of the topic"
-        ends.append(machine.state.index.next_offset)
-    return max(ends)
+    replicas = world.replicas(partition).values()
+    return max((each.of_partition().log_end_offset for each in replicas), default=0)

@@ -15,6 +15,7 @@ from ottla.broker.turn.tickets import DeleteRecordsTicket
 from ottla.raft.messages import InstallSnapshot
 from ottla.raft.types import GroupId, NodeId
 from ottla.sim.nemesis.fault_context import MS, FaultContext
+from ottla.sim.world.frames import TOPIC
 from ottla.sim.world.life import Life
 from ottla.sim.world.points import Trap
 from ottla.sim.world.world import World, awake
@@ -38,15 +39,15 @@ def overtaken(hand: FaultContext) -> None:
     life = world.leader(partition)
     if life is None:
         return
-    hosted = world.hosted_replicas(partition)[life.node_id]
-    followers = [each for each in hosted.replica.core.voters if each != life.node_id]
+    replica = world.replicas(partition)[life.node_id]
+    followers = [each for each in replica.voters if each != life.node_id]
     if not followers:
         return
     node, span = stream.pick(followers), hand.span() + 2 * _election(hand)
     _be_away(hand, node, span)
     for third in (span // 3, 2 * span // 3):
         hand.later(third, _delete_all, hand, partition)
-    group = hosted.group
+    group = replica.group
     traps = (
         None,
         Trap("appended", partial(_die, hand, "a snapshot installed"), node, fits=_installs(group)),
@@ -128,9 +129,9 @@ def _delete(hand: FaultContext, partition: int, offset: int) -> None:
         return
     world.fault(f"records of partition {partition} below {offset} deleted", life.node_id)
     deadline = life.clockwork.now() + 5_000 * MS
-    hosted = world.hosted_replicas(partition)[life.node_id]
+    inbox = life.node.replica(TOPIC, partition)
     ticket = DeleteRecordsTicket(offset, _unheard, deadline)
-    life.enter(life.node.runner.submit, hosted, ticket)
+    life.enter(life.node.submit, inbox, ticket)
 
 
 def _unheard(_: DeleteRecordsTicket) -> None:

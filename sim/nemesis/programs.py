@@ -14,7 +14,6 @@ from itertools import pairwise
 from typing import Any
 
 from ottla.broker.controller.client import ControlRequest, ControlResponse
-from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.heartbeats.heartbeats import Beat, BeatAck
 from ottla.broker.node.handover import hand_over
 from ottla.raft.messages import (
@@ -298,17 +297,13 @@ def _transfer(hand: FaultContext) -> None:
     if life is None or life.frozen:
         return
     to = hand.follower()
-    for hosted in life.node.runner.hosted_replicas.values():
-        if hosted.replica.leading and to in hosted.replica.core.voters:
-            partition = world.observer.partitions[hosted.group]
+    for replica in life.view.replicas():
+        if replica.leads and to in replica.voters:
+            partition = world.observer.partitions[replica.group]
             led = "the controller" if partition < 0 else f"partition {partition}"
             world.fault(f"hands {led} to node {to}", life.node_id)
-            life.enter(_transfer_hosted, life, hosted, to)
+            life.enter(hand_over, life.node, replica.group, to)
             return
-
-
-def _transfer_hosted(life: Life, hosted: HostedReplica, to: NodeId) -> None:
-    hand_over(life.node.runner, hosted, to, life.clockwork.now())
 
 
 PROGRAMS: tuple[Program, ...] = (

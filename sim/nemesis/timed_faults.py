@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ottla.broker.driver.hosted import HostedReplica
+from ottla.broker.node.handover import stand_for_election
+from ottla.broker.node.inspection import ReplicaView
 from ottla.raft.messages import AppendEntries, AppendReply, RequestVote, VoteReply
 from ottla.raft.types import EntryKind, GroupId, NodeId
 from ottla.sim.nemesis.fault_context import MS, FaultContext
@@ -148,13 +149,13 @@ def rivals(hand: FaultContext) -> None:
     found = _led(hand)
     if found is None:
         return
-    leader, hosted = found
+    leader, replica = found
     election = world.config.election_timeout_ms * MS
 
     def join(life: Life) -> None:
         others = [each for each in world.lives if each != life.node_id]
         if others:
-            hand.later(0, _stand, hand, stream.pick(others), hosted.group)
+            hand.later(0, _stand, hand, stream.pick(others), replica.group)
 
     def die(life: Life) -> None:
         world.crash(life.node_id, "its vote given", power=True)
@@ -163,8 +164,8 @@ def rivals(hand: FaultContext) -> None:
     world.crash(leader)
     hand.revive(leader, 2 * hand.span())
     for trap in (
-        Trap("sent", join, fits=_asks_first(hosted.group)),
-        Trap("sent", die, count=1 + stream.below(4), fits=_votes(hosted.group)),
+        Trap("sent", join, fits=_asks_first(replica.group)),
+        Trap("sent", die, count=1 + stream.below(4), fits=_votes(replica.group)),
     ):
         world.points.set(trap)
         hand.later(8 * hand.span(), world.points.lift, trap)
@@ -178,7 +179,7 @@ def figure_8(hand: FaultContext) -> None:
     if found is None:
         return
     world = hand.world
-    leader, hosted = found
+    leader, replica = found
     election = world.config.election_timeout_ms * MS
     links = world.network.links
 
@@ -188,13 +189,13 @@ def figure_8(hand: FaultContext) -> None:
             return  # what else is going on has let it win again
         world.fault("isolated when it had won", second)
         hand.cut([name for name in links if second in name], 8 * election)
-        rest = [each for each in hosted.replica.core.voters if each not in {leader, second}]
-        majority = rest[: len(hosted.replica.core.voters) // 2]
+        rest = [each for each in replica.voters if each not in {leader, second}]
+        majority = rest[: len(replica.voters) // 2]
         for other in majority:
             links[leader, other].cut = links[other, leader].cut = False
         trap = world.points.set(
             Trap(
-                "append", lambda _: first_wins(second, majority), leader, fits=_opens(hosted.group)
+                "append", lambda _: first_wins(second, majority), leader, fits=_opens(replica.group)
             )
         )
         hand.later(8 * election, world.points.lift, trap)
@@ -213,7 +214,7 @@ def figure_8(hand: FaultContext) -> None:
 
     world.fault("isolated", leader)
     hand.cut([name for name in links if leader in name], 8 * election)
-    trap = world.points.set(Trap("append", second_wins, fits=_opens(hosted.group)))
+    trap = world.points.set(Trap("append", second_wins, fits=_opens(replica.group)))
     hand.later(8 * election, world.points.lift, trap)
 
 
@@ -224,12 +225,12 @@ def late_sync(hand: FaultContext) -> None:
     if found is None:
         return
     world = hand.world
-    leader, hosted = found
+    leader, replica = found
     election = world.config.election_timeout_ms * MS
     links, disk = world.network.links, world.disks[leader]
 
     def second_wins(life: Life) -> None:
-        second, voters = life.node_id, hosted.replica.core.voters
+        second, voters = life.node_id, replica.voters
         if second == leader:
             return  # what else is going on has let it win again
         rest = [each for each in voters if each not in {leader, second}]
@@ -246,7 +247,7 @@ def late_sync(hand: FaultContext) -> None:
     world.fault("isolated, its disk hangs", leader)
     hand.cut([name for name in links if leader in name], 8 * election)
     hand.later(8 * election, hand.hang(leader))
-    trap = world.points.set(Trap("append", second_wins, fits=_opens(hosted.group)))
+    trap = world.points.set(Trap("append", second_wins, fits=_opens(replica.group)))
     hand.later(8 * election, world.points.lift, trap)
 
 
@@ -258,7 +259,7 @@ def two_leaders(hand: FaultContext) -> None:
     if found is None:
         return
     world = hand.world
-    leader, hosted = found
+    leader, replica = found
     election = world.config.election_timeout_ms * MS
     links = [name for name in world.network.links if leader in name]
 
@@ -272,10 +273,10 @@ def two_leaders(hand: FaultContext) -> None:
         # By then the acknowledgements are there, and nobody has asked for votes.
         hand.later(election // 2, hand.cut, links, 8 * election)
         hand.later(6 * election, thaw)
-        trap = world.points.set(Trap("append", second_wins, fits=_opens(hosted.group)))
+        trap = world.points.set(Trap("append", second_wins, fits=_opens(replica.group)))
         hand.later(6 * election, world.points.lift, trap)
 
-    trap = world.points.set(Trap("sent", stop, leader, fits=_appends(hosted.group)))
+    trap = world.points.set(Trap("sent", stop, leader, fits=_appends(replica.group)))
     hand.later(4 * election, world.points.lift, trap)
 
 
@@ -320,25 +321,18 @@ def stuck_disk(hand: FaultContext) -> None:
     hand.cut([(node, other), (other, node)], span)
 
 
-def _led(hand: FaultContext) -> tuple[NodeId, HostedReplica] | None:
-    """The leader of some partition and its hosted there."""
+def _led(hand: FaultContext) -> tuple[NodeId, ReplicaView] | None:
+    """The leader of some partition and its replica there."""
     world = hand.world
     partition = hand.stream.below(world.config.partitions)
     life = world.leader(partition)
     if life is None:
         return None
-    return life.node_id, world.hosted_replicas(partition)[life.node_id]
+    return life.node_id, world.replicas(partition)[life.node_id]
 
 
 def _stand(hand: FaultContext, node: NodeId, group: GroupId) -> None:
     """A timer rings early: the node stands for election."""
     life = hand.world.lives.get(node)
     if life is not None:
-        life.enter(_campaign, life, group)
-
-
-def _campaign(life: Life, group: GroupId) -> None:
-    hosted = life.node.runner.hosted_replicas.get(group)
-    if hosted is not None:
-        hosted.replica.core.campaign(life.clockwork.now())
-        life.node.runner.wake(hosted)
+        life.enter(stand_for_election, life.node, group)

@@ -16,12 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ottla.broker.controller.controller import CONTROLLER_GROUP
-from ottla.broker.driver.hosted import HostedReplica
-from ottla.broker.partition.partition import Partition
 from ottla.raft.types import LogIndex, NodeId, Term
 from ottla.sim.history.history import CONTROLLER_PARTITION
-from ottla.sim.world.frames import TOPIC
 from ottla.sim.world.log_view import LogView, Seen
 from ottla.sim.world.world import World
 
@@ -56,7 +52,7 @@ class Change:
     """First index of the log."""
     cut: LogIndex | None = None
     add: list[Line] = field(default_factory=list)
-    producers: dict[int, str] | None = None
+    producers: dict[int | str, str] | None = None
 
     def __bool__(self) -> bool:
         return bool(self.add) or any(
@@ -74,7 +70,7 @@ class Known:
     hw: int = 0
     start: LogIndex = 1
     log: list[Line] = field(default_factory=list)
-    producers: dict[int, str] = field(default_factory=dict)
+    producers: dict[int | str, str] = field(default_factory=dict)
 
     def take(self, change: Change) -> None:
         """Make it what it is after a change."""
@@ -114,21 +110,21 @@ class Sampler:
         if life is None:
             return self._down(node, partition)
         if partition == CONTROLLER_PARTITION:
-            hosted: object = life.node.runner.hosted_replicas.get(CONTROLLER_GROUP)
+            replica = life.view.controller()
         else:
-            hosted = life.node.replica(TOPIC, partition)
-        if not isinstance(hosted, HostedReplica):
+            replica = life.replica(partition)
+        if replica is None:
             return None
         known = self._known.setdefault((node, partition), Known())
         change = Change(node, partition)
-        core, machine = hosted.replica.core, hosted.replica.machine
-        _differ(change, known, "role", core.role.value)
-        _differ(change, known, "term", core.term)
-        _log(change, known, self._world.observer.view(node, hosted.group))
-        if isinstance(machine, Partition):
-            _differ(change, known, "hw", machine.state.high_watermark)
-            told = machine.table.describe()["producers"]
-            producers = {pid: _producer(each) for pid, each in told.items()}
+        made = replica.partition
+        _differ(change, known, "role", replica.role.value)
+        _differ(change, known, "term", replica.term)
+        _log(change, known, self._world.observer.view(node, replica.group))
+        if made is not None:
+            _differ(change, known, "hw", made.high_watermark)
+            described = made.describe_producers()
+            producers = {pid: _producer(each) for pid, each in described.items()}
             if producers != known.producers:
                 change.producers = producers
         return self._keep(known, change)

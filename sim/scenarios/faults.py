@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ottla.broker.node.handover import hand_over
+from ottla.broker.node.handover import hand_over, stand_for_election
 from ottla.log.store import Write
 from ottla.raft.messages import VoteReply
 from ottla.raft.types import NO_NODE, EntryKind, Micros
@@ -161,10 +161,10 @@ class Faults:
     def do_transfer(self, node: str, _to: str, successor: str) -> None:
         """Hand over."""
         life = self._stage.world.lives[int(node)]
-        hosted = self._stage.world.hosted_replicas(0)[int(node)]
+        group = self._stage.world.replicas(0)[int(node)].group
 
         def transfer() -> None:
-            begun = hand_over(life.node.runner, hosted, int(successor), life.clockwork.now())
+            begun = hand_over(life.node, group, int(successor))
             self._stage.say("= begun" if begun else "= refused")
 
         life.enter(transfer)
@@ -172,13 +172,7 @@ class Faults:
     def do_campaign(self, node: str) -> None:
         """Its patience ends now."""
         life = self._stage.world.lives[int(node)]
-        hosted = self._stage.world.hosted_replicas(0)[int(node)]
-
-        def campaign() -> None:
-            hosted.replica.core.campaign(life.clockwork.now())
-            life.node.runner.wake(hosted)
-
-        life.enter(campaign)
+        life.enter(stand_for_election, life.node, self._stage.world.replicas(0)[int(node)].group)
 
 
 def _is_vote(detail: object) -> bool:

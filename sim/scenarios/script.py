@@ -53,7 +53,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ottla.broker.errors import ErrorCode
-from ottla.broker.partition.partition import Partition
 from ottla.raft.roles import Role
 from ottla.raft.types import NodeId
 from ottla.sim.chance.choices import Choices, Replayed, Tape
@@ -247,17 +246,15 @@ class Script:
         if words[1] == "down":
             return lambda: node not in world.lives
         if words[1] == "up":
-            return lambda: node in world.hosted_replicas(0)
+            return lambda: node in world.replicas(0)
         if words[1] == "leads":
             return lambda: (
-                (hosted := world.hosted_replicas(0).get(node)) is not None
-                and hosted.replica.core.role is Role.LEADER
+                (replica := world.replicas(0).get(node)) is not None and replica.role is Role.LEADER
             )
         if words[1] == "follows":
             leader = int(words[2])
             return lambda: (
-                (hosted := world.hosted_replicas(0).get(node)) is not None
-                and hosted.replica.core.leader == leader
+                (replica := world.replicas(0).get(node)) is not None and replica.leader == leader
             )
         assert words[1] == "holds", f"no such condition: {' '.join(words)}"
         return lambda: any(
@@ -345,15 +342,14 @@ class Script:
             or any(each.waiting for each in self.script_clients.values())
         ):
             return False
-        hosted_replicas, ends = self.world.hosted_replicas(0), []
+        replicas, ends = self.world.replicas(0), []
         for node in self.core:
             if node not in self.world.placement[0]:
                 continue
-            if node not in hosted_replicas:
+            if node not in replicas:
                 return False
-            machine = hosted_replicas[node].replica.machine
-            assert isinstance(machine, Partition), "a partition of the topic"
-            ends += [machine.applied, machine.last_index]
+            made = replicas[node].of_partition()
+            ends += [made.applied, made.last_index]
         return len(set(ends)) == 1
 
     def do_mutant(self, mutant: str, _arrow: str, *wanted: str) -> None:

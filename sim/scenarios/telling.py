@@ -11,8 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ottla.broker.driver.hosted import HostedReplica
-from ottla.broker.partition.partition import Partition
+from ottla.broker.node.inspection import ReplicaView
 from ottla.log.records import records_of
 from ottla.log.types import RecordBatch
 from ottla.sim.history.history import Event
@@ -90,29 +89,27 @@ KINDS = tuple(_SAID)
 def logs(world: World, names: Names, partition: int = 0) -> Iterator[str]:
     """Each node: role, term, high watermark, and its log as `offset record/term`; or that it is
     down, or has no replica (yet)."""
-    hosted_replicas = world.hosted_replicas(partition)
+    replicas = world.replicas(partition)
     for node in world.nodes:
-        if node in hosted_replicas:
-            yield f"{node}: {_log(world, names, node, hosted_replicas[node])}"
+        if node in replicas:
+            yield f"{node}: {_log(world, names, node, replicas[node])}"
         else:
             yield f"{node}: {'no replica' if node in world.lives else 'down'}"
 
 
-def _log(world: World, names: Names, node: int, hosted: HostedReplica) -> str:
-    machine, life = hosted.replica.machine, world.lives[node]
-    assert isinstance(machine, Partition), "a partition of the topic"
+def _log(world: World, names: Names, node: int, replica: ReplicaView) -> str:
+    made, life = replica.of_partition(), world.lives[node]
     held = []
-    for entry in life.store.scan(hosted.group):
+    for entry in life.store.scan(replica.group):
         if isinstance(entry.payload, RecordBatch):
             for record in records_of(entry.payload):
                 name = names.name(value_of(record.value or b""))
                 held.append(f"{record.offset} {name}/{entry.term}")
     frozen = "frozen, " if life.frozen else ""
-    role = f"{frozen}{hosted.replica.core.role.value} in term {hosted.replica.core.term}"
-    state = machine.state
-    bounds = f"high watermark {state.high_watermark}"
-    if state.log_start_offset:
-        bounds = f"log start {state.log_start_offset}, {bounds}"
+    role = f"{frozen}{replica.role.value} in term {replica.term}"
+    bounds = f"high watermark {made.high_watermark}"
+    if made.log_start_offset:
+        bounds = f"log start {made.log_start_offset}, {bounds}"
     if len(held) > LONG:
         held[3:-3] = ["..."]
     return f"{role}, {bounds}: {', '.join(held) or 'empty'}"
@@ -120,11 +117,9 @@ def _log(world: World, names: Names, node: int, hosted: HostedReplica) -> str:
 
 def tables(world: World, partition: int = 0) -> Iterator[str]:
     """Each living node's producer table: windows as `first-last@offset`, `+` before what flies."""
-    for node, hosted in sorted(world.hosted_replicas(partition).items()):
-        machine = hosted.replica.machine
-        assert isinstance(machine, Partition), "a partition of the topic"
-        told = machine.table.describe()["producers"]
-        shown = "; ".join(_producer(pid, known) for pid, known in told.items())
+    for node, replica in sorted(world.replicas(partition).items()):
+        described = replica.of_partition().describe_producers()
+        shown = "; ".join(_producer(pid, known) for pid, known in described.items())
         yield f"{node}: {shown or 'nobody'}"
 
 

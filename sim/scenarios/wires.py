@@ -108,5 +108,5 @@ class Wires:
 
 def is_foreign(world: World, message: Any) -> bool:
     """Whether it is of no partition of the topic."""
-    hosted_replicas = world.hosted_replicas(0).values()
-    return getattr(message, "group", None) not in {hosted.group for hosted in hosted_replicas}
+    groups = {each.group for each in world.replicas(0).values()}
+    return getattr(message, "group", None) not in groups

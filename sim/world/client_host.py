@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.errors import ErrorCode
 from ottla.broker.turn.tickets import FetchTicket, ProduceTicket, Ticket
 from ottla.broker.wire.host import Host, ReplicaInbox
 from ottla.log.record_batch import SEQUENCE_MASK
 from ottla.log.records import records_of
 from ottla.log.types import ProducerEpoch, ProducerId, RecordBatch
+from ottla.raft.types import GroupId
 from ottla.sim.world.batch import value_of
 
 if TYPE_CHECKING:
@@ -42,8 +42,7 @@ class ClientHost:
     def submit(self, replica: ReplicaInbox, ticket: Ticket) -> None:
         """See `Host`."""
         if isinstance(ticket, ProduceTicket | FetchTicket):
-            hosted = cast(HostedReplica, replica)
-            ticket.on_done = partial(self._decided, hosted, ticket.on_done)
+            ticket.on_done = partial(self._decided, replica.group, ticket.on_done)
         self._host.submit(replica, ticket)
 
     def new_producer_id(self, done: Callable[[ErrorCode, ProducerId, ProducerEpoch], None]) -> None:
@@ -58,16 +57,16 @@ class ClientHost:
 
     def _decided(
         self,
-        hosted: HostedReplica,
+        group: GroupId,
         done: Callable[[Ticket], None],
         ticket: ProduceTicket | FetchTicket,
     ) -> None:
         """Note what the turn under way has committed: answers come before the node looks."""
         observer = self._life.world.observer
-        if observer.knows(self._life, hosted.group):
-            observer.moved(self._life, hosted)
+        if observer.knows(self._life, group):
+            observer.moved(self._life, group)
             if isinstance(ticket, ProduceTicket):
-                self._note(observer.partitions[hosted.group], ticket)
+                self._note(observer.partitions[group], ticket)
         done(ticket)
 
     def _note(self, partition: int, ticket: ProduceTicket) -> None:

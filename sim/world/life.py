@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ottla.broker.event_loop.clockwork import Cancel, Work
 from ottla.broker.event_loop.scheduler import Scheduler
+from ottla.broker.node.inspection import ReplicaView
 from ottla.broker.node.node import Node
 from ottla.broker.node.replica_factory import ReplicaFactory
 from ottla.log.memory_store import MemoryStore, MemorySyncJob
@@ -34,6 +35,7 @@ from ottla.sim.mutants.mutant import Mutant
 from ottla.sim.mutants.raft import core_without
 from ottla.sim.world.clocks import MILLION
 from ottla.sim.world.disks import CLUSTER_ID
+from ottla.sim.world.frames import TOPIC
 from ottla.sim.world.observer import VOTING
 from ottla.sim.world.witness import witnessed
 
@@ -54,10 +56,11 @@ class Life:
         self.inc = inc
         self.alive = True
         self.frozen = False
-        self._held: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+        self._held: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
         self.clockwork = SimClockwork(self)
         self.store = SimStore(self)
         self.node = self._make()
+        self.view = self.node.inspect()
 
     def _make(self) -> Node:
         world = self.world
@@ -88,9 +91,14 @@ class Life:
             make_partition=seen,
         )
 
+    def replica(self, partition: int) -> ReplicaView | None:
+        """Its replica of a partition of the topic; None when it has none."""
+        inbox = self.node.replica(TOPIC, partition)
+        return None if inbox is None else self.view.replica(inbox.group)
+
     # ---- what happens to it
 
-    def enter(self, call: Callable[..., None], *arguments: Any) -> None:
+    def enter(self, call: Callable[..., object], *arguments: Any) -> None:
         """Let the node do something; later if it is frozen, never if it is dead."""
         if not self.alive:
             return

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgpack
 
-from ottla.broker.driver.hosted import HostedReplica
-from ottla.broker.partition.partition import Partition
+from ottla.broker.node.inspection import NodeView, ReplicaView
 from ottla.idempotency.profiles import profile_named
 from ottla.idempotency.sessions import make_table
 from ottla.log.memory_store import MemorySyncJob
@@ -78,20 +77,20 @@ class LogWatch:
 
     def _written(self, view: LogView, write: Write) -> None:
         self._promises(view, write)
-        hosted = self._hosted(write.group)
-        role = None if hosted is None else hosted.replica.core.role
-        if write.compact_to and not write.reset and hosted is not None:
+        replica = self._replica(write.group)
+        role = None if replica is None else replica.role
+        if write.compact_to and not write.reset and replica is not None:
             # A turn may apply the entry that moves the log start and compact behind it: the rows
             # of what goes were missing, and a sound log looked as if it had skipped an entry.
-            self._observer.moved(self._life, hosted)
+            self._observer.moved(self._life, write.group)
         if write.snapshot is not None:
             self._snapshot(view, write, write.snapshot)
         if (write.truncate or write.entries) and write.first <= view.last:
             self._truncated(view, write, role)
-        if role is Role.LEADER and hosted is not None and hosted.replica.core.term > view.led:
-            self._leads(view, write.group, hosted)
+        if role is Role.LEADER and replica is not None and replica.term > view.led:
+            self._leads(view, replica)
         leads = int(role is Role.LEADER)
-        applied = 0 if hosted is None else hosted.replica.applied
+        applied = 0 if replica is None else replica.applied
         for entry in write.entries:
             seen = view.extend(entry)
             self._observer.remember(write.group, entry.index, seen, applied)
@@ -99,9 +98,9 @@ class LogWatch:
         if write.compact_to and not write.reset:
             view.compact(write.compact_to)
 
-    def _hosted(self, group: GroupId) -> HostedReplica | None:
-        node = getattr(self._life, "node", None)  # the store is made before the node
-        return None if node is None else node.runner.hosted_replicas.get(group)
+    def _replica(self, group: GroupId) -> ReplicaView | None:
+        view: NodeView | None = getattr(self._life, "view", None)  # the store is made before it
+        return None if view is None else view.replica(group)
 
     def _add(self, kind: str, group: GroupId, **columns: Any) -> None:
         life, observer = self._life, self._observer
@@ -155,15 +154,14 @@ class LogWatch:
         )
         view.cut(write.first)
 
-    def _leads(self, view: LogView, group: GroupId, hosted: HostedReplica) -> None:
-        core, machine = hosted.replica.core, hosted.replica.machine
-        view.led = core.term
-        start = core.term_start or 0
+    def _leads(self, view: LogView, replica: ReplicaView) -> None:
+        term, start, partition = replica.term, replica.term_start, replica.partition
+        view.led = term
         stale = 0
-        if isinstance(machine, Partition):
-            stale = sum(each.term < core.term for each in machine.table.in_flight())
+        if partition is not None:
+            stale = sum(each < term for each in partition.terms_in_flight())
         chain = view.at(start - 1).chain
-        self._add("leader", group, term=core.term, log_index=start, chain=chain, aux=stale)
+        self._add("leader", replica.group, term=term, log_index=start, chain=chain, aux=stale)
 
     def synced(self, job: SyncJob) -> None:
         """Everything that the job covers survives from here on."""

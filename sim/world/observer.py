@@ -9,11 +9,12 @@ For each node and group it keeps a `LogView`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from ottla.broker.controller.controller import CONTROLLER_GROUP
-from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.partition.partition import Partition
+from ottla.broker.turn.watcher import Watcher
 from ottla.idempotency.decisions import Decision
 from ottla.idempotency.snapshot import digest_of
 from ottla.log.record_batch import SEQUENCE_MASK, identity
@@ -82,13 +83,22 @@ class Observer:
     def knows(self, life: Life, group: GroupId) -> bool:
         """Whether the group is one of the topic's partitions, or the controller's."""
         if group not in self.partitions:
-            placed = life.node.controller_machine.partition_of(group)
+            placed = life.view.placed(group)
             if placed is None:
                 return False
             self.partitions[group] = placed[1].partition
         return True
 
     # ---- a life's own events
+
+    def watch(self, life: Life) -> None:
+        """From now on hear what becomes of its replicas."""
+
+        def applied(group: GroupId) -> None:
+            if self.knows(life, group):
+                self.moved(life, group)
+
+        life.node.watch(Watcher(applied=applied, role_changed=partial(self.role_changed, life)))
 
     def started(self, life: Life) -> None:
         """A life begins: its views are what its disk still holds."""
@@ -149,50 +159,51 @@ class Observer:
                 aux=lost,
             )
 
-    def role_changed(self, life: Life, hosted: HostedReplica) -> None:
+    def role_changed(self, life: Life, group: GroupId) -> None:
         """A replica has another role, term or leader: say when it ceased to lead."""
-        view = self.view(life.node_id, hosted.group)
-        soft = hosted.soft
+        view, replica = self.view(life.node_id, group), life.view.replica(group)
+        assert replica is not None, "its role has changed"
+        soft = replica.soft
         if view.led and soft.role is not Role.LEADER:
             self.history.add(
                 "stepdown",
                 node=life.node_id,
                 inc=life.inc,
-                partition=self.partitions[hosted.group],
+                partition=self.partitions[group],
                 term=view.led,
                 code=soft.role.name.lower(),
             )
             view.led = 0
 
-    def moved(self, life: Life, hosted: HostedReplica) -> None:
+    def moved(self, life: Life, group: GroupId) -> None:
         """A replica has applied something: commit, apply and state rows."""
-        group, replica = hosted.group, hosted.replica
-        view, core, machine = self.view(life.node_id, group), replica.core, replica.machine
-        partition = machine if isinstance(machine, Partition) else None
+        view, replica = self.view(life.node_id, group), life.view.replica(group)
+        assert replica is not None, "it has applied something"
+        partition, commit, done = replica.partition, replica.commit, replica.applied
         add, number, node, inc = self.history.add, self.partitions[group], life.node_id, life.inc
-        if core.commit > view.commit:
-            view.commit = core.commit
+        if commit > view.commit:
+            view.commit = commit
             add(
                 "commit",
                 node=node,
                 inc=inc,
                 partition=number,
-                term=core.term,
-                log_index=core.commit,
-                hw=None if partition is None else view.at(min(core.commit, view.last)).next_off,
-                aux=int(core.role is Role.LEADER),
-                quorum=majority(len(core.voters)),
+                term=replica.term,
+                log_index=commit,
+                hw=None if partition is None else view.at(min(commit, view.last)).next_off,
+                aux=int(replica.role is Role.LEADER),
+                quorum=majority(len(replica.voters)),
             )
-        for index in range(max(view.applied, view.first - 1) + 1, replica.applied + 1):
+        for index in range(max(view.applied, view.first - 1) + 1, done + 1):
             seen = view.at(index)
             self.entry_row("apply", life, group, index, seen.start)
             if seen.expires:
                 self._expire_rows(life, group, index, seen)
-        view.applied = replica.applied
-        if partition is None or partition.table.applied_index > replica.applied:
+        view.applied = done
+        if partition is None or partition.producers_applied > done:
             return
         # With every answer too, not only after applying: nothing else may change the state.
-        stated = (replica.applied, partition.table.seen())
+        stated = (done, partition.producers_seen())
         if stated != view.stated:
             view.stated = stated
             index, told = stated[0], digest_of(stated[1]) >> 1

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from ottla.broker.controller.controller import CONTROLLER_GROUP
 from ottla.broker.counters import Counters
-from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.errors import ErrorCode
+from ottla.broker.node.inspection import ReplicaView
 from ottla.broker.node.replica_factory import ReplicaFactory
-from ottla.broker.partition.partition import Partition
 from ottla.broker.topics.topic import Topic
 from ottla.broker.turn.commands import CreateTopic
 from ottla.broker.wire.host import Host
@@ -126,7 +124,7 @@ class World:
 
     def controller(self) -> Life | None:
         """Who leads the controller's group in the latest term and serves; frozen nodes count."""
-        serving = [each for each in self.lives.values() if each.node.controller_machine.synced]
+        serving = [each for each in self.lives.values() if each.view.controls]
         return max(serving, key=_controller_term, default=None)
 
     def all_lead(self) -> bool:
@@ -135,24 +133,18 @@ class World:
 
     # ---- looking
 
-    def hosted_replicas(self, partition: int) -> dict[NodeId, HostedReplica]:
+    def replicas(self, partition: int) -> dict[NodeId, ReplicaView]:
         """The replicas of a partition on the nodes that are not dead."""
-        found: dict[NodeId, HostedReplica] = {}
-        for node, life in self.lives.items():
-            replica = life.node.replica(TOPIC, partition)
-            if isinstance(replica, HostedReplica):
-                found[node] = replica
-        return found
+        found = ((node, life.replica(partition)) for node, life in self.lives.items())
+        return {node: replica for node, replica in found if replica is not None}
 
     def leader(self, partition: int = 0) -> Life | None:
         """Who leads a partition in the latest term and serves; frozen nodes count."""
         best: tuple[int, NodeId] | None = None
-        for node, hosted in self.hosted_replicas(partition).items():
-            machine = hosted.replica.machine
-            if isinstance(machine, Partition) and machine.state.synced:
-                term = machine.state.term
-                if best is None or term > best[0]:
-                    best = (term, node)
+        for node, replica in self.replicas(partition).items():
+            made = replica.of_partition()
+            if made.serves and (best is None or made.term > best[0]):
+                best = (made.term, node)
         return None if best is None else self.lives[best[1]]
 
     def high_watermark(self, partition: int, unled: float) -> float:
@@ -160,9 +152,7 @@ class World:
         life = self.leader(partition)
         if life is None:
             return unled
-        machine = self.hosted_replicas(partition)[life.node_id].replica.machine
-        assert isinstance(machine, Partition), "a partition of the topic"
-        return machine.state.high_watermark
+        return self.replicas(partition)[life.node_id].of_partition().high_watermark
 
     def until(self, condition: Callable[[], bool], within: Micros, what: str) -> None:
         """Run until `condition` holds. Raises `BrokerBug` when it does not within that span."""
@@ -188,15 +178,7 @@ class World:
             return False
         self.lives[node] = life
         self.observer.started(life)
-        life.node.on_event = lambda _, hosted: self.observer.role_changed(life, hosted)
-        told = life.node.runner.on_applied
-
-        def applied(hosted: HostedReplica) -> None:
-            if self.observer.knows(life, hosted.group):
-                self.observer.moved(life, hosted)
-            told(hosted)
-
-        life.node.runner.on_applied = applied
+        self.observer.watch(life)
         life.node.server.pause()
         life.enter(life.node.join)
         return True
@@ -385,4 +367,5 @@ def _nobody(_: int) -> None:
 
 
 def _controller_term(life: Life) -> Term:
-    return life.node.runner.hosted_replicas[CONTROLLER_GROUP].soft.term
+    replica = life.view.controller()
+    return 0 if replica is None else replica.soft.term

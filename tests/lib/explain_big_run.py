@@ -105,7 +105,7 @@ class _Maker:
         ]
         # On odd nodes the tables differ, so that not all of it can be told once.
         window = f"epoch 0 {turn}-{turn}@{turn * (node % 2)}"
-        producers = dict.fromkeys(range(self._big.producers), window)
+        producers: dict[int | str, str] = {**dict.fromkeys(range(self._big.producers), window)}
         step.changes.append(Change(node, partition, hw=turn, add=lines, producers=producers))
 
     def _wire(self, turn: int, origin: int, goal: int, partition: int) -> None:

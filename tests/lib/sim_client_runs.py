@@ -10,7 +10,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ottla.broker.partition.partition import Partition
 from ottla.log.records import records_of
 from ottla.log.types import RecordBatch
 from ottla.raft.types import EntryKind
@@ -39,10 +38,8 @@ class Run(NamedTuple):
         """The values of a partition's records, by offset, as its leader's store holds them."""
         life = self.world.leader(partition)
         assert life is not None
-        machine = self.world.hosted_replicas(partition)[life.node_id].replica.machine
-        assert isinstance(machine, Partition)
-        group = self.world.hosted_replicas(partition)[life.node_id].replica.group
-        entries = life.node.read(group, 1, machine.last_index, 1 << 30)
+        replica = self.world.replicas(partition)[life.node_id]
+        entries = life.node.read(replica.group, 1, replica.last_index, 1 << 30)
         found: list[int] = []
         for entry in entries:
             if entry.kind is EntryKind.BATCH:

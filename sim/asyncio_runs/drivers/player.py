@@ -42,7 +42,7 @@ from ottla.sim.settings.settings import RunConfig
 from ottla.sim.world.kernel import Kernel
 from ottla.sim.world.world import World
 
-_SILENT = ("vouch", "step_down")
+_SILENT = ("vouch", "step_down", "campaign")
 """Calls that return nothing."""
 
 
@@ -67,7 +67,6 @@ class Player:
             "turn": self._turn,
             "follow": self._follow,
             "close": self._close,
-            "campaign": self._campaign,
         }
 
     def take(self, step: Step) -> None:
@@ -165,10 +164,6 @@ class Player:
         first = message.prev_index + 1
         self._write(line, [Write(line.group, first=first, entries=message.entries)])
         return () if reply is None else (reply.match,)
-
-    def _campaign(self, _: Line, step: Step, now: int) -> Short:
-        self._replicas[step.line].core.campaign(now)
-        return ()
 
     def _take_back(self, _: Line, step: Step, *numbers: int) -> Short:
         for number in numbers:

@@ -1,10 +1,9 @@
 """The tape of turns: everything that the replicas of a run were given, in order.
 
-A replica is driven by nine calls and no others (`broker/turn/replica.py`); the nemesis has one
-besides, which lets a core stand for election. `taped` makes the factory of a node make replicas
-that note each call, with the node's clock, with what a turn drained from its inbox and with every
-number that was drawn for an election timeout. What comes out of a call is noted in short, so that a
-player sees at once where it goes another way (`player.py`).
+A replica is driven by ten calls and no others (`broker/turn/replica.py`). `taped` makes the factory
+of a node make replicas that note each call, with the node's clock, with what a turn drained from
+its inbox and with every number that was drawn for an election timeout. What comes out of a call is
+noted in short, so that a player sees at once where it goes another way (`player.py`).
 
 A life begins with what its disk held. A log is known by the index and term of its entries (log
 matching), so the tape keeps those, and the player its own entries.
@@ -26,8 +25,8 @@ from typing import Any, NamedTuple
 from ottla.broker.config import ClusterConfig
 from ottla.broker.controller.controller import CONTROLLER_GROUP, Controller
 from ottla.broker.images import TopicImage
+from ottla.broker.node.inspection import ReplicaView
 from ottla.broker.node.replica_factory import Opening, ReplicaFactory, Writing
-from ottla.broker.partition.partition import Partition
 from ottla.broker.turn.effects import Effects
 from ottla.broker.turn.machine import Machine
 from ottla.broker.turn.replica import Replica
@@ -35,7 +34,6 @@ from ottla.broker.turn.tickets import ControlTicket, ProduceTicket, Ticket, Watc
 from ottla.log.store import LogStore
 from ottla.log.types import RecordBatch
 from ottla.raft.config import JitterSource
-from ottla.raft.core import RaftCore
 from ottla.raft.messages import AppendEntries, AppendReply, Heartbeat, HeartbeatReply
 from ottla.raft.types import Entry, GroupId, HardState, LogIndex, Micros, NodeId, Snapshot, Term
 
@@ -117,7 +115,6 @@ class Recorder:
         """It is made."""
         replica.recorder, replica.line = self, len(self.tape.lines) - 1
         replica.watched, replica.watches = 0, []
-        replica.core.__class__ = _noting(replica)
         self._last[line.node, line.group] = replica, store
 
     def note(self, line: int, call: str, arguments: tuple[Any, ...], came: Short) -> None:
@@ -188,6 +185,11 @@ class TapedReplica(Replica):
         super().step_down(now)
         self.recorder.note(self.line, "step_down", (now,), ())
 
+    def campaign(self, now: Micros) -> None:
+        """As `Replica.campaign`."""
+        super().campaign(now)
+        self.recorder.note(self.line, "campaign", (now,), ())
+
     def transfer(self, to: NodeId, now: Micros) -> bool:
         """As `Replica.transfer`."""
         begun = super().transfer(to, now)
@@ -218,19 +220,6 @@ class TapedReplica(Replica):
         return answers
 
 
-def _noting(replica: TapedReplica) -> type[RaftCore]:
-    """The core of a replica, but that it notes when it is told to stand for election."""
-
-    class NotingCore(RaftCore):
-        __slots__ = ()
-
-        def campaign(self, now: Micros) -> None:
-            super().campaign(now)
-            replica.recorder.note(replica.line, "campaign", (now,), ())
-
-    return NotingCore
-
-
 class TapedFactory(ReplicaFactory):
     """A node's factory, of replicas whose calls are noted."""
 
@@ -240,21 +229,28 @@ class TapedFactory(ReplicaFactory):
         super().__init__(node, config, **others)
         self._lines: dict[GroupId, Line] = {}
         """Of replicas that are being opened."""
+        self._cluster_id = ""
+        self._unheard: list[tuple[NodeId, ...]] = []
+        """What the controller of this life was told, as often as it asked."""
+
+    def make_controller(
+        self, cluster_id: str, nodes: Sequence[NodeId], unheard: Callable[[], Sequence[NodeId]]
+    ) -> Controller:
+        """As `ReplicaFactory.make_controller`; what it asks is noted, once it has its replica."""
+
+        def noted() -> Sequence[NodeId]:
+            self._unheard.append(tuple(unheard()))
+            return self._unheard[-1]
+
+        self._cluster_id = cluster_id
+        return super().make_controller(cluster_id, nodes, noted)
 
     def controller(
         self, machine: Machine, nodes: Sequence[NodeId], now: Micros, write: Writing
     ) -> Replica:
         """As `ReplicaFactory.controller`."""
-        assert isinstance(machine, Controller), "the machine of the controller's group"
         line = self._lines[CONTROLLER_GROUP] = self._line(None, CONTROLLER_GROUP, nodes, now)
-        line.cluster_id = machine.catalog.cluster_id
-        ask = machine.unheard
-
-        def noted() -> Sequence[NodeId]:
-            line.unheard.append(tuple(ask()))
-            return line.unheard[-1]
-
-        machine.unheard = noted
+        line.cluster_id, line.unheard = self._cluster_id, self._unheard
         return super().controller(machine, nodes, now, write)
 
     def begin(
@@ -353,13 +349,14 @@ def short_of(effects: Effects) -> Short:
 
 def end_of(replica: Replica, log: Sequence[Entry]) -> End:
     """What a replica came to, from its log on disk."""
-    machine = replica.machine
+    view = ReplicaView(replica)
     entries = tuple((each.index, each.term, int(each.kind), _bytes(each.payload)) for each in log)
-    if isinstance(machine, Controller):
-        decided = blake2b(machine.catalog.encode(), digest_size=8).digest()
-        return End(entries, int.from_bytes(decided, "big"), machine.applied)
-    assert isinstance(machine, Partition), "a group of the controller's, or of a partition"
-    return End(entries, machine.table.digest(), machine.state.high_watermark)
+    decisions = view.decisions
+    if decisions is not None:
+        decided = blake2b(decisions.encode(), digest_size=8).digest()
+        return End(entries, int.from_bytes(decided, "big"), decisions.applied)
+    made = view.of_partition()
+    return End(entries, made.producers_digest(), made.high_watermark)
 
 
 def _bytes(payload: Any) -> bytes:

@@ -9,12 +9,14 @@ import pytest
 
 from ottla.broker.cluster import events
 from ottla.broker.cluster.events import EventLog
+from ottla.raft.ready import SoftState
 from ottla.raft.roles import Role
 from ottla.raft.types import Entry, EntryKind
 
-LIFE = SimpleNamespace(node=1, controller_machine=SimpleNamespace(partition_of=lambda _: None))
-SOFT = SimpleNamespace(role=Role.FOLLOWER, term=2, leader=3)
-HOSTED = SimpleNamespace(group=1, soft=SOFT, replica=SimpleNamespace(soft=SOFT))
+GROUP = 1
+REPLICA = SimpleNamespace(group=GROUP, soft=SoftState(Role.FOLLOWER, term=2, leader=3))
+VIEW = SimpleNamespace(replica=lambda _: REPLICA, placed=lambda _: None)
+LIFE = SimpleNamespace(node=1, inspect=lambda: VIEW)
 
 
 def entry(index, size):
@@ -38,7 +40,7 @@ def test_the_newest_stay_and_the_others_are_counted(log):
 
 def test_fewer_stay_where_they_hold_on_to_much(log):
     for index in range(1, 8):
-        log.truncated(LIFE, HOSTED, [entry(index, 300)])
+        log.truncated(LIFE, GROUP, [entry(index, 300)])
     held = [event.dropped[0].index for event in log]
     assert held in ([6, 7], [5, 6, 7])
     assert log.forgotten == 7 - len(held)
@@ -48,7 +50,7 @@ def test_fewer_stay_where_they_hold_on_to_much(log):
 
 def test_the_newest_stays_however_large_it_is(log):
     log.note("kill", 1)
-    log.truncated(LIFE, HOSTED, [entry(1, 5000)])
+    log.truncated(LIFE, GROUP, [entry(1, 5000)])
     assert ([event.kind for event in log], log.forgotten) == (["truncated"], 1)
     log.note("restart", 1)
     assert ([event.kind for event in log], log.forgotten) == (["restart"], 2)

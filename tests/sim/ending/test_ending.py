@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import pytest
 
+from ottla.broker.controller.controller import CONTROLLER_GROUP
 from ottla.broker.images import LeaderImage
+from ottla.broker.node.handover import hand_over
 from ottla.sim.chance.choices import Tape
 from ottla.sim.ending.ending import MS, Ending, NotLive
 from ottla.sim.invariants.judge import judge
@@ -23,9 +25,7 @@ def test_the_end_waits_for_a_controller_too():
     world, clients = begun(RunConfig(producers=0, consumers=0), tape)
     controller = world.controller()
     assert controller is not None
-    hosted = world.hosted_replicas(0)[controller.node_id]
-    assert hosted.replica.core.transfer(2, controller.node.now())
-    controller.node.runner.wake(hosted)
+    assert hand_over(controller.node, world.replicas(0)[controller.node_id].group, 2)
     world.until(lambda: world.leader(0) is world.lives[2], 10_000 * MS, "another leader")
     world.network.isolate(controller.node_id)
     world.until(lambda: world.controller() is None, 10_000 * MS, "no controller")
@@ -47,9 +47,7 @@ def test_who_cannot_hear_the_controller_is_not_asked_to_lead():
     controller = world.controller()
     assert controller is not None
     assert controller.node_id == back
-    hosted = world.lives[back].node.runner.hosted_replicas[0]
-    assert hosted.replica.transfer(2, controller.node.now())
-    controller.node.runner.wake(hosted)
+    assert hand_over(controller.node, CONTROLLER_GROUP, 2)
     world.until(lambda: world.controller() is world.lives[2], 10_000 * MS, "another controller")
     world.crash(back, power=True)
     # Partition 3 is on nodes 5, 1 and 2: in the core only 5 knows.
@@ -126,9 +124,7 @@ def led_by_two_and_controlled_from_outside(**settings):
     world, clients = begun(RunConfig(producers=0, **settings), tape)
     controller = world.controller()
     assert controller is world.lives[1]
-    hosted = world.hosted_replicas(0)[1]
-    assert hosted.replica.core.transfer(2, controller.node.now())
-    controller.node.runner.wake(hosted)
+    assert hand_over(controller.node, world.replicas(0)[1].group, 2)
     world.until(lambda: world.leader(0) is world.lives[2], 10_000 * MS, "another leader")
     return world, clients
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import pytest
 
+from ottla.broker.controller.controller import CONTROLLER_GROUP
 from ottla.broker.images import BrokerImage, LeaderImage
+from ottla.broker.node.handover import hand_over
 from ottla.sim.chance.choices import Tape
 from ottla.sim.ending.lost_clients import lost
 from ottla.sim.settings.settings import RunConfig
@@ -72,9 +74,7 @@ def test_who_hears_a_majority_excuses_nobody_and_needs_not(monkeypatch, reached,
     world, clients = begun(config, Tape({"election 5": LATE}))
     # From node 2, the controller's leader, those that come back learn of the topic, and not who
     # leads partition 0. Node 4 leads partition 1, so that 5 names it.
-    runner, now = world.lives[1].node.runner, world.lives[1].node.now()
-    assert runner.hosted_replicas[0].replica.transfer(2, now)
-    runner.wake(runner.hosted_replicas[0])
+    assert hand_over(world.lives[1].node, CONTROLLER_GROUP, 2)
     world.until(lambda: world.controller() is world.lives[2], 10_000 * MS, "another controller")
     pairs = [(each, other) for each in world.nodes for other in world.nodes if each != other]
     heard = {frozenset(each) for each in [*CHAIN, (2, 5)]}

@@ -13,6 +13,7 @@ from ottla.sim.clients.workload import make_clients
 from ottla.sim.run import undisturbed
 from ottla.sim.scenarios.script import Script
 from ottla.sim.settings.settings import RunConfig
+from ottla.sim.world.frames import TOPIC
 from ottla.sim.world.world import SECOND, World
 
 
@@ -30,7 +31,7 @@ def test_every_entry_has_its_row_though_the_turn_that_applies_it_compacts_behind
     assert life is not None
     done: list[DeleteRecordsTicket] = []
     ticket = DeleteRecordsTicket(-1, done.append, life.clockwork.now() + SECOND)
-    life.enter(life.node.submit, world.hosted_replicas(0)[life.node_id], ticket)
+    life.enter(life.node.submit, life.node.replica(TOPIC, 0), ticket)
     world.kernel.run(world.kernel.now + 2 * SECOND)
     assert done
     for node in world.nodes:
@@ -50,14 +51,14 @@ def test_what_is_committed_and_not_applied_yet_counts_as_committed():
     world.kernel.run(world.kernel.now + 2 * SECOND)
     life = world.leader()
     assert life is not None
-    hosted = world.hosted_replicas(0)[life.node_id]
-    machine = hosted.replica.machine
+    replica = world.replicas(0)[life.node_id]
+    machine = life.node.runner.hosted_replicas[replica.group].replica.machine
     assert isinstance(machine, Partition)
     high, machine.state.high_watermark = machine.state.high_watermark, 0
-    world.observer.view(life.node_id, hosted.group).commit = 0
-    world.observer.moved(life, hosted)
+    world.observer.view(life.node_id, replica.group).commit = 0
+    world.observer.moved(life, replica.group)
     row = next(row for row in reversed(world.history.rows) if row.kind == "commit")
-    assert (row.log_index, row.hw) == (hosted.replica.core.commit, high)
+    assert (row.log_index, row.hw) == (replica.commit, high)
     assert high > 0
 
 

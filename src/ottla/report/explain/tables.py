@@ -78,7 +78,9 @@ def _once(told: str, node: NodeId, before: dict[str, NodeId]) -> str:
     return f"<span class='more'>as on node {first}</span>"
 
 
-def _only(producers: Mapping[int, str], chosen: Sequence[int] | None) -> Mapping[int, str]:
+def _only(
+    producers: Mapping[int | str, str], chosen: Sequence[int] | None
+) -> Mapping[int | str, str]:
     if chosen is None or len(producers) <= PRODUCERS:
         return producers
     kept = list(dict.fromkeys(each for each in (*chosen, *producers) if each in producers))
@@ -159,7 +161,7 @@ class _Shorter:
 
     def __init__(self, base: Mapping[str, dict[str, Any]], chosen: Sequence[int]):
         self._chosen = chosen
-        self._producers: dict[str, Mapping[int, str]] = {}
+        self._producers: dict[str, Mapping[int | str, str]] = {}
         self.base: dict[str, dict[str, Any]] = {}
         first: dict[str, str] = {}
         for node, known in base.items():
@@ -186,7 +188,7 @@ class _Shorter:
         before, now = self._producers[node], _only(whole, self._chosen)
         self._producers[node] = now
         change["others"] = len(now) < len(whole)
-        told: dict[int, str | None] = {pid: None for pid in before if pid not in now}
+        told: dict[int | str, str | None] = {pid: None for pid in before if pid not in now}
         told |= {pid: said for pid, said in now.items() if before.get(pid) != said}
         change["told"] = told
 

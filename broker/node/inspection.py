@@ -1,0 +1,259 @@
+"""What others may see of a node: `Node.inspect()` gives a `NodeView`.
+
+A view is made where it is asked for, costs a few attributes, and only reads. It keeps nothing: what
+it says holds for the moment in which it is asked, in the middle of a turn, too. So the simulator,
+the description of a cluster and its list of events need no way into the driver or into a machine.
+Whoever wants to be told when something changes registers a `Watcher` (`Node.watch`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from ottla.broker.controller.controller import CONTROLLER_GROUP, Controller
+from ottla.broker.driver.runner import Runner
+from ottla.broker.heartbeats.heartbeats import Heartbeats
+from ottla.broker.images import PartitionImage, TopicImage
+from ottla.broker.partition.partition import Partition
+from ottla.broker.turn.replica import Replica
+from ottla.log.types import Offset, Unpacked
+from ottla.raft.ready import SoftState
+from ottla.raft.roles import Role
+from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term
+
+
+class PartitionView:
+    """What a replica's partition has made of its log: offsets, producers, whether it serves."""
+
+    __slots__ = ("_partition",)
+
+    def __init__(self, partition: Partition):
+        self._partition = partition
+
+    @property
+    def serves(self) -> bool:
+        """Leads, and has applied all that earlier terms replicated."""
+        return self._partition.state.synced
+
+    @property
+    def term(self) -> Term:
+        """Of the leader that the partition knows: the leader epoch."""
+        return self._partition.state.term
+
+    @property
+    def applied(self) -> LogIndex:
+        """Index of the last entry applied."""
+        return self._partition.applied
+
+    @property
+    def last_index(self) -> LogIndex:
+        """Index of the last entry appended."""
+        return self._partition.last_index
+
+    @property
+    def log_start_offset(self) -> Offset:
+        """The first offset that can be read."""
+        return self._partition.state.log_start_offset
+
+    @property
+    def high_watermark(self) -> Offset:
+        """The first offset that is not known to be committed, or not shown to readers yet."""
+        return self._partition.state.high_watermark
+
+    @property
+    def log_end_offset(self) -> Offset:
+        """The offset of the next record."""
+        return self._partition.state.index.next_offset
+
+    def in_sync(self, now: Micros) -> tuple[NodeId, ...]:
+        """The replicas that are in sync, as its leader knows it."""
+        return self._partition.state.in_sync.in_sync(now)
+
+    @property
+    def producers(self) -> int:
+        """How many producers it knows."""
+        return len(self._partition.table)
+
+    @property
+    def producers_applied(self) -> LogIndex:
+        """Up to where in the log its producers are known: behind `applied` after a snapshot."""
+        return self._partition.table.applied_index
+
+    def producers_seen(self) -> list[Unpacked]:
+        """All that a duplicate is told by, as plain values: equal ones mean equal producers."""
+        return self._partition.table.seen()
+
+    def describe_producers(self) -> dict[int | str, dict[str, Unpacked]]:
+        """Each producer by its id: epoch, finished batches, batches in flight."""
+        described: dict[int | str, dict[str, Unpacked]] = self._partition.table.describe()[
+            "producers"
+        ]
+        return described
+
+    def producers_digest(self) -> int:
+        """A number over `producers_seen`."""
+        return self._partition.table.digest()
+
+    def terms_in_flight(self) -> Iterator[Term]:
+        """The terms in which batches were let in that are not committed yet."""
+        return (each.term for each in self._partition.table.in_flight())
+
+
+class DecisionsView:
+    """What a replica of the controller's group has made of its log."""
+
+    __slots__ = ("_controller",)
+
+    def __init__(self, controller: Controller):
+        self._controller = controller
+
+    @property
+    def applied(self) -> LogIndex:
+        """Index of the last entry applied."""
+        return self._controller.applied
+
+    def encode(self) -> bytes:
+        """All that has been decided: equal bytes mean equal decisions."""
+        return self._controller.catalog.encode()
+
+
+class ReplicaView:
+    """One replica of a Raft group: what its core knows, and what its partition has made of it."""
+
+    __slots__ = ("_replica",)
+
+    def __init__(self, replica: Replica):
+        self._replica = replica
+
+    @property
+    def group(self) -> GroupId:
+        """The group it is a member of."""
+        return self._replica.group
+
+    @property
+    def role(self) -> Role:
+        """Its role now; in the middle of a turn that may be newer than `soft`."""
+        return self._replica.core.role
+
+    @property
+    def term(self) -> Term:
+        """The term it is in now."""
+        return self._replica.core.term
+
+    @property
+    def leader(self) -> NodeId:
+        """Whom it follows now, itself when it leads, 0 when it knows nobody."""
+        return self._replica.core.leader
+
+    @property
+    def soft(self) -> SoftState:
+        """Role, term and leader as of the last turn."""
+        return self._replica.soft
+
+    @property
+    def leads(self) -> bool:
+        """Leads, as of the last turn."""
+        return self._replica.leading
+
+    @property
+    def successor(self) -> NodeId:
+        """To whom it is handing over its leadership; 0: to nobody."""
+        return self._replica.core.transferring_to
+
+    @property
+    def voters(self) -> Sequence[NodeId]:
+        """The members of the group."""
+        return self._replica.core.voters
+
+    @property
+    def term_start(self) -> LogIndex:
+        """Leading: the first entry of its term; 0 if it does not lead."""
+        return self._replica.core.term_start or 0
+
+    @property
+    def last_index(self) -> LogIndex:
+        """Index of the last entry of its log."""
+        return self._replica.core.last_index
+
+    @property
+    def commit(self) -> LogIndex:
+        """Index of the last entry that it knows to be committed."""
+        return self._replica.core.commit
+
+    @property
+    def applied(self) -> LogIndex:
+        """Index of the last entry that its machine has seen."""
+        return self._replica.applied
+
+    @property
+    def partition(self) -> PartitionView | None:
+        """What its partition has made of the log; None: it is of the controller's group."""
+        machine = self._replica.machine
+        return PartitionView(machine) if isinstance(machine, Partition) else None
+
+    def of_partition(self) -> PartitionView:
+        """The same where it is known to be a partition's."""
+        partition = self.partition
+        assert partition is not None, f"group {self.group} is the controller's"
+        return partition
+
+    @property
+    def decisions(self) -> DecisionsView | None:
+        """What the controller has made of the log; None: it is of a partition's group."""
+        machine = self._replica.machine
+        return DecisionsView(machine) if isinstance(machine, Controller) else None
+
+
+class NodeView:
+    """One node: its replicas, what its controller has decided, whom it hears."""
+
+    __slots__ = ("_beats", "_controller", "_now", "_runner")
+
+    def __init__(
+        self,
+        runner: Runner,
+        controller: Controller,
+        beats: Heartbeats,
+        now: Callable[[], Micros],
+    ):
+        self._runner = runner
+        self._controller = controller
+        self._beats = beats
+        self._now = now
+
+    @property
+    def paused(self) -> bool:
+        """Whether it is frozen, as a process that is stopped."""
+        return self._runner.paused
+
+    def replicas(self) -> Iterator[ReplicaView]:
+        """All of its replicas, that of the controller's group first."""
+        return (ReplicaView(each.replica) for each in self._runner.hosted_replicas.values())
+
+    def replica(self, group: GroupId) -> ReplicaView | None:
+        """Its replica of a group; None when it has none."""
+        hosted = self._runner.hosted_replicas.get(group)
+        return None if hosted is None else ReplicaView(hosted.replica)
+
+    def controller(self) -> ReplicaView | None:
+        """Its replica of the controller's group; None before it has joined."""
+        return self.replica(CONTROLLER_GROUP)
+
+    @property
+    def controls(self) -> bool:
+        """Whether it leads the controller's group and has applied what earlier terms decided."""
+        return self._controller.synced
+
+    @property
+    def decisions_applied(self) -> LogIndex:
+        """How far it has applied the controller's log."""
+        return self._controller.applied
+
+    def placed(self, group: GroupId) -> tuple[TopicImage, PartitionImage] | None:
+        """The topic and partition of a group, as far as this node has applied the controller's log;
+        None when no topic has it."""
+        return self._controller.partition_of(group)
+
+    def hears(self, peer: NodeId, within: Micros) -> bool:
+        """Whether something new of `peer` came in the last `within` microseconds."""
+        return self._beats.alive(peer, self._now(), within)
