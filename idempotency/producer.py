@@ -56,6 +56,11 @@ class Producer:
         self.seen: Micros = 0
         """When this replica applied that entry. Never leaves the process."""
 
+    @property
+    def last_sequence(self) -> Sequence:
+        """Of the newest finished batch; -1 while there is none."""
+        return self.tail if self.finished else -1
+
     def restart(self, epoch: ProducerEpoch) -> None:
         """Another epoch starts another window: nothing of the old one is a duplicate any more."""
         self.epoch = epoch

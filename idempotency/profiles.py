@@ -61,7 +61,7 @@ PROFILES: tuple[Profile, ...] = (
     ),
     Profile(
         name="reference-strict",
-        summary="As `reference`, but a producer that nobody can have forgotten begins at 0.",
+        summary="As `reference`, but an unknown producer begins at 0 or where it was forgotten.",
         rules=REFERENCE_STRICT,
         window=5,
         gap_after_barrier=True,

@@ -54,7 +54,8 @@ FACTS: dict[Fact, str] = {
     Fact.IN_FLIGHT: "its range is that of one in flight in this term, of the current epoch",
     Fact.SUCCESSOR: "its first sequence follows the tail, 2147483647 being followed by 0",
     Fact.ZERO: "its first sequence is 0",
-    Fact.FORGOTTEN: "the log has ever forgotten a producer, so an unknown one may have been known",
+    Fact.FORGOTTEN: "the log has forgotten this producer, and the request goes on where it was (or the log has "
+    "forgotten 1,000 above it, and nobody can tell)",
 }
 """Every fact in one sentence, for the generated page."""
 
@@ -258,7 +259,7 @@ REFERENCE_STRICT: Rules = (
         unless=_F.FULL | _F.KNOWN | _F.ZERO | _F.FORGOTTEN,
         decision=RejectReason.GAP,
         action=Action.NOTHING,
-        reason="Nobody was ever forgotten, so its earlier batches are lost or still on their way: "
+        reason="It was not forgotten there, so batches before it are lost or still on their way: "
         "storing this one would pass for proof of them.",
         source="KAFKA-15591; KAFKA-14312; docs/decisions/0012-unknown-producers.md",
         barrier=True,

@@ -77,15 +77,15 @@ class SessionTable(ProducerTable):
     def facts(self, identity: BatchIdentity, term: Term) -> int:
         """As `ProducerTable.facts`; no epoch is ever older or newer than another."""
         producer_id, epoch, first, last = identity
-        facts = Fact.FORGOTTEN if self.forgotten or self._expiring else NOTHING
-        if well_formed(producer_id, epoch, first, last):
-            facts |= Fact.WELL_FORMED
+        facts = Fact.WELL_FORMED if well_formed(producer_id, epoch, first, last) else NOTHING
         if not first:
             facts |= Fact.ZERO
         session = session_of(producer_id, epoch)
         flights = self._flights.get(session)
         producer = None if session in self._expiring else self._applied.get(session)
         if flights is None and producer is None:
+            if self._may_resume(session, identity):
+                facts |= Fact.FORGOTTEN
             return int(facts | Fact.FULL if self._no_room() else facts)
         facts |= Fact.KNOWN
         if producer is not None and _stored(producer, last):
@@ -194,6 +194,10 @@ class SessionTable(ProducerTable):
 
     def _key(self, identity: BatchIdentity) -> int:
         return session_of(identity.producer_id, identity.epoch)
+
+    def id_of(self, key: int) -> ProducerId:
+        """As `ProducerTable.id_of`: without the epoch."""
+        return pair_of(key)[0]
 
     def _state(self) -> AppliedState:
         return super()._state()._replace(pair_of=pair_of)

@@ -1,7 +1,7 @@
 """The applied state of a producer table as bytes, and its digest.
 
-One msgpack array: a tag with the version, the applied index, whether anybody was ever forgotten,
-and the producers in the order of their last applied index, each [id, epoch, last index, window],
+One msgpack array: a tag with the version, the applied index, who was forgotten
+(`ottla.idempotency.forgotten`), and the producers in the order of their last applied index, each [id, epoch, last index, window],
 the window's batches oldest first, each [first, last, base offset, max timestamp].
 What belongs to one leadership (requests in flight) or to one process (when something was seen) is
 not in it, so replicas that have applied the same prefix write the same bytes.
@@ -26,6 +26,7 @@ from typing import NamedTuple, TypeAlias
 import msgpack
 
 from ottla.idempotency.errors import SnapshotError
+from ottla.idempotency.forgotten import MOST, NO_FLOOR, NO_TAIL, Forgotten, Left
 from ottla.idempotency.identity import MAX_EPOCH, NO_EPOCH
 from ottla.idempotency.producer import Finished, LogIndex, Micros, Producer
 from ottla.idempotency.sequence import MAX_SEQUENCE
@@ -47,8 +48,8 @@ class AppliedState(NamedTuple):
     """What the log prefix up to `applied_index` says."""
 
     applied_index: LogIndex
-    forgotten: bool
-    """Whether the log has ever forgotten a producer."""
+    forgotten: Forgotten
+    """Whom the log has forgotten."""
     producers: OrderedDict[ProducerId, Producer]
     """In the order of their last applied index."""
     pair_of: Pairing | None = None
@@ -78,7 +79,7 @@ class Encoding:
         """Of producers that changed meanwhile."""
         self._packer = msgpack.Packer(autoreset=False)
         self._packer.pack_array_header(4)
-        for field in (TAG, state.applied_index, state.forgotten):
+        for field in (TAG, state.applied_index, state.forgotten.plain()):
             self._packer.pack(field)
         self._packer.pack_array_header(self.left)
 
@@ -107,7 +108,7 @@ class Encoding:
 def seen_of(state: AppliedState) -> list[object]:
     """All that decisions can see of it, whatever the order of its producers, as plain values: equal
     ones have equal digests, and are compared far sooner than digested."""
-    return [state.forgotten, sorted(_plain(state))]
+    return [state.forgotten.plain(), sorted(_plain(state))]
 
 
 def digest_of(seen: list[object]) -> int:
@@ -147,9 +148,7 @@ class Decoding:
             self.left: int = self._unpacker.read_array_header()
             """How many producers are not decoded yet."""
         _number(applied_index, _MAX_INT64, "applied index")
-        if type(forgotten) is not bool:
-            raise SnapshotError(f"forgotten is {forgotten!r}, wanted true or false")
-        self._state = AppliedState(applied_index, forgotten, OrderedDict())
+        self._state = AppliedState(applied_index, _forgotten(forgotten), OrderedDict())
 
     def step(self, count: int) -> None:
         """Decode `count` more producers, or what is left."""
@@ -183,6 +182,27 @@ def _unpacking() -> Iterator[None]:
         yield
     except (ValueError, msgpack.UnpackException) as error:
         raise SnapshotError(f"no snapshot of producers: {error or type(error).__name__}") from error
+
+
+def _forgotten(value: object) -> Forgotten:
+    """False: nobody. True is what logs say that did not remember whom: it may have been anybody."""
+    if type(value) is bool:
+        return Forgotten(_MAX_INT64) if value else Forgotten()
+    floor, left = _fields(value, 2, "forgotten")
+    if not isinstance(left, list) or len(left) > MOST:
+        raise SnapshotError(f"forgotten: no array of at most {MOST}")
+    return Forgotten(
+        _number(floor, _MAX_INT64, "floor of the forgotten", least=NO_FLOOR), map(_left, left)
+    )
+
+
+def _left(value: object) -> Left:
+    producer_id, epoch, tail = _fields(value, 3, "forgotten producer")
+    return (
+        _number(producer_id, _MAX_INT64, "forgotten id"),
+        _number(epoch, MAX_EPOCH, "forgotten epoch", least=NO_EPOCH),
+        _number(tail, MAX_SEQUENCE, "forgotten sequence", least=NO_TAIL),
+    )
 
 
 def _plain(state: AppliedState) -> list[Row]:

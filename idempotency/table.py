@@ -27,6 +27,7 @@ from typing import TypeAlias
 
 from ottla.idempotency.decisions import Accept, Decision, Duplicate, Park, Reject
 from ottla.idempotency.identity import well_formed
+from ottla.idempotency.forgotten import Forgotten, goes_on
 from ottla.idempotency.idle_line import IdleLine
 from ottla.idempotency.producer import Flights, InFlight, LogIndex, Micros, Owner, Producer, Term
 from ottla.idempotency.profiles import Profile
@@ -37,6 +38,7 @@ from ottla.log.types import BatchIdentity, Millis, Offset, ProducerId, Unpacked
 _WELL_FORMED = int(Fact.WELL_FORMED)
 _FULL = int(Fact.FULL)
 _ZERO = int(Fact.ZERO)
+_KNOWN = int(Fact.KNOWN)
 _FORGOTTEN = int(Fact.FORGOTTEN)
 
 Waiters: TypeAlias = Sequence[Owner]
@@ -66,8 +68,8 @@ class ProducerTable:
         self.max_producers = max_producers
         self.applied_index: LogIndex = 0
         """The last log index that changed this table, on the way or in a snapshot."""
-        self.forgotten = False
-        """Whether the applied log has ever forgotten a producer: part of the applied state."""
+        self.forgotten = Forgotten()
+        """Whom the applied log has forgotten, and where: part of the applied state."""
         self._outcomes = profile.outcomes
         self._window = profile.window
         # Ordered by last applied index: the front is idle longest.
@@ -95,22 +97,29 @@ class ProducerTable:
     def facts(self, identity: BatchIdentity, term: Term) -> int:
         """What is observed about a request: bits of `ottla.idempotency.rules.Fact`."""
         producer_id, epoch, first, last = identity
-        facts = _FORGOTTEN if self.forgotten else 0
-        if well_formed(producer_id, epoch, first, last):
-            facts |= _WELL_FORMED
+        facts = _WELL_FORMED if well_formed(producer_id, epoch, first, last) else 0
         if not first:
             facts |= _ZERO
         producer = self._applied.get(producer_id)
-        if self._expiring:
-            facts |= _FORGOTTEN
-            if producer_id in self._expiring:
-                producer = None
+        if producer_id in self._expiring:
+            producer = None
         flights = self._flights.get(producer_id)
         if flights is not None:
-            return facts | flights.facts(identity, term, producer)
-        if producer is not None:
-            return facts | producer.facts(epoch, first, last)
-        return facts | _FULL if self._no_room() else facts
+            facts |= flights.facts(identity, term, producer)
+        elif producer is not None:
+            facts |= producer.facts(epoch, first, last)
+        elif self._no_room():
+            facts |= _FULL
+        if facts & _KNOWN:
+            return facts
+        return facts | _FORGOTTEN if self._may_resume(producer_id, identity) else facts
+
+    def _may_resume(self, key: int, identity: BatchIdentity) -> bool:
+        """Whether the log has forgotten this producer, or is about to, where the batch goes on."""
+        if key in self._expiring:
+            left = self._applied[key]
+            return goes_on(identity[1], identity[2], left.epoch, left.last_sequence)
+        return self.forgotten.may_resume(identity)
 
     def _no_room(self) -> bool:
         return len(self._applied) - len(self._expiring) + len(self._new) >= self.max_producers
@@ -260,15 +269,15 @@ class ProducerTable:
         if index <= self.applied_index:
             return 0
         self.applied_index = index
-        before = len(self._applied)
+        gone = 0
         for producer_id in producer_ids:
-            self._applied.pop(producer_id, None)
+            left = self._applied.pop(producer_id, None)
+            if left is not None:
+                self.forgotten.add(self.id_of(producer_id), left.epoch, left.last_sequence)
+                gone += 1
             self._expiring.discard(producer_id)
             if producer_id in self._flights:
                 self._new.add(producer_id)
-        gone = before - len(self._applied)
-        if gone:
-            self.forgotten = True
         return gone
 
     def rewind(self, index: LogIndex, end: Offset) -> None:
@@ -359,6 +368,10 @@ class ProducerTable:
         """Under what a producer is kept."""
         return identity.producer_id
 
+    def id_of(self, key: int) -> ProducerId:
+        """Whose state is kept under this key."""
+        return key
+
     def _state(self) -> AppliedState:
         return AppliedState(self.applied_index, self.forgotten, self._applied)
 
@@ -372,7 +385,7 @@ class ProducerTable:
         return {
             "profile": self.profile.name,
             "applied_index": self.applied_index,
-            "forgotten": self.forgotten,
+            "forgotten": self.forgotten.plain(),
             "producers": {self.named(each): self._describe(each) for each in ids},
         }
 

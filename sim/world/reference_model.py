@@ -25,7 +25,7 @@ Source: promise-R2; KIP-98 and KIP-360; K-RULES; decision 0012 for unknown produ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -39,6 +39,8 @@ MALFORMED, STALE, EPOCH_START, GAP = "malformed", "stale epoch", "epoch start", 
 FULL = "table full"
 WINDOW = 5
 """Committed batches of a producer that are told from new ones (KIP-98)."""
+MEMORY = 1_000
+"""Producers that were forgotten, of which the log knows where they were (decision 0012)."""
 SEQUENCES = 1 << 31
 EPOCHS = 1 << 15
 NO_EPOCH = -1
@@ -80,8 +82,10 @@ class LogModel:
         self._lines: dict[int, list[Stored]] = {}
         self._order: list[tuple[LogIndex, Term, int]] = []
         """Whose line each entry went into, so that truncation finds it."""
-        self._forgot: list[LogIndex] = []
-        """Where the log forgets somebody who was known."""
+        self._forgot: list[tuple[LogIndex, int, int, int]] = []
+        """Where the log forgets somebody who was known, whom, and at which epoch and sequence."""
+        self._floor = -1
+        """Nobody up to this id is told from those that were forgotten: so said a snapshot."""
         self._base: LogIndex = 0
         """Up to here the lines come from a snapshot, and what of it is in the log is known."""
         self._base_term: Term = 0
@@ -104,8 +108,8 @@ class LogModel:
                 self._put(batch.producer_id, stored(batch, entry.index), entry.term)
             elif entry.kind is EntryKind.COMMAND:
                 for producer_id in forgotten_by(batch):
-                    if known(self._lines.get(producer_id, ())):
-                        self._forgot.append(entry.index)
+                    if known(line := self._lines.get(producer_id, ())):
+                        self._forgot.append((entry.index, producer_id, *end_of(line)))
                     self._put(producer_id, Stored(entry.index), entry.term)
 
     def _put(self, producer_id: int, item: Stored, term: Term) -> None:
@@ -117,7 +121,7 @@ class LogModel:
         while self._order and self._order[-1][0] >= first:
             _, _, producer_id = self._order.pop()
             self._lines[producer_id].pop()
-        while self._forgot and self._forgot[-1] >= first:
+        while self._forgot and self._forgot[-1][0] >= first:
             self._forgot.pop()
 
     def restored(self, table: bytes, term: Term) -> None:
@@ -127,8 +131,9 @@ class LogModel:
         self._order.clear()
         self._doubtful.clear()
         _, self._base, forgot, producers = msgpack.unpackb(table)
+        self._floor, forgot = forgot or (-1, [])
         self._base_term = term
-        self._forgot = [0] if forgot else []
+        self._forgot = [(0, *each) for each in forgot]
         for producer_id, epoch, index, window in producers:
             line = [Stored(index, epoch, first, last, off) for first, last, off, _ in window]
             self._lines[producer_id] = line or [Stored(index, epoch, 0, -1)]
@@ -163,7 +168,7 @@ class LogModel:
         line += [item for whose, item in ahead if whose == producer_id]
         line = _since_forgotten(line)
         if not line:
-            return None if self._doubtful else self._of_nobody(first, ahead)
+            return None if self._doubtful else self._of_nobody(producer_id, epoch, first, ahead)
         newest = line[-1]
         if NO_EPOCH in (epoch, newest.epoch) and epoch <= newest.epoch:
             return _without_epoch(line, identity, committed)
@@ -171,7 +176,7 @@ class LogModel:
             return Opinion(STALE)
         if epoch > newest.epoch:
             if newest.epoch == NO_EPOCH:
-                return self._of_unknown(first, ahead)
+                return self._of_unknown(producer_id, epoch, first, ahead)
             return Opinion(ACCEPT if first == 0 else EPOCH_START)
         seen = _seen(line, identity, committed)
         if seen is not None:
@@ -179,16 +184,26 @@ class LogModel:
         follows = first == (newest.last + 1) % SEQUENCES
         return Opinion(ACCEPT if follows else GAP)
 
-    def _of_nobody(self, first: int, ahead: Sequence[Ahead]) -> Opinion:
-        return Opinion(FULL) if self._full(ahead) else self._of_unknown(first, ahead)
+    def _of_nobody(
+        self, producer_id: int, epoch: int, first: int, ahead: Sequence[Ahead]
+    ) -> Opinion:
+        full = self._full(ahead)
+        return Opinion(FULL) if full else self._of_unknown(producer_id, epoch, first, ahead)
 
-    def _of_unknown(self, first: int, ahead: Sequence[Ahead]) -> Opinion:
+    def _of_unknown(
+        self, producer_id: int, epoch: int, first: int, ahead: Sequence[Ahead]
+    ) -> Opinion:
         if first == 0 or not self._strict:
             return Opinion(ACCEPT)
-        forgot = self._forgot or any(
-            item.forgets and known(self._lines.get(whose, ())) for whose, item in ahead
-        )
-        return Opinion(ACCEPT if forgot else GAP)
+        ends = {whose: end for _, whose, *end in self._forgot}
+        floor, left = remembered(ends, self._floor)
+        if producer_id <= floor:
+            return Opinion(ACCEPT)
+        end = next((end for whose, *end in left if whose == producer_id), None)
+        line = self._lines.get(producer_id, ())
+        if known(line) and any(whose == producer_id and item.forgets for whose, item in ahead):
+            end = [*end_of(line)]
+        return Opinion(ACCEPT if end is not None and goes_on(epoch, first, *end) else GAP)
 
     def _full(self, ahead: Sequence[Ahead]) -> bool:
         if len(self._lines) + len(ahead) < self._max_producers:
@@ -257,12 +272,32 @@ def _without_epoch(
     return _seen(line, identity, committed) or Opinion(ACCEPT)
 
 
+def remembered(
+    forgotten: Mapping[int, Sequence[int]], floor: int = -1
+) -> tuple[int, list[list[int]]]:
+    """Of all that were ever forgotten the newest, by id, with the epoch and sequence at which they
+    were; up to the id before them anybody may have been."""
+    ids = sorted(each for each in forgotten if each > floor)
+    bound = floor if len(ids) <= MEMORY else ids[-MEMORY - 1]
+    return bound, [[each, *forgotten[each]] for each in ids[-MEMORY:]]
+
+
+def end_of(line: Sequence[Stored]) -> tuple[int, int]:
+    """Epoch and sequence of the last batch of a producer."""
+    return line[-1].epoch, line[-1].last
+
+
+def goes_on(epoch: int, first: int, of: int, tail: int) -> bool:
+    """Whether a batch is the next one after `tail` of epoch `of`; -1 is none of either."""
+    return epoch == of and (-1 in (of, tail) or first == (tail + 1) % SEQUENCES)
+
+
 class Replay:
     """The producer state of a committed log, entry by entry."""
 
     def __init__(self) -> None:
         self.applied: LogIndex = 0
-        self._forgotten = False
+        self._forgotten: dict[int, tuple[int, int]] = {}
         self._producers: dict[int, list[Any]] = {}
         """By id: epoch, index of the last entry, the last batches."""
 
@@ -277,8 +312,9 @@ class Replay:
         batch: Any = entry.payload
         if entry.kind is EntryKind.COMMAND:
             for producer_id in forgotten_by(batch):
-                if self._producers.pop(producer_id, None) is not None:
-                    self._forgotten = True
+                left = self._producers.pop(producer_id, None)
+                if left is not None:
+                    self._forgotten[producer_id] = left[0], left[2][-1][1]
         elif entry.kind is EntryKind.BATCH and batch.producer_id >= 0:
             item = stored(batch, entry.index)
             epoch, _, window = self._producers.get(batch.producer_id, (None, 0, []))
@@ -289,5 +325,6 @@ class Replay:
     def digest(self) -> int:
         """As `ProducerTable.digest` of a table in this state, half of it."""
         told = sorted([producer_id, *state] for producer_id, state in self._producers.items())
-        packed = msgpack.packb([self._forgotten, told])
+        forgotten = self._forgotten and remembered(self._forgotten)
+        packed = msgpack.packb([forgotten or False, told])
         return int.from_bytes(blake2b(packed, digest_size=8).digest(), "big") >> 1

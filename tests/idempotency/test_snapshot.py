@@ -113,18 +113,26 @@ def test_the_digest_sees_everything_a_decision_sees(changed):
     assert one.digest() != other.digest()
 
 
-def test_who_was_forgotten_is_not_in_it_but_that_somebody_was():
+def test_who_was_forgotten_is_in_it():
     never, once = fresh(), apply_all(fresh(), [BatchIdentity(7, 0, 0, 4)])
     once.apply_expire([7], index=2)
     never.apply_expire([7], index=2)
-    assert once.forgotten
-    assert not never.forgotten
+    assert (once.forgotten.plain(), never.forgotten.plain()) == ([-1, [[7, 0, 4]]], False)
     assert once.digest() != never.digest()
     restored = fresh()
     restored.restore(once.snapshot())
-    assert restored.forgotten
+    assert restored.forgotten.plain() == [-1, [[7, 0, 4]]]
     restored.restore(never.snapshot())
     assert not restored.forgotten
+
+
+@pytest.mark.parametrize(("said", "floor"), [(False, -1), (True, 2**63 - 1)])
+def test_snapshots_that_do_not_say_who_was_forgotten_are_read(said, floor):
+    """Logs of version 0.1 say only whether anybody was: then it may have been anybody."""
+    table = fresh()
+    table.restore(msgpack.packb([TAG, 9, said, []]))
+    assert table.forgotten.floor == floor
+    assert table.forgotten.may_resume(BatchIdentity(7, 0, 5, 9)) is said
 
 
 def test_speculation_and_idle_times_are_not_in_it():
@@ -161,7 +169,14 @@ GOOD = [TAG, 9, False, [[7, 0, 2, [BATCH]]]]
         ([], "snapshot is None, this version reads 'producers/2'"),
         (["producers/1", 9, []], "snapshot is 'producers/1', this version reads 'producers/2'"),
         ([TAG, 9, []], "snapshot is no array of 4"),
-        ([TAG, 9, 1, []], "forgotten is 1, wanted true or false"),
+        ([TAG, 9, 1, []], "forgotten is no array of 2"),
+        ([TAG, 9, [-2, []], []], "floor of the forgotten is -2"),
+        ([TAG, 9, [-1, 7], []], "forgotten: no array of at most 1000"),
+        ([TAG, 9, [-1, [*range(1001)]], []], "forgotten: no array of at most 1000"),
+        ([TAG, 9, [-1, [7]], []], "forgotten producer is no array of 3"),
+        ([TAG, 9, [-1, [[True, 0, 4]]], []], "forgotten id is True"),
+        ([TAG, 9, [-1, [[7, -2, 4]]], []], "forgotten epoch is -2"),
+        ([TAG, 9, [-1, [[7, 0, 2**31]]], []], "forgotten sequence is 2147483648"),
         ([TAG, -1, False, []], "applied index is -1"),
         ([TAG, True, False, []], "applied index is True"),
         ([TAG, 9, False, {}], "no snapshot of producers: Unexpected type header"),

@@ -53,23 +53,29 @@ class NaiveTable:
             state[pid].batches.append((first, last, offset))
         return state
 
-    def forgotten(self) -> bool:
-        """Whether somebody who was known is forgotten, or about to be."""
-        known: set[int] = set()
+    def goes_on(self, who: BatchIdentity) -> bool:
+        """Whether that producer was known and is forgotten, or about to be, in front of this."""
+        last: BatchIdentity | None = None
+        left: BatchIdentity | None = None
         for event in self.applied:
-            if event in known:
-                return True
-            if not isinstance(event, int):
-                known.add(event[0].producer_id)
-        return bool(self.expiring)
+            if event == who.producer_id:
+                left, last = last or left, None
+            elif not isinstance(event, int) and event[0].producer_id == who.producer_id:
+                last = event[0]
+        if who.producer_id in self.expiring:
+            left = last or left
+        if left is None or left.epoch != who.epoch:
+            return False
+        following = 0 if left.last_sequence == 2**31 - 1 else left.last_sequence + 1
+        return who.epoch == -1 or who.first_sequence == following
 
-    def first_of_unknown(self, first: int) -> str:
+    def first_of_unknown(self, who: BatchIdentity) -> str:
         """Label of the row for an unknown producer, there being room for it."""
-        if first == 0:
+        if who.first_sequence == 0:
             return "unknown-start"
         if not self.strict:
             return "unknown-resumes"
-        return "forgotten-resumes" if self.forgotten() else "unknown-start-missing"
+        return "forgotten-resumes" if self.goes_on(who) else "unknown-start-missing"
 
     def decide(self, who: BatchIdentity, term: int) -> tuple[str, int | None]:
         """Label of the row, and the offset if it is a duplicate."""
@@ -82,14 +88,14 @@ class NaiveTable:
             known = set(state) | {b.who.producer_id for b in self.begun}
             if len(known) >= self.room:
                 return "table-full", None
-            return self.first_of_unknown(first), None
+            return self.first_of_unknown(who), None
         current = mine[-1].who.epoch if mine else state[pid].epoch
         if epoch == current:
             return self.in_epoch(who, term, state.get(pid), mine)
         if epoch < current:
             return "stale-epoch", None
         if current == -1:
-            return self.first_of_unknown(first), None
+            return self.first_of_unknown(who), None
         return ("epoch-start" if first == 0 else "epoch-start-missing"), None
 
     def in_epoch(

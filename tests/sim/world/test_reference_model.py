@@ -100,7 +100,8 @@ def test_unknown_producers():
     assert ask(empty, 0, 0) == "accept"
     assert ask(empty, 5, 5) == "gap"
     assert ask(model(profile="reference"), 5, 5) == "accept"
-    assert ask(forgot, 5, 5) == ask(forgot, 5, 5, pid=9) == "accept"
+    assert ask(forgot, 1, 5) == "accept"
+    assert ask(forgot, 2, 5) == ask(forgot, 1, 5, pid=9) == "gap"  # not where it was, not who
     # Forgetting somebody who was not known forgets nobody.
     assert ask(model(expire(2, PID)), 5, 5) == "gap"
 
@@ -110,7 +111,8 @@ def test_what_is_on_its_way_counts():
     ahead = [(PID, Stored(0, 0, 1, 1)), (9, Stored(0, 0, 0, 0))]
     assert ask(log, 1, 1, ahead=ahead) == "park"
     assert ask(log, 2, 2, ahead=ahead) == "accept"
-    assert ask(log, 4, 4, ahead=[(PID, Stored(0))]) == "accept"  # forgotten on the way
+    assert ask(log, 1, 4, ahead=[(PID, Stored(0))]) == "accept"  # forgotten on the way
+    assert ask(log, 4, 4, ahead=[(PID, Stored(0))]) == "gap"
 
 
 def test_a_full_table_has_no_room_for_one_more():
