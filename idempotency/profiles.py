@@ -41,7 +41,7 @@ class Profile:
 
     @property
     def begins_anywhere(self) -> bool:
-        """Whether a producer that nobody can have forgotten may begin at any sequence (0012)."""
+        """Whether an unknown producer may begin at any sequence (0012)."""
         return isinstance(self.outcomes[Fact.WELL_FORMED], Accept)
 
     @cached_property

@@ -54,8 +54,8 @@ FACTS: dict[Fact, str] = {
     Fact.IN_FLIGHT: "its range is that of one in flight in this term, of the current epoch",
     Fact.SUCCESSOR: "its first sequence follows the tail, 2147483647 being followed by 0",
     Fact.ZERO: "its first sequence is 0",
-    Fact.FORGOTTEN: "the log has forgotten this producer, and the request goes on where it was (or the log has "
-    "forgotten 1,000 above it, and nobody can tell)",
+    Fact.FORGOTTEN: "the log has forgotten this producer, and the request goes on where it was (or "
+    "the log has forgotten 1,000 above it, and nobody can tell)",
 }
 """Every fact in one sentence, for the generated page."""
 

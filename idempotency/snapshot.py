@@ -1,8 +1,9 @@
 """The applied state of a producer table as bytes, and its digest.
 
 One msgpack array: a tag with the version, the applied index, who was forgotten
-(`ottla.idempotency.forgotten`), and the producers in the order of their last applied index, each [id, epoch, last index, window],
-the window's batches oldest first, each [first, last, base offset, max timestamp].
+(`ottla.idempotency.forgotten`), and the producers in the order of their last applied index, each
+[id, epoch, last index, window], the window's batches oldest first, each [first, last, base offset,
+max timestamp].
 What belongs to one leadership (requests in flight) or to one process (when something was seen) is
 not in it, so replicas that have applied the same prefix write the same bytes.
 

@@ -26,8 +26,8 @@ from itertools import islice, takewhile
 from typing import TypeAlias
 
 from ottla.idempotency.decisions import Accept, Decision, Duplicate, Park, Reject
-from ottla.idempotency.identity import well_formed
 from ottla.idempotency.forgotten import Forgotten, goes_on
+from ottla.idempotency.identity import well_formed
 from ottla.idempotency.idle_line import IdleLine
 from ottla.idempotency.producer import Flights, InFlight, LogIndex, Micros, Owner, Producer, Term
 from ottla.idempotency.profiles import Profile

@@ -272,7 +272,7 @@ class RunConfig:
         return max((majority_us(each, trips, self.rtt_us), each) for each in groups)
 
     def _check_sequences(self) -> None:
-        """Whether the profile lets a producer that nobody can have forgotten begin anywhere but at
+        """Whether the profile lets an unknown producer that was not forgotten begin anywhere but at
         0. Raises `ConfigError`."""
         if self.first_sequence and not profile_named(self.profile).begins_anywhere:
             raise ConfigError(

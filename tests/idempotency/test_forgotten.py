@@ -1,4 +1,4 @@
-"""Where producers were whom the log has forgotten: the highest ids one by one, a bound for others."""
+"""Where producers were whom the log has forgotten: the highest ids, a bound for others."""
 
 from hypothesis import given
 from hypothesis import strategies as st
