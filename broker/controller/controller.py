@@ -27,7 +27,7 @@ The command `position` is answered without the log, with the index that is appli
 has just come to life waits until it has applied that much itself before it serves clients.
 
 Every `compact_every` applied entries the controller asks for a snapshot of the catalog, so its log
-and the restart of a node stay short. No barriers are needed: nothing is read through this machine.
+and the restart of a node stay short. It asks for no barriers: nothing is read through this machine.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.event_loop.collecting import MANY_OBJECTS, nothing_collected
 from ottla.broker.images import PartitionImage, TopicImage
 from ottla.broker.turn.commands import Command, CreateTopic, DeleteTopic, Position
+from ottla.broker.turn.leadership import Leadership
 from ottla.broker.turn.machine import Compaction, Outbox, Proposals
 from ottla.broker.turn.tickets import ControlTicket, Ticket
 from ottla.log.types import Unpacked
@@ -68,7 +69,6 @@ from ottla.raft.types import (
     NodeId,
     Proposal,
     Snapshot,
-    Term,
 )
 
 log = logging.getLogger("ottla")
@@ -99,11 +99,11 @@ class Controller:
         which of them this node has not heard of lately."""
         assert compact_every > 0, f"a snapshot every {compact_every} entries"
         self.outbox = Outbox()
+        self.leadership = Leadership(self._not_controller)
         self._touched: dict[str, None] | None = {}
         """Topics created or deleted since the node last asked; None: any may have been."""
-        self.compaction: Compaction | None = None
         self.applied: LogIndex = 0
-        self.last_index: LogIndex = 0
+        """The last entry applied."""
         self._cluster_id = cluster_id
         self._nodes = tuple(sorted(nodes))
         self._config = config
@@ -112,14 +112,10 @@ class Controller:
         """Asked when a topic is placed."""
         self._compacted: LogIndex = 0
         self._catalog = Catalog(cluster_id)
-        self._term: Term = 0
-        """The term this node leads; 0 while it does not."""
-        self._term_start: LogIndex = 0
         # Open tickets by number of arrival; the other collections name them by it, and an entry
         # there whose ticket is no longer here has been answered.
         self._arrivals = 0
         self._open: dict[int, ControlTicket] = {}
-        self._unsynced: deque[int] = deque()
         self._queue: deque[tuple[int, bytes]] = deque()
         self._handed_out: list[int] = []
         self._proposed: dict[LogIndex, int] = {}
@@ -143,11 +139,6 @@ class Controller:
         """Everything decided so far."""
         return self._catalog
 
-    @property
-    def synced(self) -> bool:
-        """Whether this node leads and knows everything earlier terms decided."""
-        return self._term > 0 and self.applied >= self._term_start
-
     def partition_of(self, group: GroupId) -> tuple[TopicImage, PartitionImage] | None:
         """The topic and partition whose Raft group this is, if it exists."""
         return self._catalog.partition_of(group)
@@ -166,17 +157,18 @@ class Controller:
     def submit(self, ticket: Ticket, now: Micros) -> None:
         """Take in a `ControlTicket`; its command is one of `ottla.broker.turn.commands`."""
         control = cast(ControlTicket, ticket)
-        if not self._term:
-            self._answer(control, Outcome(ErrorCode.NOT_CONTROLLER))
+        leadership = self.leadership
+        if not leadership.leading:
+            self._not_controller(control)
             return
         self._arrivals += 1
         number = self._arrivals
         self._open[number] = control
         heappush(self._deadlines, (control.deadline, number))
-        if self.synced:
+        if leadership.synced:
             self._admit(number)
         else:
-            self._unsynced.append(number)
+            leadership.wait(control, lambda _: self._admit(number))
 
     def tick(self, now: Micros) -> None:
         """Answer what is overdue."""
@@ -250,8 +242,13 @@ class Controller:
     def _close(self, number: int, outcome: Outcome) -> None:
         """Answer an open ticket; one that has been answered stays as it is."""
         ticket = self._open.pop(number, None)
-        if ticket is not None:
+        if ticket is not None and not ticket.done:
             self._answer(ticket, outcome)
+
+    def _not_controller(self, ticket: Ticket) -> None:
+        """Another node leads."""
+        if not ticket.done:
+            self._answer(cast(ControlTicket, ticket), Outcome(ErrorCode.NOT_CONTROLLER))
 
     def _answer(self, ticket: ControlTicket, outcome: Outcome) -> None:
         ticket.done = True
@@ -277,7 +274,7 @@ class Controller:
                 budget -= len(payload) + ENTRY_OVERHEAD_BYTES
             else:
                 self._pass_on(number)
-        return Proposals(self._term, items) if items else None
+        return Proposals(self.leadership.term, items) if items else None
 
     def proposed(self, first: LogIndex | None) -> None:
         """Where the commands handed out last now lie; None: in no log, so they will never be."""
@@ -291,24 +288,7 @@ class Controller:
                 ticket.index = first + place
                 self._proposed[first + place] = number
 
-    def take_barriers(self) -> int:
-        """None are ever needed."""
-        return 0
-
-    def barrier_done(self, confirmed: bool, now: Micros) -> None:
-        """Cannot be: none was asked for."""
-        raise AssertionError(f"a barrier of group {CONTROLLER_GROUP} ended; 0 were started")
-
     # ---- the log
-
-    def appended(self, entries: Sequence[Entry]) -> None:
-        """Note the end of the log; commands count when they are committed."""
-        self.last_index = entries[-1].index
-
-    def truncated(self, first: LogIndex) -> None:
-        """Note the end of the log."""
-        assert first > self.applied, f"truncation at {first}, applied {self.applied}"
-        self.last_index = first - 1
 
     def apply(self, entries: Sequence[Entry], now: Micros) -> None:
         """Change the catalog, answer who asked for it."""
@@ -317,14 +297,11 @@ class Controller:
             self.applied = entry.index
             if entry.kind is EntryKind.COMMAND:
                 self._apply_command(entry)
-        if self._unsynced and self.synced:
-            waiting, self._unsynced = self._unsynced, deque()
-            for number in waiting:
-                if number in self._open:
-                    self._admit(number)
+        if self.leadership.opens(self.applied):
+            self.leadership.open()
         if self.applied - self._compacted >= self._compact_every:
             self._compacted = self.applied
-            self.compaction = Compaction(self.applied, self._catalog.encode())
+            self.outbox.compaction = Compaction(self.applied, self._catalog.encode())
 
     def _apply_command(self, entry: Entry) -> None:
         outcome = self._outcome_of(entry)
@@ -333,9 +310,10 @@ class Controller:
             self._touched[name] = None
         number = self._proposed.pop(entry.index, None)
         if number is not None:
-            assert entry.term == self._term, (
+            term = self.leadership.term
+            assert entry.term == term, (
                 f"entry {entry.index} of term {entry.term} took the place of a command proposed "
-                f"in term {self._term}"
+                f"in term {term}"
             )
             self._close(number, outcome)
             self._pass_on(number)
@@ -354,32 +332,16 @@ class Controller:
         """Replace the catalog. Raises `SnapshotFormatError` if another version wrote it."""
         self._catalog = Catalog.decode(self._cluster_id, snapshot.data)
         self._touched = None
-        self.applied = self.last_index = self._compacted = snapshot.meta.index
-        self.compaction = None
+        self.applied = self._compacted = snapshot.meta.index
+        self.outbox.compaction = None
 
     # ---- role
 
-    def leading(self, term: Term, term_start: LogIndex, now: Micros) -> None:
-        """This node leads; it decides once entry `term_start` is applied."""
-        self.close()
-        self._term, self._term_start = term, term_start
-
-    def not_leading(self, leader: NodeId, term: Term, now: Micros) -> None:
-        """This node does not lead: what is open is no longer its to decide."""
-        self.close()
-
-    def follower_progress(self, follower: NodeId, match: LogIndex, now: Micros) -> None:
-        """Of no interest here: the controller has no in-sync rule beyond Raft's majority."""
-
-    def follower_contact(self, follower: NodeId, at: Micros) -> None:
-        """Of no interest here, as above."""
-
-    def close(self) -> None:
+    def resign(self) -> None:
         """Decide nothing any more: what is open is answered NOT_CONTROLLER."""
-        self._term = 0
+        self.leadership.fail()
         for number in tuple(self._open):
             self._close(number, Outcome(ErrorCode.NOT_CONTROLLER))
-        self._unsynced.clear()
         self._queue.clear()
         self._proposed.clear()
         self._names.clear()

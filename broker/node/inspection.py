@@ -33,12 +33,12 @@ class PartitionView:
     @property
     def serves(self) -> bool:
         """Leads, and has applied all that earlier terms replicated."""
-        return self._partition.state.synced
+        return self._partition.leadership.synced
 
     @property
     def term(self) -> Term:
         """Of the leader that the partition knows: the leader epoch."""
-        return self._partition.state.term
+        return self._partition.leadership.term
 
     @property
     def applied(self) -> LogIndex:
@@ -242,7 +242,7 @@ class NodeView:
     @property
     def controls(self) -> bool:
         """Whether it leads the controller's group and has applied what earlier terms decided."""
-        return self._controller.synced
+        return self._controller.leadership.synced
 
     @property
     def decisions_applied(self) -> LogIndex:

@@ -25,7 +25,7 @@ from ottla.broker.partition.partition import Partition
 from ottla.broker.partition.state import PartitionSettings
 from ottla.broker.topics.configs import LOG_APPEND_TIME, integer, text
 from ottla.broker.turn.looks import Looks
-from ottla.broker.turn.machine import Machine
+from ottla.broker.turn.machine import Machine, find_log_watcher
 from ottla.broker.turn.replica import Replica
 from ottla.idempotency.profiles import profile_named
 from ottla.log.inspection import RecordRules
@@ -64,7 +64,7 @@ class Opening:
         """Learn some more. True: that was all of the log. Raises `StoreError`."""
         entries = list(islice(self._unread, SCAN_ENTRIES))
         if entries:
-            self.machine.appended(entries)
+            find_log_watcher(self.machine).appended(entries)
             self.remembered.log.learn(entries)
         return len(entries) < SCAN_ENTRIES
 
@@ -170,7 +170,7 @@ class ReplicaFactory:
         stored = self._stored.pop(group, None)
         if stored is None or _without_log(stored):
             log, entries = bootstrap(voters)
-            machine.appended(entries)
+            find_log_watcher(machine).appended(entries)
             hard_state = HardState() if stored is None else stored.hard_state
             begins = Remembered(log, hard_state, entries, fresh=stored is None)
             opening = Opening(group, voters, machine, begins, ())

@@ -72,18 +72,17 @@ Item = ProduceTicket | CommandItem
 
 
 class Admission:
-    """Sync wait, producer mutex, rules, leader queue and barriers of one partition."""
+    """Producer mutex, rules and leader queue of one partition."""
 
     def __init__(self, state: PartitionState, table: ProducerTable):
         self.state = state
         self.table = table
         self.counters = state.settings.counters
         self.mutex: ProducerMutex[ProduceTicket] = ProducerMutex()
-        self._awaiting_sync: deque[ProduceTicket] = deque()
         self._queue: deque[Item] = deque()
         self._taken: list[Item] = []
         self.inspector = Inspector(state)
-        self._barriers = state.barriers
+        self._leadership = state.leadership
         self._append_time: Millis = NO_TIMESTAMP
         """With LogAppendTime: that of the newest batch on its way into the log."""
 
@@ -91,9 +90,9 @@ class Admission:
 
     def admit(self, ticket: ProduceTicket, now: Micros) -> None:
         """Take in one batch: refuse it, answer it, or give it its place in the order."""
-        state = self.state
-        if not state.leading:
-            state.not_leader(ticket)
+        leadership = self._leadership
+        if not leadership.leading:
+            self.state.not_leader(ticket)
             return
         inspector = self.inspector
         if inspector.waiting:
@@ -102,10 +101,10 @@ class Admission:
         error = inspector.refusal(ticket, now)
         if error is not None:
             self._stop(ticket, error, now)
-        elif state.synced:
+        elif leadership.synced:
             self._enter(ticket)
         else:
-            self._awaiting_sync.append(ticket)
+            leadership.wait(ticket, self._enter)
 
     def _stop(self, ticket: ProduceTicket, error: ErrorCode | Unfinished, now: Micros) -> None:
         """It is refused, or not yet judged."""
@@ -128,20 +127,14 @@ class Admission:
             due = ticket.deadline if due is None else min(due, ticket.deadline)
             if error is not None:
                 self._stop(ticket, error, now)
-            elif self.state.synced:
+            elif self._leadership.synced:
                 self._enter(ticket)
             else:
-                self._awaiting_sync.append(ticket)
+                self._leadership.wait(ticket, self._enter)
         return due
 
-    def synced(self) -> None:
-        """Everything earlier terms replicated is applied: let the waiting ones in, in order."""
-        waiting, self._awaiting_sync = self._awaiting_sync, deque()
-        for ticket in waiting:
-            self._enter(ticket)
-
     def _enter(self, ticket: ProduceTicket) -> None:
-        ticket.term = self.state.term
+        ticket.term = self._leadership.term
         producer_id = ticket.batch.producer_id
         if producer_id < 0:
             self._queue.append(ticket)
@@ -191,7 +184,7 @@ class Admission:
 
     def _reject(self, ticket: ProduceTicket, decision: Reject) -> None:
         if decision.barrier and not ticket.barrier_passed:
-            self._barriers.ask(ticket, self._proved)
+            self._leadership.barriers.ask(ticket, self._proved)
             return
         if decision.reason is RejectReason.GAP:
             self.counters.gaps_refused += 1
@@ -228,8 +221,8 @@ class Admission:
         self._queue.append(CommandItem(payload, ticket))
 
     def has_pending(self) -> bool:
-        """Whether `take`, or a barrier, may have something."""
-        return len(self._queue) > 0 or len(self._barriers.found) > 0
+        """Whether `take` may have something."""
+        return len(self._queue) > 0
 
     def take(self, inflight_bytes: int) -> Proposals | None:
         """As much of the queue as the byte budget allows; at least one when nothing is under way.
@@ -238,7 +231,7 @@ class Admission:
         """
         if not self._queue:
             return None
-        state = self.state
+        state, term = self.state, self._leadership.term
         budget = state.settings.leader_queue_bytes
         append_time = state.settings.records.append_time
         offset = state.index.next_offset
@@ -257,14 +250,14 @@ class Admission:
                 if append_time:
                     self._set_time(item)
                 batch = item.batch
-                batch.stamp(offset, state.term)
+                batch.stamp(offset, term)
                 offset += batch.last_offset_delta + 1
                 proposals.append(Proposal(EntryKind.BATCH, batch))
                 if item.in_flight is not None:
                     self._release(batch.producer_id)
             else:
                 proposals.append(Proposal(EntryKind.COMMAND, item.payload))
-        return Proposals(state.term, proposals) if proposals else None
+        return Proposals(term, proposals) if proposals else None
 
     def _set_time(self, ticket: ProduceTicket) -> None:
         """LogAppendTime: when the batch came, but never before what lies in front of it."""
@@ -310,22 +303,16 @@ class Admission:
                 if item.ticket is not None:
                     state.not_leader(item.ticket)
         self._queue.clear()
-        judged = (*self._awaiting_sync, *self.mutex.drop_all())
-        for ticket in (*judged, *self.inspector.drop_all()):
+        for ticket in (*self.mutex.drop_all(), *self.inspector.drop_all()):
             state.not_leader(ticket)
-        self._awaiting_sync.clear()
 
     def overdue(self, now: Micros) -> None:
         """Answer clients whose time is up.
 
-        Who waits for the sync has no place in the order yet and is told to go elsewhere; who is
-        looked into has no deadline (`inspector.py`); everything else keeps its place and may still
-        be stored.
+        Who is looked into has no deadline (`inspector.py`); everything else keeps its place and may
+        still be stored.
         """
-        state, waiting = self.state, self._awaiting_sync
-        for ticket in [each for each in waiting if each.deadline <= now]:
-            waiting.remove(ticket)
-            state.not_leader(ticket)
+        state = self.state
         for item in (*self.mutex.waiters(), *self._queue):
             if isinstance(item, ProduceTicket):
                 if item.deadline <= now:
@@ -351,7 +338,6 @@ class Admission:
     def open_tickets(self) -> Iterable[Ticket]:
         """Every ticket in here that waits for its answer."""
         yield from self.inspector.waiting
-        yield from self._awaiting_sync
         yield from self.mutex.waiters()
         for item in self._queue:
             ticket = item if isinstance(item, ProduceTicket) else item.ticket

@@ -5,8 +5,7 @@ A `Replica` drives it through the `Machine` protocol. What happens where:
     submit        tickets, to admission (produce), reads (fetch, offsets) or here (DeleteRecords)
     appended      the local log grew: index of offsets, waiting requests
     apply         an entry is committed: producer table, high watermark, answers
-    leading       a new term: nobody is served until sync() has seen its first entry applied
-    not_leading   everybody who waits is told to go elsewhere; speculation vanishes
+    resign        everybody who waits is told to go elsewhere; speculation vanishes
 
 Leader epoch is Raft term, here and nowhere else. Offsets count records, log indexes count entries;
 `OffsetIndex` is the one map between them.
@@ -28,7 +27,7 @@ from ottla.broker.partition.purgatory import Purgatory
 from ottla.broker.partition.reads import Reads, ReadTicket
 from ottla.broker.partition.snapshots import Snapshots
 from ottla.broker.partition.state import PartitionSettings, PartitionState
-from ottla.broker.turn.machine import Compaction, Proposals
+from ottla.broker.turn.machine import Compaction, LogWatcher, Proposals
 from ottla.broker.turn.tickets import (
     DeleteRecordsTicket,
     LookOnTicket,
@@ -39,7 +38,7 @@ from ottla.idempotency.sessions import make_table
 from ottla.log.offset_index import OffsetIndex
 from ottla.log.record_batch import identity
 from ottla.log.types import RecordBatch
-from ottla.raft.types import NO_NODE, Entry, EntryKind, LogIndex, Micros, NodeId, Snapshot, Term
+from ottla.raft.types import Entry, EntryKind, LogIndex, Micros, Snapshot, Term
 
 AT_ONCE: Micros = 0
 EVER: LogIndex = 1 << 63
@@ -48,7 +47,7 @@ EXPIRY_CHECKS_PER_PERIOD = 4
 MAX_EXPIRED_AT_ONCE = 1000
 
 
-class Partition:
+class Partition(LogWatcher):
     """The machine of one partition replica; see the module's text."""
 
     def __init__(self, settings: PartitionSettings, in_sync: InSync):
@@ -58,9 +57,9 @@ class Partition:
         self.admission = Admission(self.state, self.table)
         self.purgatory = Purgatory(self.state)
         self.reads = Reads(self.state)
+        self.leadership = self.state.leadership
         self.outbox = self.state.outbox
         self.snapshots = Snapshots(self.state, self.table)
-        self.compaction: Compaction | None = None
         self._overdue_from: Micros | None = None
         """No open ticket is due before this; a lower bound, not the exact time."""
         self._next_expiry_check: Micros | None = None
@@ -98,12 +97,12 @@ class Partition:
 
     def _delete_records(self, ticket: DeleteRecordsTicket) -> None:
         state = self.state
-        if not state.leading or not state.synced:
+        if not self.leadership.synced:
             state.not_leader(ticket)
             return
         offset = state.high_watermark if ticket.offset == -1 else ticket.offset
         if offset > state.high_watermark and not ticket.proved:
-            state.barriers.ask(ticket, self._delete_proved)
+            self.leadership.barriers.ask(ticket, self._delete_proved)
         elif not 0 <= offset <= state.high_watermark:
             state.answer(ticket, ErrorCode.OFFSET_OUT_OF_RANGE)
         elif offset <= state.log_start_offset:
@@ -132,7 +131,7 @@ class Partition:
             self.admission.overdue(now)
             self.purgatory.overdue(now)
             self.reads.overdue(now)
-            self.state.barriers.overdue(now, self.state.not_leader)
+            self.leadership.overdue(now)
             self._overdue_from = self._earliest_deadline()
         if self._next_expiry_check is not None and self._next_expiry_check <= now:
             self._expire_idle(now)
@@ -144,7 +143,7 @@ class Partition:
             self.admission.open_tickets(),
             self.purgatory.open_tickets(),
             self.reads.open_tickets(),
-            self.state.barriers.open_tickets(),
+            self.leadership.open_tickets(),
         )
         return min((each.deadline for each in open_tickets if not each.done), default=None)
 
@@ -152,14 +151,14 @@ class Partition:
         """A decision in the log, so that every replica forgets the same producers (sim-I25)."""
         expiry = self.settings.producer_expiry
         self._next_expiry_check = now + expiry // EXPIRY_CHECKS_PER_PERIOD
-        if not self.state.synced:
+        if not self.leadership.synced:
             return
         self.admission.expire(self.table.idle_since(now - expiry, MAX_EXPIRED_AT_ONCE))
 
     # --- the way into the log -----------------------------------------------------------------
 
     def has_pending(self) -> bool:
-        """Whether the leader queue or gaps without a barrier wait."""
+        """Whether somebody waits in the leader queue."""
         return self.admission.has_pending()
 
     def take_proposals(self, inflight_bytes: int, now: Micros) -> Proposals | None:
@@ -173,16 +172,6 @@ class Partition:
         if first is not None:
             self.state.in_sync.appended(first + len(items) - 1, self._proposed_at)
             self.purgatory.enter(items)
-
-    def take_barriers(self) -> int:
-        """Barriers to start now: each ends in one `barrier_done`."""
-        wanted = self.state.barriers.take()
-        self.settings.counters.barriers += wanted
-        return wanted
-
-    def barrier_done(self, confirmed: bool, now: Micros) -> None:
-        """The oldest barrier ended."""
-        self.state.barriers.ended(confirmed, self.state.not_leader)
 
     def appended(self, entries: Sequence[Entry]) -> None:
         """These entries are the tail of the local log now."""
@@ -202,7 +191,7 @@ class Partition:
             return
         assert first == state.applied + 1, f"apply of {first} after {state.applied}"
         waiting = len(self.purgatory) > 0
-        asked = (waiting or self.reads.held) and state.leading
+        asked = (waiting or self.reads.held) and self.leadership.leading
         enough = not (asked and state.below_minimum(now))
         batch: RecordBatch | None = None
         for entry in self._that_count(entries):
@@ -224,7 +213,7 @@ class Partition:
         state.check_offsets()
         if self.snapshots.wanted:
             self._begin_snapshot(entries[-1].term)
-        if state.leading and not state.synced and state.applied >= state.term_start:
+        if not self.leadership.synced and self.leadership.opens(last):
             self._synced(now)
         self.reads.moved()
 
@@ -247,7 +236,7 @@ class Partition:
         any case: the high watermark stands behind it.
         """
         window = self.settings.profile.window
-        if self.state.leading or len(entries) <= window or self.settings.profile.epochs_apart:
+        if self.leadership.leading or len(entries) <= window or self.settings.profile.epochs_apart:
             return entries
         counted: list[Entry] = []
         seen: dict[int, int] = {}
@@ -294,61 +283,25 @@ class Partition:
 
     def _synced(self, now: Micros) -> None:
         """sync() of promise-R3: what earlier terms replicated is applied; serve from here."""
-        self.state.synced = True
         self._next_expiry_check = now + self.settings.producer_expiry // EXPIRY_CHECKS_PER_PERIOD
-        self.admission.synced()
-        self.reads.synced()
+        self.leadership.open()
 
     # --- role ---------------------------------------------------------------------------------
 
-    def leading(self, term: Term, term_start: LogIndex, now: Micros) -> None:
-        """This node leads `term`; it serves once entry `term_start` is applied."""
-        self._stop_leading()
-        state = self.state
-        state.leading, state.leader, state.term = True, self.settings.node, term
-        state.term_start = term_start
-        self.settings.counters.leaderships += 1
-        state.in_sync.begin(now, term_start - 1)
-
-    def not_leading(self, leader: NodeId, term: Term, now: Micros) -> None:
-        """This node follows `leader` (0: nobody known)."""
-        self.settings.counters.step_downs += self.state.leading
-        self.state.leader, self.state.term = leader, term
-        self._stop_leading()
-
-    def close(self) -> None:
-        """The replica ends with its node, or its topic: that is no step-down."""
-        self.state.leader = NO_NODE
-        self._stop_leading()
-
-    def _stop_leading(self) -> None:
+    def resign(self) -> None:
         """Serve nobody any more: who waits is told to go elsewhere, speculation vanishes."""
         state = self.state
-        was_leading, state.leading, state.synced = state.leading, False, False
         self._next_expiry_check = None
-        if not was_leading:
-            return
-        for in_flight in self.table.new_term(state.term):
+        for in_flight in self.table.new_term(self.leadership.term):
             for parked in in_flight.waiters:
                 if in_flight.index:
                     state.lost(parked, in_flight.owner.batch.base_offset)
                 else:
                     state.not_leader(parked)
         self.admission.fail()
-        self.state.barriers.fail(self.state.not_leader)
+        self.leadership.fail()
         self.purgatory.fail()
         self.reads.fail()
-
-    def follower_progress(self, follower: NodeId, match: LogIndex, now: Micros) -> None:
-        """A follower acknowledged entries up to `match`."""
-        self.state.in_sync.note(follower, match, self.state.index.last_index, now)
-        if self.reads.held and not self.state.below_minimum(now):
-            self.reads.show(enough=True)
-            self.reads.moved()
-
-    def follower_contact(self, follower: NodeId, at: Micros) -> None:
-        """A follower was heard of: an idle one that holds everything stays in sync."""
-        self.state.in_sync.contact(follower, at)
 
     # --- snapshots ----------------------------------------------------------------------------
 
@@ -367,7 +320,7 @@ class Partition:
 
     def _compacted(self, compaction: Compaction | None) -> None:
         if compaction is not None:
-            self.compaction = compaction
+            self.outbox.compaction = compaction
         if self.snapshots.busy:
             self._overdue_from, self._careful_to = AT_ONCE, EVER
         else:
@@ -377,4 +330,4 @@ class Partition:
         """Replace everything by this snapshot; the log goes on behind its index."""
         self.snapshots.restore(snapshot, now)
         self._compacted(None)
-        self.compaction = None
+        self.outbox.compaction = None

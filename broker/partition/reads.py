@@ -38,7 +38,7 @@ class Reads:
 
     def __init__(self, state: PartitionState):
         self.state = state
-        self._awaiting_sync: list[ReadTicket] = []
+        self._leadership = state.leadership
         self._watching: list[WatchTicket] = []
         self.held = False
         """The high watermark stands still, though more is committed."""
@@ -47,10 +47,10 @@ class Reads:
         """Answer a read, or keep it until it can be answered."""
         if isinstance(ticket, ListOffsetsTicket) and ticket.asker == DEBUGGER:
             self._serve(ticket)
-        elif not self.state.leading:
+        elif not self._leadership.leading:
             self._turn_away(ticket)
-        elif not self.state.synced:
-            self._awaiting_sync.append(ticket)
+        elif not self._leadership.synced:
+            self._leadership.wait(ticket, self.submit, reads=True)
         elif isinstance(ticket, WatchTicket):
             self._watch(ticket)
         else:
@@ -81,9 +81,9 @@ class Reads:
 
     def _epoch_error(self, claimed: Term) -> ErrorCode:
         """A client that names a leader epoch must name this one (KIP-320); -1 names none."""
-        if claimed in {ANY_EPOCH, self.state.term}:
+        if claimed in {ANY_EPOCH, self._leadership.term}:
             return ErrorCode.NONE
-        if claimed > self.state.term:
+        if claimed > self._leadership.term:
             return ErrorCode.UNKNOWN_LEADER_EPOCH
         return ErrorCode.FENCED_LEADER_EPOCH
 
@@ -100,7 +100,7 @@ class Reads:
             return ErrorCode.OFFSET_OUT_OF_RANGE
         ticket.high_watermark = high
         ticket.log_start_offset = state.log_start_offset
-        ticket.leader_epoch = state.term
+        ticket.leader_epoch = self._leadership.term
         if offset < high and ticket.diverging is None:
             ticket.first_index = state.index.index_of(offset)
             ticket.last_index = state.shown
@@ -128,7 +128,7 @@ class Reads:
     def _doubt(self, ticket: FetchTicket) -> None:
         """What is not in this log may be in that of a newer leader: prove that there is none."""
         ticket.deadline = max(ticket.deadline, ticket.proof_deadline)
-        self.state.barriers.ask(ticket, self._proved)
+        self._leadership.barriers.ask(ticket, self._proved)
 
     def _proved(self, ticket: FetchTicket) -> None:
         ticket.proved = True
@@ -136,7 +136,7 @@ class Reads:
 
     def _list_offsets(self, ticket: ListOffsetsTicket) -> None:
         state = self.state
-        ticket.leader_epoch = state.term
+        ticket.leader_epoch = self._leadership.term
         ticket.log_start_offset = state.log_start_offset
         if ticket.timestamp == LATEST_TIMESTAMP:
             consumer = ticket.asker == CONSUMER
@@ -152,7 +152,7 @@ class Reads:
         for start in reversed(self.state.index.epoch_starts()):
             if start.start_offset <= offset:
                 return start.epoch
-        return self.state.term
+        return self._leadership.term
 
     def _candidate(self, timestamp: Millis, behind: LogIndex) -> LogIndex | None:
         """The batch to look into for a time; None when no committed one can hold it."""
@@ -175,20 +175,21 @@ class Reads:
 
     # --- what happens to those who wait -------------------------------------------------------
 
-    def synced(self) -> None:
-        """The high watermark is known now."""
-        waiting, self._awaiting_sync = self._awaiting_sync, []
-        for ticket in waiting:
-            self.submit(ticket)
-
     def show(self, enough: bool) -> None:
         """Let readers see all that is committed, or hold the high watermark where it stands because
         not enough replicas are in sync (K-WATERMARK, docs/decisions/0014)."""
         self.held = not enough
+        self._leadership.notice_followers(None if enough else self._look_again)
         if enough:
             state = self.state
             state.shown = state.applied
             state.high_watermark = state.index.end_offset(state.applied)
+
+    def _look_again(self, now: Micros) -> None:
+        """A follower moved: enough may be in sync again."""
+        if not self.state.below_minimum(now):
+            self.show(enough=True)
+            self.moved()
 
     def moved(self) -> None:
         """The high watermark passed something: wake who watches for it."""
@@ -206,13 +207,7 @@ class Reads:
         self._watching = still
 
     def overdue(self, now: Micros) -> None:
-        """Time is up: watchers hear that nothing came, those who wait for sync go elsewhere."""
-        waiting, self._awaiting_sync = self._awaiting_sync, []
-        for ticket in waiting:
-            if ticket.deadline <= now:
-                self.state.not_leader(ticket)
-            else:
-                self._awaiting_sync.append(ticket)
+        """Time is up: watchers hear that nothing came."""
         watching, self._watching = self._watching, []
         for watch in watching:
             if watch.cancelled:
@@ -225,11 +220,10 @@ class Reads:
     def fail(self) -> None:
         """This node leads no longer; what is committed is for others to show."""
         self.show(enough=True)
-        for ticket in self.open_tickets():
+        for ticket in self._watching:
             self.state.not_leader(ticket)
-        self._awaiting_sync.clear()
         self._watching.clear()
 
     def open_tickets(self) -> Iterable[Ticket]:
         """Every ticket in here that waits for its answer."""
-        return [*self._awaiting_sync, *self._watching]
+        return self._watching

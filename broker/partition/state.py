@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from ottla.broker.counters import Counters
 from ottla.broker.errors import ErrorCode
-from ottla.broker.partition.barriers import Barriers
 from ottla.broker.partition.in_sync import InSync
+from ottla.broker.turn.leadership import Leadership
 from ottla.broker.turn.looks import Looks
 from ottla.broker.turn.machine import Outbox
 from ottla.broker.turn.tickets import FetchTicket, ProduceTicket, Ticket
@@ -20,7 +20,7 @@ from ottla.idempotency.profiles import Profile
 from ottla.log.inspection import DEFAULT_RULES, RecordRules
 from ottla.log.offset_index import OffsetIndex
 from ottla.log.types import Offset
-from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term
+from ottla.raft.types import GroupId, LogIndex, Micros, NodeId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,33 +50,22 @@ class PartitionState:
 
     __slots__ = (
         "applied",
-        "barriers",
         "high_watermark",
         "in_sync",
         "index",
-        "leader",
-        "leading",
+        "leadership",
         "log_start_offset",
         "outbox",
         "settings",
         "shown",
-        "synced",
-        "term",
-        "term_start",
     )
 
     def __init__(self, settings: PartitionSettings, index: OffsetIndex, in_sync: InSync):
         self.settings = settings
         self.index = index
         self.in_sync = in_sync
-        # Role: written by partition.py when the core says so.
-        self.leading = False
-        self.leader: NodeId = 0
-        self.term: Term = 0
-        """Raft term of the known leader. It is Kafka's leader epoch: the one conversion."""
-        self.term_start: LogIndex = 0
-        self.synced = False
-        """Leading, and everything earlier terms replicated is applied (promise-R3)."""
+        self.leadership = Leadership(self.not_leader, followers=in_sync, counters=settings.counters)
+        """Its term is Kafka's leader epoch: the one conversion."""
         # Progress: written by partition.py on apply.
         self.applied: LogIndex = 0
         self.high_watermark: Offset = 0
@@ -85,8 +74,6 @@ class PartitionState:
         `applied` while too few replicas are in sync."""
         self.log_start_offset: Offset = 0
         self.outbox = Outbox()
-        self.barriers = Barriers()
-        """Answers that wait for proof that this node leads."""
 
     def answer(self, ticket: Ticket, error: ErrorCode) -> None:
         """The ticket is done with this outcome; the first outcome stands."""
@@ -117,8 +104,9 @@ class PartitionState:
         if ticket.done:
             return
         if isinstance(ticket, ProduceTicket | FetchTicket):
-            ticket.leader = 0 if self.leading else self.leader
-            ticket.leader_epoch = self.term
+            leadership = self.leadership
+            ticket.leader = 0 if leadership.leading else leadership.leader
+            ticket.leader_epoch = leadership.term
         self.answer(ticket, ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def lost(self, ticket: ProduceTicket, base_offset: Offset) -> None:

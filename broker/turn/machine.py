@@ -5,9 +5,14 @@ and `Controller` (topics, producer ids) are the two machines. Both are pure: cal
 no I/O, no clock, no randomness.
 
 Order of calls in one turn: `submit` for each ticket of the inbox, `tick` when a deadline passed,
-then as often as something moves: `take_proposals` and `proposed` (leader only), `appended` or
-`truncated`, `apply`. `leading` / `not_leading` come between these when the role changes. Tickets
-that are done lie in `outbox`; the replica moves them into its `Effects`.
+then as often as something moves: `take_proposals` and `proposed` (leader only), `apply`. What is
+done lies in the `outbox`; the replica moves it into its `Effects`.
+
+**Leading.** The replica keeps the machine's `leadership` up to date; the machine asks it. Only when
+a leadership ends is the machine called (`resign`), for then those who wait must be answered.
+
+**What is not committed.** A machine is told of entries when they are committed. One that decides by
+what lies in its log before that, as a partition gives offsets, is a `LogWatcher` as well.
 """
 
 from __future__ import annotations
@@ -16,8 +21,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from ottla.broker.turn.leadership import Leadership
 from ottla.broker.turn.tickets import ProduceTicket, Ticket
-from ottla.raft.types import Entry, LogIndex, Micros, NodeId, Proposal, Snapshot, Term
+from ottla.raft.types import Entry, LogIndex, Micros, Proposal, Snapshot, Term
 
 
 @dataclass(slots=True)
@@ -28,20 +34,6 @@ class Proposals:
     items: list[Proposal]
 
 
-class Outbox:
-    """Tickets that are done; the replica takes the lists away at the end of its turn."""
-
-    __slots__ = ("after_append", "enqueued", "now")
-
-    def __init__(self) -> None:
-        self.now: list[Ticket] = []
-        """Safe to answer at once."""
-        self.after_append: list[Ticket] = []
-        """acks=0 and 1: once the store has taken this turn's append."""
-        self.enqueued: list[ProduceTicket] = []
-        """Not done: `on_enqueued` is due, the place in the log is certain (promise-R1)."""
-
-
 @dataclass(slots=True)
 class Compaction:
     """The machine no longer needs entries up to `index`; `data` restores what they made."""
@@ -50,32 +42,39 @@ class Compaction:
     data: bytes
 
 
+class Outbox:
+    """What a machine leaves for its replica, which takes it away at the end of its turn."""
+
+    __slots__ = ("after_append", "compaction", "enqueued", "now")
+
+    def __init__(self) -> None:
+        self.now: list[Ticket] = []
+        """Safe to answer at once."""
+        self.after_append: list[Ticket] = []
+        """acks=0 and 1: once the store has taken this turn's append."""
+        self.enqueued: list[ProduceTicket] = []
+        """Not done: `on_enqueued` is due, the place in the log is certain (promise-R1)."""
+        self.compaction: Compaction | None = None
+        """A snapshot that should be stored."""
+
+
 class Machine(Protocol):
     """A replicated state machine as a replica drives it."""
 
+    leadership: Leadership
     outbox: Outbox
-    compaction: Compaction | None
-    """Set when a snapshot should be stored; the replica takes it and sets None."""
-
-    @property
-    def applied(self) -> LogIndex:
-        """Index of the last entry applied."""
-
-    @property
-    def last_index(self) -> LogIndex:
-        """Index of the last entry appended."""
 
     def submit(self, ticket: Ticket, now: Micros) -> None:
         """Take in one command."""
 
-    def tick(self, now: Micros) -> None:
-        """A deadline may have passed."""
-
     def deadline(self) -> Micros | None:
         """The next point in time at which `tick` has something to do."""
 
+    def tick(self, now: Micros) -> None:
+        """A deadline may have passed."""
+
     def has_pending(self) -> bool:
-        """Whether `take_proposals` or `take_barriers` may have something."""
+        """Whether `take_proposals` may have something."""
 
     def take_proposals(self, inflight_bytes: int, now: Micros) -> Proposals | None:
         """What may be proposed now, given the bytes proposed and not yet committed."""
@@ -83,35 +82,29 @@ class Machine(Protocol):
     def proposed(self, first: LogIndex | None) -> None:
         """Outcome of the last `take_proposals`: index of its first item, None when refused."""
 
+    def apply(self, entries: Sequence[Entry], now: Micros) -> None:
+        """These entries are committed; called once for each, in log order."""
+
+    def resign(self) -> None:
+        """This node leads no more: answer every open ticket; what speculated, forgets."""
+
+    def restore(self, snapshot: Snapshot, now: Micros) -> None:
+        """Replace everything by this snapshot; what counts time starts at `now`."""
+
+
+class LogWatcher:
+    """A machine that is told what is in its log, committed or not."""
+
     def appended(self, entries: Sequence[Entry]) -> None:
         """These entries are now the tail of the local log (own proposals included)."""
 
     def truncated(self, first: LogIndex) -> None:
         """Entries from `first` on are gone."""
 
-    def apply(self, entries: Sequence[Entry], now: Micros) -> None:
-        """These entries are committed; called once for each, in log order."""
 
-    def take_barriers(self) -> int:
-        """How many leadership barriers to start now; each ends in one `barrier_done`, in order."""
+NOBODY = LogWatcher()
 
-    def barrier_done(self, confirmed: bool, now: Micros) -> None:
-        """The oldest barrier ended; `confirmed`: this node still led after it was asked for."""
 
-    def follower_progress(self, follower: NodeId, match: LogIndex, now: Micros) -> None:
-        """Leading: the follower's log is known to equal ours up to `match`."""
-
-    def follower_contact(self, follower: NodeId, at: Micros) -> None:
-        """Leading: the follower was alive and following at `at`, maybe some time ago."""
-
-    def leading(self, term: Term, term_start: LogIndex, now: Micros) -> None:
-        """This node leads `term`, whose first entry is `term_start`."""
-
-    def not_leading(self, leader: NodeId, term: Term, now: Micros) -> None:
-        """This node does not lead; `leader` is 0 while nobody is known to."""
-
-    def close(self) -> None:
-        """The replica ends: every open ticket is answered, and nobody is known to lead."""
-
-    def restore(self, snapshot: Snapshot, now: Micros) -> None:
-        """Replace everything by this snapshot; what counts time starts at `now`."""
+def find_log_watcher(machine: Machine) -> LogWatcher:
+    """The machine, if it watches its log."""
+    return machine if isinstance(machine, LogWatcher) else NOBODY

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from ottla.broker.turn.effects import Effects, EntriesRead
-from ottla.broker.turn.machine import Compaction, Machine
+from ottla.broker.turn.machine import Compaction, Machine, find_log_watcher
 from ottla.broker.turn.tickets import Ticket
 from ottla.log.store import Write
 from ottla.raft.core import RaftCore
@@ -57,6 +57,9 @@ class Replica:
         "_barriers",
         "_due",
         "_inbox",
+        "_last_index",
+        "_leadership",
+        "_log_watcher",
         "_reading",
         "_tail",
         "applied",
@@ -76,8 +79,12 @@ class Replica:
         self.machine = machine
         self.soft = SoftState(core.role, core.term, core.leader)
         """Role, term and leader as of the last turn."""
-        self.applied: LogIndex = machine.applied
-        """The last entry the machine has seen: its own word, kept here because every turn asks."""
+        self.applied: LogIndex = core.log.first_index - 1
+        """The last entry the machine was given; at first, that of the snapshot it begins with."""
+        self._last_index: LogIndex = core.last_index
+        """The last entry the log watcher has seen."""
+        self._leadership = machine.leadership
+        self._log_watcher = find_log_watcher(machine)
         self._inbox: list[Input] = []
         self.submit: Callable[[Input], None] = self._inbox.append
         """Put something into the inbox, in order of arrival."""
@@ -93,7 +100,7 @@ class Replica:
         """A beat between nodes vouched for this group at `at` (maybe earlier than now)."""
         self.core.step(message, at)
         if isinstance(message, HeartbeatReply):
-            self.machine.follower_contact(message.sender, at)
+            self._leadership.follower_contact(message.sender, at)
 
     def synced(self, index: LogIndex, term: Term, now: Micros) -> bool:
         """Entries up to `index`, whose entry has `term`, are durable. True: a turn is due."""
@@ -118,7 +125,8 @@ class Replica:
         core, machine = self.core, self.machine
         core.step_down(now)
         self.soft = SoftState(core.role, core.term, core.leader)
-        machine.close()
+        if self._leadership.close():
+            machine.resign()
         inbox = self._inbox[:]
         self._inbox.clear()
         for item in inbox:
@@ -157,7 +165,8 @@ class Replica:
         reply = None if self._inbox else self.core.follow(message, now)
         if reply is not None:
             self._tail.extend(message.entries)
-            self.machine.appended(message.entries)
+            self._last_index = message.last_index
+            self._log_watcher.appended(message.entries)
             commit, next_index = self.core.commit, self.applied + 1
             if commit >= next_index + MOST_UNAPPLIED and self._tail[0].index == next_index:
                 self._apply_committed(self.core.take_commit(), Effects(self.group), now)
@@ -204,7 +213,7 @@ class Replica:
         more than there is."""
         core = self.core
         if reply.term == core.term and reply.match <= core.last_index:
-            self.machine.follower_progress(reply.sender, reply.match, now)
+            self._leadership.follower_progress(reply.sender, reply.match, core.last_index, now)
 
     def _settle_due(self, effects: Effects, now: Micros) -> None:
         """The same when a deadline may have passed."""
@@ -224,18 +233,20 @@ class Replica:
         """Propose, start barriers, take what the core has ready, apply; again while something came
         of it that the machine may want to propose after, or the core to say."""
         core, machine = self.core, self.machine
+        barriers, outbox = self._leadership.barriers, machine.outbox
         moved = True
         while moved:
-            if machine.has_pending():
+            if machine.has_pending() or barriers.found:
                 self._propose(now)
             moved = core.has_effects() and self._absorb(core.ready(), effects, now)
             commit = core.take_commit()
             if commit > self.applied and self._apply_committed(commit, effects, now):
                 moved = True
-            compaction = machine.compaction
+            compaction = outbox.compaction
             if compaction is not None and compaction.index <= core.log.persisted:
                 self._compact(compaction, effects)
-            moved = moved and (machine.has_pending() or core.has_effects())
+            if moved:
+                moved = machine.has_pending() or len(barriers.found) > 0 or core.has_effects()
 
     def _propose(self, now: Micros) -> None:
         """Propose what the leader queue lets go, start barriers."""
@@ -246,7 +257,7 @@ class Replica:
             proposals = machine.take_proposals(inflight_bytes, now)
             if proposals is not None:
                 machine.proposed(core.propose(proposals.items, proposals.expected_term))
-        for _ in range(machine.take_barriers()):
+        for _ in range(self._leadership.take_barriers()):
             self._barriers.append(core.barrier(now))
 
     def _absorb(self, ready: Ready, effects: Effects, now: Micros) -> bool:
@@ -263,39 +274,43 @@ class Replica:
         if ready.messages_after:
             effects.messages_after = (*effects.messages_after, *ready.messages_after)
         for outcome in ready.barriers:
-            self._barrier_ended(outcome, now)
+            self._barrier_ended(outcome)
         return ready.soft is not None or len(ready.barriers) > 0
 
     def _change_role(self, soft: SoftState, now: Micros) -> None:
         self.soft = soft
+        leadership = self._leadership
         if soft.role is Role.LEADER:
             term_start = self.core.term_start
             assert term_start is not None, f"leads term {soft.term} without a first entry"
-            self.machine.leading(soft.term, term_start, now)
-        else:
-            self.machine.not_leading(soft.leader, soft.term, now)
+            if leadership.stop():  # it led another term until now
+                self.machine.resign()
+            leadership.begin(soft.term, soft.leader, term_start, now)
+        elif leadership.follow(soft.leader, soft.term):
+            self.machine.resign()
 
-    def _barrier_ended(self, outcome: BarrierOutcome, now: Micros) -> None:
+    def _barrier_ended(self, outcome: BarrierOutcome) -> None:
         started = self._barriers.popleft()
         assert started == outcome.ticket, f"barrier {outcome.ticket} ended before {started}"
-        self.machine.barrier_done(outcome.index is not None, now)
+        self._leadership.barriers.ended(outcome.index is not None)
 
     # --- the log ------------------------------------------------------------------------------
 
     def _append(self, appended: AppendRange, effects: Effects) -> None:
         tail, first = self._tail, appended.first
-        truncate = first <= self.machine.last_index
+        truncate = first <= self._last_index
         if truncate:
             dropped: list[Entry] = []
             while tail and tail[-1].index >= first:
                 dropped.append(tail.pop())
             effects.dropped = (*effects.dropped, *reversed(dropped))
-            self.machine.truncated(first)
+            self._log_watcher.truncated(first)
         tail.extend(appended.entries)
-        self.machine.appended(appended.entries)
+        self._log_watcher.appended(appended.entries)
         write = Write(self.group, first=first, truncate=truncate, entries=appended.entries)
         effects.writes = (*effects.writes, write)
         last = appended.entries[-1]
+        self._last_index = last.index
         effects.persisted = (last.index, last.term)
 
     def _remember(self, hard_state: HardState, effects: Effects) -> None:
@@ -308,13 +323,13 @@ class Replica:
         """A snapshot from the leader replaces log and state."""
         self._tail.clear()
         self.machine.restore(snapshot, now)
-        self.applied = self.machine.applied
+        self.applied = self._last_index = snapshot.meta.index
         effects.writes = (*effects.writes, Write(self.group, snapshot=snapshot, reset=True))
         effects.persisted = (snapshot.meta.index, snapshot.meta.term)
 
     def _compact(self, compaction: Compaction, effects: Effects) -> None:
         """Store the machine's snapshot and let go of the entries it stands for."""
-        self.machine.compaction = None
+        self.machine.outbox.compaction = None
         index, data = compaction.index, compaction.data
         term = self.core.log.term_at(index)
         assert term is not None, f"no term at {index} to compact to"

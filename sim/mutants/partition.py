@@ -16,8 +16,8 @@ from ottla.broker.partition.purgatory import Purgatory
 from ottla.broker.partition.reads import Reads
 from ottla.broker.partition.snapshots import Snapshots
 from ottla.broker.partition.state import PartitionSettings
-from ottla.broker.turn.tickets import FetchTicket, ProduceTicket
-from ottla.raft.types import LogIndex, Micros, Term
+from ottla.broker.turn.tickets import FetchTicket, ProduceTicket, Ticket
+from ottla.raft.types import LogIndex, Micros
 from ottla.sim.mutants.mutant import Mutant, Mutants
 from ottla.sim.mutants.table import MutatedTable
 
@@ -30,7 +30,7 @@ class MutatedPartition(Partition):
         self.mutants = mutants
         state = self.state
         self.mutated = MutatedTable(
-            settings.profile, settings.max_producers, mutants, lambda: state.leading
+            settings.profile, settings.max_producers, mutants, lambda: state.leadership.leading
         )
         self.table = self.mutated
         self.admission = Admission(state, self.table)
@@ -43,11 +43,12 @@ class MutatedPartition(Partition):
             self.reads = _OpenReads(state)
         self._forgets_at: Micros = 0
 
-    def leading(self, term: Term, term_start: LogIndex, now: Micros) -> None:
-        """As `Partition.leading`; it may serve before it knows what earlier terms left."""
-        super().leading(term, term_start, now)
-        if Mutant.SERVES_UNSYNCED in self.mutants:
+    def submit(self, ticket: Ticket, now: Micros) -> None:
+        """As `Partition.submit`; it may serve before it knows what earlier terms left."""
+        leadership = self.leadership
+        if Mutant.SERVES_UNSYNCED in self.mutants and leadership.leading and not leadership.synced:
             self._synced(now)
+        super().submit(ticket, now)
 
     def truncated(self, first: LogIndex) -> None:
         """As `Partition.truncated`; what was applied may be cut off, and stays applied."""
@@ -80,9 +81,8 @@ class _PatientAdmission(Admission):
         for item in self._queue:
             if isinstance(item, ProduceTicket):
                 item.in_flight = None
-        for ticket in (*self._awaiting_sync, *self.mutex.drop_all()):
+        for ticket in self.mutex.drop_all():
             self.state.not_leader(ticket)
-        self._awaiting_sync.clear()
 
 
 class _EagerPurgatory(Purgatory):

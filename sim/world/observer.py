@@ -231,7 +231,7 @@ class Observer:
         model: Opinion | None,
     ) -> None:
         """A leader has decided about a batch; where the model would not have, it says so."""
-        number, term = self.partitions[partition.settings.group], partition.state.term
+        number, term = self.partitions[partition.settings.group], partition.leadership.term
         for watcher in self.decision_watchers:
             watcher(life.node_id, number, identity, term, decision)
         said = opinion_of(decision)

@@ -100,9 +100,9 @@ class HostedPartition(MachineDriver[Partition]):
     def settle(self) -> None:
         """Commit and propose until nothing moves any more; this node leads, as barriers show."""
         super().settle()
-        while wanted := self.machine.take_barriers():
+        while wanted := self.machine.leadership.take_barriers():
             for _ in range(wanted):
-                self.machine.barrier_done(True, self.now)
+                self.machine.leadership.barriers.ended(True)
             super().settle()
 
     def produce(self, *timestamps: int, **options: Any) -> RecordBatch:

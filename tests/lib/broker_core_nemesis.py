@@ -65,7 +65,7 @@ class Story:
         tickets: tuple[Callable[[], Ticket], ...] = (
             lambda: FetchTicket(high, 1000, ANY_EPOCH, _ignore, due),
             lambda: ListOffsetsTicket(LATEST_TIMESTAMP, ANY_EPOCH, _ignore, due),
-            lambda: EpochEndTicket(life.machine.state.term, ANY_EPOCH, _ignore, due),
+            lambda: EpochEndTicket(life.machine.leadership.term, ANY_EPOCH, _ignore, due),
             lambda: WatchTicket(high, _ignore, due),
             lambda: DeleteRecordsTicket(self.world.rng.randrange(high + 1), _ignore, due),
         )
@@ -109,7 +109,7 @@ class Story:
     def transfer(self, to: NodeId) -> None:
         """Whoever leads hands over."""
         for life in self.world.alive():
-            if life.machine.state.leading and not life.paused:
+            if life.machine.leadership.leading and not life.paused:
                 life.replica.core.transfer(to, self.world.kernel.now)
                 life.mark()
 

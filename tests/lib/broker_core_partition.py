@@ -27,7 +27,7 @@ from ottla.log.build import build_batch
 from ottla.log.inspection import DEFAULT_RULES, NO_CLOCK, RecordRules
 from ottla.log.record_batch import read_batch
 from ottla.log.types import Millis, RecordBatch
-from ottla.raft.types import Entry, EntryKind, Micros
+from ottla.raft.types import Entry, EntryKind, LogIndex, Micros, NodeId
 
 LONG: Micros = 60_000_000
 LAG: Micros = 10_000_000
@@ -179,13 +179,18 @@ class PartitionDriver(MachineDriver[Partition]):
 
     def barrier(self, confirmed: bool) -> None:
         """The barriers asked for end this way."""
-        for _ in range(self.machine.take_barriers()):
-            self.machine.barrier_done(confirmed, self.now)
+        for _ in range(self.machine.leadership.take_barriers()):
+            self.machine.leadership.barriers.ended(confirmed)
+
+    def progress(self, follower: NodeId, match: LogIndex) -> None:
+        """A follower holds everything up to `match` and says so."""
+        end = len(self.log)
+        self.machine.leadership.follower_progress(follower, match, end, self.now)
 
     def hear_followers(self) -> None:
         """Both followers hold everything and say so."""
         for follower in (2, 3):
-            self.machine.follower_progress(follower, len(self.log), self.now)
+            self.progress(follower, len(self.log))
 
     def stored(self) -> list[RecordBatch]:
         """The batches in the log, committed or not."""

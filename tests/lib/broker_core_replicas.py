@@ -73,7 +73,7 @@ def serving(voters: tuple[NodeId, ...] = NODES, queue_bytes: int = 1 << 20) -> P
     for follower in (2, 3):
         replica.submit(AppendReply(GROUP, follower, 1, 1, True, 2))
     synced(replica, replica.turn(NOW))
-    assert replica.machine.state.synced
+    assert replica.machine.leadership.synced
     return replica
 
 

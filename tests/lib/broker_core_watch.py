@@ -59,8 +59,8 @@ class Watch:
             term = life.replica.core.term
             other = self.leaders.setdefault(term, life.node)
             assert other == life.node, f"{life.node} and {other} lead term {term}"
-        if state.synced:
-            self._exposed(state.term, state.high_watermark)
+        if state.leadership.synced:
+            self._exposed(state.leadership.term, state.high_watermark)
         if self.applied_by.get(life) != state.applied:
             self.applied_by[life] = state.applied
             self._compare_table(life)

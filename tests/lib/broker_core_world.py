@@ -330,8 +330,8 @@ class World:
 
     def leader(self) -> Life | None:
         """Who leads the latest term and serves."""
-        leading = [each for each in self.alive() if each.machine.state.synced]
-        return max(leading, key=lambda each: each.machine.state.term, default=None)
+        leading = [each for each in self.alive() if each.machine.leadership.synced]
+        return max(leading, key=lambda each: each.machine.leadership.term, default=None)
 
     def send(self, sender: NodeId, to: NodeId, message: object) -> None:
         """Carry a message to its node, late, twice, or never."""

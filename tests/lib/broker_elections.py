@@ -71,7 +71,9 @@ class Ordeal:
         may_lead = [each for each in nodes if self.ill.get(each, "") in {"", "stalled", "failing"}]
         if 2 * len(well) <= len(nodes):
             return []
-        if not any(self.cluster.node(each).controller_machine.synced for each in may_lead):
+        if not any(
+            self.cluster.node(each).controller_machine.leadership.synced for each in may_lead
+        ):
             return ["the controller"]
         if not self.partitions():
             return ["what the controller has not said yet"]

@@ -16,11 +16,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
-from ottla.broker.turn.machine import Compaction, Machine
+from ottla.broker.turn.machine import Compaction, Machine, find_log_watcher
 from ottla.broker.turn.tickets import ProduceTicket, Ticket
 from ottla.raft.types import Entry, EntryKind, LogIndex, Micros, NodeId, Snapshot, SnapshotMeta
 
 M = TypeVar("M", bound=Machine)
+NODE: NodeId = 1
 
 
 class MachineDriver(Generic[M]):
@@ -42,13 +43,22 @@ class MachineDriver(Generic[M]):
         """Win the election of `term`: the empty first entry is appended, not yet committed."""
         self.term, self.is_leader = term, True
         first = len(self.log) + 1
-        self.machine.leading(term, first, self.now)
+        leadership = self.machine.leadership
+        if leadership.stop():
+            self.machine.resign()
+        leadership.begin(term, NODE, first, self.now)
         self._append([Entry(first, term, EntryKind.EMPTY, b"")])
 
     def follow(self, term: int, leader: NodeId = 0) -> None:
         """Learn of `term`, in which somebody else leads (0: nobody known)."""
         self.term, self.is_leader = term, False
-        self.machine.not_leading(leader, term, self.now)
+        if self.machine.leadership.follow(leader, term):
+            self.machine.resign()
+
+    def close(self) -> None:
+        """The node ends."""
+        if self.machine.leadership.close():
+            self.machine.resign()
 
     def receive(self, entries: Sequence[Entry]) -> None:
         """Take entries from a leader; from the first that differs on they replace the own ones."""
@@ -62,7 +72,7 @@ class MachineDriver(Generic[M]):
         if first <= len(self.log):
             assert first > self.committed, f"entry {first} is committed and would be replaced"
             del self.log[first - 1 :]
-            self.machine.truncated(first)
+            find_log_watcher(self.machine).truncated(first)
         self._append(new)
 
     def propose(self, *, refuse: bool = False, inflight: int = 0) -> list[Entry]:
@@ -90,9 +100,9 @@ class MachineDriver(Generic[M]):
         if entries:
             self.committed = upto
             self.machine.apply(entries, self.now)
-            if self.machine.compaction is not None:
-                self.compactions.append(self.machine.compaction)
-                self.machine.compaction = None
+            if self.machine.outbox.compaction is not None:
+                self.compactions.append(self.machine.outbox.compaction)
+                self.machine.outbox.compaction = None
 
     def settle(self) -> None:
         """Commit and propose until nothing moves any more."""
@@ -138,4 +148,4 @@ class MachineDriver(Generic[M]):
 
     def _append(self, entries: list[Entry]) -> None:
         self.log.extend(entries)
-        self.machine.appended(entries)
+        find_log_watcher(self.machine).appended(entries)

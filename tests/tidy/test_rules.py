@@ -189,7 +189,7 @@ BAD = {
         (CORE, "def f(votes: set[int]):\n    return max(votes, key=g, default=None)"),
         (CORE, "def f(z) -> set[int]:\n    return {*z}\ndef g(z):\n    return list(f(z))"),
         (CORE, SET_FROM_A_METHOD),
-        ("broker/partition/barriers.py", "for ticket in {a, b}: ..."),
+        ("broker/turn/barriers.py", "for ticket in {a, b}: ..."),
         ("broker/driver/fast_append.py", "for x in {1, 2}: ..."),
         ("broker/driver/group_commit.py", "for x in {1, 2}: ..."),
         ("log/keys.py", "for x in {1, 2}: ..."),

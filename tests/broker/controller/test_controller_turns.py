@@ -36,9 +36,13 @@ def test_commands_wait_until_the_leader_s_own_first_entry_is_applied():
     driver.lead(term=1)
     asked = ticket(create("t"))
     driver.submit(asked)
-    assert (driver.propose(), driver.answered(), driver.machine.synced) == ([], [], False)
+    assert (driver.propose(), driver.answered(), driver.machine.leadership.synced) == (
+        [],
+        [],
+        False,
+    )
     driver.commit()
-    assert driver.machine.synced
+    assert driver.machine.leadership.synced
     assert len(driver.propose()) == 1
     assert driver.answered() == []
     driver.commit()
@@ -272,9 +276,9 @@ def test_a_snapshot_is_asked_for_every_so_many_entries_and_names_the_last_applie
     assert [each.index for each in driver.compactions] == [4, 8]
     fresh = controller(compact_every=4)
     fresh.restore(driver.compactions[-1])
-    assert (fresh.machine.applied, fresh.machine.last_index) == (8, 8)
+    assert fresh.machine.applied == 8
     assert len(fresh.machine.topics) == 7
-    assert fresh.machine.compaction is None
+    assert fresh.machine.outbox.compaction is None
 
 
 def test_a_snapshot_holds_everything_that_counts_for_what_comes_next():
@@ -321,5 +325,3 @@ def test_a_log_that_does_not_follow_on_is_an_error_with_both_numbers():
     driver = leader()
     with pytest.raises(AssertionError, match="apply of 1 after 1"):
         driver.machine.apply(driver.log, driver.now)
-    with pytest.raises(AssertionError, match="truncation at 1, applied 1"):
-        driver.machine.truncated(1)

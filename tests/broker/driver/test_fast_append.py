@@ -10,6 +10,7 @@ from broker_core_replicas import GROUP, NOW, FirstJitter, config
 from broker_core_world import NODES
 from ottla.broker.driver.fast_append import FastAppend
 from ottla.broker.driver.hosted import HostedReplica
+from ottla.broker.partition.partition import Partition
 from ottla.broker.turn.replica import MOST_UNAPPLIED, Replica
 from ottla.raft.core import RaftCore
 from ottla.raft.messages import AppendEntries, AppendReply
@@ -33,6 +34,12 @@ def follower() -> Replica:
     return replica
 
 
+def end_of(replica: Replica) -> int:
+    """The last entry that the partition has seen."""
+    assert isinstance(replica.machine, Partition)
+    return replica.machine.last_index
+
+
 def append(replica: Replica, *, commit: int) -> AppendEntries:
     """One more record from the leader."""
     last = replica.core.last_index
@@ -45,7 +52,7 @@ def append(replica: Replica, *, commit: int) -> AppendEntries:
 def test_it_takes_what_comes_next_and_leaves_the_commit_to_the_next_turn() -> None:
     replica = follower()
     assert replica.follow(append(replica, commit=2), NOW) == AppendReply(GROUP, 1, 2, 1, True, 3)
-    assert (replica.machine.last_index, replica.applied) == (3, 1)
+    assert (end_of(replica), replica.applied) == (3, 1)
     effects = replica.turn(NOW)
     assert (replica.applied, effects.writes, effects.messages_after) == (2, (), ())
 
@@ -57,7 +64,7 @@ def test_much_that_is_committed_is_applied_at_once() -> None:
         assert replica.applied == 1
     assert replica.follow(append(replica, commit=replica.core.last_index), NOW) is not None
     assert replica.applied == replica.core.commit == MOST_UNAPPLIED + 2
-    assert replica.machine.last_index == MOST_UNAPPLIED + 3
+    assert end_of(replica) == MOST_UNAPPLIED + 3
 
 
 def test_the_node_is_told_of_what_is_applied_at_once() -> None:

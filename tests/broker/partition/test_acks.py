@@ -238,7 +238,7 @@ def test_a_refused_proposal_does_not_count_as_the_log_end_followers_must_reach()
     for _ in range(5):
         driver.sleep(LAG)
         for follower in (2, 3):
-            driver.machine.follower_contact(follower, driver.now)
+            driver.machine.leadership.follower_contact(follower, driver.now)
     ticket = driver.produce(7, 0)
     driver.settle()
     assert outcome(ticket) == (NONE, 0)

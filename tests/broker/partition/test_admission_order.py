@@ -175,9 +175,9 @@ def test_r2_what_was_a_gap_is_judged_again_after_the_barrier(driver):
     driver.produce(7, 0)
     driver.settle()
     gap = driver.produce(7, 2)
-    assert driver.machine.take_barriers() == 1
+    assert driver.machine.leadership.take_barriers() == 1
     missing = driver.produce(7, 1)
-    driver.machine.barrier_done(True, driver.now)
+    driver.machine.leadership.barriers.ended(True)
     driver.settle()
     assert (outcome(missing), outcome(gap)) == ((NONE, 1), (NONE, 2))
 
@@ -190,14 +190,16 @@ def test_r2_a_waiting_gap_holds_no_mutex_and_gaps_share_a_barrier(driver):
     successor = driver.produce(7, 1)
     driver.settle()
     assert outcome(successor) == (NONE, 2)
-    assert driver.machine.take_barriers() == 1
-    assert driver.machine.take_barriers() == 0
+    assert driver.machine.leadership.take_barriers() == 1
+    assert driver.machine.leadership.take_barriers() == 0
     later = driver.produce(8, 9)
-    assert driver.machine.take_barriers() == 1, "a gap found after a barrier began needs another"
-    driver.machine.barrier_done(True, driver.now)
+    assert driver.machine.leadership.take_barriers() == 1, (
+        "a gap found after a barrier began needs another"
+    )
+    driver.machine.leadership.barriers.ended(True)
     assert [outcome(each)[0] for each in gaps] == [GAP] * 3
     assert not later.done
-    driver.machine.barrier_done(True, driver.now)
+    driver.machine.leadership.barriers.ended(True)
     assert outcome(later)[0] is GAP
 
 

@@ -50,7 +50,7 @@ def test_what_no_other_leader_could_see_otherwise_is_answered_at_once(driver, of
     fetch = driver.fetch(offset)
     assert fetch.done
     assert fetch.error is (OUT_OF_RANGE if offset < 0 else NONE)
-    assert not driver.machine.has_pending()
+    assert not driver.machine.leadership.barriers.found
 
 
 def test_below_the_log_start_no_proof_is_needed(driver):
@@ -61,23 +61,23 @@ def test_below_the_log_start_no_proof_is_needed(driver):
 
 def test_an_offset_that_is_written_meanwhile_is_in_range(driver):
     fetch = driver.fetch(11)
-    assert driver.machine.take_barriers() == 1
+    assert driver.machine.leadership.take_barriers() == 1
     driver.produce(7, 10, 1)
     driver.settle()
-    driver.machine.barrier_done(True, driver.now)
+    driver.machine.leadership.barriers.ended(True)
     assert (fetch.done, fetch.error, fetch.first_index, fetch.high_watermark) == (True, NONE, 0, 11)
 
 
 def test_gaps_and_readers_share_a_barrier_and_are_answered_in_their_order(driver):
     gap, fetch = driver.produce(7, 20), driver.fetch(11)
-    assert driver.machine.has_pending()
-    assert driver.machine.take_barriers() == 1
+    assert len(driver.machine.leadership.barriers.found) == 2
+    assert driver.machine.leadership.take_barriers() == 1
     later = driver.fetch(12)
-    assert driver.machine.take_barriers() == 1
-    driver.machine.barrier_done(True, driver.now)
+    assert driver.machine.leadership.take_barriers() == 1
+    driver.machine.leadership.barriers.ended(True)
     assert driver.answered() == [gap, fetch]
     assert (outcome(gap)[0], fetch.error) == (GAP, OUT_OF_RANGE)
-    driver.machine.barrier_done(True, driver.now)
+    driver.machine.leadership.barriers.ended(True)
     assert driver.answered() == [later]
 
 
@@ -95,11 +95,11 @@ def test_a_reader_without_patience_still_waits_for_the_proof(driver):
 def test_a_proof_that_takes_too_long_sends_the_reader_elsewhere(driver, asked):
     fetch = driver.fetch(11, within=SOON)
     for _ in range(asked):
-        assert driver.machine.take_barriers() == 1
+        assert driver.machine.leadership.take_barriers() == 1
     driver.sleep(SOON)
     assert (driver.answered(), fetch.error) == ([fetch], ELSEWHERE)
     for _ in range(asked):
-        driver.machine.barrier_done(True, driver.now)
+        driver.machine.leadership.barriers.ended(True)
     assert driver.answered() == []
 
 
@@ -107,12 +107,12 @@ def test_a_proof_that_takes_too_long_sends_the_reader_elsewhere(driver, asked):
 def test_who_waits_for_the_proof_hears_that_leadership_is_lost(driver, asked):
     fetch = driver.fetch(11)
     for _ in range(asked):
-        assert driver.machine.take_barriers() == 1
+        assert driver.machine.leadership.take_barriers() == 1
     driver.follow(2, leader=3)
     assert (fetch.error, fetch.leader, fetch.leader_epoch) == (ELSEWHERE, 3, 2)
     for _ in range(asked):
-        driver.machine.barrier_done(False, driver.now)
-    assert driver.machine.take_barriers() == 0
+        driver.machine.leadership.barriers.ended(False)
+    assert driver.machine.leadership.take_barriers() == 0
 
 
 @pytest.mark.parametrize(("confirmed", "error"), [(True, OUT_OF_RANGE), (False, ELSEWHERE)])
@@ -128,9 +128,9 @@ def test_deleting_up_to_an_offset_above_the_high_watermark_waits_for_the_proof(
 
 def test_deleting_what_is_committed_meanwhile_is_done(driver):
     ticket = driver.delete_records(7)
-    assert driver.machine.take_barriers() == 1
+    assert driver.machine.leadership.take_barriers() == 1
     driver.commit()
-    driver.machine.barrier_done(True, driver.now)
+    driver.machine.leadership.barriers.ended(True)
     driver.settle()
     assert (ticket.error, ticket.log_start_offset) == (NONE, 7)
 

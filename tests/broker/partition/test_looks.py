@@ -112,7 +112,7 @@ def test_who_waits_is_told_when_this_node_leads_no_longer(driver, end):
     elif end == "another term":
         driver.lead(2)
     else:
-        driver.machine.close()
+        driver.close()
     assert driver.answered() == tickets
     assert {each.error for each in tickets} == {ELSEWHERE}
     assert list(driver.machine.admission.open_tickets()) == []

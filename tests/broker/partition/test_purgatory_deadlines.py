@@ -52,10 +52,10 @@ def test_a_gap_that_waits_for_its_barrier_goes_elsewhere():
         log = partition()
         gap = produce(log, 9)
         for _ in range(asked):
-            assert log.machine.take_barriers() == 1
+            assert log.machine.leadership.take_barriers() == 1
         assert_overdue(log, gap, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if asked:
-            log.machine.barrier_done(True, log.now)
+            log.machine.leadership.barriers.ended(True)
         log.settle()
         assert log.answered() == []
 

@@ -41,9 +41,9 @@ def begin(driver: PartitionDriver) -> bytes:
 def turn(driver: PartitionDriver) -> None:
     assert driver.machine.deadline() == 0, "nobody would go on"
     driver.sleep(0)
-    if driver.machine.compaction is not None:
-        driver.compactions.append(driver.machine.compaction)
-        driver.machine.compaction = None
+    if driver.machine.outbox.compaction is not None:
+        driver.compactions.append(driver.machine.outbox.compaction)
+        driver.machine.outbox.compaction = None
 
 
 def finish(driver: PartitionDriver) -> None:

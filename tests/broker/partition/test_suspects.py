@@ -130,8 +130,8 @@ def test_s7_a_malformed_batch_costs_no_leadership(kind):
     refused = driver.send(bad)
     driver.settle()
     assert outcome(refused)[0] is code
-    state = driver.machine.state
-    assert (state.leading, state.synced) == (True, True)
+    leadership = driver.machine.leadership
+    assert (leadership.leading, leadership.synced) == (True, True)
     assert driver.ranges() == [(9, 0)]
     straddling = driver.produce(7, 2**31 - 2, 5)
     driver.settle()
@@ -191,7 +191,7 @@ def test_s13_a_step_down_ends_only_the_term_it_was_meant_for():
     life.step_down()
     life.step_down()
     world.kernel.run(MS)
-    assert not life.machine.state.leading
+    assert not life.machine.leadership.leading
     assert life.replica.core.term == term, "no term is skipped by resigning"
     for other in world.alive():
         if other is not life:

@@ -63,9 +63,9 @@ def test_a_follower_that_catches_up_lets_it_go_on(driver):
     driver.settle()
     watch = driver.watch(3)
     end = len(driver.log)
-    driver.machine.follower_progress(2, end - 1, driver.now)
+    driver.progress(2, end - 1)
     assert (high(driver), watch.done) == (3, False)
-    driver.machine.follower_progress(2, end, driver.now)
+    driver.progress(2, end)
     assert (high(driver), watch.done) == (5, True)
     assert driver.fetch(3).last_index == end
 
@@ -73,10 +73,10 @@ def test_a_follower_that_catches_up_lets_it_go_on(driver):
 def test_the_next_commit_with_enough_in_sync_shows_everything_before_it(driver):
     driver.produce(7, 3, acks=1)
     driver.settle()
-    driver.machine.follower_progress(2, len(driver.log) - 1, driver.now)
+    driver.progress(2, len(driver.log) - 1)
     driver.produce(7, 4, acks=1)
     driver.propose()
-    driver.machine.follower_progress(2, len(driver.log), driver.now)
+    driver.progress(2, len(driver.log))
     driver.commit()
     assert high(driver) == 5
 

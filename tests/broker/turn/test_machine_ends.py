@@ -31,7 +31,7 @@ class Rig(Lone):
         super().__init__((7, 8))
         self.answers = []
         machines = [each.replica.machine for each in self.hosted_replicas]
-        assert all(isinstance(each, Partition) and each.state.synced for each in machines)
+        assert all(isinstance(each, Partition) and each.leadership.synced for each in machines)
 
     def produce(self, hosted, sequence=0, *, acks=-1):
         """One batch of producer 7 into the inbox of that hosted."""

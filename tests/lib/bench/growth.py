@@ -91,9 +91,9 @@ def _turns(driver: PartitionDriver, first: Callable[[], object]) -> list[float]:
     turns = [_cpu(first)]
     while driver.machine.snapshots.busy:
         turns.append(_cpu(partial(driver.sleep, 0)))
-    if driver.machine.compaction is not None:
-        driver.compactions.append(driver.machine.compaction)
-        driver.machine.compaction = None
+    if driver.machine.outbox.compaction is not None:
+        driver.compactions.append(driver.machine.outbox.compaction)
+        driver.machine.outbox.compaction = None
     return turns
 
 

@@ -131,7 +131,7 @@ def test_the_outside_world_is_there_again_afterwards(monkeypatch):
 @pytest.mark.parametrize(
     "name",
     [
-        *("broker.partition.barriers", "log.offset_index", "log.memory_disk", "raft.core"),
+        *("broker.turn.barriers", "log.offset_index", "log.memory_disk", "raft.core"),
         *("sim.chance.choices", "sim.world.clocks", "sim.world.disks", "sim.world.frames"),
         *("sim.world.kernel", "sim.world.life", "sim.ending.probes", "sim.settings.swarm"),
         *("sim.world.reference_model", "sim.world.listener"),

@@ -30,12 +30,12 @@ class Doubt(NamedTuple):
 
 
 class Barriers:
-    """The doubts of one partition. Where it is asked to `refuse`, that sends the client of a ticket
-    to another leader."""
+    """The doubts of one leader; `refuse` sends the client of a ticket to another one."""
 
-    __slots__ = ("_under_way", "found")
+    __slots__ = ("_refuse", "_under_way", "found")
 
-    def __init__(self) -> None:
+    def __init__(self, refuse: Refuse) -> None:
+        self._refuse = refuse
         self.found: list[Doubt] = []
         """Since the last barrier was asked for."""
         self._under_way: deque[list[Doubt]] = deque()
@@ -55,30 +55,30 @@ class Barriers:
         self.found = []
         return 1
 
-    def ended(self, confirmed: bool, refuse: Refuse) -> None:
+    def ended(self, confirmed: bool) -> None:
         """The oldest barrier ended; `confirmed`: this node led after it was asked for."""
         for doubt in self._under_way.popleft():
             if confirmed:
                 doubt.proved(doubt.ticket)
             else:
-                refuse(doubt.ticket)
+                self._refuse(doubt.ticket)
 
-    def overdue(self, now: Micros, refuse: Refuse) -> None:
+    def overdue(self, now: Micros) -> None:
         """Who has waited too long is sent elsewhere."""
         for doubts in (self.found, *self._under_way):
             late = [each for each in doubts if each.ticket.deadline <= now]
             for doubt in late:
                 doubts.remove(doubt)
-                refuse(doubt.ticket)
+                self._refuse(doubt.ticket)
 
-    def fail(self, refuse: Refuse) -> None:
+    def fail(self) -> None:
         """This node leads no longer. The outcomes of barriers under way are still to come."""
         waiting = list(self.open_tickets())
         self.found.clear()
         for doubts in self._under_way:
             doubts.clear()
         for ticket in waiting:
-            refuse(ticket)
+            self._refuse(ticket)
 
     def open_tickets(self) -> Iterator[Ticket]:
         """Every ticket in here that waits for its answer."""
