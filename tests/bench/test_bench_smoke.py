@@ -37,6 +37,7 @@ def processes():
     bench.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(idempotent.BURSTS))
 def test_an_idempotent_producer_takes_the_turns_messages_and_syncs_of_a_plain_one(processes, name):
     found = idempotent.counted(processes, idempotent.QUICK, name)
@@ -51,6 +52,7 @@ def test_a_burst_that_arrives_together_costs_four_turns_and_one_round_of_message
     assert plain == {"turns": 4 * bursts, "messages": 4 * bursts, "syncs": 3 * bursts}
 
 
+@pytest.mark.slow
 def test_every_request_of_a_round_is_answered_by_ottla_and_by_the_null_server():
     report = throughput.run_produce(throughput.Plan(rounds=1, requests=20))
     names = [each.name for each in report.outcomes]
@@ -63,6 +65,7 @@ def test_the_null_server_gives_the_answer_a_broker_would_give():
     assert answer_tail(TOPIC).startswith(b"\0\0\0\1\0\5bench\0\0\0\1\0\0\0\0\0\0" + bytes(8))
 
 
+@pytest.mark.slow
 def test_the_growth_of_partitions_and_producers_is_measured():
     report = growth.run(growth.QUICK)
     assert len(report.outcomes) == 4 * len(growth.QUICK.partitions) + 2 * len(
@@ -71,12 +74,14 @@ def test_the_growth_of_partitions_and_producers_is_measured():
     assert all(each.measured > 0 for each in report.outcomes)
 
 
+@pytest.mark.slow
 def test_restarts_and_memory_are_measured():
     report = restarting.run(restarting.QUICK)
     assert len(report.outcomes) == 2 * len(restarting.QUICK.batches) + 1
     assert all(each.measured > 0 for each in report.outcomes[:-1])
 
 
+@pytest.mark.slow
 def test_what_long_traffic_leaves_in_memory_is_measured_and_its_caches_are_bounded():
     memory, cache, producers, events = lasting.run(lasting.QUICK).outcomes
     assert memory.note.count(" ") >= lasting.QUICK.seconds / lasting.QUICK.look / 2
@@ -101,6 +106,7 @@ def test_every_loop_is_measured_with_what_it_can_do():
     assert all(each.measured > 0 for each in report.outcomes)
 
 
+@pytest.mark.slow
 def test_looking_into_batches_is_measured_and_nasty_ones_take_several_turns():
     report = looking.run(looking.QUICK)
     assert all(each.measured > 0 for each in report.outcomes)
@@ -109,6 +115,7 @@ def test_looking_into_batches_is_measured_and_nasty_ones_take_several_turns():
     assert {each.unit for each in turns} == {"ms"}
 
 
+@pytest.mark.slow
 def test_a_simulated_run_is_measured_with_and_without_its_checks():
     rounds = {
         "checked": simulator.measured(simulator.fixed, 3),
@@ -118,6 +125,7 @@ def test_a_simulated_run_is_measured_with_and_without_its_checks():
     assert rounds["checked"]["rows"] > rounds["unchecked"]["rows"]
 
 
+@pytest.mark.slow
 def test_the_guard_is_measured_beside_the_codec():
     report = guard.run(guard.QUICK)
     assert [each.name for each in report.outcomes if each.target] == [
@@ -128,12 +136,14 @@ def test_the_guard_is_measured_beside_the_codec():
     assert all(each.details["codec"] > 0 for each in report.outcomes)
 
 
+@pytest.mark.slow
 def test_who_behaves_is_measured_beside_hostile_frames():
     report = fuzz.run(fuzz.QUICK)
     assert [each.met for each in report.outcomes] == [None, True, None]
     assert report.outcomes[2].measured > 0
 
 
+@pytest.mark.slow
 def test_a_failing_seed_is_made_smaller():
     report = shrinking.run(shrinking.QUICK)
     assert [each.name for each in report.outcomes][:2] == [
@@ -162,12 +172,14 @@ def test_sweeps_and_judges_of_studies_are_measured_on_both_engines():
     assert all(each.measured > 0 for each in report.outcomes)
 
 
+@pytest.mark.slow
 def test_a_burst_costs_the_same_instructions_each_time_it_is_counted():
     first, second = (bursts.run(bursts.Plan(bursts=5)).outcomes for _ in range(2))
     assert [each.measured for each in first] == [each.measured for each in second]
     assert first[0].measured < first[1].measured < first[2].measured
 
 
+@pytest.mark.slow
 def test_a_request_is_followed_from_file_to_file():
     """Where a change makes it pass more of them, the walk in architecture.md is longer too."""
     found = {each.name: each.measured for each in moves.run(moves.QUICK).outcomes}

@@ -249,6 +249,7 @@ def test_a_data_folder_that_is_a_file(tmp_path):
     assert "is a file; name a folder" in refused("up", "--data-dir", path)
 
 
+@pytest.mark.slow
 def test_help_and_version_are_no_errors():
     for arguments in (["--help"], ["up", "--help"], ["demo", "--help"], ["--version"]):
         done = ottla(*arguments)
@@ -258,12 +259,14 @@ def test_help_and_version_are_no_errors():
     assert "--no-auto-create" in ottla("up", "--help").stdout
 
 
+@pytest.mark.slow
 def test_without_a_command_there_is_help():
     done = ottla()
     assert "Commands:" in done.stdout
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("output", "told"),
     [(">/dev/full", "No space left on device"), (">&-", "standard output is closed")],

@@ -18,6 +18,7 @@ WITHOUT = "import sys; sys.modules.update(dict.fromkeys({names}))\nimport ottla.
 """A None among the modules is what Python takes for a module that is not there."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("names", "told"),
     [
@@ -50,6 +51,7 @@ def stopped(process, to_all):
     return process.returncode, said
 
 
+@pytest.mark.slow
 @pytest.mark.clients
 @pytest.mark.parametrize("to_all", [True, False], ids=["terminal", "kill"])
 @pytest.mark.parametrize("after", [0.0, 3.0], ids=["at once", "among faults"])

@@ -31,6 +31,7 @@ def texts(source):
     ]
 
 
+@pytest.mark.slow
 def test_no_command_names_a_file_that_a_wheel_lacks():
     found = [
         (path.name, text)
@@ -42,6 +43,7 @@ def test_no_command_names_a_file_that_a_wheel_lacks():
     assert found == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

@@ -51,12 +51,14 @@ def test_make_knows_its_targets(arguments):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_the_embedding_example_runs(tmp_path):
     done = script(EMBED, tmp_path)
     assert done.returncode == 0, done.stderr
     assert re.search(r"orders-0 leader [123] ", done.stdout)
 
 
+@pytest.mark.slow
 def test_the_fixture_example_runs(tmp_path):
     path = tmp_path / "test_example.py"
     path.write_text(FIXTURE, encoding="utf-8")
@@ -68,6 +70,7 @@ def test_the_fixture_example_runs(tmp_path):
     assert "1 passed" in done.stdout
 
 
+@pytest.mark.slow
 def test_up_and_its_client_run(tmp_path):
     (arguments,) = [each[1:] for each in commands("ottla") if each[0] == "up"]
     with running(*arguments, "--port", 0) as up:
@@ -83,12 +86,14 @@ def simulated(name):
     return arguments
 
 
+@pytest.mark.slow
 def test_a_simulated_run_ends_with_a_verdict(tmp_path):
     done = ottla(*simulated("run"), cwd=tmp_path)
     assert done.returncode == 0, done.stdout
     assert done.stdout.splitlines()[-1].startswith("ok: ")
 
 
+@pytest.mark.slow
 def test_the_page_shows_a_failure(tmp_path):
     done = ottla(*simulated("explain"), cwd=tmp_path)
     assert done.returncode == 0, done.stdout
@@ -119,6 +124,7 @@ def test_the_demo_runs_as_told(tmp_path):
         assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 def test_every_option_it_mentions_exists():
     names = (["up"], ["demo"], *(["sim", each] for each in SIMULATED), ["study", "run"])
     told = "".join(ottla(*name, "--help").stdout for name in names)

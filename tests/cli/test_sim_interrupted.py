@@ -30,6 +30,7 @@ def last_line(said):
     return last
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arguments", "count"), [(SWEEP, 3), (META, 2)], ids=["sweep", "meta"])
 @pytest.mark.parametrize("to_all", [True, False], ids=["terminal", "kill"])
 def test_an_interrupt_ends_all_with_one_line(arguments, count, to_all):
@@ -46,6 +47,7 @@ def test_an_interrupt_ends_all_with_one_line(arguments, count, to_all):
         end(process)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kept", "told"),
     [
@@ -107,6 +109,7 @@ def interrupt(*_args, **_named):
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "at", "told"), STOPPED, ids=[each[0][0] for each in STOPPED])
 def test_an_interrupted_command_says_what_is_kept(tmp_path, monkeypatch, command, at, told):
     monkeypatch.chdir(tmp_path)
@@ -127,6 +130,7 @@ def test_rows_of_mutants_that_are_done_are_kept(tmp_path, monkeypatch):
     assert "| sim-M06 | " in page.read_text()
 
 
+@pytest.mark.slow
 def test_an_interrupt_of_a_process_that_still_starts_is_the_parents_matter(tmp_path):
     """Each process of the pool is interrupted before it has imported anything of ours: it met the
     interpreter's own handler, and the pool broke with a traceback."""
@@ -147,6 +151,7 @@ def test_an_interrupt_of_a_process_that_still_starts_is_the_parents_matter(tmp_p
     assert "30 of 30 seeds, 0 failed" in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_processes_end_with_a_sweep_that_was_killed():
     process = begun("sim", *SWEEP)
     try:

@@ -39,6 +39,7 @@ def test_a_whole_run_too():
     assert run["verdict"] == "ok"
 
 
+@pytest.mark.slow
 def test_every_event_of_a_history_is_an_object():
     code, events = said("show", 0, *SMALL)
     _, (run,) = said("run", "--seed", 0, *SMALL)
@@ -48,6 +49,7 @@ def test_every_event_of_a_history_is_an_object():
     assert last == [each for each in events if each["kind"] == "final"][-1:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("settings", "status"), [(SMALL, 0), (FAILING, 1)], ids=["ok", "failed"])
 def test_a_sweep_is_its_canary_its_seeds_and_what_they_come_to(settings, status):
     code, (canary, *seeds, total) = said("sweep", "--seeds", 3, *settings)

@@ -10,6 +10,7 @@ import pytest
 from cli_process import ottla
 
 
+@pytest.mark.slow
 def test_a_page_names_its_command_with_all_its_settings(tmp_path):
     settings = tmp_path / "my settings.toml"
     settings.write_text("load_ms = 200\nrecords = 4\n")
@@ -26,6 +27,7 @@ def test_a_page_names_its_command_with_all_its_settings(tmp_path):
         assert shlex.split(unescape(told[0])) == ["ottla", *command]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", [["explain", "3"], ["why", "3"], ["cover", "--seeds", "1"]], ids=lambda each: each[0]
 )

@@ -46,6 +46,7 @@ def config(tmp_path):
     return ["--config", str(path), *SHARED[4:]]
 
 
+@pytest.mark.slow
 def test_a_failing_seed_stands_above_the_command_that_runs_it(tmp_path, config):
     swept = sim("sweep", "--seeds", 2, *config, "--out", tmp_path / "out")
     assert swept.exit_code == 1, swept.output
@@ -62,6 +63,7 @@ def test_a_failing_seed_stands_above_the_command_that_runs_it(tmp_path, config):
         assert digest_of(again) == digest_of(replayed) == row["digest"]
 
 
+@pytest.mark.slow
 def test_show_has_the_settings_of_a_seed(tape, config):
     shown = sim("show", 0, *SHARED)
     assert shown.exit_code == 0
@@ -69,6 +71,7 @@ def test_show_has_the_settings_of_a_seed(tape, config):
     assert shown.stdout != sim("show", 0, *OTHER).stdout
 
 
+@pytest.mark.slow
 def test_shrink_has_the_settings_of_a_seed(tmp_path):
     out = tmp_path / "small.tape"
     told = sim("shrink", 0, *SHARED, "--out", out, "--seconds", 1)
@@ -121,6 +124,7 @@ def test_diff_has_the_settings_of_both_seeds(config):
     assert sim("diff", 0, 1, *config).stdout.startswith("event ")
 
 
+@pytest.mark.slow
 def test_diff_has_the_settings_of_the_side_that_is_a_seed(tape):
     for sides in ((tape, 0), (0, tape)):
         same = sim("diff", *sides, *SHARED)
@@ -136,6 +140,7 @@ def test_a_tape_refuses_settings(tape, verb):
     assert str(told.exception) == f"{tape}: {OWN}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["m6", "m06", "M6", "sim-M06", "SIM-m06"])
 def test_a_mutant_is_named_as_generously_as_a_scenario(tape, name):
     asked = ["run", "--seed", 0, "--set", f"mutants={name}", *SHARED[2:]]

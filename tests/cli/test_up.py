@@ -45,6 +45,7 @@ async def metadata_error(place, topic):
     return ErrorCode(answer.topics[0].error_code), len(answer.topics[0].partitions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_signal", [signal.SIGTERM, signal.SIGINT])
 def test_ready_means_that_a_produce_succeeds_and_a_signal_ends_it(with_signal):
     with running("--nodes", 1, "--port", 0, "--topic", "t:1:1") as up:
@@ -55,6 +56,7 @@ def test_ready_means_that_a_produce_succeeds_and_a_signal_ends_it(with_signal):
         assert up.stop(with_signal) == (0, "", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("redirected", "said"),
     [
@@ -71,6 +73,7 @@ def test_where_the_ready_line_cannot_be_said_is_one_line(redirected, said):
     assert (done.returncode, done.stderr) == (2, f"ottla: {said}\n")
 
 
+@pytest.mark.slow
 def test_a_service_without_standard_error_serves():
     command = f"exec {sys.executable} -m ottla up --nodes 1 --port 0 --topic t 2>&-"
     with subprocess.Popen(["/bin/sh", "-c", command], stdout=subprocess.PIPE, text=True) as up:
@@ -84,6 +87,7 @@ def test_a_service_without_standard_error_serves():
         assert up.wait(60) == 0
 
 
+@pytest.mark.slow
 def test_json_names_nodes_ports_and_topics():
     with running("--port", 0, "--json", "--topic", "a:2:3", "--topic", "b:1:1") as up:
         ready = json.loads(up.ready)
@@ -97,6 +101,7 @@ def test_json_names_nodes_ports_and_topics():
     assert ready["profile"] == "reference"
 
 
+@pytest.mark.slow
 def test_a_profile_is_chosen_by_name():
     """Before the fix of Redpanda's issue 5054: a produce request has its answer all the same."""
     with running("--port", 0, "--json", "--profile", "redpanda-22.1.3", "--topic", "t:1:3") as up:
@@ -107,6 +112,7 @@ def test_a_profile_is_chosen_by_name():
     assert (answer.error, answer.base_offset) == (ErrorCode.NONE, 0)
 
 
+@pytest.mark.slow
 def test_unknown_topics_are_created_unless_told_otherwise():
     with running("--port", 0) as up:
         place = address(up.ready.partition("=")[2])
@@ -117,6 +123,7 @@ def test_unknown_topics_are_created_unless_told_otherwise():
         assert error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
+@pytest.mark.slow
 def test_a_data_folder_is_found_again_and_has_one_user_at_a_time(tmp_path):
     arguments = ["--nodes", 1, "--port", 0, "--data-dir", tmp_path / "data", "--topic", "t:1:1"]
     with running(*arguments) as up:
@@ -131,6 +138,7 @@ def test_a_data_folder_is_found_again_and_has_one_user_at_a_time(tmp_path):
         assert asyncio.run(produce(place, "t", b"more")).base_offset == 1
 
 
+@pytest.mark.slow
 def test_a_folder_of_something_else_is_refused(tmp_path):
     node = tmp_path / "data" / "node-1"
     with running("--nodes", 1, "--port", 0, "--data-dir", tmp_path / "data") as up:
@@ -142,6 +150,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
     assert "belongs to node 1, not 2" in line
 
 
+@pytest.mark.slow
 def test_a_folder_of_another_version_is_refused(tmp_path):
     arguments = ["--nodes", 1, "--port", 0, "--data-dir", tmp_path]
     with running(*arguments) as up:
@@ -155,6 +164,7 @@ def test_a_folder_of_another_version_is_refused(tmp_path):
     assert "choose another folder" in line
 
 
+@pytest.mark.slow
 def test_it_starts_without_a_node_whose_folder_is_damaged_if_told_to(tmp_path):
     arguments = ["--nodes", 3, "--port", 0, "--data-dir", tmp_path, "--topic", "t:1:3"]
     with running(*arguments) as up:
@@ -187,6 +197,7 @@ async def produce_until_refused(place):
     return answer and answer.error
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="no way to fill a process's disk")
 @pytest.mark.parametrize("nodes", [1, 3])
 def test_when_every_disk_has_failed_it_says_so_and_ends(tmp_path, nodes):
@@ -217,6 +228,7 @@ def test_a_signal_while_it_starts_is_no_accident(delay):
     assert err == ""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="only /proc says who catches what"
 )

@@ -37,12 +37,14 @@ async def created(place, topic):
     return len(answer.topics[0].partitions)
 
 
+@pytest.mark.slow
 def test_new_topics_have_as_many_partitions_as_was_said():
     with running("--port", 0, "--json", "--default-partitions", 4) as up:
         assert asyncio.run(created(told(up), "new")) == 4
         assert up.stop(signal.SIGTERM) == (0, "", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["each-turn", "interval", "off"])
 def test_every_flush_policy_serves(tmp_path, policy):
     arguments = ["--nodes", 1, "--topic", "t:2:1", "--data-dir", tmp_path, "--flush", policy]
@@ -79,6 +81,7 @@ def test_all_of_them_reach_the_cluster(monkeypatch):
     assert {name: asked[name] for name in names} == {name: getattr(config, name) for name in names}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -64,6 +64,7 @@ def test_every_codec_brings_back_what_was_sent(cluster, kit, topic, how):
         assert [record.offset for record in found] == offsets
 
 
+@pytest.mark.slow
 def test_one_client_reads_what_another_compressed(cluster, topic):
     sent, at = records(20, size=100), 0
     for writer in KITS:

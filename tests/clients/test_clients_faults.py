@@ -68,6 +68,7 @@ def restart(cluster, topic):
 FAULTS = (kill, isolate, pause, cut, transfer, restart)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", WRITERS)
 def test_writers_live_through_every_fault(client):
     topics = [Topic("strict", PARTITIONS), Topic("plain", PARTITIONS)]
@@ -89,6 +90,7 @@ def test_writers_live_through_every_fault(client):
         assert cluster.counters.leaderships > 4, "the faults moved no leadership"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", WRITERS)
 def test_all_nodes_die_and_come_back_on_their_disks(client, tmp_path):
     topics = [Topic("strict", PARTITIONS)]

@@ -117,6 +117,7 @@ def test_half_frames_and_slow_clients(cluster, writer):
         link.close()
 
 
+@pytest.mark.slow
 def test_a_thousand_idle_connections(cluster, writer):
     links = [connect(cluster, number % 3 + 1) for number in range(IDLE)]
     until(
@@ -128,6 +129,7 @@ def test_a_thousand_idle_connections(cluster, writer):
         link.close()
 
 
+@pytest.mark.slow
 def test_a_client_that_fetches_megabytes_and_never_reads(cluster, writer):
     kit = ConfluentKit()
     records = [Record(bytes([number]) * 900_000) for number in range(BIG // 900_000)]
@@ -152,6 +154,7 @@ def ask(link, times):
             return
 
 
+@pytest.mark.slow
 def test_connections_that_come_and_go(cluster, writer):
     end = time.monotonic() + 1
     while time.monotonic() < end:

@@ -43,6 +43,7 @@ def stress(seed, *, faults, each, profile):
         assert cluster.counters.leaderships > PARTITIONS + 1, nemesis.done
 
 
+@pytest.mark.slow
 def test_a_short_stress_loses_nothing():
     stress(seed=4, faults=6, each=1, profile="reference")
 

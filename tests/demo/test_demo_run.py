@@ -28,6 +28,7 @@ def column(told, name):
     return int(number.replace(",", ""))
 
 
+@pytest.mark.slow
 def test_a_small_run_earns_every_column(tmp_path):
     told, report = demo(tmp_path, "--records", 3000, "--seconds", 1)
     assert column(told, "records") >= 3000
@@ -43,6 +44,7 @@ MOVES = re.compile("\x1b\\[[0-9?;]*[A-HJKSTfhl]")
 """The cursor is moved, hidden or shown, a line erased; colours end in m."""
 
 
+@pytest.mark.slow
 def test_who_asks_for_colours_gets_them_and_still_no_line_that_is_written_over(
     tmp_path, monkeypatch
 ):

@@ -15,6 +15,7 @@ from ottla.sim.studies.study import parse
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "add-a-study.md"
 
 
+@pytest.mark.slow
 def test_the_study_on_the_page_runs_as_the_page_says(tmp_path):
     page = PAGE.read_text(encoding="utf-8")
     (text,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)

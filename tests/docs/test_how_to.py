@@ -26,6 +26,7 @@ def test_pages_that_are_played_elsewhere_are_there_as_is_what_plays_them():
         assert (ROOT / test).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_PROGRAMS)
 def test_programs_run(page, tmp_path):
     """One process for all of a page's programs: what they need is imported once."""
@@ -56,6 +57,7 @@ def test_a_server_that_is_to_be_pasted_keeps_nobody_waiting():
             assert line.endswith(" &"), line
 
 
+@pytest.mark.slow
 def test_tests_pass(tmp_path):
     tests = [each for page in PAGES for each in blocks(page) if each.name]
     for each in tests:

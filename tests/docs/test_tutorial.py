@@ -114,6 +114,7 @@ def stranger(tmp_path):
         stranger.broker.wait()
 
 
+@pytest.mark.slow
 def test_a_stranger_can_follow_it(stranger):
     for block in blocks(PAGE):
         stranger.read(block)

@@ -7,6 +7,8 @@ shows no output print more than a reader wants to see.
 
 import re
 
+import pytest
+
 import docs_programs
 from docs_programs import blocks, commands
 
@@ -18,6 +20,7 @@ def shape(text):
     return re.sub(r"[\d.,]+ (seeds/s|bytes)", r"# \1", text).split()
 
 
+@pytest.mark.slow
 def test_a_stranger_can_follow_it(tmp_path):
     typed = 0
     for block in blocks(PAGE):

@@ -14,6 +14,7 @@ def judge(connections: int, seed: int) -> None:
     assert seen["FrameError"] > connections // 4
 
 
+@pytest.mark.slow
 def test_malformed_answers_end_no_client():
     judge(60, seed=1)
 

@@ -12,6 +12,7 @@ import pytest
 from fuzz_broker import hostile_frames, under_fire
 
 
+@pytest.mark.slow
 def test_a_few_thousand_hostile_frames_harm_nobody():
     report = under_fire(hostile_frames(seed=1, count=3_000))
     sys.stdout.write(f"{report}\n")

@@ -1,5 +1,6 @@
 """What can be said of an identity by itself."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ numbers = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(numbers, numbers, numbers, numbers)
 def test_well_formed_is_four_ranges(producer_id, epoch, first, last):
     expected = (

@@ -36,6 +36,7 @@ def burst(table, size):
         table.begin(who, TERM)
 
 
+@pytest.mark.slow
 def test_room_for_a_new_producer_costs_the_same_however_many_came_before():
     spent = [instructions_of(partial(burst, full_table(1000), size)) for size in (200, 400, 800)]
     first, second, third = spent
@@ -110,6 +111,7 @@ class Model:
 ACTS = ["begin", "abandon", "apply", "apply", "expire", "keep", "forget", "new_term"]
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from(ACTS), st.sampled_from(IDS)), max_size=60))
 def test_the_longest_idle_are_those_that_a_look_at_all_would_find(acts):
     model = Model("reference")

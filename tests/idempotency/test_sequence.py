@@ -12,11 +12,13 @@ sequences = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(sequences, sequences)
 def test_only_the_next_in_the_ring_succeeds(first, tail):
     assert is_successor(first, tail) == (first == (tail + 1) % SPACE)
 
 
+@pytest.mark.slow
 @given(sequences)
 def test_successor_is_one_more_in_the_ring(tail):
     assert is_successor((tail + 1) % SPACE, tail)

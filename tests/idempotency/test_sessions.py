@@ -136,6 +136,7 @@ def test_who_is_forgotten_is_named_by_id_and_epoch(profile):
 SESSIONS = st.tuples(st.sampled_from([0, 7, 2**63 - 1]), st.sampled_from([-1, 0, 32767]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", BOTH)
 @given(written=st.lists(st.tuples(SESSIONS, st.integers(0, 20)), max_size=30), cut=st.integers(0))
 def test_replicas_that_applied_the_same_are_the_same(profile, written, cut):

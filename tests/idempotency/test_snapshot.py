@@ -39,6 +39,7 @@ def apply_all(table, written, now=0):
     return table
 
 
+@pytest.mark.slow
 @given(entries)
 def test_restoring_gives_the_same_table(written):
     table = apply_all(fresh(), written)
@@ -62,6 +63,7 @@ def test_whatever_time_a_client_s_batch_was_accepted_with_comes_back(timestamp):
     assert restored.digest() == table.digest()
 
 
+@pytest.mark.slow
 @given(entries, st.integers(0, 20))
 def test_a_snapshot_ahead_of_the_log_is_not_changed_by_replaying_it(written, start):
     table = apply_all(fresh(), written)
@@ -73,6 +75,7 @@ def test_a_snapshot_ahead_of_the_log_is_not_changed_by_replaying_it(written, sta
     assert restored.snapshot() == table.snapshot()
 
 
+@pytest.mark.slow
 @given(entries, st.integers(0, 20))
 def test_rewinding_and_replaying_what_was_rewound_changes_nothing(written, index):
     table = apply_all(fresh(), written)
@@ -85,6 +88,7 @@ def test_rewinding_and_replaying_what_was_rewound_changes_nothing(written, index
     assert table.snapshot() == before
 
 
+@pytest.mark.slow
 @given(entries, st.randoms(use_true_random=False))
 def test_the_digest_does_not_depend_on_the_order_in_memory(written, random):
     table = apply_all(fresh(), written)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +33,7 @@ CHANGES = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(CHANGES, st.sampled_from([10, 1_000]))
 def test_one_look_says_what_the_table_says(changes, max_bytes):
     batch = replace(GOOD, **changes)

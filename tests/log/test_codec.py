@@ -32,6 +32,7 @@ OTHERS = st.builds(
 ENTRIES = st.lists(BATCHES | OTHERS, max_size=5)
 
 
+@pytest.mark.slow
 @given(ENTRIES)
 def test_entries_come_out_in_their_order(entries):
     joined = encode_entries(entries)
@@ -48,6 +49,7 @@ def test_every_flipped_bit_is_seen(entry, data):
         list(decode_entries(bytes(encoded)))
 
 
+@pytest.mark.slow
 @given(entry=BATCHES | OTHERS, data=st.data())
 def test_every_cut_is_seen(entry, data):
     encoded = encode_entries([entry])
@@ -55,6 +57,7 @@ def test_every_cut_is_seen(entry, data):
         list(decode_entries(encoded[: data.draw(st.integers(1, len(encoded) - 1))]))
 
 
+@pytest.mark.slow
 @given(entry=BATCHES | OTHERS, more=st.binary(min_size=1, max_size=5))
 def test_bytes_behind_an_entry_are_seen(entry, more):
     with pytest.raises(DecodeError):
@@ -76,6 +79,7 @@ def test_entries_before_the_damage_come_out():
         next(decoded)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1)), min_size=2))
 def test_chunk_keys_sort_as_groups_and_indexes_do(places):
     assert sorted(chunk_key(*place) for place in places) == [

@@ -43,6 +43,7 @@ def outcomes(lives, seeds):
     return found
 
 
+@pytest.mark.slow
 def test_a_damaged_folder_is_refused_or_holds_all_it_held(lives):
     found = outcomes(lives, range(60))
     assert min(found["refused"], found["equal"]) > 10

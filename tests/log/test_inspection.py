@@ -155,6 +155,7 @@ def test_records_that_are_no_records(name, codec):
     assert defect(batch) is (compressed if codec else plain)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", list(Codec))
 @given(
     records=st.lists(
@@ -185,6 +186,7 @@ def read_in_full(batch):
     return OK
 
 
+@pytest.mark.slow
 @example(payload=b"\x80" * 5, count=1, at=0, byte=0x80)
 @given(
     payload=st.binary(max_size=12) | st.lists(st.sampled_from([*FOUR, b"\0", b"\1"])).map(b"".join),

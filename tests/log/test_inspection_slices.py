@@ -89,6 +89,7 @@ def around(payload, count, codec, **header):
     return kit.parsed(kit.with_header(data, batch_length=len(data) - 12, **header))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", list(Codec))
 @given(
     records=RECORDS,

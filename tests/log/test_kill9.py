@@ -89,6 +89,7 @@ def kill_often(folder, times, seed):
         check_after_kill(folder, killed_after(folder, moments.random() * 0.05))
 
 
+@pytest.mark.slow
 def test_nothing_acknowledged_is_missing_after_signal_9(tmp_path):
     kill_often(tmp_path / "node", 5, seed=1)
 
@@ -98,6 +99,7 @@ def test_nothing_acknowledged_is_missing_after_200_times_signal_9(tmp_path):
     kill_often(tmp_path / "node", 200, seed=2)
 
 
+@pytest.mark.slow
 def test_negative_control_the_check_sees_a_missing_entry(tmp_path):
     folder = tmp_path / "node"
     term, *lasts = killed_after(folder, 0.01)

@@ -45,6 +45,7 @@ def test_a_folder_in_use_is_refused_in_one_line(folder):
     kit.open_lmdb(folder).close()
 
 
+@pytest.mark.slow
 def test_a_second_process_is_refused(folder):
     store = kit.open_lmdb(folder)
     script = f"from ottla.log.lmdb_store import LmdbStore; LmdbStore.open({str(folder)!r})"
@@ -144,6 +145,7 @@ def test_zeros_ahead_never_reach_what_is_stored(folder, size):
     store.close()
 
 
+@pytest.mark.slow
 def test_the_file_is_filled_ahead_of_its_use(folder):
     store = kit.open_lmdb(folder, zero_step_bytes=1 << 20)
     sizes = []
@@ -196,6 +198,7 @@ print("found", store.groups()[0].last_index)
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_a_clear_error_and_loses_nothing_acknowledged(tmp_path):
     mounted = f"mount -t tmpfs -o size=400k none {tmp_path} && "
     run = [sys.executable, "-c", FULL_DISK, str(tmp_path / "node")]
@@ -273,6 +276,7 @@ def test_compaction_deletes_exactly_the_chunks_below_the_log(folder, upto, left)
     store.close()
 
 
+@pytest.mark.slow
 def test_a_large_compaction_is_spread_over_syncs_and_goes_on_after_a_restart(folder):
     store = kit.open_lmdb(folder, sync=False)
     for index in range(1, 601):

@@ -188,6 +188,7 @@ class IndexMachine(RuleBasedStateMachine):
         )
 
 
+@pytest.mark.slow
 def test_the_index_answers_as_the_log_itself_would():
     run_state_machine_as_test(
         IndexMachine, settings=settings(max_examples=40, stateful_step_count=25)

@@ -299,6 +299,7 @@ def test_any_bytes_give_a_batch_or_a_defect(data):
     assert isinstance(read_batch(data), (RecordBatch, BatchDefect))
 
 
+@pytest.mark.slow
 @given(
     flips=st.lists(
         st.tuples(st.integers(0, len(GOOD) - 1), st.integers(1, 255)), min_size=1, max_size=4

@@ -53,6 +53,7 @@ def repacked(payload, codec, count=1):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codec", CODECS)
 @settings(max_examples=40)
 @given(records=RECORDS, base=st.integers(0, 2**45))

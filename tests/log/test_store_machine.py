@@ -186,6 +186,7 @@ class StoreMachine(RuleBasedStateMachine):
         assert {key: store.get_meta(key) for key in self.meta} == self.meta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", kit.KITS)
 def test_a_store_does_what_the_model_does(name):
     machine = type("Machine", (StoreMachine,), {"make": staticmethod(kit.KITS[name])})

@@ -206,6 +206,7 @@ NONSENSE = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(message=NONSENSE, role=st.sampled_from(list(Role)), at=st.integers(-5, 5000))
 def test_no_message_raises_and_terms_never_fall(message, role: Role, at: int) -> None:
@@ -236,6 +237,7 @@ def stepped(lone: Lone, message) -> bool:
     return True
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(sent=st.lists(NONSENSE, min_size=1, max_size=8), leads=st.booleans())
 def test_messages_in_a_row_end_a_member_only_where_they_contradict_what_is_committed(

@@ -59,6 +59,7 @@ def messages(draw: st.DrawFn) -> AppendEntries:
     return plain
 
 
+@pytest.mark.slow
 @given(st.lists(messages(), max_size=3), st.integers(0, 5000))
 def test_it_ends_where_the_general_way_ends(sent: list[AppendEntries], later: int) -> None:
     short, general = twins()

@@ -2,6 +2,7 @@
 
 from itertools import combinations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,6 +26,7 @@ def test_majority_is_the_smallest_number_that_overlaps() -> None:
         assert 2 * (majority(voters) - 1) <= voters
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=7))
 def test_reached_is_what_some_whole_quorum_has_reached(values: list[int]) -> None:
     voters = list(range(len(values)))
@@ -32,6 +34,7 @@ def test_reached_is_what_some_whole_quorum_has_reached(values: list[int]) -> Non
     assert reached(values) == best
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=7))
 def test_votes_are_won_lost_or_pending(answers: list[bool | None]) -> None:
     voters = list(range(1, len(answers) + 1))
@@ -48,6 +51,7 @@ def test_votes_of_strangers_do_not_count() -> None:
     assert count_votes((1, 2, 3), {1: True, 8: True, 9: True}) is VoteResult.PENDING
 
 
+@pytest.mark.slow
 @given(
     terms=st.lists(st.integers(1, 3), max_size=5).map(sorted),
     own=st.integers(0, 4),

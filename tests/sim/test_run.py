@@ -37,6 +37,7 @@ from ottla.sim.world.world import World
 SHORT = RunConfig(profile="reference-strict", load_ms=2_000, records=40)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_a_seed_has_one_history_and_so_has_its_tape(seed):
     first, second = run(seed, SHORT), run(seed, SHORT)
@@ -58,6 +59,7 @@ def test_every_record_has_its_outcome_and_most_are_acknowledged():
     assert kinds.count("poll") >= kinds.count("ok")
 
 
+@pytest.mark.slow
 def test_a_fork_is_the_tape_until_it_parts():
     outcome = run(2, SHORT)
     middle = outcome.simulated // 2
@@ -75,6 +77,7 @@ def test_a_fork_is_the_tape_until_it_parts():
     assert found.left.t_us >= middle
 
 
+@pytest.mark.slow
 def test_a_run_leaves_no_world_behind():
     """No garbage is collected while one runs, so that thousands in one process must not pile up:
     they did, a megabyte each, because the world was still in use when garbage was collected."""
@@ -85,6 +88,7 @@ def test_a_run_leaves_no_world_behind():
     assert outcome.rows
 
 
+@pytest.mark.slow
 def test_meta_finds_no_mismatch_in_fresh_processes():
     runs = []
     plan = MetaPlan(0, 4, SHORT.told())
@@ -98,6 +102,7 @@ def test_meta_says_which_interpreter_does_not_run():
         list(check(MetaPlan(0, 1), variants(["no-such-python"])[3:]))
 
 
+@pytest.mark.slow
 def test_a_sweep_goes_on_where_it_stopped(tmp_path):
     plan = Plan(0, 60, SHORT.with_(load_ms=200, records=4, fault_every_ms=0).told())
     first = []
@@ -157,6 +162,7 @@ def test_what_is_no_tape_says_so():
             decode(bad)
 
 
+@pytest.mark.slow
 def test_a_verdict_is_one_line_however_much_there_is_to_say():
     """Of twenty partitions ten may be out of reach."""
     outcome = run(0, SHORT.with_(nodes=7, replicas=1, partitions=20))
@@ -167,6 +173,7 @@ def test_a_verdict_is_one_line_however_much_there_is_to_say():
     assert outcome.reason.endswith(f"] (and {more} more)")
 
 
+@pytest.mark.slow
 def test_a_tape_with_a_flipped_bit_does_not_replay_as_another_run():
     good = encode(Case(SHORT, Tape({"nemesis": {3: 7, 9: 1000}, "link 1>2": {5: 12}})))
     for place in range(len(good)):
@@ -188,6 +195,7 @@ def test_a_tape_says_what_code_wrote_it_and_one_without_is_read():
         decode(encode(case).replace(code().encode(), b"0123456789abcdef"))
 
 
+@pytest.mark.slow
 def test_a_tape_of_other_code_is_replayed_with_a_warning(tmp_path, monkeypatch):
     path = tmp_path / "a.tape"
     write(path, Case(SHORT.with_(load_ms=200, records=4), Tape({})))
@@ -201,6 +209,7 @@ def test_a_tape_of_other_code_is_replayed_with_a_warning(tmp_path, monkeypatch):
     assert line == f"{path}: kept by code feed; this is {code()}, the run may be another"
 
 
+@pytest.mark.slow
 def test_a_sweep_does_not_go_on_with_what_other_code_made(tmp_path):
     plan = Plan(0, 1, SHORT.with_(load_ms=200, records=4).told())
     assert len(list(sweep(plan, 1, tmp_path))) == 1
@@ -230,6 +239,7 @@ def test_a_tape_that_does_not_fit_leaves_the_one_before(tmp_path, monkeypatch):
     assert [each.name for each in tmp_path.iterdir()] == ["kept.tape"]
 
 
+@pytest.mark.slow
 def test_a_sweep_says_in_a_line_what_is_wrong_with_its_folder(tmp_path, monkeypatch):
     plan = Plan(0, 2, SHORT.with_(load_ms=200, records=4).told())
     sweeping = sweep(plan, 1, tmp_path)

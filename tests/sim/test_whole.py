@@ -23,6 +23,7 @@ from ottla.sim.whole import run_whole
 OFF = BASE.with_(acks=1, idempotent=False, flush="off", records=100, load_ms=8_000)
 
 
+@pytest.mark.slow
 def test_one_seed_is_one_run():
     outcome, again, other = (run_whole(Drawn(seed), OFF, "all lose power")[0] for seed in (7, 7, 8))
     assert (outcome.rows, outcome.digest) == (again.rows, again.digest)
@@ -44,6 +45,7 @@ def test_flush_policy_off_promises_nothing_that_could_be_failed():
     assert outcome.reason.startswith("nothing waits for a sync, so sim-I24 at row ")
 
 
+@pytest.mark.slow
 def test_it_says_what_was_lost_where_less_was_promised():
     """A study's page told of 49 records that were gone, and the run that it named of nothing."""
     outcome, broken = run_whole(
@@ -54,6 +56,7 @@ def test_it_says_what_was_lost_where_less_was_promised():
     assert re.match(told, outcome.reason), outcome.reason
 
 
+@pytest.mark.slow
 def test_what_goes_wrong_is_a_plan_by_name():
     with pytest.raises(KeyError):
         run_whole(Drawn(0), OFF, "nobody is killed")
@@ -62,6 +65,7 @@ def test_what_goes_wrong_is_a_plan_by_name():
     )
 
 
+@pytest.mark.slow
 def test_it_says_whom_the_healed_majority_did_not_have_to_serve():
     """Five partitions were excused in its rows, and it said "no invariant is broken"."""
     config = RunConfig(nodes=7, replicas=1, partitions=20, records=20, load_ms=500)
@@ -90,6 +94,7 @@ def test_it_says_that_clients_gave_up_what_they_had_left():
     )
 
 
+@pytest.mark.slow
 def test_it_can_be_recorded_with_what_went_wrong():
     outcome, _ = run_whole(Drawn(0), OFF, "the leader is killed")
     recording = record(
@@ -102,6 +107,7 @@ def test_it_can_be_recorded_with_what_went_wrong():
     assert any(step.what == "crash" for step in recording.steps)
 
 
+@pytest.mark.slow
 def test_the_command_line_does_the_same_run():
     outcome, _ = run_whole(Drawn(3), OFF, "the leader is killed")
     settings = [word for line in OFF.told().splitlines() for word in ("--set", told(line))]
@@ -115,6 +121,7 @@ def told(line):
     return f"{name}={value.strip(chr(34))}"
 
 
+@pytest.mark.slow
 def test_a_plan_that_is_none_and_a_tape_are_refused_in_one_line(tmp_path):
     done = ottla("sim", "run", "--seed", "0", "--failure", "rain")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)

@@ -197,6 +197,7 @@ def test_epochs_of_leaders_that_fall_are_of_another_topic():
         audit.observe(0, Seen(4, 4, 1, 0, 4, 1, 2))
 
 
+@pytest.mark.slow
 def test_a_bit_that_has_flipped_is_damage_wherever_it_is(tmp_path):
     """A third of them were read without complaint, some with other counts."""
     audit, _ = audited()
@@ -264,6 +265,7 @@ def test_a_checkpoint_is_for_one_audit_at_a_time(tmp_path):
     taken(tmp_path).close()
 
 
+@pytest.mark.slow
 def test_who_was_killed_holds_no_checkpoint(tmp_path):
     program = (
         "import sys; from pathlib import Path; from ottla.sim.studies.audit.ledger import taken; "

@@ -6,6 +6,7 @@ retention and compaction lose them.
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -192,6 +193,7 @@ class Naive:
 BATCHES = st.tuples(st.integers(0, 25), st.integers(1, 6), st.integers(1, 2), st.integers(0, 2))
 
 
+@pytest.mark.slow
 @given(st.lists(BATCHES, max_size=25))
 def test_agrees_with_an_oracle_that_keeps_every_number(batches: list[Any]):
     """Property: whatever lies in a log that lost no offsets, ranges and single numbers agree."""
@@ -206,6 +208,7 @@ def test_agrees_with_an_oracle_that_keeps_every_number(batches: list[Any]):
     assert log.ledger.filled == naive.filled
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 3)), max_size=20), st.data())
 def test_a_sound_log_is_clean_whatever_is_deleted_from_it(sizes, data):
     """Property: neither retention nor compaction of whole batches makes a finding."""

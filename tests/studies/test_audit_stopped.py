@@ -24,6 +24,7 @@ def needed():
     need_spark()
 
 
+@pytest.mark.slow
 @SIGNALS
 def test_who_is_stopped_before_anything_was_read_says_so(number, status):
     with socket.create_server(("127.0.0.1", 0)) as silent:

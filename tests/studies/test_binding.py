@@ -149,6 +149,7 @@ def test_what_does_not_fit_names_the_key_in_one_line(text, told):
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.slow
 def test_nothing_is_run_then_and_no_folder_is_made(tmp_path):
     file = tmp_path / "wrong.toml"
     file.write_text(answered("SELECT COUNT(*) AS n, lots FROM runs"))

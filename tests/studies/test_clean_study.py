@@ -62,6 +62,7 @@ def test_what_nobody_looked_at_is_neither_lost_nor_whole(engine):
     ]
 
 
+@pytest.mark.slow
 def test_where_all_were_looked_at_nothing_is_said_of_it(engine):
     fill(engine, [run_of(0), run_of(1)])
     said = answer(STUDY.answer, engine.rows(STUDY.answer.sql))

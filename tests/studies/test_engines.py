@@ -274,6 +274,7 @@ def test_a_child_of_a_program_with_a_session_has_the_package_whole(spark):
     assert child.exitcode == 0
 
 
+@pytest.mark.slow
 def test_what_a_worker_raises_is_the_last_line_of_its_trace(spark, tmp_path):
     """The line was empty: what PySpark says of it begins with a line break."""
     with pytest.raises(StudyError) as raised:

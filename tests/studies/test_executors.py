@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from studies_tiny import TINY
 
 REFUSED = [
@@ -26,6 +28,7 @@ print(kinds.count("run"), kinds.count("breakdown"))
 """
 
 
+@pytest.mark.slow
 def test_the_batch_function_runs_where_nothing_else_is_installed():
     program = PROGRAM.format(refused=REFUSED, text=TINY)
     command = [sys.executable, "-c", program]

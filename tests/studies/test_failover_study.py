@@ -75,6 +75,7 @@ def charts(engine):
     return found
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_median_is_that_of_its_ranks(charts):
     (row,) = charts[0][0]
     assert (row["y"], row["low"], row["high"]) == (50, 41, 61)

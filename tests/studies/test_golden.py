@@ -45,6 +45,7 @@ def lake(engine, tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("lake")
 def test_the_tables_say_what_they_always_said(engine):
     names = [*KEPT, *(GOLD_PREFIX + each.name for each in sheets(GOLD) if not each.shared)]
@@ -98,6 +99,7 @@ def test_every_column_has_the_type_that_its_table_says(engine):
                     assert value is None or type(value) is kinds[each.types[name]], (each, name)
 
 
+@pytest.mark.slow
 def test_old_bronze_is_read_by_new_code(engine, lake, tmp_path):
     """Version 0 had no column `told`, and no quorum with its commits."""
     tables = [each.name for each in sheets(SILVER) if not each.shared]

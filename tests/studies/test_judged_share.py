@@ -44,6 +44,7 @@ def test_a_share_of_nothing_is_no_run_and_of_all_every_one():
     assert chosen(1.0) == list(range(RUNS))
 
 
+@pytest.mark.slow
 def test_a_run_that_failed_is_judged_whatever_the_share(tmp_path):
     """And what it has broken is kept, by Python with its history, and by SQL."""
     found = study(tmp_path, EARLY, share=0.0)

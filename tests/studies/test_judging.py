@@ -63,6 +63,7 @@ def judge_all(engine, runs, out):
     engine.define(VERDICTS, [out / VERDICTS])
 
 
+@pytest.mark.slow
 def test_sql_says_what_python_says(engine, judged):
     assert judging.differences(engine) == []
     told = {(run, each) for run, events in enumerate(judged) for each in judge(events).broken}
@@ -113,6 +114,7 @@ def test_how_many_were_acknowledged_and_lost_is_what_python_says(engine, judged)
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(
     st.lists(
@@ -211,6 +213,7 @@ def test_every_invariant_that_is_judged_has_a_statement():
     assert all(f"'{each}'" in judging.verdict(each) for each in judging.judged())
 
 
+@pytest.mark.slow
 def test_only_judged_runs_are_judged(duck, tmp_path):
     from pyarrow import parquet
 

@@ -20,6 +20,7 @@ def tiny(tmp_path_factory):
     pipeline.engine.close()
 
 
+@pytest.mark.slow
 def test_every_run_has_one_row(tiny):
     runs = contents(tiny, "runs")
     assert sorted((row["run_id"], row["seed"], row["variant"]) for row in runs) == [
@@ -58,6 +59,7 @@ text = "{runs} runs."
 """
 
 
+@pytest.mark.slow
 def test_what_a_run_that_an_anomaly_ends_has_lost_nobody_knows(tmp_path):
     """Its history ends before its logs were told: every acknowledged record counted as lost, and
     sim-I01 and I11 as broken, in Python as in SQL; later as one that is not lost."""
@@ -76,6 +78,7 @@ def test_what_a_run_that_an_anomaly_ends_has_lost_nobody_knows(tmp_path):
     assert broken == {(row["run_id"], "sim-I09") for row in failed}
 
 
+@pytest.mark.slow
 def test_that_nothing_goes_wrong_is_a_word_in_the_table_of_variants(tmp_path, duck):
     """NULL there: a bar over `failure` was left out, and asking for 'none' found nothing."""
     plans = ["none", "all lose power"]
@@ -86,6 +89,7 @@ def test_that_nothing_goes_wrong_is_a_word_in_the_table_of_variants(tmp_path, du
     assert {row["failure"] for row in contents(silent, "variants")} == {"none"}
 
 
+@pytest.mark.slow
 def test_no_batch_has_more_rows_than_allowed_but_for_one_wave(tmp_path):
     """A run has some 270 rows, a wave three runs; all are judged."""
     pipeline = study(tmp_path, batch_rows=1_700)
@@ -98,6 +102,7 @@ def test_no_batch_has_more_rows_than_allowed_but_for_one_wave(tmp_path):
         pipeline.engine.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "batches"),
     [

@@ -106,6 +106,7 @@ def test_a_sentence_says_what_is_no_number():
     assert filled("{a:.1f} {b:.1%}", row, "answer") == "\u2013 \u221e"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
@@ -122,6 +123,7 @@ def test_a_worst_run_that_there_is_not_is_one_line(pipeline, columns, told):
     assert str(raised.value) == f"worst.sql: {told}"
 
 
+@pytest.mark.slow
 def test_a_partition_that_there_is_not_is_one_line(findings, tmp_path):
     worst = replace(findings.worst[0], partition=7)
     with pytest.raises(StudyError, match=r"^worst\.sql: partition of run 6 is 7, of 1$"):
@@ -149,6 +151,7 @@ def test_the_bill_has_what_every_stage_wrote_and_how_long_it_took(pipeline, find
     assert [each for each in STAGES if not stages[each].bytes] == ["agree"]
 
 
+@pytest.mark.slow
 def test_what_is_done_with_every_command_is_on_the_bill_once(tmp_path):
     """Or the report of a study that is whole would be another each time."""
     done = study(tmp_path)
@@ -160,6 +163,7 @@ def test_what_is_done_with_every_command_is_on_the_bill_once(tmp_path):
     again.engine.close()
 
 
+@pytest.mark.slow
 def test_a_folder_whose_bill_is_older_is_read(tmp_path):
     """It had no seconds of agree and report; what it had stays."""
     done = study(tmp_path)
@@ -175,6 +179,7 @@ def test_a_folder_whose_bill_is_older_is_read(tmp_path):
     assert told["report"] > 0
 
 
+@pytest.mark.slow
 def test_what_is_gone_on_with_costs_no_more_than_what_is_done(tmp_path):
     first = study(tmp_path)
     first.engine.close()
@@ -212,6 +217,7 @@ def test_of_each_variant_one_run_is_named_and_then_a_further_one(findings):
     assert findings.worst[0].at == 2_000_000
 
 
+@pytest.mark.slow
 def test_the_command_does_the_run_again(findings):
     worst = findings.worst[1]
     words = shlex.split(worst.command)
@@ -298,6 +304,7 @@ def test_a_run_whose_history_is_another_ones_is_not_told_twice(pipeline, monkeyp
     assert [each.run_id for each in worst_runs(parse(KILLED), pipeline.engine)] == [6]
 
 
+@pytest.mark.slow
 def test_the_report_is_one_file_with_a_page_beside_it_for_each_of_them(findings, tmp_path):
     report = tmp_path / "report.html"
     size = write(findings, parse(KILLED), report)
@@ -310,6 +317,7 @@ def test_the_report_is_one_file_with_a_page_beside_it_for_each_of_them(findings,
     assert not list(tmp_path.glob("*.unfinished"))
 
 
+@pytest.mark.slow
 def test_a_page_that_an_earlier_report_had_is_taken_away(findings, tmp_path):
     beside = tmp_path / "worst"
     beside.mkdir()
@@ -321,6 +329,7 @@ def test_a_page_that_an_earlier_report_had_is_taken_away(findings, tmp_path):
         assert {each.name for each in beside.iterdir()} == {*ours, "notes.html"}
 
 
+@pytest.mark.slow
 def test_the_report_tells_who_made_each_stage_and_is_the_same_twice(tmp_path, monkeypatch):
     """Gone on with at another commit, by another engine, it tells both."""
     monkeypatch.setattr(origin, "commit_here", lambda: "aaa+changes")
@@ -347,6 +356,7 @@ def test_the_report_tells_who_made_each_stage_and_is_the_same_twice(tmp_path, mo
     assert made_by["sweep"] in text.decode()
 
 
+@pytest.mark.slow
 def test_a_run_that_is_no_longer_what_it_was_is_not_drawn(tmp_path):
     worst = Worst(0, 0, "", "", "", "0123456789abcdef")
     with pytest.raises(

@@ -85,6 +85,7 @@ def clean(engine, *failed):
     return said(engine, "clean", {"runs": runs}, [{"variant": 0}])
 
 
+@pytest.mark.slow
 def test_clean_of_one_seed_says_how_little_it_claims(duck):
     assert clean(duck, False) == (
         "0 of 1 seed failed (with 95 % confidence at most 95 in 100 seeds fail). It lived through "
@@ -95,6 +96,7 @@ def test_clean_of_one_seed_says_how_little_it_claims(duck):
     assert clean(duck, True, True, True).startswith("3 of 3 seeds failed. They lived through 3 ")
 
 
+@pytest.mark.slow
 def test_clean_bounds_what_fails_as_all_other_pages_do(duck):
     """It had Wilson's interval, which ends elsewhere: of 0 of 19 at 17 in 100."""
     for seeds, bound in ((40, "1 in 13"), (19, "15 in 100")):
@@ -120,6 +122,7 @@ def compared(engine, *others):
     return said(engine, study.name, silver, named, study.variants)
 
 
+@pytest.mark.slow
 def test_profiles_that_answer_alike_are_not_ranked(duck):
     assert compared(duck) == (
         "With 1 seed no two profiles differ, neither in an answer nor in what the broker decided "
@@ -128,6 +131,7 @@ def test_profiles_that_answer_alike_are_not_ranked(duck):
     )
 
 
+@pytest.mark.slow
 def test_pairs_that_tie_are_not_ranked(duck):
     assert compared(duck, 0, 1, 2) == (
         "Every pair of profiles differs in the same number of seeds: 1 of 1. The largest share of "
@@ -155,6 +159,7 @@ def mutants(engine, seeds, killed):
     return said(engine, "mutants", {"runs": runs}, named)
 
 
+@pytest.mark.slow
 def test_mutants_of_one_seed_have_no_seeds_to_a_kill(duck):
     assert mutants(duck, 1, 3) == (
         "3 of 4 mutants were killed with 1 seed each. Still alive: M03 (noticed in none of 1 seed: "
@@ -185,6 +190,7 @@ def failovers(engine, *spans_ms):
     return said(engine, "failover", {"runs": [run_of(0)], "failovers": rows}, named)
 
 
+@pytest.mark.slow
 def test_a_few_failovers_have_no_99_of_100(duck):
     head = "With an election timeout of 500 ms "
     rest = " ms; of all that time 50\u00a0% passed"
@@ -195,6 +201,7 @@ def test_a_few_failovers_have_no_99_of_100(duck):
     assert failovers(duck, *range(1, 101)).startswith(many)
 
 
+@pytest.mark.slow
 def test_acks_that_lose_nothing_say_how_rare_a_loss_may_be(duck):
     named = [
         {"variant": number, "acks": acks, "flush": "each-turn", "failure": "all lose power"}
@@ -219,6 +226,7 @@ def test_acks_that_lose_nothing_say_how_rare_a_loss_may_be(duck):
     ) in said_of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lost", "power", "told"),
     [

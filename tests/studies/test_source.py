@@ -37,6 +37,7 @@ def read(session, **options):
     return session.read.format("ottla").options(topic="t", **options).load()
 
 
+@pytest.mark.slow
 def test_a_topic_is_a_table(session, cluster):
     _, *places = cluster
     for where in places:
@@ -68,6 +69,7 @@ def test_batches_are_a_table_too_and_headers_are_there_when_asked_for(session, c
     assert read(session, startingOffsets="latest", **where).count() == 0
 
 
+@pytest.mark.slow
 def test_a_mistake_is_named_in_one_line_of_what_spark_says(session):
     from pyspark.errors import PySparkException
 

@@ -103,11 +103,13 @@ def swept(session, tmp_path):
     return lines
 
 
+@pytest.mark.slow
 def test_a_wave_that_nothing_happens_to_is_run_once_without_a_word(session, tmp_path):
     assert swept(session, tmp_path) == []
     assert session.asked == [RUNS]
 
 
+@pytest.mark.slow
 def test_a_seed_that_kills_its_worker_is_named_before_the_wave_is_run_again(
     session, tmp_path, monkeypatch
 ):
@@ -120,6 +122,7 @@ def test_a_seed_that_kills_its_worker_is_named_before_the_wave_is_run_again(
     assert session.asked == [RUNS, range(2, 3), RUNS, range(5, 6), RUNS]
 
 
+@pytest.mark.slow
 def test_a_worker_that_died_by_chance_is_why_a_wave_is_run_again(session, tmp_path, monkeypatch):
     crashing(monkeypatch, each_time(1, 1, True, False, False))
     said = "a worker crashed, and none of the runs under way does it alone"
@@ -127,6 +130,7 @@ def test_a_worker_that_died_by_chance_is_why_a_wave_is_run_again(session, tmp_pa
     assert session.asked == [RUNS, range(3, 4), RUNS]
 
 
+@pytest.mark.slow
 def test_a_second_crash_that_no_run_is_to_blame_for_says_what_was_under_way(
     session, tmp_path, monkeypatch
 ):

@@ -61,6 +61,7 @@ def refused(*arguments):
     return line.removeprefix("ottla: ")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_java")
 def test_a_study_is_run_and_gone_on_with(tiny, tmp_path):
     out = tmp_path / "out"
@@ -113,6 +114,7 @@ def report(folder):
     return html.unescape((folder / "report.html").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_the_report_says_what_was_said_and_a_study_keeps_its_waves(tiny, tmp_path):
     asked = ["study", "run", tiny.name, "--seeds", "2", "--out", "out", "--engine", "duckdb"]
     asked += ["--jobs", "2", "--share", "0.5"]
@@ -133,6 +135,7 @@ def test_the_report_says_what_was_said_and_a_study_keeps_its_waves(tiny, tmp_pat
     assert "holds another study: wave differs; name another folder" in other.stderr
 
 
+@pytest.mark.slow
 def test_a_verdict_that_sql_does_not_share_ends_the_study(tiny, tmp_path):
     """Python is made to have found something broken in run 1: a row in silver says so."""
     command = ["study", "run", tiny, "--seeds", "2", "--out", tmp_path / "out"]
@@ -153,6 +156,7 @@ def test_a_verdict_that_sql_does_not_share_ends_the_study(tiny, tmp_path):
     assert "Python finds sim-I01 broken in run 1 (variant 1), SQL does not: ottla sim run" in line
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_java")
 def test_spark_without_java_says_what_to_install(tiny, tmp_path):
     line = refused("run", tiny, "--out", tmp_path / "out", "--engine", "spark")
@@ -162,6 +166,7 @@ def test_spark_without_java_says_what_to_install(tiny, tmp_path):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("missing", "options", "told"),
     [
@@ -194,6 +199,7 @@ sys.modules["{missing}"] = None
     assert line.endswith(told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("says", "told"),
     [
@@ -210,6 +216,7 @@ def test_a_java_that_is_too_old_is_none(tiny, tmp_path, monkeypatch, says, told)
     assert told in line
 
 
+@pytest.mark.slow
 def test_an_empty_java_home_names_no_place(tiny, tmp_path, monkeypatch):
     """There was no Java then, although one is on PATH; Spark takes that."""
     monkeypatch.setenv("JAVA_HOME", "")
@@ -218,6 +225,7 @@ def test_an_empty_java_home_names_no_place(tiny, tmp_path, monkeypatch):
     assert line.startswith(f"engine spark: {tmp_path}/bin/java is Java 11: ")
 
 
+@pytest.mark.slow
 def test_java_is_looked_for_where_java_home_says(tiny, tmp_path, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert refused("run", tiny, "--out", tmp_path / "out", "--engine", "spark").startswith(
@@ -225,6 +233,7 @@ def test_java_is_looked_for_where_java_home_says(tiny, tmp_path, monkeypatch):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -249,6 +258,7 @@ def test_a_wrong_argument_is_one_line(arguments, told):
     assert told in refused(*arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -274,6 +284,7 @@ def test_a_folder_or_an_engine_that_cannot_be_is_one_line(tiny, tmp_path, argume
 ANSWERS_FOUR = TINY.replace("SELECT COUNT(*) AS runs FROM runs", "SELECT run_id AS runs FROM runs")
 
 
+@pytest.mark.slow
 def test_a_mistake_in_what_is_asked_costs_no_run(tiny, tmp_path):
     command = ["study", "run", tiny, "--seeds", "2", "--out", tmp_path / "out"]
     command += ["--engine", "duckdb"]
@@ -327,6 +338,7 @@ def test_engines_are_told_the_whole_path_of_the_folder(tiny, tmp_path, monkeypat
     assert asked.folders == [near, near / wave, far, far / wave]
 
 
+@pytest.mark.slow
 def test_studies_that_ship_are_listed():
     done = ottla("study", "list")
     assert (done.returncode, done.stderr) == (0, "")

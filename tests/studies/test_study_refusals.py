@@ -46,6 +46,7 @@ def refused(done):
     return line.removeprefix("ottla: ")
 
 
+@pytest.mark.slow
 def test_a_seed_that_has_no_place_in_a_table_is_none(tiny, tmp_path):
     asked = ["study", "run", tiny, "--out", tmp_path / "out", "--seeds", "2", "--first"]
     for first in ("0xFFFFFFFFFFFFFFFF", str(2**63 - 1)):
@@ -56,6 +57,7 @@ def test_a_seed_that_has_no_place_in_a_table_is_none(tiny, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["runs[1]", "runs*", "what?", "{a,b}", "a\\b", "in[1]/runs"])
 def test_a_folder_that_engines_read_as_a_pattern_is_refused_at_once(tiny, tmp_path, name):
     out = tmp_path / name
@@ -64,6 +66,7 @@ def test_a_folder_that_engines_read_as_a_pattern_is_refused_at_once(tiny, tmp_pa
     assert [each.name for each in tmp_path.iterdir()] == ["tiny.toml"]
 
 
+@pytest.mark.slow
 def test_a_word_that_is_empty_is_one_line(tiny):
     """An empty --out was the folder that one is in."""
     assert refused(ottla("study", "run", tiny, "--out", "")) == "--out is empty; name a folder"
@@ -71,6 +74,7 @@ def test_a_word_that_is_empty_is_one_line(tiny):
         Job("127.0.0.1:1", "", tiny, print).begin()
 
 
+@pytest.mark.slow
 def test_a_file_in_the_way_of_the_folder_is_one_line_and_stays(tiny):
     asked = ["study", "run", tiny, "--engine", "duckdb", "--out"]
     assert refused(ottla(*asked, tiny)) == f"--out {tiny} is a file; name a folder"
@@ -140,6 +144,7 @@ def test_a_server_in_the_environment_that_is_away_is_one_line_too(monkeypatch):
     assert str(raised.value) == "SPARK_REMOTE=sc://127.0.0.1:1: Connection refused"
 
 
+@pytest.mark.slow
 def test_a_study_asks_for_its_master_first(tiny, tmp_path):
     need_spark()
     asked = ["study", "run", tiny, "--out", tmp_path / "out", "--master", "spark://127.0.0.1:1"]
@@ -188,6 +193,7 @@ def test_what_pyspark_refuses_while_it_is_asked_is_one_line(monkeypatch):
         spark_session(None, {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", ["sc://127.0.0.1:1", "local[2]"])
 @pytest.mark.parametrize("master", [None, "local[2]"])
 def test_an_audit_is_not_for_spark_connect(server, master, monkeypatch):
@@ -201,6 +207,7 @@ def test_an_audit_is_not_for_spark_connect(server, master, monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_written_is_one_line_and_the_study_is_gone_on_with(tiny, tmp_path):
     asked = ["study", "run", str(tiny), "--out", str(tmp_path / "out"), "--engine", "duckdb"]
     small = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (4096, r.RLIM_INFINITY))"

@@ -11,6 +11,7 @@ from ottla.sim.studies.topics.reading import batch_ranges, rows
 from studies_topics import batch, write
 
 
+@pytest.mark.slow
 def test_what_the_nodes_refuse_in_a_log_is_passed_over(tmp_path, monkeypatch):
     """A command of an older version, which the nodes pass over at each start, ended the reading."""
     with Cluster(nodes=1, data_dir=tmp_path) as running:

@@ -118,6 +118,7 @@ def test_a_schema_in_sql_names_the_columns():
     assert "base_sequence INT, last_sequence INT" in ddl("batches", headers=False)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=8), st.sets(st.integers(1, 39)))
 def test_rows_do_not_depend_on_how_offsets_are_cut(sizes, cuts):
     """Property: cut anywhere, also inside batches, ranges give each record and batch once."""

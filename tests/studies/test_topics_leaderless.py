@@ -36,6 +36,7 @@ def ask(cluster, **options):
     return asked({"topic": "t", "bootstrap": where, "timeout": "2", **options})
 
 
+@pytest.mark.slow
 def test_where_reading_begins_it_is_named(cluster):
     cluster.kill(GONE)
     for begin in (batch_ranges, lambda wanted: Stream(wanted).first()):
@@ -51,6 +52,7 @@ def test_bounds_of_the_others_are_had_at_once(cluster):
     topics.close()
 
 
+@pytest.mark.slow
 def test_what_a_leader_says_of_one_partition_is_not_said_of_its_others(monkeypatch):
     """The first error took all partitions of that leader along."""
 
@@ -87,6 +89,7 @@ def test_a_stream_leaves_it_where_it_is_and_goes_on_with_the_others(cluster):
     await_that(lambda: stream.next(at) == whole, 30, "it is not gone on with")
 
 
+@pytest.mark.slow
 def test_a_topic_that_nobody_leads_ends_a_stream():
     with Cluster(nodes=3, topics=[Topic("t", assignment=[[GONE]])]) as running:
         write(running, "t", [batch(0, 1, 0, 5)])

@@ -156,6 +156,7 @@ def test_a_log_that_ends_before_what_was_read_is_shorter():
 OFFSETS = st.dictionaries(st.sampled_from("0123"), st.integers(0, 60), min_size=1)
 
 
+@pytest.mark.slow
 @given(OFFSETS, st.integers(1, 30), st.integers(1, 20))
 def test_every_offset_is_read_once_however_it_is_cut(ends, most, per_task):
     """Property: micro-batches and tasks together read each offset below the end exactly once."""

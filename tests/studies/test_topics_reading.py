@@ -85,6 +85,7 @@ def test_any_live_broker_of_the_list_will_do(cluster):
     assert len(values({"bootstrap": f"127.0.0.1:1,{cluster.bootstrap_servers}"})) == 28
 
 
+@pytest.mark.slow
 def test_what_is_not_there_is_said_in_one_line(cluster):
     first = cluster.bootstrap_servers.partition(",")[0]
     for options, said in (
@@ -104,6 +105,7 @@ def test_what_is_not_there_is_said_in_one_line(cluster):
         assert "\n" not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_a_host_that_has_no_address_and_a_cluster_without_topics_are_said_in_one_line(monkeypatch):
     def unknown(*_: object) -> None:
         raise socket.gaierror(-2, "Name or service not known")
@@ -324,6 +326,7 @@ def test_a_topic_that_is_shorter_than_what_was_read_is_an_error_in_the_end(clust
         stream.next(beyond)
 
 
+@pytest.mark.slow
 def test_a_frozen_stream_does_not_end_well_where_the_topic_is_shorter(cluster):
     now = [0.0]
 

@@ -4,6 +4,8 @@ Between the reader and a real broker stands one that adds such a field to every 
 metadata that can have any.
 """
 
+import pytest
+
 from ottla import Cluster, Topic
 from ottla.broker.wire.client_requests import API_KEYS
 from ottla.sim.studies.topics.offsets import Bounds
@@ -22,6 +24,7 @@ def tagged(api, version, answer):
     return answer
 
 
+@pytest.mark.slow
 def test_tagged_fields_that_are_not_known_cost_nothing():
     with Cluster(nodes=1, topics=[Topic("t")]) as running:
         write(running, "t", [batch(0, 1, 0, 5)])

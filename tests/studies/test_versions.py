@@ -29,6 +29,7 @@ def judge(request):
     return request.getfixturevalue(request.param)
 
 
+@pytest.mark.slow
 def test_every_file_that_an_engine_writes_says_the_version(engine, tmp_path):
     wave = tmp_path / "wave"
     engine.simulate(Work(TINY, 0, 1.0), range(3), wave, lambda *_: None)
@@ -37,6 +38,7 @@ def test_every_file_that_an_engine_writes_says_the_version(engine, tmp_path):
     assert {version_of(each) for each in parts} == {str(VERSION)}
 
 
+@pytest.mark.slow
 def test_bronze_of_version_1_is_made_into_silver_and_judged(judge, tmp_path):
     assert version_of(OLD) is None
     folder = tmp_path / "bronze"

@@ -212,6 +212,7 @@ def test_what_no_client_could_connect_to_is_refused(given):
     assert len(str(refused.value)) < 150
 
 
+@pytest.mark.slow
 @given(st.sampled_from(["h", "1.2.3.4", "fd00::1", "a-b.c"]), st.integers(1, 65_000))
 def test_what_is_joined_is_split_again(host, port):
     assert split(join((host, port))) == (host, port)

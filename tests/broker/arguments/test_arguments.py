@@ -178,6 +178,7 @@ def restore(cluster):
             cluster.delete_topic(name)
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
 @given(calls())
 def test_odd_values_end_in_a_documented_exception_and_stop_no_node(cluster, call):
@@ -194,6 +195,7 @@ def test_and_a_topic_can_still_be_created(cluster):
     cluster.delete_topic("after")
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(MADE_OF), ODD)
 def test_a_cluster_of_odd_arguments_is_made_or_refused_in_one_line(name, value):
@@ -202,6 +204,7 @@ def test_a_cluster_of_odd_arguments_is_made_or_refused_in_one_line(name, value):
     assert "\n" not in words
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(list(ClusterConfig.__dataclass_fields__)), ODD)
 def test_so_is_one_of_odd_settings(name, value):
@@ -288,6 +291,7 @@ def test_a_rule_about_a_node_that_is_not_there_is_no_rule(rule, node):
         getattr(network, rule)(*nodes)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(ODD, st.sampled_from(["topic", "partition", "batch", "acks", "timeout"]))
 def test_stages_are_begun_or_refused(value, odd):

@@ -38,6 +38,7 @@ def slow_syncs(monkeypatch):
     return slow
 
 
+@pytest.mark.slow
 def test_a_program_that_ends_amid_a_sync_of_a_stop_leaves_no_folder_in_use(tmp_path, slow_syncs):
     cluster = AsyncCluster(3, data_dir=tmp_path, **FAST)
 
@@ -56,6 +57,7 @@ def test_a_program_that_ends_amid_a_sync_of_a_stop_leaves_no_folder_in_use(tmp_p
         pass
 
 
+@pytest.mark.slow
 def test_a_restart_that_is_cancelled_amid_a_sync_can_be_asked_for_again(tmp_path, slow_syncs):
     async def story():
         cluster = AsyncCluster(3, data_dir=tmp_path, **FAST)

@@ -120,6 +120,7 @@ def test_a_producer_survives_what_happens_to_its_leader(fault):
     run(scenario)
 
 
+@pytest.mark.slow
 def test_a_restarted_cluster_finds_everything_on_its_disks(tmp_path):
     async def first_life():
         async with Cluster(nodes=3, data_dir=tmp_path) as cluster:
@@ -228,6 +229,7 @@ def test_who_waits_on_a_deleted_topic_is_told():
     run(scenario)
 
 
+@pytest.mark.slow
 def test_topics_that_come_and_go_under_load_break_no_node():
     async def scenario():
         async with Cluster(nodes=3) as cluster:
@@ -304,6 +306,7 @@ def test_a_dead_cluster_says_so():
 # ---- many
 
 
+@pytest.mark.slow
 def test_twenty_clusters_side_by_side_leave_nothing_behind(tmp_path):
     gc.collect()  # what other tests have left is not this one's: it failed for their streams
     before = threading.active_count()

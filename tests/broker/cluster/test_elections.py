@@ -31,6 +31,7 @@ def ordeal(seed, *, rounds, folder=None, nodes=3, timeout_ms=100):
     asyncio.run(play())
 
 
+@pytest.mark.slow
 def test_whoever_is_left_elects():
     ordeal(seed=1, rounds=9)
 

@@ -53,6 +53,7 @@ def descriptors_to(child, ports):
     return [each for each in found if inodes.get(each) in ports]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", ["memory", "lmdb"])
 def test_what_the_parent_does_works_while_children_live(stored, tmp_path):
     folder = tmp_path if stored == "lmdb" else None
@@ -100,6 +101,7 @@ def leave_as_a_program_does(cluster):
     gc.collect()
 
 
+@pytest.mark.slow
 def test_a_child_that_tears_everything_down_disturbs_nothing(tmp_path):
     with Cluster(nodes=3, data_dir=tmp_path) as cluster:
         cluster.create_topic("t")
@@ -113,6 +115,7 @@ def test_a_child_that_tears_everything_down_disturbs_nothing(tmp_path):
             assert len(client.recv(4)) == 4
 
 
+@pytest.mark.slow
 def test_a_child_has_clusters_of_its_own_and_children_too(tmp_path):
     def own():
         with Cluster(nodes=3, data_dir=tmp_path / "child") as cluster:
@@ -172,6 +175,7 @@ def child_main(bootstrap):
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
 def test_children_of_multiprocessing(method):
     context = multiprocessing.get_context(method)
@@ -233,6 +237,7 @@ print("served")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ends", ["sys.exit(0)", "del cluster; sys.exit()", "raise SystemExit"])
 @pytest.mark.parametrize("stored", ["memory", "lmdb"])
 def test_a_child_that_ends_as_programs_do_says_nothing(ends, stored, tmp_path):

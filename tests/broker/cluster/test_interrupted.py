@@ -117,6 +117,7 @@ def starts_and_stops(cluster):
         cluster.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", [lives, starts_and_stops])
 @pytest.mark.parametrize("steps", [5, pytest.param(1, marks=pytest.mark.slow)])
 def test_at_every_step_of_the_callers_thread(body, steps, tmp_path):
@@ -143,6 +144,7 @@ def descriptors():
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="counts descriptors")
 def test_at_every_await_of_an_async_start(tmp_path):
     async def story():
@@ -188,6 +190,7 @@ async def takes_clients_in():
             each.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, new_event_loop])
 @pytest.mark.parametrize("again", [False, True])
 def test_who_gives_up_a_start_or_a_restart_has_a_sound_event_loop(make_loop, again):
@@ -212,6 +215,7 @@ def test_who_gives_up_a_start_or_a_restart_has_a_sound_event_loop(make_loop, aga
         runner.run(story())
 
 
+@pytest.mark.slow
 def test_a_stop_may_be_cancelled_and_goes_on(tmp_path):
     async def story():
         for rounds in range(12):
@@ -247,6 +251,7 @@ def test_a_program_that_ends_amid_a_start_leaves_no_thread(turns, tmp_path):
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turns", [1, 2, 5, 20])
 def test_a_program_that_ends_amid_a_stop_leaves_no_thread(turns, tmp_path):
     cluster = AsyncCluster(3, data_dir=tmp_path, **FAST)

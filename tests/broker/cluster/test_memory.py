@@ -4,11 +4,14 @@ import asyncio
 import gc
 import weakref
 
+import pytest
+
 from ottla import Cluster
 from ottla.broker.client import Client
 from ottla.broker.node.node import Node
 
 
+@pytest.mark.slow
 def test_nothing_keeps_the_nodes_of_a_stopped_cluster():
     async def live() -> list[weakref.ref[Node]]:
         async with Cluster(nodes=3) as cluster:

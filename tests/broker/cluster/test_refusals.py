@@ -52,6 +52,7 @@ def test_nor_on_a_loop_of_its_users():
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_a_stopped_cluster_starts_again(tmp_path):
     cluster = Cluster(nodes=3, data_dir=tmp_path)
     with cluster:
@@ -60,6 +61,7 @@ def test_a_stopped_cluster_starts_again(tmp_path):
         assert list(cluster.describe().topics) == ["t"]
 
 
+@pytest.mark.slow
 def test_a_node_of_another_cluster_is_refused(tmp_path):
     for name in ("one", "other"):
         with Cluster(nodes=3, data_dir=tmp_path / name) as cluster:
@@ -72,6 +74,7 @@ def test_a_node_of_another_cluster_is_refused(tmp_path):
         assert list(cluster.describe().topics) == ["other"]
 
 
+@pytest.mark.slow
 def test_a_node_whose_folder_is_lost_is_refused(tmp_path):
     """It was taken for a fresh one: it would vote as if it had never voted, and elect who lacks
     what it had acknowledged."""

@@ -75,6 +75,7 @@ def test_what_the_others_decided_meanwhile_is_known_too(tmp_path):
         assert b"payments" in catalog(cluster.addresses[3])
 
 
+@pytest.mark.slow
 def test_without_a_majority_it_answers_all_the_same_after_a_while(tmp_path):
     """And says of no topic that it does not exist: librdkafka would drop what it has queued."""
     with Cluster(nodes=3, data_dir=tmp_path) as cluster:
@@ -93,6 +94,7 @@ def test_without_a_majority_it_answers_all_the_same_after_a_while(tmp_path):
         until(lambda: asyncio.run(told_of("payments", cluster.addresses[1])) == [unknown] * 4)
 
 
+@pytest.mark.slow
 def test_paused_before_it_has_caught_up_it_stays_silent():
     with Cluster(nodes=3) as cluster:
         for node in (1, 2, 3):
@@ -133,6 +135,7 @@ def test_the_others_go_on_while_a_long_log_is_read(tmp_path, monkeypatch):
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_a_restart_that_is_given_up_can_be_done_again(tmp_path, monkeypatch):
     slow = LmdbStore.open
 

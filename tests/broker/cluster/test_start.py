@@ -115,6 +115,7 @@ except OSError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [12, 14, 16])
 def test_too_few_descriptors_are_no_fault_of_the_address(limit):
     """It was "host is '127.0.0.1'; Too many open files; name an address of this machine"."""

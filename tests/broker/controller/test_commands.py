@@ -112,6 +112,7 @@ def test_every_command_has_its_bytes_here():
     assert {type(command) for command, _ in WRITTEN} == set(get_args(Logged))
 
 
+@pytest.mark.slow
 @given(COMMANDS)
 def test_what_is_packed_is_read_again(command):
     assert logged(pack(command)) == command

@@ -37,6 +37,7 @@ def test_every_number_of_partitions_leaves_leaders_and_replicas_within_one(nodes
         assert spread([loads.holds(node) for node in names]) <= 1
 
 
+@pytest.mark.slow
 @given(
     nodes=st.sets(st.integers(1, 1000), min_size=1, max_size=9),
     topics=st.lists(st.tuples(st.integers(1, 8), st.integers(1, 9)), max_size=12),
@@ -86,6 +87,7 @@ def test_more_replicas_than_nodes_is_a_broken_promise_of_the_caller():
         PlacementCounts().place([1, 2, 3], 1, 4)
 
 
+@pytest.mark.slow
 @given(
     nodes=st.sets(st.integers(1, 1000), min_size=2, max_size=9),
     data=st.data(),

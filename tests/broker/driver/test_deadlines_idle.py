@@ -6,11 +6,14 @@ election because of that, neither while nothing happens nor when something does 
 
 import asyncio
 
+import pytest
+
 from ottla import Cluster
 from ottla.broker.client import Client
 from ottla.broker.errors import ErrorCode
 
 
+@pytest.mark.slow
 def test_an_idle_leader_still_leads_when_the_next_request_comes():
     async def live() -> None:
         async with Cluster(nodes=3, election_timeout_ms=100, heartbeat_ms=20) as cluster:

@@ -47,6 +47,7 @@ def test_a_turn_of_the_loop_sees_so_many_replicas_and_the_next_ones_the_others(l
     assert {hosted.replica.leadership for hosted in lone.hosted_replicas} == {(2, TERM)}
 
 
+@pytest.mark.slow
 def test_what_replicas_have_to_do_is_done_in_the_order_in_which_it_came(lone):
     led = []
     lone.runner.on_role = lambda hosted: led.append(hosted.group)
@@ -54,6 +55,7 @@ def test_what_replicas_have_to_do_is_done_in_the_order_in_which_it_came(lone):
     assert led == list(GROUPS)
 
 
+@pytest.mark.slow
 def test_replicas_whose_leader_falls_silent_are_looked_at_in_several_turns_of_the_loop(lone):
     turns_by_step(lone)
     lone.runner.on_beat(beat(2))
@@ -79,6 +81,7 @@ def test_replicas_whose_leader_falls_silent_are_looked_at_in_several_turns_of_th
     assert len(counts) > 1
 
 
+@pytest.mark.slow
 def test_a_paused_node_goes_on_with_those_that_were_put_off(lone):
     lone.ground.step()
     lone.runner.pause()
@@ -87,6 +90,7 @@ def test_a_paused_node_goes_on_with_those_that_were_put_off(lone):
     assert sum(turns_by_step(lone)) == len(GROUPS) - MOST_TURNS
 
 
+@pytest.mark.slow
 def test_a_large_beat_that_comes_again_is_no_reason_to_look(lone):
     turns_by_step(lone)
     looks: list[int] = []

@@ -41,6 +41,7 @@ print("served")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", PATCHES)
 @pytest.mark.parametrize("stored", ["memory", "lmdb"])
 def test_a_patched_program_is_served_and_goes_on(package, stored, tmp_path):

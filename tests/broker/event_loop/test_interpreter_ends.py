@@ -89,6 +89,7 @@ def run(program):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", HELD_BY.values(), ids=HELD_BY)
 def test_a_program_ends_whatever_still_holds_its_cluster(program):
     if program == HELD_BY[FOREGROUND] and sys.version_info[:2] == (3, 12):
@@ -110,6 +111,7 @@ held = Held({work}, {cluster})
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("work", "cluster"),
     [

@@ -17,6 +17,7 @@ with Cluster(nodes=1, topics=["t"]) as cluster:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [0, 1, 2])
 def test_a_program_with_a_closed_standard_stream_lives(stream):
     """What uvloop opened got that number, and uvloop ended the process when it closed it."""

@@ -102,6 +102,7 @@ def fail_over(cluster):
 QUICK = ("stands still", "leaps", "raises")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mock", [pytest.param(each, marks=() if each in QUICK else pytest.mark.slow) for each in MOCKS]
 )
@@ -190,6 +191,7 @@ with Cluster(nodes=3) as cluster:
 """
 
 
+@pytest.mark.slow
 def test_mocked_before_anything_is_imported():
     assert run_program(PROGRAM) == "True"
 

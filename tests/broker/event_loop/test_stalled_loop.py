@@ -21,6 +21,7 @@ from ottla.broker.errors import ErrorCode
 from ottla.broker.event_loop.clockwork import RunningClock
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pause", [0.3, 0.8, 2.0])
 def test_a_blocked_loop_changes_no_leader(pause):
     async def story():
@@ -57,6 +58,7 @@ def test_a_client_that_waits_meanwhile_is_not_timed_out():
     asyncio.run(story())
 
 
+@pytest.mark.slow
 def test_an_idle_limit_that_passed_meanwhile_drops_nobody_who_has_sent_something():
     async def story():
         async with Cluster(nodes=1, connections_max_idle_ms=1500) as cluster:
@@ -71,6 +73,7 @@ def test_an_idle_limit_that_passed_meanwhile_drops_nobody_who_has_sent_something
     asyncio.run(story())
 
 
+@pytest.mark.slow
 def test_who_is_dead_is_replaced_all_the_same_though_the_loop_stops_now_and_then():
     async def story():
         async with Cluster(nodes=3) as cluster:
@@ -100,6 +103,7 @@ with Cluster(nodes=3) as cluster:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="processes cannot be stopped here")
 def test_a_stopped_process_changes_no_leader():
     with subprocess.Popen(

@@ -5,6 +5,7 @@ and waking up there until nothing is left must end.
 Cost is counted in calls, which is the same on any machine.
 """
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -83,6 +84,7 @@ def test_keys_need_not_be_comparable():
     assert queue.pop_due(5) == ["a", 1, (2, "b"), None]
 
 
+@pytest.mark.slow
 @given(steps)
 def test_it_agrees_with_a_dictionary(taken):
     queue: TimerQueue[int] = TimerQueue()

@@ -7,6 +7,8 @@ its answers is for `tests/clients/test_clients_isolated.py`.
 import asyncio
 from contextlib import asynccontextmanager
 
+import pytest
+
 from ottla import Cluster, Topic
 from ottla.broker.client import Client
 from ottla.broker.config import ClusterConfig
@@ -116,6 +118,7 @@ def test_it_names_itself_to_those_who_ask_about_what_it_leads():
     asyncio.run(scenario())
 
 
+@pytest.mark.slow
 def test_a_cut_between_two_denies_neither_nor_what_they_lead():
     """Node 2 hears both, so nobody deposes them: node 1 hears no leader of `far`, and said so to
     clients, who forgot node 3 and stayed for as long as the cut lasted. Node 2 tells it now."""

@@ -129,6 +129,7 @@ def test_the_only_folder_has_no_other_copy(tmp_path, damage):
     assert "There is no other copy of it" in str(refusal(tmp_path, nodes=1))
 
 
+@pytest.mark.slow
 def test_two_folders_in_each_others_place_are_refused_and_go_back(used):
     def swap():
         (used / "node-1").rename(used / "away")
@@ -176,6 +177,7 @@ def test_a_parent_that_is_no_folder_is_a_plain_error(tmp_path):
 # ---- going on without
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_majority_goes_on_without_a_bad_folder_and_says_so(used, damage, caplog):
     damage(used / "node-2")
@@ -195,6 +197,7 @@ def test_a_majority_goes_on_without_a_bad_folder_and_says_so(used, damage, caplo
     assert "node 2 was left out at the start" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_folder_that_comes_back_takes_part_again(used):
     (used / "node-2").rename(used / "away")
     with Cluster(nodes=3, data_dir=used, without_nodes=[2]) as cluster:
@@ -205,6 +208,7 @@ def test_a_folder_that_comes_back_takes_part_again(used):
         assert cluster.describe().nodes[2].state == "running"
 
 
+@pytest.mark.slow
 def test_a_partition_that_lies_only_on_who_is_left_out_holds_nobody_up(used):
     with Cluster(nodes=3, data_dir=used) as cluster:
         cluster.create_topic("there", assignment=[[2], [1]])
@@ -235,6 +239,7 @@ def test_nobody_is_left_out_of_a_new_cluster_or_of_one_in_memory(tmp_path):
         Cluster(nodes=3, without_nodes=(3,))
 
 
+@pytest.mark.slow
 def test_an_emptied_folder_is_never_taken_for_a_fresh_voter(used):
     """It could vote for a leader that lacks what this node had acknowledged. Also not after a start
     without it, which goes on and makes the others forget nothing."""
@@ -248,6 +253,7 @@ def test_an_emptied_folder_is_never_taken_for_a_fresh_voter(used):
 # ---- while the cluster runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [each for each in DAMAGES if each is not flip])
 def test_a_folder_that_went_bad_while_its_node_was_down(used, damage):
     with Cluster(nodes=3, data_dir=used) as cluster:
@@ -262,6 +268,7 @@ def test_a_folder_that_went_bad_while_its_node_was_down(used, damage):
         cluster.create_topic("later")
 
 
+@pytest.mark.slow
 def test_a_folder_that_came_back_while_its_node_was_down(used):
     with Cluster(nodes=3, data_dir=used) as cluster:
         cluster.kill(2)
@@ -288,6 +295,7 @@ def test_a_place_where_no_folder_can_be_made_is_to_be_mended():
         Cluster(nodes=3, data_dir="/proc/nowhere").start()
 
 
+@pytest.mark.slow
 def test_a_disk_without_room_is_to_be_mended(tmp_path):
     """It was told to bring a folder back that there had never been."""
     script = (

@@ -130,6 +130,7 @@ def test_one_that_lags_catches_up_or_is_given_up():
     play(story)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["leader", "successor", "third"])
 def test_racing_with_kills_it_ends_and_the_others_lead(who):
     async def story(cluster, leader, target):

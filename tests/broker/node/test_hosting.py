@@ -106,6 +106,7 @@ def most(units):
     return NODES * AT_ONCE + 2 * TURN_UNITS // units + NODES
 
 
+@pytest.mark.slow
 def test_a_wide_topic_is_opened_and_dropped_in_slices(turns):
     async def test(cluster):
         await cluster.create_topic("wide", partitions=WIDE, timeout=60)
@@ -129,6 +130,7 @@ def test_a_small_topic_is_open_where_its_creation_is_heard_of(turns):
     run(test, turns)
 
 
+@pytest.mark.slow
 def test_a_node_that_comes_back_opens_what_it_had_in_slices(turns):
     async def test(cluster):
         await cluster.kill(2)

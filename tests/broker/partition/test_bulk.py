@@ -1,5 +1,6 @@
 """A follower that applies many entries at once ends where one that applies each by itself ends."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,6 +46,7 @@ def state(driver):
     return offsets, machine.applied, order, machine.table.digest(), machine.table.snapshot()
 
 
+@pytest.mark.slow
 @given(st.lists(ENTRIES, min_size=1, max_size=40), st.lists(st.integers(1, 40), min_size=1))
 def test_it_ends_where_one_by_one_ends(plan, steps):
     entries = log_of(plan)

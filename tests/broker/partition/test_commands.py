@@ -101,11 +101,13 @@ def test_a_command_that_lacks_a_field_changes_nothing(field):
     assert list(applied(msgpack.packb(lacking)).topics) == left
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=40) | ANYTHING.map(msgpack.packb))
 def test_nor_does_anything_else(payload):
     assert list(applied(payload).topics) == ["good"]
 
 
+@pytest.mark.slow
 @given(st.sampled_from(list(RESOLVED)), ANYTHING)
 def test_every_node_takes_the_same_for_a_command(field, value):
     """Whatever one field holds, it is refused, or applied alike and read back from a snapshot."""
@@ -137,6 +139,7 @@ def test_what_the_leader_resolves_is_what_the_log_takes():
         logged(b"")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault", [{"partitions": 1.5}, {"replication_factor": 9}], ids=["partitions", "factor"]
 )
@@ -193,6 +196,7 @@ def test_a_bad_command_in_a_partitions_log_changes_nothing(payload, caplog):
     assert outcome(later) == (ErrorCode.NONE, 3)
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=20) | ANYTHING.map(msgpack.packb))
 def test_nor_does_anything_else_there(payload):
     assert partition_with(payload).machine.state.log_start_offset == 0

@@ -141,11 +141,13 @@ def refusals_in_random_lives(profile):
             yield from producer.refused
 
 
+@pytest.mark.slow
 def test_strict_producers_with_five_in_flight_from_the_first_batch_on_lose_nothing():
     refused = next(refusals_in_random_lives("reference-strict"), None)
     assert refused is None, refused
 
 
+@pytest.mark.slow
 def test_reference_refuses_such_a_producer_for_good():
     """The known hole: its first batch, which it may no longer send, or hold for delivered."""
     assert "/0: OUT_OF_ORDER_SEQUENCE_NUMBER" in next(refusals_in_random_lives("reference"), "")

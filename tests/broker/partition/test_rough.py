@@ -42,6 +42,7 @@ def test_many_rough_lives_leave_serial_logs(seed):
     finish(seed)
 
 
+@pytest.mark.slow
 def test_the_clients_are_as_rough_as_they_claim():
     """Were a kind of answer never given, the tests above would not test it."""
     seen: dict[str, int] = {}

@@ -153,6 +153,7 @@ def test_a_snapshot_is_what_msgpack_writes(producers: int, least: int):
     assert len(producers_in(driver)) >= least  # the head before them is longer
 
 
+@pytest.mark.slow
 def test_a_turn_writes_and_reads_as_much_however_many_producers_there_are():
     spent = []
     for times in (2, 4):

@@ -136,6 +136,7 @@ def test_many_random_lives_leave_sound_logs(seed):
     wandering(seed).finish()
 
 
+@pytest.mark.slow
 def test_the_world_is_as_rough_as_it_claims():
     """Were a kind of history never reached, the tests above would not test it."""
     seen = {"duplicates_answered": 0, "duplicates_parked": 0, "gaps_refused": 0, "step_downs": 0}

@@ -174,6 +174,7 @@ def loop_resolution():
     return 0.001
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3), st.booleans()), max_size=20))
 def test_delay_keeps_the_order_of_each_pair(sends):
     async def run():

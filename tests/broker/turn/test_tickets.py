@@ -192,6 +192,7 @@ class Player:
         self.driver.lead(self.term)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(moves())
 def test_every_ticket_is_answered_exactly_once_and_keeps_its_answer(script):

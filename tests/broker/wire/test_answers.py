@@ -54,6 +54,7 @@ produce_parts = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(
     st.integers(3, 12), st.lists(st.tuples(NAMES, st.lists(produce_parts, max_size=4)), max_size=4)
 )
@@ -148,6 +149,7 @@ def records_in(part):
     return b"".join(each.stamped() for each in part.batches) + batch.stamped()[:cut_at]
 
 
+@pytest.mark.slow
 @given(
     st.integers(4, 12),
     st.lists(st.tuples(NAMES, st.lists(fetch_parts, max_size=3)), max_size=3),
@@ -211,6 +213,7 @@ requests = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(st.integers(3, 12), requests, st.binary(max_size=300), st.binary(max_size=5), st.data())
 def test_the_short_cut_reads_what_the_codec_reads(version, fields, records, extra, data):
     """Learn one request; another one with the same prefix, or any damage to it, reads the same."""
@@ -225,6 +228,7 @@ def test_the_short_cut_reads_what_the_codec_reads(version, fields, records, extr
     agrees(shortcut, bytes(other))
 
 
+@pytest.mark.slow
 def test_the_short_cut_believes_no_length_that_the_codec_does_not():
     rng = Random(1)
     taken = 0

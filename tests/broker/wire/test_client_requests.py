@@ -146,6 +146,7 @@ def refused(call, *arguments, **named):
         return None
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_whatever_a_request_is_made_of_the_client_and_the_node_live(data):
@@ -163,6 +164,7 @@ def test_whatever_a_request_is_made_of_the_client_and_the_node_live(data):
     connected(test)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(ODD, st.sampled_from(["topic", "partition", "values", "producer", "acks", "timeout_ms"]))
 def test_whatever_is_produced(value, odd):

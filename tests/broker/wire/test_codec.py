@@ -161,6 +161,7 @@ def test_a_body_cut_short_is_a_frame_error(row):
         codec.request_schema(row.key, row.served[1]).read(b"", 0)
 
 
+@pytest.mark.slow
 def test_a_broker_imports_neither_hypothesis_nor_schemas_it_does_not_need():
     code = (
         "import sys, ottla.broker.wire.server\n"

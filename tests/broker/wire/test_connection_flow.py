@@ -143,6 +143,7 @@ def test_a_client_that_never_reads_does_not_fill_the_memory():
     run(test)
 
 
+@pytest.mark.slow
 def test_a_flood_of_small_requests_leaves_the_others_their_turn():
     """Many fit into one receive, and each that is decoded the general way costs its while."""
 
@@ -211,6 +212,7 @@ def test_who_is_active_or_waited_for_is_not_idle():
     run(test, default_host(hold=True, connections_max_idle_ms=500))
 
 
+@pytest.mark.slow
 def test_a_thousand_idle_connections_cost_little_and_harm_nobody():
     async def main():
         async with Wire(default_host()) as wire:

@@ -134,11 +134,13 @@ def deliver(data: bytes, pieces: Callable[[], int], **settings_) -> tuple[Pipe, 
     return asyncio.run(main())
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=400), st.integers(1, 50))
 def test_random_bytes(data, pieces):
     deliver(data, lambda: pieces)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.sampled_from([0, 1, 3, 18]), st.integers(-1, 14)), max_size=5), st.data()
 )
@@ -153,6 +155,7 @@ def test_random_bodies_behind_good_headers(heads, data):
     deliver(sent, lambda: 1 << 20)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.lists(st.sampled_from(GOOD), min_size=1, max_size=4), st.data())
 def test_good_frames_with_a_few_bytes_changed(frames, data):
@@ -163,6 +166,7 @@ def test_good_frames_with_a_few_bytes_changed(frames, data):
     deliver(bytes(sent), lambda: 1 << 20)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(st.lists(st.sampled_from(GOOD), min_size=1, max_size=12), st.data())
 def test_any_cut_into_pieces_gives_the_same_answers(frames, data):

@@ -12,6 +12,8 @@ import socket
 from collections import Counter
 from types import FunctionType, GeneratorType, MethodType
 
+import pytest
+
 from bench.turns import NODES, TOPIC, Plan, attacks, frame, prepared
 from broker_children import run_program
 from ottla.broker.cluster.cluster import Cluster
@@ -64,6 +66,7 @@ async def left_by(plan):
         return garbage()
 
 
+@pytest.mark.slow
 def test_nothing_that_is_left_of_a_request_refers_to_itself():
     """Of each name in a DeleteTopics there were 19 objects, of each partition that was deleted 35,
     of each timer that had rung five."""
@@ -98,6 +101,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_no_large_request_brings_a_full_look_about():
     """In a process of its own: how much is too much depends on how much there is."""
     looks = json.loads(run_program(FULL_LOOKS, seconds=300))

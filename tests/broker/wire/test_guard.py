@@ -210,6 +210,7 @@ def test_records_are_not_counted(version):
     assert len(produce.read(data, 0).topic_data[0].partition_data[0].records) == 5 << 20
 
 
+@pytest.mark.slow
 def test_elements_of_all_arrays_count():
     wanted = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1}
     topics = [{"topic": "t", "partitions": [wanted] * 150}] * 131
@@ -220,6 +221,7 @@ def test_elements_of_all_arrays_count():
     assert len(FETCH.read(FETCH.write(FETCH.build(topics=topics[1:], **fields)), 0).topics) == 130
 
 
+@pytest.mark.slow
 def test_an_answer_may_have_more():
     schema = response_schema(3, 1)
     topic = {"error_code": ErrorCode.NONE, "is_internal": False, "partitions": ()}
@@ -294,6 +296,7 @@ def test_tagged_fields_are_read_as_kafka_reads_them(section, cluster_id):
     assert FETCH.read(good[:-1] + section, 0).cluster_id == cluster_id
 
 
+@pytest.mark.slow
 @given(
     st.binary(max_size=8)
     | st.lists(st.sampled_from(b"a\x80\x8f\x90\x9f\xa0\xbf\xc2\xe0\xed\xf0\xf4"), max_size=9)

@@ -74,6 +74,7 @@ def test_frames_that_each_have_a_part_are_all_answered_one_after_the_other():
     run(test, default_host(**TIGHT))
 
 
+@pytest.mark.slow
 def test_a_half_frame_that_takes_too_long_goes_with_a_line_in_the_log(monkeypatch, caplog):
     monkeypatch.setattr(half_frames, "PATIENCE_SECONDS", 0.3)
 

@@ -142,6 +142,7 @@ def test_requests_of_a_lost_client_are_all_given_up_though_one_fails(answers):
     run(test)
 
 
+@pytest.mark.slow
 def test_a_fetch_of_everything_is_answered_with_what_kafka_would_give():
     """max_bytes 2**31 - 1: Kafka gives `fetch.max.bytes`; here it was all there is, in one go."""
 

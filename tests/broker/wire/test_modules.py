@@ -49,6 +49,7 @@ print(open_now() == before)
 """
 
 
+@pytest.mark.slow
 def test_a_flood_of_connections_costs_no_other_client_its_first_request():
     """The module of its schema could not be opened, and the client was cut off."""
     assert run_program(FLOOD) == "True True"

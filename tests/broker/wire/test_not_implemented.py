@@ -119,6 +119,7 @@ def test_what_inflates_to_64_times_what_a_topic_takes_is_refused(codec):
     assert asyncio.run(stored_and_found(sound, most))[0] == ErrorCode.NONE
 
 
+@pytest.mark.slow
 def test_what_takes_more_work_than_any_batch_that_is_not_compressed_is_refused():
     """One record of 30 million empty headers, 58 KB in gzip, kept its partition from everybody for
     more than half a minute."""
@@ -204,6 +205,7 @@ def test_a_cluster_has_one_to_seven_nodes_for_life(nodes):
         Cluster(nodes=nodes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nodes", [1, 2, 5])
 def test_a_folder_keeps_its_number_of_nodes(tmp_path, nodes):
     with Cluster(nodes=3, data_dir=tmp_path) as cluster:

@@ -48,6 +48,7 @@ def test_any_order_of_completion_leaves_in_order_of_arrival(sizes, requests, siz
     assert (len(pipeline), pipeline.bytes, pipeline.may_begin) == (0, 0, True)
 
 
+@pytest.mark.slow
 @given(SIZES, st.integers(0, 29), st.randoms(use_true_random=False))
 def test_a_close_takes_effect_when_everything_before_it_has_left(sizes, where, chance):
     pipeline = Pipeline(Limits(100, 10_000))

@@ -43,6 +43,7 @@ def knock(address):
         return client.connect_ex(address)
 
 
+@pytest.mark.slow
 def test_between_kill_and_restart_nobody_gets_it():
     with Cluster(nodes=3) as cluster:
         cluster.create_topic("t")

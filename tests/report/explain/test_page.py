@@ -58,6 +58,7 @@ def pictures(text):
     return [ET.fromstring(each) for each in re.findall(r"<svg.*?</svg>", text, re.DOTALL)]
 
 
+@pytest.mark.slow
 def test_it_needs_nothing_else(either):
     _, text = either
     assert len(text.encode()) < MOST_BYTES
@@ -159,6 +160,7 @@ def test_the_story_of_a_run_that_passed_is_its_failovers(passed):
         assert f"node {row.node} leads term {row.term}" in text
 
 
+@pytest.mark.slow
 def test_a_decision_that_the_model_would_not_take_has_a_ring_in_its_nodes_lane():
     outcomes = (run(seed, SHORT.with_(mutants="M01")) for seed in range(20))
     failed = next(each for each in outcomes if each.anomalies)
@@ -173,6 +175,7 @@ def test_a_decision_that_the_model_would_not_take_has_a_ring_in_its_nodes_lane()
     assert 'class="everywhere"' not in bad
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("said", "drawn", "marks"),
     [
@@ -231,6 +234,7 @@ def test_what_the_script_is_given_adds_up_to_the_table(failed):
             assert f">{line[3]}" in row
 
 
+@pytest.mark.slow
 def test_a_run_that_ended_before_its_topic_had_leaders_is_drawn_too():
     """There is the controller alone, which tries and tries."""
     config = RunConfig(sync_us=490_000, sync_jitter_us=0)

@@ -48,6 +48,7 @@ def large(request):
     return recording, page(recording)
 
 
+@pytest.mark.slow
 def test_it_stays_below_a_megabyte(large):
     _, text = large
     assert size(text) < MOST_BYTES
@@ -74,6 +75,7 @@ def cut():
     return recording, page(recording)
 
 
+@pytest.mark.slow
 def test_what_is_left_out_is_said_with_the_command_that_shows_it(cut):
     _, text = cut
     assert LEFT_OUT in text
@@ -178,6 +180,7 @@ def test_a_run_of_many_partitions_has_room():
     assert LEFT_OUT in text
 
 
+@pytest.mark.slow
 def test_a_short_run_has_room_as_it_is():
     config = RunConfig(profile="reference-strict", load_ms=2_000, records=40)
     assert LEFT_OUT not in page(record(run(1, config), "Seed 1", "ottla sim explain 1"))
@@ -195,5 +198,6 @@ def work_of_partitions(partitions):
     return lines_of(look)
 
 
+@pytest.mark.slow
 def test_each_partition_costs_what_it_has_itself_and_not_what_all_have():
     assert work_of_partitions(80) < 4.5 * work_of_partitions(20)

@@ -62,6 +62,7 @@ def test_what_acks_1_lost_is_said_to_be_weakened():
     assert "1 of 3 records acknowledged with acks=1 are lost" in text
 
 
+@pytest.mark.slow
 def test_words_stay_within_their_bands():
     """Those of two leaders side by side ran into each other in scenario S12."""
     path = scenario_named("s12")

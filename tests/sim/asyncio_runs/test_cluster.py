@@ -31,6 +31,7 @@ FAULTS = (kill_the_leader, cut_the_leader_off, reset_connections)
 SCRIPT = ["-m", "sim_asyncio_cluster"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 def test_records_stand_once_and_in_order_though_leaders_are_killed(policy):
     world = simulate(1, kill_the_leader, policy=POLICIES[policy]).result
@@ -41,6 +42,7 @@ def test_records_stand_once_and_in_order_though_leaders_are_killed(policy):
         assert 0 < before < world.records
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [cut_the_leader_off, reset_connections, nothing])
 def test_records_stand_once_and_in_order_on_a_bad_network(fault):
     world = simulate(2, fault).result
@@ -51,6 +53,7 @@ def test_records_stand_once_and_in_order_on_a_bad_network(fault):
         assert sum(world.story) >= 9
 
 
+@pytest.mark.slow
 def test_nodes_on_lmdb_run_on_the_loop_as_well(tmp_path):
     outcomes = [simulate(3, records=200, data_dir=tmp_path / name) for name in ("one", "another")]
     for each in outcomes:
@@ -80,6 +83,7 @@ def test_a_second_run_on_the_same_disk_is_another_life(tmp_path):
     assert run(lambda loop: made(loop, "u")).result == ["t", "u"]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_digest_in_any_process_and_another_seed_another():
     found = [json.loads(fresh([*SCRIPT, "4"], hash_seed=each)) for each in ("1", "random")]
     assert found[0] == found[1]
@@ -88,6 +92,7 @@ def test_the_same_seed_gives_the_same_digest_in_any_process_and_another_seed_ano
     assert simulate(5).digest != here.digest
 
 
+@pytest.mark.slow
 def test_a_run_is_done_again_from_its_tape_and_runs_from_an_empty_one():
     drawn = Drawn(8)
     first = simulate(drawn, records=200)
@@ -96,6 +101,7 @@ def test_a_run_is_done_again_from_its_tape_and_runs_from_an_empty_one():
     exactly_once_in_order(simulate(Replayed(Tape()), records=200).result)
 
 
+@pytest.mark.slow
 def test_two_seeds_part_at_a_step_that_can_be_named():
     one, other, again = (simulate(seed, records=50, keep_trace=True) for seed in (6, 7, 6))
     assert first_difference(one.rows, again.rows) is None
@@ -121,6 +127,7 @@ def test_records_are_stamped_with_virtual_time():
     assert "InvalidTimestampError" in "".join(told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_seeds_end_well_under_every_policy(seed):
     for place, policy in enumerate(POLICIES.values(), seed):

@@ -29,11 +29,13 @@ from sim_asyncio_cluster import exactly_once_in_order, kill_the_leader, program
 CONFIG = RunConfig(profile="reference-strict", load_ms=5_000, records=100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_turns_of_the_kernel_come_to_the_same_under_both(seed):
     assert difference(seed, CONFIG) is None
 
 
+@pytest.mark.slow
 def test_who_the_nemesis_has_stand_for_election_stands_again():
     """Its call passes the replica by, and was not on the tape: such seeds were a difference."""
     tape, config = tape_of(8, CONFIG.with_(load_ms=3_000, records=40, fault_every_ms=200))
@@ -41,12 +43,14 @@ def test_who_the_nemesis_has_stand_for_election_stands_again():
     assert on_the_kernel(tape, config) == on_the_loop(tape, config) == tape.ends
 
 
+@pytest.mark.slow
 def test_lives_begin_with_what_their_disk_held():
     tape, config = tape_of(1, CONFIG)
     assert any(line.hard_state is not None and line.kept for line in tape.lines)
     assert on_the_kernel(tape, config) == on_the_loop(tape, config) == tape.ends
 
 
+@pytest.mark.slow
 def test_what_the_controller_decides_is_compared_too():
     tape, config = tape_of(1, CONFIG)
     where = next((node, group) for node, group in tape.ends if group == CONTROLLER_GROUP)
@@ -56,6 +60,7 @@ def test_what_the_controller_decides_is_compared_too():
         on_the_kernel(tape, config)
 
 
+@pytest.mark.slow
 def test_where_the_controller_was_told_otherwise_it_places_otherwise():
     tape, config = tape_of(1, CONFIG)
     asked = next(line for line in tape.lines if line.unheard)
@@ -64,6 +69,7 @@ def test_where_the_controller_was_told_otherwise_it_places_otherwise():
         on_the_kernel(tape, config)
 
 
+@pytest.mark.slow
 def test_turns_of_the_real_cluster_come_to_the_same_in_the_kernel():
     with ExitStack() as stack:
         made = []
@@ -85,6 +91,7 @@ def test_turns_of_the_real_cluster_come_to_the_same_in_the_kernel():
 CLUSTER = ClusterConfig(link_delay_ms=1)
 
 
+@pytest.mark.slow
 def test_a_drain_that_differs_is_seen_where_it_differs():
     tape, config = tape_of(1, CONFIG)
     place, step = next(
@@ -98,6 +105,7 @@ def test_a_drain_that_differs_is_seen_where_it_differs():
         on_the_kernel(tape, config)
 
 
+@pytest.mark.slow
 def test_ends_are_compared():
     tape, config = tape_of(1, CONFIG)
     where, end = next(iter(tape.ends.items()))
@@ -106,6 +114,7 @@ def test_ends_are_compared():
         on_the_loop(tape, config)
 
 
+@pytest.mark.slow
 def test_another_election_timeout_is_another_tape():
     tape, config = tape_of(3, CONFIG)
     tape.lines[0] = changed(tape.lines[0], drawn=[])

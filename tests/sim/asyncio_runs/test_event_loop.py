@@ -222,6 +222,7 @@ def test_other_loops_are_served_as_ever_meanwhile():
 # ---- garbage
 
 
+@pytest.mark.slow
 def test_garbage_is_collected_at_fixed_steps():
     """Finalisers run where the collector runs, so it must run at the same step each time."""
 

@@ -11,6 +11,7 @@ from sim_pythons import fresh
 SCRIPT = ["-m", "sim_asyncio_orders"]
 
 
+@pytest.mark.slow
 def test_orders_are_equal_in_fresh_perturbed_and_warmed_processes_whatever_the_hash_seed():
     found = {
         "fresh": fresh(SCRIPT, hash_seed="0"),
@@ -39,6 +40,7 @@ def test_without_their_numbers_the_same_programs_part_ways():
     assert {name.split()[0] for name in one if one[name] != other[name]} >= {"aborted", "waited"}
 
 
+@pytest.mark.slow
 def test_orders_are_equal_in_this_process_twice():
     for program in ("aborted", "waited"):
         for policy in POLICIES.values():

@@ -71,6 +71,7 @@ def _now(tree):
     ]
 
 
+@pytest.mark.slow
 def test_every_module_that_reads_a_clock_or_draws_stands_in_the_table():
     found = {(name, read) for name, tree in _modules() for read, _ in _reads(tree)}
     assert len(found) > 15
@@ -78,10 +79,12 @@ def test_every_module_that_reads_a_clock_or_draws_stands_in_the_table():
     assert missing == []
 
 
+@pytest.mark.slow
 def test_nobody_reads_the_wall_clock_where_no_patch_can_see_it():
     assert [(name, calls) for name, tree in _modules() if (calls := _now(tree))] == []
 
 
+@pytest.mark.slow
 def test_the_table_names_what_is_there():
     for row in PATCHES:
         module = importlib.import_module(row.module)
@@ -97,6 +100,7 @@ def test_the_page_lists_the_table():
     assert page.count("\n| `aiokafka.") + page.count("\n| `ottla.") <= len(lines)
 
 
+@pytest.mark.slow
 def test_sets_of_aiokafka_whose_order_could_show_stand_in_the_table():
     """Where a module makes sets by name; group membership is not served, its sets stay."""
     left = ("aiokafka.admin", "aiokafka.coordinator", "aiokafka.protocol")

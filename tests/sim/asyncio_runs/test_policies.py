@@ -28,6 +28,7 @@ def _queue(policy, seed=0):
     return policy(Drawn(seed).stream("schedule"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 @given(lanes=st.lists(st.integers(0, 4), max_size=60), seed=st.integers(0, 99), data=st.data())
 def test_every_step_is_taken_once_and_callbacks_keep_their_order(policy, lanes, seed, data):
@@ -48,6 +49,7 @@ def test_every_step_is_taken_once_and_callbacks_keep_their_order(policy, lanes, 
     assert callbacks == sorted(callbacks)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 4), max_size=60))
 def test_fifo_is_first_in_first_out(lanes):
     queue = _queue(fifo)
@@ -56,6 +58,7 @@ def test_fifo_is_first_in_first_out(lanes):
     assert [queue.take().serial for _ in lanes] == list(range(len(lanes)))
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 4), max_size=60))
 def test_an_empty_tape_shuffles_nothing(lanes):
     """Shrinking strikes choices off the tape: what is left must be the plainest schedule."""

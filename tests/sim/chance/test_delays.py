@@ -81,6 +81,7 @@ def test_a_run_that_is_watched_has_them_too():
     assert record(outcome, "", "").digest == outcome.digest
 
 
+@pytest.mark.slow
 def test_runs_with_delays_of_their_own_come_right():
     for seed in range(4):
         outcome = run(seed, OWN.with_(load_ms=3_000, records=60))

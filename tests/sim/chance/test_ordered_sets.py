@@ -28,6 +28,7 @@ def _in_order(items):
     return list(dict.fromkeys(items))
 
 
+@pytest.mark.slow
 @given(ITEMS)
 def test_items_come_in_the_order_of_insertion(items):
     for kind in (OrderedSet, OrderedFrozenSet):
@@ -37,6 +38,7 @@ def test_items_come_in_the_order_of_insertion(items):
         assert len(made) == len(set(items))
 
 
+@pytest.mark.slow
 @given(ITEMS, ITEMS)
 @pytest.mark.parametrize("name", CHANGES)
 def test_changes_are_those_of_a_set(name, items, others):
@@ -50,6 +52,7 @@ def test_changes_are_those_of_a_set(name, items, others):
     assert list(ours)[: len(kept)] == kept
 
 
+@pytest.mark.slow
 @given(ITEMS, ITEMS)
 @pytest.mark.parametrize("kind", [OrderedSet, OrderedFrozenSet])
 def test_new_sets_are_those_of_a_set_and_ordered_too(kind, items, others):
@@ -66,6 +69,7 @@ def test_new_sets_are_those_of_a_set_and_ordered_too(kind, items, others):
     assert list(ours.difference(others)) == kept
 
 
+@pytest.mark.slow
 @given(ITEMS)
 def test_single_items_are_added_and_taken_as_in_a_set(items):
     ours = OrderedSet()

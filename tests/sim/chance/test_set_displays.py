@@ -17,6 +17,7 @@ SEEDS = 20
 CONFIG = RunConfig(load_ms=3_000, records=60, fault_every_ms=300)
 
 
+@pytest.mark.slow
 def test_runs_go_through_no_set_that_is_written_down_and_come_to_the_same():
     told = json.loads(fresh(["-m", "sim_set_displays", "0", str(SEEDS), CONFIG.told()]))
     ran = [run(seed, CONFIG) for seed in range(SEEDS)]

@@ -31,6 +31,7 @@ def _judge(it: Run) -> None:
     assert_read(it)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_without_faults_everything_is_acknowledged_at_the_first_attempt(partitions):
     it = run(1, PLAIN.with_(partitions=partitions))
@@ -40,6 +41,7 @@ def test_without_faults_everything_is_acknowledged_at_the_first_attempt(partitio
     assert {row.aux for row in it.rows("send")} == {1}
 
 
+@pytest.mark.slow
 def test_a_leader_that_dies_costs_retries_and_nothing_else():
     it = run(2, PLAIN, _leader_dies)
     _judge(it)
@@ -47,11 +49,13 @@ def test_a_leader_that_dies_costs_retries_and_nothing_else():
     assert it.rows("close"), "nobody noticed"
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_history():
     digests = [run(3, ROUGH, _leader_dies).world.history.digest() for _ in range(2)]
     assert digests[0] == digests[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_breaking_connections_and_lost_messages(seed):
     it = run(seed, ROUGH, _leader_dies)
@@ -65,6 +69,7 @@ def test_breaking_connections_and_lost_messages_over_many_seeds(seed):
     _judge(run(seed, ROUGH.with_(partitions=1 + seed % 3), _leader_dies))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("acks", [0, 1])
 def test_acks_below_all_are_plain_and_arrive_while_nothing_fails(acks):
     it = run(4, PLAIN.with_(acks=acks))
@@ -73,6 +78,7 @@ def test_acks_below_all_are_plain_and_arrive_while_nothing_fails(acks):
     assert {row.off == -1 for row in it.rows("ok")} == {acks == 0}
 
 
+@pytest.mark.slow
 def test_producers_that_die_or_live_on_as_zombies_are_replaced_under_a_new_id():
     it = run(5, ROUGH.with_(restart_ppm=200_000))
     _judge(it)

@@ -123,6 +123,7 @@ def test_a_sweep_misses_a_check(mutant):
     assert dict(found.invariants) == {"sim-I38": 1}
 
 
+@pytest.mark.slow
 def test_few_runs_have_odd_requests_and_they_are_all_answered_as_by_kafka():
     odd = [seed for seed in range(24) if any(row.kind == "check" for row in run(seed).rows)]
     assert 1 <= len(odd) <= 8

@@ -49,6 +49,7 @@ def test_a_line_carries_no_more_than_it_can():
     assert found.rate(100, 6) == pytest.approx(LINE, rel=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flight", [1, 2, 5])
 def test_before_the_fix_each_waits_for_those_before_it(flight):
     """That is all: in the brokers a batch takes as long as ever, for plain producers too."""
@@ -64,6 +65,7 @@ def test_before_the_fix_each_waits_for_those_before_it(flight):
         assert inside(config.with_(records=240)) == pytest.approx(flight * alone, rel=0.06)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", ["reference", "redpanda-5157"])
 def test_with_the_fix_idempotence_costs_nothing(profile):
     plain, idempotent = (
@@ -73,6 +75,7 @@ def test_with_the_fix_idempotence_costs_nothing(profile):
     assert idempotent == pytest.approx(plain, rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", ["reference", "redpanda-5157"])
 def test_nor_does_it_with_requests_always_in_flight(profile):
     """A run of a fifth of the records is 3 % off: who waits for how much of a sync is chance."""
@@ -82,6 +85,7 @@ def test_nor_does_it_with_requests_always_in_flight(profile):
     assert next(trips) == pytest.approx(next(trips), rel=0.02)
 
 
+@pytest.mark.slow
 def test_before_the_fix_a_load_makes_it_a_queue():
     plain, before = (
         fmean(requests(of_idempotence("load 80 %", profile, idempotent=idempotent)).waits(WARM_UP))

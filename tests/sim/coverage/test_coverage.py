@@ -156,6 +156,7 @@ def test_what_plain_producers_send_is_no_batch_that_anybody_could_know_again(set
     assert {row.id for row in PREDICATES if row.holds(facts)} < set(BY_ID)
 
 
+@pytest.mark.slow
 def test_processes_change_nothing():
     alone = list(cover(range(4), SHORT.told(), 1))
     assert [each.seed for each in alone] == [0, 1, 2, 3]

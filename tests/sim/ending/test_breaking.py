@@ -68,6 +68,7 @@ def broke_at_an_answer(told):
     return "an answer could not be delivered: AssertionError: no slot like that, at test_b" in told
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("answering")
 def test_what_is_raised_where_answers_are_delivered_fails_the_run():
     """The client timed out and tried again, and the run was called good."""
@@ -91,6 +92,7 @@ class Kept(logging.Handler):
         self.records.append(record.getMessage())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("answering")
 def test_how_the_log_is_set_up_changes_nothing_and_it_is_as_before_afterwards():
     first = run(3, SHORT)
@@ -184,6 +186,7 @@ def in_the_load(monkeypatch):
     return do
 
 
+@pytest.mark.slow
 def test_time_that_stands_still_is_a_run_that_comes_to_no_rest(in_the_load):
     in_the_load(lambda world: for_good(world.kernel))
     outcome = run(3, SHORT)
@@ -199,6 +202,7 @@ def bad(_):
     raise KeyError("nobody")
 
 
+@pytest.mark.slow
 def test_an_exception_in_a_run_is_its_verdict_and_says_where(in_the_load):
     in_the_load(bad)
     outcome = run(3, SHORT)
@@ -217,6 +221,7 @@ def test_an_exception_in_a_run_is_its_verdict_and_says_where(in_the_load):
     assert whole.anomalies[0].text == told
 
 
+@pytest.mark.slow
 def test_commands_tell_of_it_and_do_not_end_with_it(in_the_load, tmp_path):
     in_the_load(bad)
     settings = ["--set", "load_ms=1000", "--set", "records=12"]

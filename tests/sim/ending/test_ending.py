@@ -37,6 +37,7 @@ def test_the_end_waits_for_a_controller_too():
     assert judge(world.history.rows).anomalies == ()
 
 
+@pytest.mark.slow
 def test_who_cannot_hear_the_controller_is_not_asked_to_lead():
     """Seed 30252: two replicas of three came back in the core, one of them cut off from the
     controller's leader, which led from outside; it never learned what it hosted."""
@@ -154,6 +155,7 @@ def test_a_consumer_that_gets_no_further_is_one_that_is_stuck(monkeypatch):
         Ending(world, clients).settle()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leads_another", [True, False])
 def test_a_consumer_is_excused_by_a_node_outside_that_leads_another_partition_alone(
     monkeypatch, leads_another
@@ -237,6 +239,7 @@ def test_what_lost_its_leader_since_clients_were_at_rest_does_not_agree(monkeypa
         Ending(world, clients).settle()
 
 
+@pytest.mark.slow
 def test_nobody_is_said_to_agree_before_there_is_a_controller(monkeypatch):
     """Seeds 9023643 and 9088496: it was elected later, told a node that came back what that one
     hosts, and the run was over before the node had it."""

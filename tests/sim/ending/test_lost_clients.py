@@ -65,6 +65,7 @@ CHAIN = [(5, 4), (4, 2), (2, 1), (2, 3), (3, 1)]
 """Who hears whom: 4 hears a majority, and neither 1 nor 3; 5 hears nobody but 4."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", [True, False])
 @pytest.mark.parametrize(("reached", "told_by"), [((5, 4), 5), ((4, 5), 4), ((5,), 5), ((5, 2), 5)])
 def test_who_hears_a_majority_excuses_nobody_and_needs_not(monkeypatch, reached, told_by, told):

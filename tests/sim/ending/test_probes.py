@@ -57,6 +57,7 @@ def test_what_was_there_before_does_not_count_as_stored():
     assert world.high_watermark(0, -1) == 5
 
 
+@pytest.mark.slow
 def test_a_probe_that_was_given_up_is_asked_for_again():
     config = RunConfig(producers=1, consumers=0, records=0, delivery_timeout_ms=3_000)
     world, clients = begun(config)
@@ -75,6 +76,7 @@ def test_a_probe_that_was_given_up_is_asked_for_again():
     world.until(probes.stored, 30_000 * MS, "a record stored")
 
 
+@pytest.mark.slow
 def test_records_that_the_topic_does_not_take_are_no_matter_of_progress():
     settings = {"max_message_bytes": 150, "record_bytes": 200, "producers": 1, "partitions": 1}
     outcome = run(1, SHORT.with_(**settings))
@@ -82,6 +84,7 @@ def test_records_that_the_topic_does_not_take_are_no_matter_of_progress():
     assert any("records are larger than 150 bytes" in each for each in outcome.unavoidable)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("probes", [True, False])
 def test_records_that_no_topic_takes_are_no_matter_of_progress_without_faults(probes):
     settings = {"max_message_bytes": 150, "record_bytes": 200, "probes": probes}
@@ -90,6 +93,7 @@ def test_records_that_no_topic_takes_are_no_matter_of_progress_without_faults(pr
         assert outcome.verdict is Verdict.OK, outcome.reason
 
 
+@pytest.mark.slow
 def test_who_calls_a_record_too_large_that_the_topic_takes_is_not_excused(monkeypatch):
     """Every refusal of this name was taken for right."""
     limits = RunConfig.cluster_config
@@ -100,6 +104,7 @@ def test_who_calls_a_record_too_large_that_the_topic_takes_is_not_excused(monkey
     assert [each.invariant for each in outcome.anomalies] == ["sim-I31"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mutant", "seed"), [("M15", 3), ("M29", 5)])
 def test_a_leader_that_was_not_healed_and_answers_nothing_is_not_excused(mutant, seed):
     outcome = run(seed, settings_of(BY_ID[mutant]))
@@ -139,6 +144,7 @@ def test_a_cut_between_the_asked_node_and_the_leader_needs_no_excuse(seed, confi
     assert not any("which is not healed" in each for each in outcome.unavoidable)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("as_found")
 def test_who_is_alone_and_leads_another_partition_keeps_its_clients():
     """Node 2 had been cut off before it heard that node 1 led partition 0, and went on to lead
@@ -149,6 +155,7 @@ def test_who_is_alone_and_leads_another_partition_keeps_its_clients():
     assert any("asks node 2, which is not healed" in each for each in outcome.unavoidable)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("as_found")
 def test_a_consumer_that_two_lost_nodes_send_to_each_other_is_excused():
     """Nodes 1 and 4 were cut off, each by itself; a Java client was connected to both and to nobody
@@ -158,6 +165,7 @@ def test_a_consumer_that_two_lost_nodes_send_to_each_other_is_excused():
     assert any("asks the nodes [1, 4] in turn" in each for each in outcome.unavoidable)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("as_found")
 def test_a_leader_from_outside_that_resigns_leaves_nobody_who_knows_that_there_is_a_partition():
     """Node 2 led both groups from outside when clients were at rest, and then the partition no
@@ -169,6 +177,7 @@ def test_a_leader_from_outside_that_resigns_leaves_nobody_who_knows_that_there_i
     assert any("only [3] know that they have one" in each for each in outcome.unavoidable)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("as_found")
 @pytest.mark.parametrize("seed", [78, 658])
 def test_a_node_that_does_not_know_the_topics_yet_does_not_keep_its_clients(seed):

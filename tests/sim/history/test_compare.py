@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ottla.sim.chance.choices import Replayed, Tape
 from ottla.sim.history.compare import parting
 from ottla.sim.history.history import Event
@@ -11,6 +13,7 @@ from ottla.sim.settings.settings import RunConfig
 SHORT = RunConfig(profile="reference-strict", load_ms=2_000, records=40)
 
 
+@pytest.mark.slow
 def test_histories_part_where_the_first_choice_differs():
     outcome = run(1, SHORT.with_(fault_every_ms=100))
     fewer = Tape({name: dict(places) for name, places in outcome.tape.taken.items()})

@@ -28,6 +28,7 @@ SHORT = RunConfig(
 )
 
 
+@pytest.mark.slow
 def test_no_seed_draws_a_fault_that_no_raft_stands():
     assert not {each.name for each in BEYOND} & {each.name for each in PROGRAMS}
     for seed in range(8):

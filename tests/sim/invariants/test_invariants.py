@@ -65,6 +65,7 @@ def test_copies_have_the_causes_of_the_label():
             assert found == labelled.causes, labelled
 
 
+@pytest.mark.slow
 def test_losses_are_counted_alike(database):
     statements.prepare(database)
     counted = sql_losses(database)

@@ -58,16 +58,19 @@ def one_log(records):
     )
 
 
+@pytest.mark.slow
 @given(RECORDS)
 def test_duplicates(records):
     agree("sim-I02", sim_naive.duplicates, one_log(records))
 
 
+@pytest.mark.slow
 @given(RECORDS)
 def test_gaps(records):
     agree("sim-I04", sim_naive.gaps, one_log(records))
 
 
+@pytest.mark.slow
 @given(st.permutations(range(6)), st.lists(st.tuples(SMALL, PARTITIONS, st.sampled_from([-1, 1]))))
 def test_real_time_order(ops, oks):
     given_out = [("inv", {"op": op, "value": op, "acks": -1, "client": 1}) for op in ops]
@@ -80,6 +83,7 @@ def test_real_time_order(ops, oks):
     agree("sim-I08", sim_naive.late, numbered(rows))
 
 
+@pytest.mark.slow
 @given(
     st.lists(row("poll", client=st.integers(8, 9), partition=PARTITIONS, off=SMALL, value=SMALL))
 )
@@ -125,11 +129,13 @@ def cluster(actions):
     return numbered(rows)
 
 
+@pytest.mark.slow
 @given(ACTIONS)
 def test_leader_completeness(actions):
     agree("sim-I20", sim_naive.incomplete_leader, cluster(actions))
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         row("commit", node=NODES, partition=PARTITIONS, term=SMALL, log_index=SMALL,
@@ -140,6 +146,7 @@ def test_commits_that_fall(commits):
     agree("sim-I23", sim_naive.commit_falls, numbered(commits))
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.one_of(
@@ -160,6 +167,7 @@ def test_durable_quorums(rows):
     agree("sim-I24", sim_naive.no_durable_quorum, numbered(rows))
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(0, 6)),
     st.integers(-1, 10),
@@ -195,6 +203,7 @@ def changed():
     return found
 
 
+@pytest.mark.slow
 def test_sql_and_python_agree_on_what_nobody_labelled(changed):
     database = duckdb.connect()
     statements.load(database, changed)

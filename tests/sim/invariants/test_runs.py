@@ -67,6 +67,7 @@ def verdicts(runs):
     return [judge(each) for each in runs]
 
 
+@pytest.mark.slow
 def test_sql_agrees_with_python(runs, verdicts):
     database = duckdb.connect()
     statements.load(database, runs)

@@ -30,6 +30,7 @@ def test_records_stored_again_of_a_forgotten_producer_weaken_a_run():
     assert outcome.reason.startswith("4 records are stored again, the log had forgotten")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "told"),
     [

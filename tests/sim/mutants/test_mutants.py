@@ -23,6 +23,7 @@ from ottla.sim.world.world import World
 ROOT = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mutant", "invariant"),
     [

@@ -51,6 +51,7 @@ def without():
         return {seed: rows(seed, "kill") for seed in SEEDS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [each.name for each in PROGRAMS])
 def test_a_run_with_it_is_another_one_than_without(program, without):
     differ = [seed for seed in SEEDS if rows(seed, program) != without[seed]]
@@ -60,6 +61,7 @@ def test_a_run_with_it_is_another_one_than_without(program, without):
         assert differ, f"{program} changed nothing in any of the seeds {list(SEEDS)}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "where"),
     [

@@ -22,10 +22,12 @@ def lost_disks(replicas: int, nodes: int) -> int:
     return lost
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replicas", [1, 2])
 def test_no_disk_is_lost_where_each_is_needed(replicas):
     assert lost_disks(replicas, nodes=4) == 0
 
 
+@pytest.mark.slow
 def test_one_of_three_replicas_may_lose_its_disk():
     assert lost_disks(3, nodes=4) > 0

@@ -42,20 +42,24 @@ def test_acks_all_loses_nothing_that_is_synced(minimum, failure):
     assert lost(-1, minimum, failure, "each-turn", 2) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", ["a follower is killed", "all lose power"])
 def test_acks_all_loses_nothing_that_is_synced_at_a_glance(failure):
     assert lost(-1, 2, failure, "each-turn", 1) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", NAMES[4:6])
 def test_acks_1_loses_what_no_follower_had_and_says_to_what(failure):
     assert lost(1, 1, failure, "each-turn", 1) > 0
 
 
+@pytest.mark.slow
 def test_without_waiting_for_syncs_acks_all_loses_when_all_lose_power():
     assert lost(-1, 3, "all lose power", "off", 3) > 0
 
 
+@pytest.mark.slow
 def test_a_minimum_of_all_refuses_while_one_is_away():
     def counted(minimum):
         index = history(-1, minimum, "a follower is killed", "each-turn")

@@ -86,6 +86,7 @@ def test_the_number_of_nodes_may_be_told_by_its_default():
         run(1, from_toml('faults = "ring"\nnodes = 3\n'))
 
 
+@pytest.mark.slow
 def test_a_seed_that_draws_fewer_nodes_does_without_the_program():
     """Among three nodes each hears its two neighbours anyhow, and a ring was told of."""
     seen = set()

@@ -29,11 +29,13 @@ def recording(outcome):
     return record(outcome, "seed 5", "")
 
 
+@pytest.mark.slow
 def test_it_has_every_row_and_the_same_digest(outcome, recording):
     assert recording.digest == outcome.digest
     assert [step.row for step in recording.steps if step.row is not None] == outcome.rows
 
 
+@pytest.mark.slow
 def test_another_run_is_not_taken_for_it(outcome):
     outcome.digest, digest = "of another run", outcome.digest
     try:
@@ -65,6 +67,7 @@ GAPLESS = RunConfig(
 )
 
 
+@pytest.mark.slow
 def test_a_decision_that_the_model_would_not_take_is_where_it_was_taken():
     outcomes = (run(seed, GAPLESS) for seed in range(40))
     failed = next(each for each in outcomes if each.anomalies)
@@ -82,6 +85,7 @@ def test_a_decision_that_the_model_would_not_take_is_where_it_was_taken():
     assert step.detail == taken
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "place"),
     [

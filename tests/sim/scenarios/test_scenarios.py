@@ -66,6 +66,7 @@ def test_plays_as_written(path: Path, happened: Counter[str]):
     assert 0 < happened["events"] <= MOST_EVENTS
 
 
+@pytest.mark.slow
 def test_a_scenario_that_goes_on_for_long_is_no_small_one(happened: Counter[str]):
     with undisturbed():
         Script().play("> nodes 3\n> run 200s\n")
@@ -185,6 +186,7 @@ def tell_who_is_not_heard_what_changed_alone(monkeypatch):
     monkeypatch.setattr(Heartbeats, "due", as_before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("id_", "undo", "unexpected"),
     [

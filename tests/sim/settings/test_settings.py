@@ -46,6 +46,7 @@ def acknowledged_after(config):
     return sorted(ends[op] - at for op, at in sent.items()), leader
 
 
+@pytest.mark.slow
 def test_a_slow_link_counts_for_those_who_need_it():
     """A majority of three is the leader and its faster follower."""
     plain, leader = acknowledged_after(QUIET)
@@ -58,6 +59,7 @@ def test_a_slow_link_counts_for_those_who_need_it():
     assert both_slow[0] - plain[0] == about(40_000 - QUIET.rtt_us)
 
 
+@pytest.mark.slow
 def test_a_node_that_is_far_from_all_clients():
     plain, leader = acknowledged_after(QUIET)
     slow, same = acknowledged_after(QUIET.with_(links=f"c-{leader}:30000"))
@@ -160,6 +162,7 @@ def test_clients_wait_at_least_a_moment(name):
         RunConfig().with_(**{name: 0})
 
 
+@pytest.mark.slow
 def test_no_run_stands_still_in_virtual_time():
     """At the shortest spans there are, with a failure: time goes on."""
     spans = {
@@ -324,6 +327,7 @@ def handed(arrivals):
     return [row.t_us for row in rows if row.kind == "inv"]
 
 
+@pytest.mark.slow
 def test_records_arrive_in_bursts_evenly_or_at_random():
     """The same number over about the same time."""
     pauses = {

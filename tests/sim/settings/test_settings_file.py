@@ -56,6 +56,7 @@ ODD: st.SearchStrategy[Any] = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from([*SETTINGS, "nods", ""]), ODD, max_size=3))
 @example({"acks": []})  # It was looked up among the words that acks may be.
 def test_whatever_a_setting_is_given_it_is_taken_or_refused_in_one_line(settings):

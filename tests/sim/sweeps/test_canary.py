@@ -49,6 +49,7 @@ def test_one_is_judged_online_and_one_at_the_end():
     assert places == [Place.ONLINE, Place.END]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "broken", "missed"),
     [

@@ -92,6 +92,7 @@ def told_of_a_leak(tmp_path, *, once):
     return {each.seed: each.text for each in found}
 
 
+@pytest.mark.slow
 def test_what_leaks_from_run_to_run_is_named_by_its_first_event(tmp_path):
     """It shows only where the seeds before it are run again: alone, seed 9 is not the third."""
     (told,) = told_of_a_leak(tmp_path, once=False).items()
@@ -100,6 +101,7 @@ def test_what_leaks_from_run_to_run_is_named_by_its_first_event(tmp_path):
     assert " | " in told[1]
 
 
+@pytest.mark.slow
 def test_what_happens_once_is_not_called_an_order_of_events(tmp_path):
     told = told_of_a_leak(tmp_path, once=True)
     assert told == {9: "not reproduced: run again, with all before it, both have one history"}
@@ -140,6 +142,7 @@ def asked(*more):
     return CliRunner().invoke(app, ["meta", *few, *short, *more])
 
 
+@pytest.mark.slow
 def test_what_goes_on_is_not_said_behind_what_came_of_it(monkeypatch):
     monkeypatch.setattr(telling, "NOW_AND_THEN_S", 0)
     done = asked("--python", sys.executable, "--drivers", "2")
@@ -164,6 +167,7 @@ def refused(*more):
     return str(done.exception)
 
 
+@pytest.mark.slow
 def test_other_cpythons_are_compared_unless_some_are_named(two):
     able, lacking = two
     told = meta()

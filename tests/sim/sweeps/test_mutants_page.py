@@ -103,6 +103,7 @@ def test_a_page_whose_rows_cannot_be_read_is_none():
             check(whole.replace(old, new, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("there", "told"),
     [

@@ -119,6 +119,7 @@ def _doing(text):
     return line
 
 
+@pytest.mark.slow
 def test_one_run_says_that_it_goes_on(monkeypatch):
     """A run of its own may take minutes; so may a page about it."""
     steps = []

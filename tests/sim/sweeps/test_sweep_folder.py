@@ -98,6 +98,7 @@ def test_a_sweep_of_this_code_is_covered_without_a_word(tmp_path):
     assert CliRunner().invoke(app, ["cover", str(tmp_path)]).stderr == ""
 
 
+@pytest.mark.slow
 def test_a_code_that_is_no_word_is_one_line(folder):
     manifest = folder / "sweep.json"
     told = json.loads(manifest.read_text()) | {"code": ["a\nb"], "commit": {}}
@@ -105,6 +106,7 @@ def test_a_code_that_is_no_word_is_one_line(folder):
     assert "was swept by other code: an older one at commit not known, this is " in refused(folder)
 
 
+@pytest.mark.slow
 def test_another_sweep_is_told_in_words(folder):
     line = refused(folder, 31, OTHER)
     assert "out holds another sweep: seeds 0 to 29 with load_ms = 200, records = 4; " in line
@@ -112,6 +114,7 @@ def test_another_sweep_is_told_in_words(folder):
     assert "all settings at their defaults" in refused(folder, 1, ())
 
 
+@pytest.mark.slow
 def test_results_without_a_sweep_json_are_not_taken(folder):
     (folder / "sweep.json").unlink()
     for settings in (SHORT, OTHER):
@@ -119,6 +122,7 @@ def test_results_without_a_sweep_json_are_not_taken(folder):
     assert not (folder / "sweep.json").exists()
 
 
+@pytest.mark.slow
 def test_parts_of_other_settings_are_not_taken(folder, tmp_path):
     swept(tmp_path / "other", 30, OTHER)
     shutil.copy(part(folder, 25), part(tmp_path / "other", 25))
@@ -128,6 +132,7 @@ def test_parts_of_other_settings_are_not_taken(folder, tmp_path):
     assert "30 of 30 seeds" in swept(tmp_path / "other", 30, OTHER)[-2]
 
 
+@pytest.mark.slow
 def test_parts_of_other_code_are_not_taken(folder, monkeypatch):
     kept = part(folder).read_bytes()
     manifest = folder / "sweep.json"
@@ -140,6 +145,7 @@ def test_parts_of_other_code_are_not_taken(folder, monkeypatch):
     assert part(folder).read_bytes() != kept
 
 
+@pytest.mark.slow
 def test_a_part_that_is_another_ones_copy_is_not_taken(folder):
     shutil.copy(part(folder), part(folder, 25))
     assert refused(folder) == f"{part(folder, 25)}: is of other seeds; {AGAIN}"
@@ -148,6 +154,7 @@ def test_a_part_that_is_another_ones_copy_is_not_taken(folder):
     assert refused(folder) == f"{part(folder, 50)} is no part of this sweep; take it away"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -163,12 +170,14 @@ def test_a_part_that_was_changed_is_not_taken(folder, change, told):
     assert refused(folder) == f"{part(folder)}: {told}; {AGAIN}"
 
 
+@pytest.mark.slow
 def test_a_folder_whose_name_looks_like_a_column_is_taken(tmp_path):
     """Readers of Parquet make a column of `seed=7` in a path."""
     swept(tmp_path / "seed=7")
     assert "30 were there already" in swept(tmp_path / "seed=7")[-2]
 
 
+@pytest.mark.slow
 def test_the_rate_is_of_what_was_run_now(folder):
     *_, last, bound = swept(folder)
     assert last == "30 of 30 seeds, 0 failed, 30 were there already"

@@ -58,6 +58,7 @@ def parts(folder):
     return sorted(int(each.stem.removeprefix("part-")) for each in folder.glob("part-*.parquet"))
 
 
+@pytest.mark.slow
 def test_a_slow_part_holds_up_no_later_one(pool, tmp_path):
     sweeping = sweep(PLAN, JOBS, tmp_path)
     early = [next(sweeping) for _ in range(35)]
@@ -70,6 +71,7 @@ def test_a_slow_part_holds_up_no_later_one(pool, tmp_path):
     assert list(sweep(PLAN, 1, tmp_path)) == late + early
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("pool")
 def test_a_sweep_that_ended_in_a_slow_part_goes_on_with_that_alone(tmp_path):
     early = list(islice(sweep(PLAN, JOBS, tmp_path), 35))

@@ -35,6 +35,7 @@ def swept(*words):
     return CliRunner().invoke(app, ["sweep", *map(str, words)])
 
 
+@pytest.mark.slow
 def test_a_weakened_seed_keeps_its_reason_and_is_no_failure(tmp_path):
     seed, reason = weakened_seed()
     (result,) = sweep(Plan(seed, 1, BEYOND), 1, tmp_path / "out")
@@ -63,6 +64,7 @@ def breaks_once(monkeypatch):
     monkeypatch.setattr(world_module.World, "__init__", bad)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("breaks_once")
 def test_a_run_that_breaks_is_a_failed_seed_and_not_the_end_of_the_sweep(tmp_path):
     plan = Plan(7, 4, SHORT)
@@ -75,6 +77,7 @@ def test_a_run_that_breaks_is_a_failed_seed_and_not_the_end_of_the_sweep(tmp_pat
     assert list(sweep(plan, 1, tmp_path)) == results
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("breaks_once")
 def test_the_command_names_the_seed_that_broke():
     told = swept("--first", 7, "--seeds", 4, "--set", "load_ms=1000", "--set", "records=20")

@@ -61,6 +61,7 @@ def test_a_future_behind_the_anomaly_is_the_past(failed):
     assert all(fails(told, anomaly.kind, anomaly.eid, seed) for seed in range(3))
 
 
+@pytest.mark.slow
 def test_a_run_that_comes_to_no_rest_for_another_reason_does_not_fail_alike():
     """`why` counted every sim-I31 and every sim-I00 as the same one, which `shrink` never did."""
     stuck = run(5, settings_of(BY_ID["M29"]))
@@ -71,6 +72,7 @@ def test_a_run_that_comes_to_no_rest_for_another_reason_does_not_fail_alike():
     assert alike == [[True], [False]]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_answer(failed):
     futures = futures_of(failed)
     assert list(futures(40, range(3))) == list(futures(40, range(3)))

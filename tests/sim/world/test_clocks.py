@@ -6,6 +6,8 @@ seen if it were otherwise is tested as well.
 
 from __future__ import annotations
 
+import pytest
+
 from ottla.idempotency.table import ProducerTable
 from ottla.sim.chance.choices import Replayed, Tape
 from ottla.sim.nemesis.fault_context import FaultContext
@@ -73,6 +75,7 @@ def histories(monkeypatch, *, clocks_obey):
     return [each.rows for each in outcomes]
 
 
+@pytest.mark.slow
 def test_histories_are_the_same_whatever_wall_clocks_show(monkeypatch):
     upset = histories(monkeypatch, clocks_obey=True)
     assert upset == histories(monkeypatch, clocks_obey=False)
@@ -83,6 +86,7 @@ def test_histories_are_the_same_whatever_wall_clocks_show(monkeypatch):
     assert [row for row in rows if row.kind == "expire"], "nobody was forgotten"
 
 
+@pytest.mark.slow
 def test_who_went_by_the_wall_clock_would_be_seen(monkeypatch):
     """A broker that expires producers by it: with the same choices other producers go."""
     going_by_the_wall_clock(monkeypatch)

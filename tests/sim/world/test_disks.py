@@ -150,6 +150,7 @@ def test_a_disk_with_nothing_unsynced_has_nothing_to_tear():
     assert not [row for row in script.world.history.rows if row.kind == "truncate"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flush", ["each-turn", "interval"])
 def test_nothing_acknowledged_is_lost_by_killing_everybody(flush):
     config = RunConfig(

@@ -79,6 +79,7 @@ def test_what_an_event_raises_is_counted_with_the_events_until_then():
     assert (kernel.now, kernel.steps) == (10, 3)
 
 
+@pytest.mark.slow
 def test_a_seed_whose_clock_stands_still_is_a_cluster_that_comes_to_no_rest(monkeypatch, tmp_path):
     """It had its sweep run for good."""
     boot, worlds = world_module.World.boot, []
@@ -115,6 +116,7 @@ def kinds(monkeypatch):
     return found
 
 
+@pytest.mark.slow
 def test_time_is_whole_microseconds_whoever_asks(kinds):
     """A float is another one where it was added up in another order."""
     for seed in range(20):

@@ -190,6 +190,7 @@ def test_replay_takes_each_entry_once():
 CONFIG = RunConfig(profile="reference-strict", fault_every_ms=1_500, reset_ppm=20_000, records=200)
 
 
+@pytest.mark.slow
 def test_the_model_hears_of_every_decision_of_a_run():
     found = run(5, CONFIG)
     assert found.verdict.value == "ok", found.reason
@@ -206,6 +207,7 @@ def test_the_model_hears_of_every_decision_of_a_run():
     assert not any(row.node == MODEL_NODE for row in decided)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mutant", "seeds"), [("M01", (5,)), ("M03", (6, 7)), ("M22", (1, 5))])
 def test_what_is_switched_off_is_seen_at_the_first_wrong_decision(mutant, seeds):
     verdicts = [run(seed, CONFIG.with_(mutants=mutant)) for seed in seeds]

@@ -189,6 +189,7 @@ SHAPES = {
 """Judges that went through all pairs of something in such a history, and how long is short."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "name"), SHAPES, ids=lambda each: each if isinstance(each, str) else each.__name__
 )
@@ -219,6 +220,7 @@ def listed_anew(told: Told) -> list[int]:
     return [len([row.eid for row in told[1].rows["ok"]]) for _ in told[1].rows["ok"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", [all_pairs, any_before, listed_anew])
 def test_a_judge_that_goes_through_all_pairs_would_be_found(both, judge):
     assert not is_linear(judge, *both)

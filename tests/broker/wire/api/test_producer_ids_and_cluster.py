@@ -102,6 +102,7 @@ def test_a_broker_that_is_not_up_is_listed_as_fenced_for_who_asks(version, fence
     assert listed == [(1, False), (3, False)] + [(2, True)] * (fenced and version == 2)
 
 
+@pytest.mark.slow
 def test_a_node_that_was_killed_is_fenced():
     with Cluster(nodes=3) as cluster:
         cluster.kill(2)

@@ -78,6 +78,7 @@ RECORDS = st.none() | st.binary(max_size=2 * TAKEN) | st.integers(0, 400).map(by
 TOPICS = st.lists(st.tuples(st.text(max_size=9), st.lists(RECORDS, max_size=5)), max_size=5)
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(VERSIONS),
     TOPICS,
@@ -91,6 +92,7 @@ def test_the_same_is_read_as_by_the_codec_alone(version, topics, transactional_i
     assert read(version, frame, len(before)) == expected
 
 
+@pytest.mark.slow
 @given(st.sampled_from(VERSIONS), TOPICS, st.data())
 def test_what_is_damaged_is_read_or_refused_as_by_the_codec_alone(version, topics, data):
     frame = bytearray(body(version, topics))
@@ -145,6 +147,7 @@ def test_a_frame_that_has_views_is_in_no_buffer_that_is_used_again(monkeypatch):
 SIZES = st.sampled_from([0, 1, 2]) | st.integers(0, 100)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2), st.binary(max_size=80), SIZES, st.data())
 def test_a_view_is_judged_as_the_bytes_are(count, stray, cut, data):
     whole = bytearray(build_batch([b"v" * 10]) * count + stray)
