@@ -52,7 +52,6 @@ SEEDS = 16
 TABLES = len([each for each in sheets("silver") if not each.shared])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("under_way", "to_all", "number"),
     [
