@@ -244,5 +244,5 @@ class StrictTableMachine(TableMachine):
 
 TestTableMachine = TableMachine.TestCase
 TestStrictTableMachine = StrictTableMachine.TestCase
-for case in (TestTableMachine, TestStrictTableMachine):
-    case.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
+SETTINGS = settings(max_examples=50, stateful_step_count=40, deadline=None)
+TestTableMachine.settings = TestStrictTableMachine.settings = SETTINGS

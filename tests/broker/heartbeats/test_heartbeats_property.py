@@ -6,6 +6,7 @@ against what the receiver's core followed when it answered. Once nothing is lost
 models know the same.
 """
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -148,4 +149,4 @@ SETTINGS = settings(max_examples=60, stateful_step_count=50, deadline=None)
 BeatsAgainstFullState.TestCase.settings = SETTINGS
 RidingAcksAgainstFullState.TestCase.settings = SETTINGS
 TestBeatsAgainstFullState = BeatsAgainstFullState.TestCase
-TestRidingAcksAgainstFullState = RidingAcksAgainstFullState.TestCase
+TestRidingAcksAgainstFullState = pytest.mark.slow(RidingAcksAgainstFullState.TestCase)

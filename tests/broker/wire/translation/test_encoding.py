@@ -51,6 +51,7 @@ def encoded(cls, value):
     return b"".join(pieces), units
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "version"), ANSWERS)
 @settings(max_examples=10)
 @given(data=st.data())

@@ -44,6 +44,7 @@ def assert_same(value, entity):
             assert found == read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "version"), SERVED)
 @settings(max_examples=5)
 @given(data=st.data())
