@@ -9,6 +9,7 @@ import pytest
 from ottla.demo import audit
 from ottla.demo.audit import Claims, Evidence, LogEntry
 from ottla.demo.ledger import Ack, make_value
+from ottla.sim.studies.audit.sequences import Finding, Kind
 
 SENT = [make_value("p", 0, number) for number in range(6)]
 OTHER = [make_value("q", 0, number) for number in range(2)]
@@ -50,6 +51,16 @@ def test_a_lost_record_is_found():
     assert verdict.violations == 1
     assert "p/0/3" in verdict.shown[0]
     assert audit.lost_messages([found]) == [(0, Ack(SENT[3], 4))]
+
+
+def test_a_gap_in_the_sequences_of_the_log_is_out_of_order():
+    """What `ottla study audit` would tell of the topic: all values are there, some sequence not."""
+    gap = Finding(Kind.GAP, 7, 0, 3, 4, 2, 5)
+    (_, _, order, *_) = audit.examine([evidence(findings=[gap])], idempotent=True)
+    assert order.shown == (
+        "gap demo-0 producer 7 epoch 0: sequences 3 to 4, 2 missing before offset 5",
+    )
+    assert failing(evidence(findings=[gap])) == [order.check]
 
 
 def test_a_record_at_another_than_its_acknowledged_offset_counts_as_lost():

@@ -1,7 +1,7 @@
 """Who led when, from events alone: failovers, hand-overs, interruptions."""
 
 from ottla.broker.cluster.events import ClusterEvent
-from ottla.demo.timeline import p50, timeline
+from ottla.demo.timeline import timeline
 
 END = 1_000
 
@@ -71,9 +71,3 @@ def test_faults_of_others_and_roles_elsewhere_change_nothing():
 def test_what_comes_after_the_end_is_not_looked_at():
     events = [role(10, "leader", 1, 1), done(END + 1, "kill", 1)]
     assert timeline(events, "t", 0, END).reigns[-1].end == END
-
-
-def test_the_median_is_one_of_the_numbers():
-    assert p50([5, 1, 9]) == 5
-    assert p50([4, 1, 9, 5]) == 4
-    assert p50([]) == 0

@@ -9,6 +9,7 @@ check returns a `Verdict`: what was compared, how much of it, and every violatio
 | nothing lost | every acknowledged value lies at its acknowledged offset | promise-K4 |
 | nothing twice | no value lies at two offsets | promise-R2 |
 | nothing out of order | each producer's values lie in the order of sending | promise-S4 |
+| | and so do its sequences, by the rules of `ottla study audit` | promise-S4 |
 | nothing unsent | every value was sent by somebody, and was not refused for good | promise-S4 |
 | replicas agree | committed entries are the same on every replica, byte for byte | Raft, figure 3 |
 | consumer agrees | the consumer read what the log holds, offset by offset | promise-K3 |
@@ -21,8 +22,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ottla.demo.ledger import Ack, place_of
+from ottla.demo.settings import TOPIC
 from ottla.log.types import Offset
 from ottla.raft.types import LogIndex, NodeId, Term
+from ottla.sim.studies.audit.ledger import told
+from ottla.sim.studies.audit.sequences import Finding
 
 SHOWN = 20
 """Violations that a verdict keeps for people; all are counted."""
@@ -173,6 +177,8 @@ class Evidence(NamedTuple):
     """Decoded from the leader's own store."""
     replicas: Mapping[NodeId, Sequence[LogEntry]]
     consumed: Sequence[tuple[Offset, bytes]]
+    findings: Sequence[Finding] = ()
+    """What `ottla study audit` would say of the sequences in the log."""
 
 
 def verdict(check: str, compared: str, violations: Sequence[str]) -> Verdict:
@@ -233,7 +239,8 @@ def _in_order(evidence: Sequence[Evidence]) -> Verdict:
             f"partition {each.partition}, offset {offset}: {place_of(value)} is too late"
             for each, claim in lanes
             for offset, value in disordered(each.log, claim.sent)
-        ],
+        ]
+        + [told(TOPIC, each.partition, found) for each in evidence for found in each.findings],
     )
 
 
@@ -257,9 +264,9 @@ def _replicas(evidence: Sequence[Evidence]) -> Verdict:
         "All replicas hold the same log",
         f"{entries:,} committed entries in {logs} stores: index, term, kind and bytes",
         [
-            f"partition {each.partition}, {told}"
+            f"partition {each.partition}, {where}"
             for each in evidence
-            for told in divergences(each.replicas)
+            for where in divergences(each.replicas)
         ],
     )
 
@@ -270,9 +277,9 @@ def _consumer(evidence: Sequence[Evidence]) -> Verdict:
         "The consumer read what the log holds",
         f"{read:,} records read by a consumer, compared offset by offset",
         [
-            f"partition {each.partition}, {told}"
+            f"partition {each.partition}, {where}"
             for each in evidence
-            for told in misread(each.log, each.consumed)
+            for where in misread(each.log, each.consumed)
         ],
     )
 

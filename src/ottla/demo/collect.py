@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, cast
 
 from ottla.broker.cluster.async_cluster import AsyncCluster
@@ -24,6 +24,8 @@ from ottla.demo.work import Work
 from ottla.log.records import records_of
 from ottla.log.types import Offset, RecordBatch
 from ottla.raft.types import Entry, GroupId, LogIndex, NodeId
+from ottla.sim.studies.audit.sequences import Finding, Seen
+from ottla.sim.studies.audit.sequences import Ledger as Sequences
 
 READ_BYTES = 4 << 20
 SETTLE_SECONDS = 10.0
@@ -45,15 +47,23 @@ class Logs:
     def __init__(self, stored: Iterable[Stored]) -> None:
         self.replicas: list[dict[NodeId, list[LogEntry]]] = []
         self.records: list[dict[Offset, bytes]] = []
+        self.findings: list[list[Finding]] = []
+        """What is wrong with the sequences in the leader's log."""
         self.batches = 0
         """Batches stored, over all partitions."""
         for each in stored:
             self.replicas.append(
                 {node: list(map(_as_value, found)) for node, found in each.entries.items()}
             )
-            leaders = each.entries[each.leader]
-            self.records.append(_records(leaders))
-            self.batches += sum(isinstance(entry.payload, RecordBatch) for entry in leaders)
+            leaders = list(_batches(each.entries[each.leader]))
+            self.records.append(
+                {r.offset: r.value or b"" for batch in leaders for r in records_of(batch)}
+            )
+            sequences = Sequences()
+            self.findings.append(
+                [found for batch in leaders for found in sequences.observe(_as_seen(batch))]
+            )
+            self.batches += len(leaders)
 
 
 async def settled(cluster: AsyncCluster) -> None:
@@ -106,13 +116,15 @@ def _as_value(entry: Entry) -> LogEntry:
     return LogEntry(entry.index, entry.term, entry.kind.name, digest)
 
 
-def _records(entries: list[Entry]) -> dict[Offset, bytes]:
-    return {
-        record.offset: record.value or b""
-        for entry in entries
-        if isinstance(entry.payload, RecordBatch)
-        for record in records_of(entry.payload)
-    }
+def _batches(entries: Iterable[Entry]) -> Iterator[RecordBatch]:
+    return (entry.payload for entry in entries if isinstance(entry.payload, RecordBatch))
+
+
+def _as_seen(batch: RecordBatch) -> Seen:
+    """A batch as the audit of sequences takes it."""
+    place = (batch.base_offset, batch.last_offset)
+    who = (batch.producer_id, batch.producer_epoch, batch.base_sequence)
+    return Seen(*place, *who, batch.record_count, batch.leader_epoch)
 
 
 def dropped_records(events: Iterable[ClusterEvent]) -> list[Dropped]:
@@ -218,6 +230,7 @@ def evidence(work: Work, logs: Logs, consumed: list[list[tuple[Offset, bytes]]])
             logs.records[partition],
             logs.replicas[partition],
             consumed[partition],
+            logs.findings[partition],
         )
         for partition in range(PARTITIONS)
     ]

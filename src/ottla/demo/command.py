@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from ottla.commands.usage import UsageError, check_profile, folder
+from ottla.commands.usage import UsageError, check_profile, folder_option
 
 if TYPE_CHECKING:
     from ottla.demo.run import Outcome
@@ -59,9 +59,7 @@ def demo(
         str,
         typer.Option(help="Whose rules idempotent producers meet: a profile, such as reference."),
     ] = "reference-strict",
-    out: Annotated[
-        Path, typer.Option(parser=folder, metavar="PATH", help="Folder for the report.")
-    ] = Path("out"),
+    out: Annotated[Path, folder_option("Folder for the report.", "PATH")] = Path("out"),
     show: Annotated[bool, typer.Option("--open", help="Open the report in a browser.")] = False,
 ) -> None:
     """Write through failing leaders, then check every record.

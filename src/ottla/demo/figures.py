@@ -8,35 +8,35 @@ proven nothing about parking.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import median_low
 
 from ottla.demo.audit import Verdict, verdict
 from ottla.demo.ledger import Ledger, place_of
 from ottla.demo.losses import Loss
 from ottla.demo.result import Figure
 from ottla.demo.settings import MIN_LEADER_FAULTS, PROBE, DemoSettings
-from ottla.demo.timeline import Timeline, p50
+from ottla.demo.timeline import Timeline
 
 
-def leaderless(timelines: Sequence[Timeline]) -> list[int]:
-    """Time without a leader of every failover, in microseconds."""
-    return [change.micros for line in timelines for change in line.changes if change.failover]
+def _failovers(timelines: Sequence[Timeline]) -> list[Figure]:
+    gaps = [change.micros for line in timelines for change in line.changes if change.failover]
+    p50 = median_low(gaps or [0]) / 1000
+    why = "a partition got a new leader because the old one failed"
+    return [
+        Figure("failovers", len(gaps), "", why),
+        Figure("without a leader, p50", p50, "ms", "from the fault to the next election"),
+        Figure("without a leader, max", max(gaps, default=0) / 1000, "ms", "the longest of them"),
+    ]
 
 
 def figures_of_all(
     stored: int, timelines: Sequence[Timeline], retries: int, counters: Mapping[str, int]
 ) -> list[Figure]:
     """The table of a run with acks=all; every column must be above 0."""
-    gaps = leaderless(timelines)
     counted = "counted by the brokers"
     return [
         Figure("records", stored, "", "in the log, after everything"),
-        Figure(
-            "failovers", len(gaps), "", "a partition got a new leader because the old one failed"
-        ),
-        Figure(
-            "without a leader, p50", p50(gaps) / 1000, "ms", "from the fault to the next election"
-        ),
-        Figure("without a leader, max", max(gaps, default=0) / 1000, "ms", "the longest of them"),
+        *_failovers(timelines),
         Figure(
             "retries",
             retries,
@@ -54,18 +54,11 @@ def figures_of_losses(
     acked: int, stored: int, timelines: Sequence[Timeline], losses: Sequence[Loss]
 ) -> list[Figure]:
     """The table of a run with acks=1 or acks=0."""
-    gaps = leaderless(timelines)
     explained = sum(each.explained for each in losses)
     return [
         Figure("records acknowledged", acked, "", "success told by the clients"),
         Figure("records in the log", stored, "", "after everything"),
-        Figure(
-            "failovers", len(gaps), "", "a partition got a new leader because the old one failed"
-        ),
-        Figure(
-            "without a leader, p50", p50(gaps) / 1000, "ms", "from the fault to the next election"
-        ),
-        Figure("without a leader, max", max(gaps, default=0) / 1000, "ms", "the longest of them"),
+        *_failovers(timelines),
         Figure("acknowledged and lost", len(losses), "", "no consumer can read them"),
         Figure("losses explained", explained, "", "found in a truncation, byte for byte"),
     ]

@@ -20,7 +20,7 @@ from ottla.demo.result import Result
 from ottla.demo.settings import PARTITIONS
 from ottla.demo.timeline import Timeline
 from ottla.raft.types import Micros
-from ottla.report.page.svg import HATCH, box, text, tick
+from ottla.report.page.svg import HATCH, box, line, text, tick
 
 WIDTH = 1160
 LEFT, RIGHT = 64, 84
@@ -65,7 +65,7 @@ class Picture:
             f'<svg viewBox="{size}" role="img" class="timeline" aria-label="{label}">',
             HATCH,
             *self._axis(),
-            *(line for each in range(PARTITIONS) for line in self._panel(each)),
+            *(part for each in range(PARTITIONS) for part in self._panel(each)),
             *self._faults(),
             "</svg>",
         ]
@@ -79,7 +79,7 @@ class Picture:
         for number in range(int(self.span / 1e6 / step) + 1):
             at = number * step
             x = self.x(self.start + round(at * 1e6))
-            yield f'<line class="grid" x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{bottom}"/>'
+            yield line("grid", (x, TOP), (x, bottom))
             yield text("tick", x, bottom + 18, f"{at:g} s", "middle")
 
     def _faults(self) -> Iterable[str]:
@@ -112,8 +112,8 @@ class Picture:
         yield self._line(partition, plot)
         yield from self._lost(partition, plot)
 
-    def _band(self, line: Timeline, top: float) -> Iterable[str]:
-        for change in line.changes:
+    def _band(self, told: Timeline, top: float) -> Iterable[str]:
+        for change in told.changes:
             if change.micros:
                 x, end = self.x(change.start), self.x(change.end)
                 why = f"{change.cause} of" if change.failover else "the stepping down of"
@@ -122,7 +122,7 @@ class Picture:
                     f"{change.old}; then node {change.new}, term {change.term}"
                 )
                 yield box("gap", (x, top), (end - x, BAND), title)
-        for reign in line.reigns:
+        for reign in told.reigns:
             x, end = self.x(reign.start), self.x(reign.end)
             title = (
                 f"node {reign.node} led term {reign.term} from {self.seconds(reign.start):.2f} s "
@@ -135,11 +135,11 @@ class Picture:
 
     def _scale(self, plot: float) -> Iterable[str]:
         right = WIDTH - RIGHT
-        yield f'<line class="base" x1="{LEFT}" y1="{plot + PLOT}" x2="{right}" y2="{plot + PLOT}"/>'
+        yield line("base", (LEFT, plot + PLOT), (right, plot + PLOT))
         for share in (0.0, 0.5, 1.0):
             y = plot + PLOT * (1 - share)
             if share:
-                yield f'<line class="grid" x1="{LEFT}" y1="{y}" x2="{right}" y2="{y}"/>'
+                yield line("grid", (LEFT, y), (right, y))
             yield text("tick", LEFT - 8, y + 4, _short(self.top_rate * share), "end")
             yield text("tick mark", right + 8, y + 4, _short(self.top_mark * share))
 

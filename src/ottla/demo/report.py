@@ -18,11 +18,13 @@ from ottla.demo.picture import Picture
 from ottla.demo.result import Figure, Result
 from ottla.demo.settings import NODES
 from ottla.demo.stage import Deed
-from ottla.report.page.document import document, header, section
+from ottla.report.page.document import document, header, section, table
 
 STYLE = Path(__file__).with_name("report.css")
 LISTED = 200
 """Lost records that are listed one by one."""
+PLACE = "record (producer/partition/number)"
+"""Head of the column that names a record."""
 
 
 def write_report(result: Result) -> Path:
@@ -125,10 +127,7 @@ def _deeds(result: Result) -> str:
         f"<td>{escape(deed.text)}</td><td>{escape(_effect(result, deed))}</td></tr>"
         for number, deed in enumerate(result.deeds, 1)
     )
-    return (
-        '<div class="scroll"><table><thead><tr><th></th><th class="n">at</th><th>partition</th>'
-        f"<th>fault</th><th>what followed</th></tr></thead><tbody>{rows}</tbody></table></div>"
-    )
+    return table(("", "#at", "partition", "fault", "what followed"), rows)
 
 
 def _effect(result: Result, deed: Deed) -> str:
@@ -159,12 +158,10 @@ def _losses(result: Result) -> str:
     )
     more = len(result.losses) - LISTED
     tail = f"<p class='fine'>and {more:,} more, in the same truncations</p>" if more > 0 else ""
+    where = ("#told offset", "#log index", "appended by", "replaced by the log of")
     return (
         f"<ul class='told'>{groups}</ul><details><summary>Record by record</summary>"
-        "<div class='scroll'><table><thead><tr><th>record (producer/partition/number)</th>"
-        "<th>partition</th><th class='n'>told offset</th><th class='n'>log index</th>"
-        f"<th>appended by</th><th>replaced by the log of</th></tr></thead><tbody>{rows}</tbody>"
-        f"</table></div>{tail}</details>"
+        f"{table((PLACE, 'partition', *where), rows)}{tail}</details>"
     )
 
 

@@ -7,13 +7,12 @@ the cluster (faults, samples, reading logs) runs as coroutines on its loop.
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, NamedTuple, Self, TypeVar
 
 from ottla.broker.cluster.async_cluster import AsyncCluster
-from ottla.broker.event_loop.loops import new_event_loop
+from ottla.broker.event_loop.loop_thread import LoopThread
 from ottla.broker.event_loop.native import monotonic_micros
 from ottla.broker.topics.topic import Topic
 from ottla.demo.settings import NODES, PARTITIONS, TOPIC, DemoSettings
@@ -60,30 +59,33 @@ class Stage:
         self.now_doing = ""
         """The fault under way, for whoever watches."""
         self.started: Micros = 0
-        self._loop = new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="demo-cluster")
+        self._thread = LoopThread(self._start, self._stop)
+        self._loop: asyncio.AbstractEventLoop
 
     def __enter__(self) -> Self:
-        self._thread.start()
         try:
-            self.run(self.cluster.start())
+            self._thread.run()
         except BaseException:
-            self._end()
+            self._thread.end()
             raise
         self.started = monotonic_micros()
         return self
 
     def __exit__(self, *_: object) -> None:
-        try:
-            self.run(_all_cancelled())
-            self.run(self.cluster.stop())
-        finally:
-            self._end()
+        self._thread.end()
 
-    def _end(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+    async def _start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        await self.cluster.start()
+
+    async def _stop(self) -> None:
+        """Nothing is left that somebody had started here: whoever interrupts a run lets go of
+        faults and samples in their middle."""
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for each in tasks:
+            each.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.cluster.stop()
 
     def spawn(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
         """Start `work` on the cluster's loop."""
@@ -97,12 +99,3 @@ class Stage:
     def bootstrap(self) -> str:
         """Bootstrap servers for clients."""
         return self.cluster.bootstrap_servers
-
-
-async def _all_cancelled() -> None:
-    """Nothing is left that somebody had started here: whoever interrupts a run lets go of faults
-    and samples in their middle."""
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    for each in tasks:
-        each.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

@@ -154,9 +154,3 @@ class _Builder:
         if self.gone is None:
             self._close(end, "end")
         return self.line
-
-
-def p50(spans: Iterable[Micros]) -> Micros:
-    """The median; of an even number the lower one. 0 without any."""
-    ordered = sorted(spans)
-    return ordered[(len(ordered) - 1) // 2] if ordered else 0

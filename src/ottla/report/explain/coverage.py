@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from ottla.report.page.document import document, header, section
+from ottla.report.page.document import document, header, section, table
 from ottla.report.page.svg import line, text
 from ottla.sim.coverage.cover import Cover, Tally
 from ottla.sim.coverage.points import told
@@ -52,11 +52,7 @@ def _table(tallies: Mapping[str, Tally], seeds: int, says: Mapping[str, str]) ->
         f"<td class='n'>{'never reached' if tally.first is None else tally.first}</td></tr>"
         for name, tally in tallies.items()
     )
-    return (
-        '<div class="scroll"><table><thead><tr><th></th><th></th><th class="n">seeds</th>'
-        f'<th class="n">share</th><th class="n">first</th></tr></thead><tbody>{rows}</tbody>'
-        "</table></div>"
-    )
+    return table(("", "", "#seeds", "#share", "#first"), rows)
 
 
 def growth(states: Sequence[int]) -> str:

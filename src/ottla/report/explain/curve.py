@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from ottla.report.explain.words import group_name, sentence
-from ottla.report.page.document import section
+from ottla.report.page.document import section, table
 from ottla.report.page.svg import box, line, text
 from ottla.sim.history.history import Event
 from ottla.sim.recording.recorder import Step
@@ -62,13 +62,12 @@ def _counted(point: Point) -> str:
 def curve_section(curve: Curve, rows: Sequence[Event]) -> str:
     """The section."""
     said = "".join(f"<li>{escape(each)}</li>" for each in summary(curve, rows))
-    table = "".join(_row(point, rows) for point in curve.points)
+    points = "".join(_row(point, rows) for point in curve.points)
+    heads = ("#at", "#event", "#fail alike", "#share", "#95 % interval")
     body = (
         f'<ul>{said}</ul><div class="scroll">{_picture(curve)}</div>'
-        '<details><summary>Point by point</summary><div class="scroll"><table><thead><tr>'
-        "<th class='n'>at</th><th class='n'>event</th><th class='n'>fail alike</th>"
-        "<th class='n'>share</th><th class='n'>95 % interval</th><th>the last event that is kept"
-        f"</th></tr></thead><tbody>{table}</tbody></table></div></details>"
+        "<details><summary>Point by point</summary>"
+        f"{table((*heads, 'the last event that is kept'), points)}</details>"
         '<p class="fine">At each point all choices up to there are kept and what follows is drawn '
         "anew, as often as the table says. Dots: the share that fails alike, with its 95 % "
         "interval. Line: the best fit that never falls, for what is decided stays decided.</p>"

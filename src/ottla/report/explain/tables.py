@@ -23,6 +23,7 @@ from ottla.report.explain.diagram import colour
 from ottla.report.explain.lanes import Lanes
 from ottla.report.explain.scenes import Scene
 from ottla.report.explain.words import batch
+from ottla.report.page.document import table
 from ottla.sim.recording.states import DOWN, Change, Known, Line
 
 SHOWN = 10
@@ -39,12 +40,9 @@ def states(known: Mapping[NodeId, Known], title: str, chosen: Sequence[int] | No
     """The table of all replicas. `chosen`, where room is short: producers to tell of."""
     before: dict[str, NodeId] | None = None if chosen is None else {}
     rows = "".join(_row(node, each, known, before, chosen) for node, each in known.items())
-    return (
-        f'<div class="scroll states"><table><caption>{escape(title)}</caption><thead><tr>'
-        "<th>node</th><th>role</th><th class='n'>term</th><th class='n'>high watermark</th>"
-        "<th>end of its log</th><th>producers: epoch, window as first-last@offset, + in flight</th>"
-        f"</tr></thead><tbody>{rows}</tbody></table></div>"
-    )
+    producers = "producers: epoch, window as first-last@offset, + in flight"
+    heads = ("node", "role", "#term", "#high watermark", "end of its log", producers)
+    return table(heads, rows, caption=title, kind="states")
 
 
 def _row(

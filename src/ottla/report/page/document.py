@@ -58,6 +58,20 @@ def section(title: str, body: str, name: str = "") -> str:
     return f"<section{mark}><h2>{escape(title)}</h2>{body}</section>"
 
 
+def table(heads: Iterable[str], rows: str, *, caption: str = "", kind: str = "") -> str:
+    """A table that scrolls where it is too wide. `heads` are text, a number's begins with `#`;
+    `rows` are HTML."""
+    cells = "".join(
+        f'<th class="n">{escape(each[1:])}</th>' if each[:1] == "#" else f"<th>{escape(each)}</th>"
+        for each in heads
+    )
+    named = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return (
+        f'<div class="{f"scroll {kind}".strip()}"><table>{named}<thead><tr>{cells}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+
+
 def facts(told: Iterable[tuple[str, str]]) -> str:
     """Pairs of a thing and how it is, both text."""
     return "<dl>" + "".join(f"<dt>{escape(a)}</dt><dd>{escape(b)}</dd>" for a, b in told) + "</dl>"

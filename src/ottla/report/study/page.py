@@ -15,7 +15,7 @@ Everything is said in text too; it can be read on paper, in the dark and on a te
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -24,7 +24,7 @@ from ottla.report.explain.report import STYLE as EXPLAIN_STYLE
 from ottla.report.explain.report import glance_legend
 from ottla.report.page.chart import STYLE as CHART_STYLE
 from ottla.report.page.chart import certainty, draw, legend
-from ottla.report.page.document import document, facts, header, section
+from ottla.report.page.document import document, facts, header, section, table
 from ottla.sim.studies.charts import Chart
 from ottla.sim.studies.findings import (
     Column,
@@ -133,26 +133,22 @@ def _picture(chart: Chart, seeds: int) -> str:
 # ---- tables
 
 
-def _table(table: Table) -> str:
-    note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
-    if not table.rows:
+def _table(shown: Table) -> str:
+    note = f'<p class="note">{escape(shown.note)}</p>' if shown.note else ""
+    if not shown.rows:
         return f'{note}<p class="fine">None in these runs.</p>'
-    return note + _grid(table.columns, table.rows)
+    return note + _grid(shown.columns, shown.rows)
 
 
-def _grid(columns: Iterable[Column], rows: Iterable[Iterable[str]]) -> str:
-    kinds = [("n" if each.number else "", each.head) for each in columns]
-    heads = "".join(f'<th class="{kind}">{escape(head)}</th>' for kind, head in kinds)
-    lines = "".join(f"<tr>{''.join(_cells(kinds, row))}</tr>" for row in rows)
-    return (
-        f'<div class="scroll"><table><thead><tr>{heads}</tr></thead>'
-        f"<tbody>{lines}</tbody></table></div>"
-    )
+def _grid(columns: Sequence[Column], rows: Iterable[Iterable[str]]) -> str:
+    heads = [f"#{each.head}" if each.number else each.head for each in columns]
+    lines = "".join(f"<tr>{''.join(_cells(columns, row))}</tr>" for row in rows)
+    return table(heads, lines)
 
 
-def _cells(kinds: Iterable[tuple[str, str]], row: Iterable[str]) -> Iterator[str]:
-    for (kind, _), cell in zip(kinds, row, strict=True):
-        shape = kind or ("word" if len(cell) <= _WORD else "")
+def _cells(columns: Sequence[Column], row: Iterable[str]) -> Iterator[str]:
+    for column, cell in zip(columns, row, strict=True):
+        shape = "n" if column.number else "word" if len(cell) <= _WORD else ""
         yield f'<td class="{shape}">{escape(cell)}</td>'
 
 
