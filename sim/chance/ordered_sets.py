@@ -15,10 +15,44 @@ from typing import Any, Self
 
 class _AsBuiltIn(type):
     def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, cls.__mro__[1])
+        return isinstance(instance, cls.__bases__[-1])
 
 
-class OrderedSet(builtins.set[Any], metaclass=_AsBuiltIn):
+class _NewSets:
+    """What makes another set of the same kind."""
+
+    __slots__ = ()
+
+    def union(self: Any, *others: Iterable[Any]) -> Any:
+        """As `set`."""
+        return type(self)([*self, *(item for other in others for item in other)])
+
+    def difference(self: Any, *others: Iterable[Any]) -> Any:
+        """As `set`."""
+        return type(self)(_difference(self, others))
+
+    def intersection(self: Any, *others: Iterable[Any]) -> Any:
+        """As `set`."""
+        return type(self)(_intersection(self, others))
+
+    def symmetric_difference(self: Any, other: Iterable[Any]) -> Any:
+        """As `set`."""
+        return type(self)(_symmetric_difference(self, other))
+
+    def __or__(self, other: Any) -> Any:
+        return self.union(other)
+
+    def __sub__(self, other: Any) -> Any:
+        return self.difference(other)
+
+    def __and__(self, other: Any) -> Any:
+        return self.intersection(other)
+
+    def __xor__(self, other: Any) -> Any:
+        return self.symmetric_difference(other)
+
+
+class OrderedSet(_NewSets, builtins.set[Any], metaclass=_AsBuiltIn):
     """A `set` in the order of insertion."""
 
     __slots__ = ("_order",)
@@ -102,44 +136,12 @@ class OrderedSet(builtins.set[Any], metaclass=_AsBuiltIn):
         self.symmetric_difference_update(other)
         return self
 
-    # ---- new sets
-
     def copy(self) -> OrderedSet:
         """As `set`."""
         return OrderedSet(self)
 
-    def union(self, *others: Iterable[Any]) -> OrderedSet:
-        """As `set`."""
-        made = OrderedSet(self)
-        made.update(*others)
-        return made
 
-    def difference(self, *others: Iterable[Any]) -> OrderedSet:
-        """As `set`."""
-        return OrderedSet(_difference(self, others))
-
-    def intersection(self, *others: Iterable[Any]) -> OrderedSet:
-        """As `set`."""
-        return OrderedSet(_intersection(self, others))
-
-    def symmetric_difference(self, other: Iterable[Any]) -> OrderedSet:
-        """As `set`."""
-        return OrderedSet(_symmetric_difference(self, other))
-
-    def __or__(self, other: Any) -> Any:
-        return self.union(other)
-
-    def __sub__(self, other: Any) -> Any:
-        return self.difference(other)
-
-    def __and__(self, other: Any) -> Any:
-        return self.intersection(other)
-
-    def __xor__(self, other: Any) -> Any:
-        return self.symmetric_difference(other)
-
-
-class OrderedFrozenSet(builtins.frozenset[Any], metaclass=_AsBuiltIn):
+class OrderedFrozenSet(_NewSets, builtins.frozenset[Any], metaclass=_AsBuiltIn):
     """A `frozenset` in the order of insertion."""
 
     __slots__ = ("_order",)
@@ -162,34 +164,6 @@ class OrderedFrozenSet(builtins.frozenset[Any], metaclass=_AsBuiltIn):
     def copy(self) -> OrderedFrozenSet:
         """As `frozenset`."""
         return self
-
-    def union(self, *others: Iterable[Any]) -> OrderedFrozenSet:
-        """As `frozenset`."""
-        return OrderedFrozenSet([*self, *(item for other in others for item in other)])
-
-    def difference(self, *others: Iterable[Any]) -> OrderedFrozenSet:
-        """As `frozenset`."""
-        return OrderedFrozenSet(_difference(self, others))
-
-    def intersection(self, *others: Iterable[Any]) -> OrderedFrozenSet:
-        """As `frozenset`."""
-        return OrderedFrozenSet(_intersection(self, others))
-
-    def symmetric_difference(self, other: Iterable[Any]) -> OrderedFrozenSet:
-        """As `frozenset`."""
-        return OrderedFrozenSet(_symmetric_difference(self, other))
-
-    def __or__(self, other: Any) -> Any:
-        return self.union(other)
-
-    def __sub__(self, other: Any) -> Any:
-        return self.difference(other)
-
-    def __and__(self, other: Any) -> Any:
-        return self.intersection(other)
-
-    def __xor__(self, other: Any) -> Any:
-        return self.symmetric_difference(other)
 
 
 def _difference(items: Iterable[Any], others: tuple[Iterable[Any], ...]) -> list[Any]:
