@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from ottla.commands.usage import UsageError, folder
+from ottla.commands.usage import UsageError, folder_option
 
 if TYPE_CHECKING:
     from ottla.broker.config import FlushPolicy
@@ -45,11 +45,7 @@ Profile = Annotated[
 ]
 DataDir = Annotated[
     Path | None,
-    typer.Option(
-        parser=folder,
-        metavar="PATH",
-        help="Keep the logs in this folder; without it they live in memory.",
-    ),
+    folder_option("Keep the logs in this folder; without it they live in memory.", "PATH"),
 ]
 WithoutNode = Annotated[
     list[int] | None,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
+from typer.models import OptionInfo
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,6 +64,18 @@ def folder(text: str | Path) -> Path:
 def file(text: str | Path) -> Path:
     """A file's name as it was typed. Raises `typer.BadParameter`, as `folder` does."""
     return _named(text, "file")
+
+
+def file_option(told: str, *names: str) -> OptionInfo:
+    """An option that names a file; its value is a `Path`."""
+    found: OptionInfo = typer.Option(*names, parser=file, metavar="FILE", help=told)
+    return found
+
+
+def folder_option(told: str, metavar: str = "FOLDER") -> OptionInfo:
+    """An option that names a folder; its value is a `Path`."""
+    found: OptionInfo = typer.Option(parser=folder, metavar=metavar, help=told)
+    return found
 
 
 def refused(error: OSError, instead: str = "another file") -> str:

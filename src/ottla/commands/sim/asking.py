@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ottla.commands.usage import file, refused
+from ottla.commands.usage import file_option, refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="One setting; repeatable.")
 ]
-ConfigFile = Annotated[
-    Path | None, typer.Option("--config", parser=file, metavar="FILE", help="Settings as TOML.")
-]
+ConfigFile = Annotated[Path | None, file_option("Settings as TOML.", "--config")]
 What = Annotated[str, typer.Argument(help="A seed, or a file with a tape.")]
 Whole = Annotated[
     bool, typer.Option("--whole", help="Draw no settings and go on to the end, as studies do.")

@@ -16,10 +16,10 @@ from ottla.commands.sim.asking import (
     What,
     outcome_of,
 )
-from ottla.commands.sim.explaining import check_page, title_of, write
+from ottla.commands.sim.explaining import check_page, title_of, write_and_say
 from ottla.commands.sim.interrupting import NOTHING, interruptible
 from ottla.commands.sim.telling import Line, passed, say
-from ottla.commands.usage import file
+from ottla.commands.usage import file_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,10 +36,7 @@ def why(
     tries: Annotated[int, typer.Option(min=2, help="Futures that are drawn at each moment.")] = 16,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of these futures.")] = 0,
     jobs: Jobs = 1,
-    out: Annotated[
-        Path | None,
-        typer.Option(parser=file, metavar="FILE", help="Also write a page with the curve."),
-    ] = None,
+    out: Annotated[Path | None, file_option("Also write a page with the curve.")] = None,
 ) -> None:
     """When did a failure become inevitable? The run is kept up to many of its moments, and what
     follows is drawn anew."""
@@ -75,8 +72,7 @@ def why(
     if out is not None:
         title, command = title_of(what, config, settings, "why")
         text = page(record(outcome, title, command), curve_section(curve, rows))
-        write(out, text)
-        say(f"{out}: {len(text.encode()):,} bytes")
+        write_and_say(out, text)
 
 
 def _tell(curve: Curve, rows: Sequence[Event]) -> None:

@@ -24,7 +24,7 @@ from ottla.commands.sim.asking import (
     seed_of,
     warn_of_other_code,
 )
-from ottla.commands.sim.explaining import check_page, given, write
+from ottla.commands.sim.explaining import check_page, given, write_and_say
 from ottla.commands.sim.interrupting import NOTHING, interruptible
 from ottla.commands.sim.telling import Line, say
 
@@ -58,10 +58,7 @@ def cover(
     config: ConfigFile = None,
     settings: Settings = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            parser=usage.file, metavar="FILE", help="Also write a page with a curve and each state."
-        ),
+        Path | None, usage.file_option("Also write a page with a curve and each state.")
     ] = None,
 ) -> None:
     """Count what seeds reach: scenarios, rules, abstract states. The seeds are run for that."""
@@ -92,8 +89,7 @@ def cover(
         where = drawn if folder is None else [str(folder)]
         command = ["ottla", "sim", "cover", *where, *given(config, settings)]
         text = cover_page(found, shlex.join(command))
-        write(out, text)
-        say(f"{out}: {len(text.encode()):,} bytes")
+        write_and_say(out, text)
 
 
 def _plan(

@@ -26,7 +26,7 @@ from ottla.commands.sim.asking import (
     whole_of,
 )
 from ottla.commands.sim.telling import busy, say
-from ottla.commands.usage import file, refused
+from ottla.commands.usage import file_option, refused
 
 if TYPE_CHECKING:
     from ottla.sim.recording.record import Recording
@@ -46,9 +46,7 @@ def explain(
     partition: Annotated[
         int | None, typer.Option(min=-1, help="Draw this one alone; -1 is the controller.")
     ] = None,
-    out: Annotated[
-        Path, typer.Option(parser=file, metavar="FILE", help="Where the page goes.")
-    ] = Path("explain.html"),
+    out: Annotated[Path, file_option("Where the page goes.")] = Path("explain.html"),
 ) -> None:
     """Write an HTML page about one run: each step, and what went wrong first."""
     from ottla.report.explain.report import page
@@ -158,6 +156,12 @@ def check_page(path: Path | None) -> None:
     text = "" if path is None else there(path)
     if text.strip() and not is_page(text):
         raise SimUsageError(f"{path}: is there, and no page of Ottla's; name another file")
+
+
+def write_and_say(path: Path, text: str) -> None:
+    """Write a page, and say how large it is. Raises `SimUsageError`."""
+    write(path, text)
+    say(f"{path}: {len(text.encode()):,} bytes")
 
 
 def write(path: Path, text: str) -> None:

@@ -34,7 +34,7 @@ from ottla.commands.sim.asking import (
 from ottla.commands.sim.interrupting import interruptible
 from ottla.commands.sim.telling import Line, busy, passed, say, say_object, tell
 from ottla.commands.sim.telling import show as show_outcome
-from ottla.commands.usage import file
+from ottla.commands.usage import file_option
 
 if TYPE_CHECKING:
     from ottla.sim.run import Outcome
@@ -47,10 +47,7 @@ def run(
     config: ConfigFile = None,
     settings: Settings = None,
     tape: Annotated[
-        Path | None,
-        typer.Option(
-            parser=file, metavar="FILE", help="Write a tape here, a file that replays the run."
-        ),
+        Path | None, file_option("Write a tape here, a file that replays the run.")
     ] = None,
     whole: Whole = False,
     failure: Failure = None,
@@ -138,9 +135,7 @@ def shrink(
     *,
     config: ConfigFile = None,
     settings: Settings = None,
-    out: Annotated[
-        Path, typer.Option(parser=file, metavar="FILE", help="Where the smaller tape goes.")
-    ] = Path("small.tape"),
+    out: Annotated[Path, file_option("Where the smaller tape goes.")] = Path("small.tape"),
     seconds: Annotated[float, typer.Option(min=1, help="How long to try.")] = 60.0,
 ) -> None:
     """Make a run that failed smaller, with the same anomaly.

@@ -29,7 +29,7 @@ from ottla.commands.sim.asking import (
 from ottla.commands.sim.explaining import given, there, write
 from ottla.commands.sim.interrupting import NOTHING, interruptible
 from ottla.commands.sim.telling import Line, say, say_object
-from ottla.commands.usage import file, folder
+from ottla.commands.usage import file_option, folder_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,12 +47,7 @@ def sweep(
     config: ConfigFile = None,
     settings: Settings = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            parser=folder,
-            metavar="FOLDER",
-            help="Folder for the results; a sweep there is resumed.",
-        ),
+        Path | None, folder_option("Folder for the results; a sweep there is resumed.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -198,10 +193,8 @@ def mutants(
     jobs: Jobs = 1,
     page: Annotated[
         Path | None,
-        typer.Option(
-            parser=file,
-            metavar="FILE",
-            help="Write the matrix here, as Markdown; rows of other mutants that are there stay.",
+        file_option(
+            "Write the matrix here, as Markdown; rows of other mutants that are there stay."
         ),
     ] = None,
 ) -> None:

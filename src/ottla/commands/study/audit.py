@@ -25,7 +25,7 @@ import typer
 from ottla.commands.sim.telling import Line, say
 from ottla.commands.study.stopping import Ear, Stopped
 from ottla.commands.study.studies import StudyUsageError
-from ottla.commands.usage import folder
+from ottla.commands.usage import folder_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,11 +45,7 @@ def audit(
     topic: Annotated[str, typer.Option(help="The topic.")],
     checkpoint: Annotated[
         Path | None,
-        typer.Option(
-            parser=folder,
-            metavar="FOLDER",
-            help="Folder from which an audit goes on; without it, it begins anew.",
-        ),
+        folder_option("Folder from which an audit goes on; without it, it begins anew."),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="End where the topic ends now.")] = False,
     seconds: Annotated[
