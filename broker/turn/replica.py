@@ -28,6 +28,7 @@ from ottla.raft.messages import (
     Heartbeat,
     HeartbeatReply,
     Message,
+    SnapshotReply,
 )
 from ottla.raft.ready import BarrierOutcome, Ready, SoftState
 from ottla.raft.roles import Role
@@ -204,16 +205,21 @@ class Replica:
             else:
                 doubt = True
                 core.step(item, now)
-                if item.__class__ is AppendReply and item.success:
-                    self._note_progress(item, now)
+                if item.__class__ is AppendReply:
+                    if item.success:
+                        self._note_progress(item, item.match, now)
+                elif item.__class__ is SnapshotReply and item.done:
+                    self._note_progress(item, item.index, now)
 
-    def _note_progress(self, reply: AppendReply, now: Micros) -> None:
-        """A follower's answer counts for the in-sync rule only if the core believes it too: not
-        one of an earlier term (the follower may have been truncated since), nor one that claims
-        more than there is."""
+    def _note_progress(
+        self, reply: AppendReply | SnapshotReply, match: LogIndex, now: Micros
+    ) -> None:
+        """A follower says that it holds everything up to `match`. That counts for the in-sync rule
+        only if the core believes it too: not of an earlier term (the follower may have been
+        truncated since), nor if it claims more than there is."""
         core = self.core
-        if reply.term == core.term and reply.match <= core.last_index:
-            self._leadership.follower_progress(reply.sender, reply.match, core.last_index, now)
+        if reply.term == core.term and match <= core.last_index:
+            self._leadership.follower_progress(reply.sender, match, core.last_index, now)
 
     def _settle_due(self, effects: Effects, now: Micros) -> None:
         """The same when a deadline may have passed."""

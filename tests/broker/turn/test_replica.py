@@ -25,7 +25,7 @@ from ottla.broker.turn.replica import Replica
 from ottla.broker.turn.tickets import DeleteRecordsTicket, ProduceTicket
 from ottla.log.build import build_batch
 from ottla.raft.core import RaftCore
-from ottla.raft.messages import AppendEntries, AppendReply
+from ottla.raft.messages import AppendEntries, AppendReply, SnapshotReply
 from ottla.raft.raft_log import RaftLog, bootstrap
 from ottla.raft.types import Entry, EntryKind, HardState
 
@@ -203,6 +203,42 @@ def test_compaction_waits_until_its_entries_are_durable():
     assert write.snapshot is not None
     assert (write.snapshot.meta.index, write.compact_to, write.reset) == (7, 7, False)
     assert replica.core.first_index == 8
+
+
+# ---- who is in sync
+
+
+LATER = NOW + 3600 * SECOND
+"""Nobody was heard of for so long that nobody else is in sync."""
+
+
+def in_sync_after(*replies):
+    """Who is in sync at `LATER`, when all of the leader's log is committed and these come in."""
+    replica = serving()
+    produce(replica, batch(7, 0))
+    synced(replica, replica.turn(NOW))
+    replica.submit(AppendReply(GROUP, 2, 1, 1, True, 3))
+    replica.turn(NOW)
+    for reply in replies:
+        replica.submit(reply)
+    replica.turn(LATER)
+    return replica.machine.state.in_sync.in_sync(LATER)
+
+
+def test_a_follower_is_in_sync_once_it_acknowledges_the_end_of_the_log():
+    assert in_sync_after() == (1,)
+    assert in_sync_after(AppendReply(GROUP, 3, 1, 1, True, 3)) == (1, 3)
+    assert in_sync_after(AppendReply(GROUP, 3, 1, 1, True, 4)) == (1,), "more than there is"
+    assert in_sync_after(AppendReply(GROUP, 3, 1, 0, True, 3)) == (1,), "of another term"
+
+
+def test_a_snapshot_that_is_the_whole_log_brings_its_follower_in_sync():
+    """It did not, until the next entry; where all replicas must be in sync no entry ever came: the
+    leader answered NOT_ENOUGH_REPLICAS for good (seed 246347902 with min_insync=3 replicas=3)."""
+    assert in_sync_after(SnapshotReply(GROUP, 3, 1, 1, 3, 0, True)) == (1, 3)
+    assert in_sync_after(SnapshotReply(GROUP, 3, 1, 1, 3, 9, False)) == (1,), "not all of it yet"
+    assert in_sync_after(SnapshotReply(GROUP, 3, 1, 1, 4, 0, True)) == (1,), "more than there is"
+    assert in_sync_after(SnapshotReply(GROUP, 3, 1, 0, 3, 0, True)) == (1,), "of another term"
 
 
 # ---- what was stored and is replaced
