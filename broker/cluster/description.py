@@ -190,7 +190,7 @@ def describe_node(
         connections=node.server.connections,
         leads=sum(each.leads for each in node.inspect().replicas() if each.group),
         turns=node.runner.turns,
-        syncs=node.runner.syncer.syncs,
+        syncs=node.runner.syncs,
         error="" if node.failed is None else str(node.failed),
     )
 

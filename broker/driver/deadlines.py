@@ -25,7 +25,7 @@ that comes again and again to a node that is not heard; it counts by what it cha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TypeAlias
 
@@ -50,7 +50,8 @@ Vouched: TypeAlias = Sequence[tuple[NodeId, Micros]]
 
 
 class DeadlineWatch:
-    """See the module's text. `hosted_replicas` are the node's replicas, `wake` gives one a turn."""
+    """See the module's text. `hosted_replicas` are the node's replicas; what looks at some of them
+    yields those that need a turn."""
 
     def __init__(
         self,
@@ -59,12 +60,10 @@ class DeadlineWatch:
         *,
         beats: Heartbeats,
         hosted_replicas: Mapping[GroupId, HostedReplica],
-        wake: Callable[[HostedReplica], None],
     ):
         self._node = node
         self._beats = beats
         self._hosted_replicas = hosted_replicas
-        self._wake = wake
         self._timers: TimerQueue[GroupId] = TimerQueue()
         # Silence is noticed well before any election or quorum deadline.
         self._patience: Micros = config.election_timeout_ms * 1000 // 2
@@ -108,27 +107,30 @@ class DeadlineWatch:
         """The replica is gone."""
         self._timers.set(group, None)
 
-    def due(self, now: Micros) -> None:
+    def due(self, now: Micros) -> Iterator[HostedReplica]:
         """Look at everything that is due, and at all who trust a peer that fell silent."""
         for group in self._timers.pop_due(now, MOST_LOOKS):
-            self._look(self._hosted_replicas[group], now)
+            hosted = self._hosted_replicas[group]
+            if self._look(hosted, now):
+                yield hosted
         self._doubt_the_silent(now)
         if self._doubted:
-            self._look_again(now)
+            yield from self._look_again(now)
 
-    def _look(self, hosted: HostedReplica, now: Micros) -> None:
+    def _look(self, hosted: HostedReplica, now: Micros) -> bool:
+        """True: it needs a turn."""
         followers = self.vouch(hosted)
         replica = hosted.replica
         hosted.trusting = self._may_trust(hosted, followers, now)
         due = replica.work_deadline() if hosted.trusting else replica.deadline()
         if replica.core.has_effects() or (due is not None and due <= now):
-            self._wake(hosted)
-            return
+            return True
         if hosted.trusting and replica.leading:
             due = now + self._lag_look if due is None else min(due, now + self._lag_look)
         self._look_at(hosted, due)
+        return False
 
-    def _look_again(self, now: Micros) -> None:
+    def _look_again(self, now: Micros) -> Iterator[HostedReplica]:
         doubted = self._doubted
         if len(doubted) <= MOST_LOOKS:
             self._doubted = {}
@@ -138,8 +140,9 @@ class DeadlineWatch:
                 del self._doubted[group]
         for group in doubted:
             hosted = self._hosted_replicas.get(group)
-            if hosted is not None and not hosted.dirty:  # else its turn, which is due, sees to it
-                self._look(hosted, now)
+            # Where a turn is due, that sees to it.
+            if hosted is not None and not hosted.dirty and self._look(hosted, now):
+                yield hosted
 
     # --- vouching -----------------------------------------------------------------------------
 
@@ -187,19 +190,24 @@ class DeadlineWatch:
         """The replica's role, term or leader changed: trust has to be found anew."""
         hosted.trusting = False
 
-    def beat_taken(self, beat: Beat, changed: Iterable[GroupId], now: Micros) -> bool:
-        """A peer said what it leads, and of these it is no longer what it was. True: as `doubt_all`
-        says."""
+    @property
+    def doubts(self) -> bool:
+        """Whether `due` has some left to look at."""
+        return len(self._doubted) > 0
+
+    def beat_taken(
+        self, beat: Beat, changed: Iterable[GroupId], now: Micros
+    ) -> Iterator[HostedReplica]:
+        """A peer said what it leads, and of these it is no longer what it was: look at them."""
         if len(beat.items) > MOST_LOOKS:
             return self.doubt_all(changed, now)
         trusted = self._led_by.pop(beat.sender, {}) if beat.full else {}
         return self.doubt_all([*trusted, *(item.group for item in beat.items)], now)
 
-    def doubt_all(self, groups: Iterable[GroupId], now: Micros) -> bool:
-        """Look at these. True: `due` has some left to look at."""
+    def doubt_all(self, groups: Iterable[GroupId], now: Micros) -> Iterator[HostedReplica]:
+        """Look at these, or leave some of them to `due` (`doubts`)."""
         self._doubted.update(dict.fromkeys(groups))
-        self._look_again(now)
-        return len(self._doubted) > 0
+        return self._look_again(now)
 
     def _doubt_the_silent(self, now: Micros) -> None:
         """Doubt whatever trusts a peer of which nothing was heard for too long."""

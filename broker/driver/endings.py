@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 
 from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.turn.tickets import answer, not_stored
@@ -18,7 +18,6 @@ def close_replica(
 ) -> None:
     """No turns any more: answer who waits, as well as a replica that may be broken can. `failed`:
     why its node stops by itself; behind a store's error nothing may be called done."""
-    hosted.gone, hosted.dirty = True, False
     try:
         waiting = hosted.replica.close(now)
         answer(not_stored(waiting) if isinstance(failed, StoreError) else waiting, node)
@@ -26,14 +25,13 @@ def close_replica(
         log.exception("node %d: group %d does not end cleanly", node, hosted.group)
 
 
-def resign(
-    hosted_replicas: Iterable[HostedReplica], now: Micros, wake: Callable[[HostedReplica], None]
-) -> None:
-    """A sync that hangs leaves every write behind it uncertain: leaders resign."""
+def resign(hosted_replicas: Iterable[HostedReplica], now: Micros) -> Iterator[HostedReplica]:
+    """A sync that hangs leaves every write behind it uncertain: leaders resign. Yields those that
+    did; each needs a turn."""
     for hosted in hosted_replicas:
         if hosted.replica.leading:
             hosted.replica.step_down(now)
-            wake(hosted)
+            yield hosted
 
 
 def log_stop(node: NodeId, error: Exception) -> None:

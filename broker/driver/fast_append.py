@@ -14,9 +14,6 @@ applied as one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
-from ottla.broker.driver.deadlines import GLANCE
 from ottla.broker.driver.group_commit import Syncer
 from ottla.broker.driver.hosted import HostedReplica, Turn
 from ottla.broker.driver.sender import Sender
@@ -25,13 +22,11 @@ from ottla.log.store import LogStore
 from ottla.raft.messages import AppendEntries, AppendReply
 from ottla.raft.types import Micros, NodeId
 
-NOTHING = Effects(0)
-
 
 class FastAppend:
     """See the module's text. One per node."""
 
-    __slots__ = ("_look_around", "_node", "_now", "_open", "_sender", "_store", "_syncer", "turns")
+    __slots__ = ("_node", "_open", "_sender", "_store", "_syncer", "syncs", "turns")
 
     def __init__(
         self,
@@ -40,36 +35,31 @@ class FastAppend:
         *,
         sender: Sender,
         store: LogStore,
-        now: Callable[[], Micros],
-        look_around: Callable[[Sequence[Turn], Micros], None],
     ):
         self._node = node
         self._store = store
         self._sender = sender
         self._syncer = syncer
-        self._now = now
-        self._look_around = look_around
         self._open = store.immediate and syncer.each_turn
         self.turns = 0
         """Turns taken here."""
+        self.syncs = 0
+        """Of which so many were durable at once."""
 
-    def take(self, hosted: HostedReplica, message: AppendEntries) -> bool:
+    def take(self, hosted: HostedReplica, message: AppendEntries, now: Micros) -> bool:
         """Take the follower's turn; False: nothing was done. Raises `StoreError`."""
         if hosted.dirty or hosted.urgent or hosted.trusting or not self._open:
             return False
-        now = self._now()
         reply = hosted.replica.follow(message, now)
         if reply is None:
             return False
         self.turns += 1
         if self._store.extend(message.group, message.prev_index + 1, message.entries):
-            self._syncer.syncs += 1
+            self.syncs += 1
             hosted.replica.synced(message.last_index, message.term, now)
             self._sender.send(self._node, message.sender, reply)
         else:
             self._wait(hosted, message, reply)
-        if hosted.replica.applied != hosted.applied or not now < hosted.look_at <= now + GLANCE:
-            self._look_around(((hosted, NOTHING),), now)
         return True
 
     def _wait(self, hosted: HostedReplica, message: AppendEntries, reply: AppendReply) -> None:

@@ -1,7 +1,13 @@
-"""What a runner keeps beside each replica, and beside each turn that is under way."""
+"""What a runner keeps beside each replica, and beside each turn that is under way.
+
+A replica knows nothing of its node. What the parts of the driver remember about it stands in its
+`HostedReplica`. Each field there is written by one part of the driver, all others read it
+(`tests/tidy/test_owners.py`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from ottla.broker.heartbeats.heartbeats import Heartbeats
@@ -37,23 +43,33 @@ class HostedReplica:
     def __init__(self, replica: Replica, urgent: bool):
         self.replica = replica
         self.group: GroupId = replica.group
+        # By `Runner`.
         self.dirty = False
         self.gone = False
         """Removed: it takes no turn any more, whoever still holds it."""
+        # By `Notices`: what the rest of the node has heard.
         self.soft = replica.soft
         self.leads = False
         self.applied: LogIndex = 0
         self.commit: LogIndex = 0
         self.term: Term = replica.core.term
+        # By `DeadlineWatch`.
         self.look_at: Micros = 0
         """When its deadlines are looked at next; in the past: not in the queue."""
         self.told: tuple[NodeId, Term, Micros] | None = None
         """What beats vouched for when its core last heard of it: leader, term, and when."""
         self.trusting = False
         """See `deadlines.py`."""
+        # By nobody.
         self.urgent = urgent
-        """The node waits for what it applies (`Runner.on_applied`), and its followers hear of a
+        """The node waits for what it applies (`Runner.report_to`), and its followers hear of a
         commit at once, not with the next beat."""
+
+
+def term_of(hosted_replicas: Mapping[GroupId, HostedReplica], group: GroupId) -> Term | None:
+    """The term of a group's replica here; None where there is none."""
+    hosted = hosted_replicas.get(group)
+    return None if hosted is None else hosted.replica.core.term
 
 
 def tell_whether_it_leads(hosted: HostedReplica, beats: Heartbeats) -> None:
@@ -68,3 +84,5 @@ def tell_whether_it_leads(hosted: HostedReplica, beats: Heartbeats) -> None:
 
 Turn: TypeAlias = tuple[HostedReplica, Effects]
 """One turn on its way: its effects are performed up to their append, then wait for a sync."""
+NOTHING = Effects(0)
+"""Of a turn whose effects are carried out already."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.turn.looks import Looks
 from ottla.broker.turn.tickets import LookOnTicket
-from ottla.log.record_walk import SLICE
 from ottla.raft.types import GroupId
 
 
@@ -26,8 +25,7 @@ class LookDriver:
         self._hosted_replicas = hosted_replicas
         self._submit = submit
         self._planned = False
-        looks.left = SLICE
-        looks.plan = self._plan
+        looks.drive(self._plan)
 
     def _plan(self) -> None:
         if not self._planned:

@@ -12,15 +12,23 @@ it, too; the short way of a follower (`FastAppend`) alone does not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from ottla.broker.config import ClusterConfig
 from ottla.broker.driver.deadlines import GLANCE, DeadlineWatch
 from ottla.broker.driver.endings import close_replica, log_stop, resign
 from ottla.broker.driver.fast_append import FastAppend
 from ottla.broker.driver.group_commit import Syncer
-from ottla.broker.driver.hosted import HostedReplica, Turn, tell_whether_it_leads, unheard
+from ottla.broker.driver.hosted import (
+    NOTHING,
+    HostedReplica,
+    Turn,
+    term_of,
+    unheard,
+)
 from ottla.broker.driver.look_driver import LookDriver
+from ottla.broker.driver.notices import Notices
 from ottla.broker.driver.reading import Reading
 from ottla.broker.driver.sender import MessageSender, Sender
 from ottla.broker.event_loop.alarm import Alarm
@@ -31,11 +39,10 @@ from ottla.broker.turn.effects import EntriesRead
 from ottla.broker.turn.looks import Looks
 from ottla.broker.turn.replica import Replica
 from ottla.broker.turn.tickets import Ticket, answer, not_stored
-from ottla.broker.turn.watcher import Watcher, told_first
+from ottla.broker.turn.watcher import Watcher
 from ottla.log.store import LogStore, Write
 from ottla.raft.messages import AppendEntries, Message, RequestVote
-from ottla.raft.roles import Role
-from ottla.raft.types import Entry, GroupId, Micros, NodeId, Term
+from ottla.raft.types import GroupId, Micros, NodeId
 
 
 class Runner:
@@ -60,15 +67,13 @@ class Runner:
         self.paused = self._closed = False
         self.failed: Exception | None = None
         """The store's error, once it failed: this node does nothing any more."""
-        self.on_failed: Callable[[Exception], None] = unheard  # set before the first turn, as are:
-        self.on_role: Callable[[HostedReplica], None] = unheard
-        self.on_applied: Callable[[HostedReplica], None] = unheard
-        self.on_dropped: Callable[[HostedReplica, Sequence[Entry]], None] = unheard
+        self._on_failed: Callable[[Exception], None] = unheard
         self.write: Callable[[Sequence[Write]], None] = store.append
         """See the module's text. Raises `StoreError`."""
         self._turns = 0
         self._sender = sender
         soon = clockwork.call_soon
+        self._term_of = partial(term_of, self.hosted_replicas)
         self._reading = Reading(store, later=soon, submit=self.submit, broken=self.broken)
         self._message_sender = MessageSender(
             node, store, sender, reading=self._reading, term_of=self._term_of
@@ -76,10 +81,11 @@ class Runner:
         self._scheduler = scheduler
         self._looks = looks
         LookDriver(looks, soon, self.hosted_replicas, self.submit)
-        self._now = now = clockwork.now
+        self._now = clockwork.now
         self.deadlines = DeadlineWatch(
-            node, config, beats=beats, hosted_replicas=self.hosted_replicas, wake=self.wake
+            node, config, beats=beats, hosted_replicas=self.hosted_replicas
         )
+        self._notices = Notices(beats, self.deadlines)
         self._alarm = Alarm(clockwork, self._ring)
         self._dirty: list[HostedReplica] = []
         self._marked = False
@@ -88,20 +94,33 @@ class Runner:
         self.syncer: Syncer[Turn] = Syncer(
             store, config, clockwork=clockwork, on_durable=self._durable, on_failed=self.broken
         )
-        self._fast_append = FastAppend(
-            node, self.syncer, sender=sender, store=store, now=now, look_around=self._look_around
-        )
+        self._fast_append = FastAppend(node, self.syncer, sender=sender, store=store)
 
     @property
     def turns(self) -> int:
         """Turns taken so far."""
         return self._turns + self._fast_append.turns
 
+    @property
+    def syncs(self) -> int:
+        """Syncs asked of the store so far."""
+        return self.syncer.syncs + self._fast_append.syncs
+
+    def report_to(
+        self,
+        *,
+        failed: Callable[[Exception], None],
+        role: Callable[[HostedReplica], None] = unheard,
+        applied: Callable[[HostedReplica], None] = unheard,
+    ) -> None:
+        """Before the first turn: what the node does when the runner stops, when a replica's role,
+        term or leader changed, and when it has applied more."""
+        self._on_failed = failed
+        self._notices.report_to(role, applied)
+
     def watch(self, watcher: Watcher) -> None:
         """Tell `watcher` what becomes of the replicas from now on."""
-        self.on_role = told_first(watcher.role_changed, self.on_role)
-        self.on_applied = told_first(watcher.applied, self.on_applied)
-        self.on_dropped = told_first(watcher.dropped, self.on_dropped)
+        self._notices.watch(watcher)
 
     # --- replicas -----------------------------------------------------------------------------
 
@@ -146,8 +165,14 @@ class Runner:
         hosted = self.hosted_replicas.get(message.group)
         if hosted is None:
             return False
-        if message.__class__ is AppendEntries and self._fast_append.take(hosted, message):
-            return True
+        if message.__class__ is AppendEntries:
+            now = self._now()
+            if self._fast_append.take(hosted, message, now):
+                if hosted.replica.applied != hosted.applied or not (
+                    now < hosted.look_at <= now + GLANCE
+                ):
+                    self._look_around(((hosted, NOTHING),), now)
+                return True
         if isinstance(message, RequestVote):
             self.deadlines.vouch(hosted)
         hosted.replica.submit(message)
@@ -207,7 +232,7 @@ class Runner:
         """Tell the rest of the node what these turns changed, and when to wake for them again."""
         moved = (rings_at := self._alarm.at) is None or self.beats.deadline() < rings_at
         for hosted, _ in taken:
-            moved |= self._notice(hosted, now)
+            moved |= self._notices.after_turn(hosted, now)
         if moved or self.syncer.due is not None:
             self._arm()
 
@@ -229,38 +254,7 @@ class Runner:
         if effects.read is not None:
             self._reading.read_back(hosted, *effects.read)
         if effects.dropped:
-            self.on_dropped(hosted, effects.dropped)
-
-    def _notice(self, hosted: HostedReplica, now: Micros) -> bool:
-        """What other parts of the node want to know after a turn. True: a look moved."""
-        if hosted.gone:
-            return False
-        replica = hosted.replica
-        if replica.soft is not hosted.soft:
-            self._role_moved(hosted)
-        if hosted.leads and hosted.commit != (commit := replica.core.commit):
-            hosted.commit = commit
-            self.beats.committed(hosted.group, commit, replica.core.commit_known_to)
-        if replica.applied != hosted.applied:
-            # Not the commit: after a restart entries are applied a turn later, when they are read.
-            hosted.applied = replica.applied
-            self.on_applied(hosted)
-        if hosted.urgent and hosted.leads:
-            self.beats.urgent(hosted.group)
-        if now < hosted.look_at <= now + GLANCE:
-            return False
-        return self.deadlines.after_turn(hosted, now)
-
-    def _role_moved(self, hosted: HostedReplica) -> None:
-        """Role, term or known leader are others than after the last turn."""
-        hosted.soft = soft = hosted.replica.soft
-        hosted.leads = soft.role is Role.LEADER
-        self.deadlines.doubt(hosted)
-        tell_whether_it_leads(hosted, self.beats)
-        self.on_role(hosted)
-        if soft.term != hosted.term:
-            hosted.term = soft.term
-            self.beats.term_moved(hosted.group)
+            self._notices.on_dropped(hosted, effects.dropped)
 
     # --- messages -----------------------------------------------------------------------------
 
@@ -273,9 +267,9 @@ class Runner:
         ack, heartbeats = self.beats.on_beat(beat, now, self._term_of)
         for heartbeat in heartbeats:
             self.submit(self.hosted_replicas[heartbeat.group], heartbeat)
-        changed, self.beats.changed = self.beats.changed, {}
-        if (beat.items or beat.full) and self.deadlines.beat_taken(beat, changed, now):
-            self._arm()
+        changed = self.beats.take_changed()
+        if beat.items or beat.full:
+            self._wake_all(self.deadlines.beat_taken(beat, changed, now))
         if not self.syncer.stalled() and not self.beats.rides(beat, ack):
             self._sender.send(self.node, ack.to, ack)
 
@@ -284,13 +278,16 @@ class Runner:
         now = self._now()
         for message in self.beats.on_ack(ack, now):
             self.receive(message)
-        refused, self.beats.changed = self.beats.changed, {}
-        if refused and self.deadlines.doubt_all(refused, now):
-            self._arm()
+        refused = self.beats.take_changed()
+        if refused:
+            self._wake_all(self.deadlines.doubt_all(refused, now))
 
-    def _term_of(self, group: GroupId) -> Term | None:
-        hosted = self.hosted_replicas.get(group)
-        return None if hosted is None else hosted.replica.core.term
+    def _wake_all(self, due: Iterable[HostedReplica]) -> None:
+        """Who needs a turn after what peers said gets it; the others are looked at soon."""
+        for hosted in due:
+            self.wake(hosted)
+        if self.deadlines.doubts:
+            self._arm()
 
     # --- durable, or not ----------------------------------------------------------------------
 
@@ -321,7 +318,7 @@ class Runner:
         was answered is answered; who still waits hears of the stop."""
         log_stop(self.node, error)
         self.failed = error
-        self.on_failed(error)
+        self._on_failed(error)
 
     # --- time ---------------------------------------------------------------------------------
 
@@ -344,16 +341,19 @@ class Runner:
     def _do_what_is_due(self, now: Micros) -> None:
         self._reading.refill()
         if self.syncer.stalled():
-            resign(self.hosted_replicas.values(), now, self.wake)
+            for hosted in resign(self.hosted_replicas.values(), now):
+                self.wake(hosted)
         for beat in self.beats.due(now):
             self._sender.send(self.node, beat.to, beat)
-        self.deadlines.due(now)
+        for hosted in self.deadlines.due(now):
+            self.wake(hosted)
         self.syncer.poll()
         self._arm()
 
     # --- ends ---------------------------------------------------------------------------------
 
     def _close(self, hosted: HostedReplica) -> None:
+        hosted.gone, hosted.dirty = True, False
         close_replica(hosted, self.node, self._now(), self.failed)
 
     def pause(self) -> None:

@@ -305,6 +305,11 @@ class Heartbeats:
         outgoing = self._outgoing.get(peer)
         return None if outgoing is None else outgoing.acknowledged
 
+    def take_changed(self) -> dict[GroupId, None]:
+        """Groups of which a peer's claim, or its refusal of ours, changed since the last call."""
+        changed, self.changed = self.changed, {}
+        return changed
+
     def forget(self, group: GroupId) -> None:
         """The group is gone (deleted): claim nothing, believe nobody, vouch for nothing."""
         self.not_leading(group)

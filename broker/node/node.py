@@ -132,9 +132,7 @@ class Node:
             clockwork=self.clockwork,
             looks=self.factory.looks,
         )
-        runner.on_applied = self._applied
-        runner.on_role = self._role_changed
-        runner.on_failed = self._broke
+        runner.report_to(failed=self._broke, role=self._role_changed, applied=self._applied)
         return runner
 
     def _make_directory(self) -> Directory:

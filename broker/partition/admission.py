@@ -79,7 +79,8 @@ class Admission:
         self.table = table
         self.counters = state.settings.counters
         self.mutex: ProducerMutex[ProduceTicket] = ProducerMutex()
-        self._queue: deque[Item] = deque()
+        self.queue: deque[Item] = deque()
+        """The leader queue: what `take` may have."""
         self._taken: list[Item] = []
         self.inspector = Inspector(state)
         self._leadership = state.leadership
@@ -137,7 +138,7 @@ class Admission:
         ticket.term = self._leadership.term
         producer_id = ticket.batch.producer_id
         if producer_id < 0:
-            self._queue.append(ticket)
+            self.queue.append(ticket)
         elif self.mutex.acquire(producer_id, ticket) and not self._evaluate(ticket):
             self._release(producer_id)
 
@@ -160,7 +161,7 @@ class Admission:
         if isinstance(decision, Accept):
             ticket.in_flight = self.table.begin(who, ticket.term)
             ticket.in_flight.owner = ticket
-            self._queue.append(ticket)
+            self.queue.append(ticket)
             return True
         if isinstance(decision, Duplicate):
             self.counters.duplicates_answered += 1
@@ -212,31 +213,27 @@ class Admission:
         if producer_ids:
             self.table.expire(producer_ids)
             payload = encode_command("expire", self.table.told(producer_ids))
-            self._queue.append(CommandItem(payload, None, producer_ids))
+            self.queue.append(CommandItem(payload, None, producer_ids))
 
     # --- the leader queue ---------------------------------------------------------------------
 
     def command(self, payload: bytes, ticket: Ticket | None) -> None:
         """Queue a decision of the state machine behind what is already admitted."""
-        self._queue.append(CommandItem(payload, ticket))
-
-    def has_pending(self) -> bool:
-        """Whether `take` may have something."""
-        return len(self._queue) > 0
+        self.queue.append(CommandItem(payload, ticket))
 
     def take(self, inflight_bytes: int) -> Proposals | None:
         """As much of the queue as the byte budget allows; at least one when nothing is under way.
 
         Batches are stamped here: if the proposal is refused, they fail and the stamp with them.
         """
-        if not self._queue:
+        if not self.queue:
             return None
         state, term = self.state, self._leadership.term
         budget = state.settings.leader_queue_bytes
         append_time = state.settings.records.append_time
         offset = state.index.next_offset
         proposals: list[Proposal] = []
-        queue, taken = self._queue, self._taken
+        queue, taken = self.queue, self._taken
         while queue:
             item = queue[0]
             payload = item.batch.data if isinstance(item, ProduceTicket) else item.payload
@@ -275,7 +272,7 @@ class Admission:
         """
         taken, self._taken = self._taken, []
         if first is None:
-            self._queue.extendleft(reversed(taken))
+            self.queue.extendleft(reversed(taken))
             self.fail()
             return []
         two_stages = not self.state.settings.profile.one_stage
@@ -292,7 +289,7 @@ class Admission:
     def fail(self) -> None:
         """Nothing that is not yet in the log may enter it any more; tell everybody so."""
         state = self.state
-        for item in self._queue:
+        for item in self.queue:
             if isinstance(item, ProduceTicket):
                 if item.in_flight is not None:
                     for parked in self.table.abandon(item.in_flight):
@@ -302,7 +299,7 @@ class Admission:
                 self.table.keep(item.expires)
                 if item.ticket is not None:
                     state.not_leader(item.ticket)
-        self._queue.clear()
+        self.queue.clear()
         for ticket in (*self.mutex.drop_all(), *self.inspector.drop_all()):
             state.not_leader(ticket)
 
@@ -313,7 +310,7 @@ class Admission:
         still be stored.
         """
         state = self.state
-        for item in (*self.mutex.waiters(), *self._queue):
+        for item in (*self.mutex.waiters(), *self.queue):
             if isinstance(item, ProduceTicket):
                 if item.deadline <= now:
                     state.refuse(item, ErrorCode.REQUEST_TIMED_OUT)
@@ -333,13 +330,13 @@ class Admission:
     def admitted(self) -> Iterable[Item]:
         """What is on its way into the log, in order, without a place in it yet."""
         yield from self._taken
-        yield from self._queue
+        yield from self.queue
 
     def open_tickets(self) -> Iterable[Ticket]:
         """Every ticket in here that waits for its answer."""
         yield from self.inspector.waiting
         yield from self.mutex.waiters()
-        for item in self._queue:
+        for item in self.queue:
             ticket = item if isinstance(item, ProduceTicket) else item.ticket
             if ticket is not None:
                 yield ticket

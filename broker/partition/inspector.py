@@ -98,7 +98,7 @@ class Inspector:
         given = self._allowance.left = max(looks.left, at_least)
         found = verdict(looking)
         used = given - self._allowance.left
-        looks.left -= used
+        looks.use(used)
         if found is None:
             looks.wait(self._state.settings.group, worked=used > 0)
             return UNFINISHED

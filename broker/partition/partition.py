@@ -159,7 +159,7 @@ class Partition(LogWatcher):
 
     def has_pending(self) -> bool:
         """Whether somebody waits in the leader queue."""
-        return self.admission.has_pending()
+        return len(self.admission.queue) > 0
 
     def take_proposals(self, inflight_bytes: int, now: Micros) -> Proposals | None:
         """What the leader queue may propose now."""

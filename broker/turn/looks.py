@@ -40,6 +40,14 @@ class Looks(Allowance):
         self.waiting = False
         """Somebody waits; the driver asks after each pump."""
 
+    def drive(self, plan: Callable[[], None]) -> None:
+        """There is a driver: the first slice begins, and `plan` sees that there is a next one."""
+        self.left, self.plan = SLICE, plan
+
+    def use(self, records: int) -> None:
+        """A replica has looked into so many."""
+        self.left -= records
+
     def wait(self, group: GroupId, worked: bool) -> None:
         """The replica is not through; `worked`: it had a part of this slice."""
         (self._worked if worked else self._next)[group] = None

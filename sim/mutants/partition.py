@@ -78,7 +78,7 @@ class _PatientAdmission(Admission):
 
     def fail(self) -> None:
         """Leadership is lost, the queue stays; its mutexes and what was speculated do not."""
-        for item in self._queue:
+        for item in self.queue:
             if isinstance(item, ProduceTicket):
                 item.in_flight = None
         for ticket in self.mutex.drop_all():

@@ -115,13 +115,18 @@ class Lone:
             clockwork=self.ground,
             looks=factory.looks,
         )
-        self.runner.on_failed = self._failed
+        self.runner.report_to(failed=self._failed)
         topic = TopicImage("t", b"", ())
         openings = [factory.begin(topic, group, voters, NOW) for group in groups]
         self.hosted_replicas: list[HostedReplica] = [
             self.runner.add(factory.open(each, NOW, self.runner.write)) for each in openings
         ]
         self.ground.run()
+
+    def look(self) -> None:
+        """What the alarm would look at is looked at now."""
+        for hosted in self.runner.deadlines.due(self.ground.now_is):
+            self.runner.wake(hosted)
 
     def _failed(self, error: Exception) -> None:
         self.failures.append(error)

@@ -64,7 +64,7 @@ def test_a_beat_of_long_ago_does_not_end_a_candidacy():
     ground.run()
     assert replica.soft.role is Role.PRE_CANDIDATE
     ground.now_is = NOW + 1160 * MS
-    runner.deadlines.due(ground.now_is)
+    lone.look()
     ground.run()
     assert replica.core.role is Role.PRE_CANDIDATE
     assert len([each for each in ground.sent if isinstance(each, RequestVote)]) == 2, "one round"

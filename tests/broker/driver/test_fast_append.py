@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
+from broker_core_ground import Lone
 from broker_core_partition import batch, make_partition
 from broker_core_replicas import GROUP, NOW, FirstJitter, config
 from broker_core_world import NODES
-from ottla.broker.driver.fast_append import FastAppend
-from ottla.broker.driver.hosted import HostedReplica
 from ottla.broker.partition.partition import Partition
 from ottla.broker.turn.replica import MOST_UNAPPLIED, Replica
+from ottla.broker.turn.watcher import Watcher
+from ottla.log.store import Write
 from ottla.raft.core import RaftCore
 from ottla.raft.messages import AppendEntries, AppendReply
 from ottla.raft.raft_log import bootstrap
@@ -70,25 +68,19 @@ def test_much_that_is_committed_is_applied_at_once() -> None:
 def test_the_node_is_told_of_what_is_applied_at_once() -> None:
     """It was told with the next turn only, which a run of the simulator may end before (seed 33
     with `records=1000 batch_records=1 load_ms=1000 fault_every_ms=400`)."""
-    told: list[int] = []
-
-    def look_around(taken: Any, _now: int) -> None:
-        ((hosted, _effects),) = taken
-        hosted.applied = hosted.replica.applied
-        told.append(hosted.applied)
-
-    anything: Any = SimpleNamespace(
-        each_turn=True, syncs=0, send=lambda *_: None, immediate=True, extend=lambda *_: True
-    )
-    lane = FastAppend(
-        1, anything, sender=anything, store=anything, now=lambda: NOW, look_around=look_around
-    )
+    lone, told = Lone((), NODES), list[int]()
     replica = follower()
-    hosted = HostedReplica(replica, urgent=False)
-    hosted.applied, hosted.look_at = replica.applied, NOW + 1  # nobody has to look otherwise
-    for _ in range(MOST_UNAPPLIED + 1):
+    log = [*bootstrap(NODES)[1], Entry(2, 1, EntryKind.EMPTY, b"")]
+    lone.runner.write([Write(GROUP, first=1, entries=log)])
+    assert lone.store.begin_sync() is None
+    lone.runner.add(replica)
+    lone.ground.run()
+    lone.runner.watch(Watcher(applied=lambda _: told.append(replica.applied)))
+    taken = lone.runner.turns
+    for number in range(MOST_UNAPPLIED + 1):
         assert told == []
-        assert lane.take(hosted, append(replica, commit=replica.core.last_index))
+        lone.runner.receive(append(replica, commit=replica.core.last_index))
+        assert lone.runner.turns == taken + number + 1
     assert told == [MOST_UNAPPLIED + 2]
 
 

@@ -11,6 +11,7 @@ from broker_core_replicas import NOW
 from ottla.broker.driver.deadlines import MOST_LOOKS
 from ottla.broker.event_loop.scheduler import MOST_TURNS
 from ottla.broker.heartbeats.heartbeats import Beat, BeatAck, BeatItem, Heartbeats
+from ottla.broker.turn.watcher import Watcher
 
 MS = 1000
 GROUPS = range(1, 3 * MOST_LOOKS + 1)
@@ -49,8 +50,8 @@ def test_a_turn_of_the_loop_sees_so_many_replicas_and_the_next_ones_the_others(l
 
 @pytest.mark.slow
 def test_what_replicas_have_to_do_is_done_in_the_order_in_which_it_came(lone):
-    led = []
-    lone.runner.on_role = lambda hosted: led.append(hosted.group)
+    led: list[int] = []
+    lone.runner.watch(Watcher(role_changed=led.append))
     turns_by_step(lone)
     assert led == list(GROUPS)
 
@@ -74,7 +75,7 @@ def test_replicas_whose_leader_falls_silent_are_looked_at_in_several_turns_of_th
     counts = []
     while len(set(looks)) < len(GROUPS):
         before = len(looks)
-        lone.runner.deadlines.due(lone.ground.now_is)
+        lone.look()
         counts.append(len(looks) - before)
         assert counts[-1], f"looked at {len(looks)}, and at no more"
     assert max(counts) <= 2 * 2 * MOST_LOOKS  # what is due, and who trusted; a look asks twice

@@ -92,7 +92,7 @@ class Host:
         if cluster is not None:
             runners = [cluster.node(each).runner for each in cluster.addresses]
             found["turns"] = sum(each.turns for each in runners)
-            found["syncs"] = sum(each.syncer.syncs for each in runners)
+            found["syncs"] = sum(each.syncs for each in runners)
             sent = cluster.network.delivered
             found["messages"] = sum(
                 count for kind, count in sent.items() if kind not in CLUSTER_MESSAGES

@@ -73,6 +73,7 @@ DECIDING = (
     "broker/event_loop/scheduler.py",
     "broker/wire/searches.py",
     "broker/driver/hosted.py",
+    "broker/driver/notices.py",
     "broker/event_loop/slices.py",
     "broker/arguments/spelling.py",
     "broker/driver/group_commit.py",
