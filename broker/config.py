@@ -88,7 +88,7 @@ class ClusterConfig:
     """Largest record batch accepted. A topic's `max.message.bytes` overrides it. From 1 to
     2_147_483_647."""
     max_request_bytes: int = 104_857_600
-    """Largest frame; a client that announces more is cut off. Without records it is 5 MiB. From 1
+    """Largest frame; a client that announces more is cut off. Without records it is 4 MiB. From 1
     to 2_147_483_647."""
     queued_max_request_bytes: int = 256 << 20
     """Per node: how much of frames that are not whole, or may not begin yet, clients together

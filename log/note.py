@@ -135,13 +135,18 @@ def read_fields(folder: Path) -> dict[str, Unpacked] | None:
 def write_fields(folder: Path, fields: Mapping[str, object]) -> None:
     """Replace a folder's note, durably and as a whole. Raises `OSError`."""
     text = json.dumps({**fields, "crc": _checksum(fields)}) + "\n"
-    fresh = folder / f"{NOTE}.new"
-    with fresh.open("w", encoding="utf-8") as file:
-        file.write(text)
+    replace_file(folder / NOTE, folder / f"{NOTE}.new", text.encode())
+
+
+def replace_file(path: Path, fresh: Path, data: bytes) -> None:
+    """Put `data` in the place of a file, durably and as a whole, by way of `fresh`, a file beside
+    it. Raises `OSError`."""
+    with fresh.open("wb") as file:
+        file.write(data)
         file.flush()
         os.fsync(file.fileno())
-    fresh.replace(folder / NOTE)
-    sync_folder(folder)
+    fresh.replace(path)
+    sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:

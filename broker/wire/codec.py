@@ -42,7 +42,6 @@ from ottla.broker.wire.walk import (
     decode_text,
     read_varint,
 )
-from ottla.log.types import Millis
 
 
 @contextmanager
@@ -111,7 +110,6 @@ MAX_HEADER_TAGS = 1_000
 """Tagged fields in a header; no version of Kafka knows any for a request."""
 
 _HEADER = Struct(">hhih")
-_MILLISECOND = timedelta(milliseconds=1)
 
 
 class RequestHeader(NamedTuple):
@@ -342,11 +340,6 @@ _PLAIN: dict[str, Callable[[Entity], Entity]] = {
     "datetime_i64": _time,
     "uuid": _topic_id,
 }
-
-
-def millis(duration: timedelta) -> Millis:
-    """A duration of kio's as whole milliseconds."""
-    return duration // _MILLISECOND
 
 
 def id_bytes(topic_id: UUID | None) -> bytes:

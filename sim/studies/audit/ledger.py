@@ -14,7 +14,6 @@ leaders that fall, or a log that ends too early, may still tell.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import IO, Any
 import msgpack
 
 from ottla.log.checksum import crc32c
+from ottla.log.note import replace_file
 from ottla.log.types import Offset
 from ottla.sim.machine.files import lock, no_folder
 from ottla.sim.studies.audit.sequences import Finding, Kind, Ledger, Missing, Seen, Tail
@@ -238,17 +238,7 @@ def reached(folder: Path, audit: Audit) -> dict[int, Offset]:
 def keep(folder: Path, audit: Audit) -> None:
     """Put the audit in the place of the one before, durably. Raises `OSError`."""
     file = folder / FILE
-    fresh = _unfinished(file)
-    with fresh.open("wb") as out:
-        out.write(_encoded(audit))
-        out.flush()
-        os.fsync(out.fileno())
-    fresh.replace(file)
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    replace_file(file, _unfinished(file), _encoded(audit))
 
 
 def _unfinished(file: Path) -> Path:

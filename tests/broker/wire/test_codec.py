@@ -119,7 +119,7 @@ def test_one_description_builds_every_version(version):
         assert codec.id_bytes(read.topics[0].topic_id) == bytes(range(16))
         assert read.topics[0].topic_id == UUID(bytes=bytes(range(16)))
     if version >= 3:
-        assert codec.millis(read.throttle_time) == 7
+        assert read.throttle_time == timedelta(milliseconds=7)
 
 
 def test_null_arrays_zero_ids_and_ready_entities_pass_through():
