@@ -13,12 +13,13 @@ them never do would lead for good and commit nothing, as beats alone keep it (de
 is to be asked of the core then is not settled, so that livelock is not looked for here.
 
 What cannot come right must be explained (`unavoidable`): a partition without a majority in the
-core, or led from outside; clients that gave up before they could be served. Anything else that does
-not is anomaly sim-I31. Beside a partition that is excused all others must come right all the same,
-and its own clients must give up, where they have a time for that within the bound. Clients that
-have nothing left to ask prove nothing either: with `probes`, which the swarm always draws, a record
-is asked for until it is stored, in each partition. That comes after the core came to rest without:
-a new record would sweep along what was stuck.
+core, or led from outside; clients that may never hear of its leader, or gave up before they could
+be served; docs/decisions/0042 says which seed needs which. Anything else that does not is anomaly
+sim-I31. Beside a partition that is excused all others must come right all the same, and its own
+clients must give up, where they have a time for that within the bound. Clients that have nothing
+left to ask prove nothing either: with `probes`, which the swarm always draws, a record is asked for
+until it is stored, in each partition. That comes after the core came to rest without: a new record
+would sweep along what was stuck.
 """
 
 from __future__ import annotations

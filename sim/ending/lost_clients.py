@@ -7,6 +7,9 @@ which was not healed either (seed 14014895). No other node that is up excuses an
 hears a majority hears of a leader that was healed from one that was, too (sim-S68), or leaves
 itself out while it does not know all topics (sim-S65), and who hears none sends clients to others.
 
+Clients must not keep to healed nodes instead: a partition may be led by another
+(docs/decisions/0042). Seeds that need this module: `tests/sim/ending/test_probes.py`.
+
 Java's clients prefer the connections they have. Two nodes that are cut off, each by itself, send
 their clients to one another, for either may be well for all that the other hears (seed 8027330); a
 client that is connected to both and to nobody else asks them in turn; so does one of whose two

@@ -144,6 +144,35 @@ def test_a_cut_between_the_asked_node_and_the_leader_needs_no_excuse(seed, confi
     assert not any("which is not healed" in each for each in outcome.unavoidable)
 
 
+CUTS = "isolate deaf mute one-link bridge halves ring controller kill"
+GONE = "freeze isolate power stuck-disk kill"
+
+
+@pytest.mark.parametrize(
+    ("seed", "settings", "said"),
+    [
+        (15, {"min_insync": 3, "faults": "power freeze kill"}, "acks=all needs 3 replicas in sync"),
+        (
+            384,
+            {"nodes": 5, "partitions": 4, "client_model": "java", "faults": CUTS},
+            "its producer asks node",
+        ),
+        (
+            105,
+            {"delivery_timeout_ms": 2_000, "request_timeout_ms": 5_000, "faults": GONE},
+            "the others would hear it from the controller's leader, which was not healed",
+        ),
+    ],
+    ids=["in sync", "asker", "unknown"],
+)
+def test_each_excuse_has_a_seed_that_needs_it(seed, settings, said):
+    """Without its excuse each of these sound runs is an alarm (docs/decisions/0042)."""
+    config = RunConfig(load_ms=1_000, records=12, fault_every_ms=250)
+    outcome = run(seed, config.with_(**settings))
+    assert outcome.verdict is Verdict.OK, outcome.reason
+    assert any(said in each for each in outcome.unavoidable)
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("as_found")
 def test_who_is_alone_and_leads_another_partition_keeps_its_clients():
