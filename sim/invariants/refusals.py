@@ -23,6 +23,7 @@ from ottla.sim.invariants.resent import REFUSED
 from ottla.sim.invariants.window import Window
 
 GAP = "gap"
+FULL = "table full"
 _T = TypeVar("_T", "_Newest", "_Place")
 _Whose: TypeAlias = dict[tuple[int, ...], list[_T]]
 """Steps in their order, each of which lies further in the log, by partition and producer id (and
@@ -111,19 +112,28 @@ def _applied(index: Index) -> _Whose[_Newest]:
 
 
 def _forgotten(index: Index) -> _Whose[_Place]:
-    """A leader judges by such a decision from where it is in its log, before it is applied."""
-    written: dict[tuple[int, int, int], int] = {}
+    """A leader judges by such a decision from when it is made, before it is in its log and applied:
+    where the table is full, that is in the turn of the batch that found it so."""
+    written: dict[tuple[int, int, int], Row] = {}
     terms: dict[tuple[int, int, int], set[int]] = {}
+    full: dict[tuple[int, int, int], int] = {}
     told = index.rows["expire"]
     for row in index.rows["append"] if told else ():
-        written.setdefault((row.partition, row.log_index, row.term), row.eid)
+        written.setdefault((row.partition, row.log_index, row.term), row)
+    for row in index.rows["decide"] if told else ():
+        if row.code == FULL:
+            full.setdefault((row.partition, row.node, row.log_index), row.eid)
     for row in index.rows["apply"] if told else ():
         terms.setdefault((row.partition, row.log_index, row.node), set()).add(row.term)
     known: list[tuple[int, int, int, int]] = []
     for row in told:
         place = row.partition, row.log_index
-        first = [written.get((*place, term), row.eid) for term in terms.get((*place, row.node), ())]
-        known.append((min([row.eid, *first]), row.log_index, row.partition, row.pid))
+        eids = [row.eid]
+        for term in terms.get((*place, row.node), ()):
+            entry = written.get((*place, term))
+            if entry is not None:
+                eids += entry.eid, full.get((row.partition, entry.node, row.aux), entry.eid)
+        known.append((min(eids), row.log_index, row.partition, row.pid))
     found: _Whose[_Place] = {}
     for since, log_index, partition, pid in sorted(known):
         running = found.setdefault((partition, pid), [])

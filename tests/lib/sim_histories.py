@@ -10,7 +10,8 @@ One history after another, each with a name, the invariants that do not hold in 
 A row is a kind and columns. `a..b` makes a row for each number (several ranges go in step), `1,2` a
 row for each item around that. What is left out has the default of its kind, see `DEFAULTS`, so that
 records of a history that is in order have `op`, `value`, `off` and `seq` alike. `p` is short for
-partition; `chain` and `state_hash` are names. `wait US` lets time pass; every row takes 10 us.
+partition, `~` for a blank; `chain` and `state_hash` are names. `wait US` lets time pass; every row
+takes 10 us.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def _columns(words: list[str]) -> Iterator[tuple[str, str]]:
         name = "partition" if name == "p" else name
         if name not in COLUMNS or not text:
             raise ValueError(f"no column {name!r}")
-        yield name, text
+        yield name, text.replace("~", " ")
 
 
 def expand(columns: dict[str, str]) -> Iterator[Columns]:

@@ -186,12 +186,15 @@ newest AS (
 ),
 forgotten AS (
   SELECT x.run_id, x.partition, x.pid, x.log_index,
-    MIN(CASE WHEN w.eid < x.eid THEN w.eid ELSE x.eid END) AS eid
+    MIN(CASE WHEN f.eid < w.eid AND f.eid < x.eid THEN f.eid
+      WHEN w.eid < x.eid THEN w.eid ELSE x.eid END) AS eid
   FROM ev x
   LEFT JOIN ev a ON a.run_id = x.run_id AND a.partition = x.partition AND a.node = x.node
     AND a.log_index = x.log_index AND a.kind = 'apply'
   LEFT JOIN ev w ON w.run_id = a.run_id AND w.partition = a.partition
     AND w.log_index = a.log_index AND w.term = a.term AND w.kind = 'append'
+  LEFT JOIN ev f ON f.run_id = w.run_id AND f.partition = w.partition AND f.node = w.node
+    AND f.log_index = x.aux AND f.kind = 'decide' AND f.code = 'table full'
   WHERE x.kind = 'expire'
   GROUP BY x.run_id, x.partition, x.pid, x.log_index
 ),
