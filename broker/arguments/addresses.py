@@ -11,7 +11,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from itertools import islice
 from typing import TypeAlias
 
@@ -26,6 +26,7 @@ Advertised: TypeAlias = str | Sequence[str] | Mapping[NodeId, str]
 
 LOOPBACKS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - it listens there
 """Hosts that stand for all of this machine's, and where this machine reaches itself."""
+IPV4_LABELS = 4
 MAX_PORT = 65_535
 MOST_DIGITS = 5
 """Of a port."""
@@ -34,14 +35,37 @@ LONGEST_HOST = 255
 
 
 def is_host(name: str) -> bool:
-    """Whether clients can be told of such a host: it is encodable, short enough, and printable."""
+    """Whether clients can be told of such a host: it is encodable, short enough, and printable,
+    and an address where it looks like one."""
     sound = name.isprintable() and not any(each in name for each in "[] /,@")
-    return sound and len(name.encode()) <= LONGEST_HOST
+    return sound and len(name.encode()) <= LONGEST_HOST and not _is_broken_address(name)
+
+
+def _is_broken_address(name: str) -> bool:
+    """Whether it could only be an address, and is none: a name has no colon, and its last label is
+    not a number (RFC 3696). `127.1` is an address as the system reads them."""
+    try:
+        if ":" in name:
+            IPv6Address(name)
+            return False
+        labels = name.removesuffix(".").split(".")
+        if len(labels) == 1 or not all(each.isascii() and each.isdecimal() for each in labels):
+            return False
+        if len(labels) == IPV4_LABELS:
+            IPv4Address(".".join(labels))
+        else:
+            socket.inet_aton(".".join(labels))
+    except (OSError, ValueError):
+        return True
+    return False
 
 
 def bare_host(host: str) -> str:
     """A host without the brackets of IPv6. Raises `ConfigError` for what cannot be one."""
-    bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    bracketed = host.startswith("[") and host.endswith("]")
+    bare = host[1:-1] if bracketed else host
+    if bracketed and ":" not in bare:
+        raise ConfigError(f"host is {shown(host)}; brackets are for an address of IPv6")
     if any(each in bare for each in "[] /,@"):
         raise ConfigError(f"host is {shown(host)}; name one host, without a port")
     if bare.count(":") == 1:
@@ -95,7 +119,7 @@ def split(spelled: str) -> tuple[str, int | None]:
     if spelled.startswith("["):
         host, closed, rest = spelled[1:].partition("]")
         port = rest.removeprefix(":")
-        sound = bool(closed) and (not rest or rest.startswith(":"))
+        sound = bool(closed) and ":" in host and (not rest or rest.startswith(":"))
     elif spelled.count(":") == 1:
         host, _, port = spelled.partition(":")
         sound = bool(port)

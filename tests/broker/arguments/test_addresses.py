@@ -151,6 +151,33 @@ NO_NAMES = ["\udcff", "a" * 40_000, "a." * 200, "a\0b", "a\nb", "a\x7fb", "a\u20
 """Neither a resolver nor an answer can take them."""
 
 
+NO_ADDRESSES = [
+    *["::::", "1:2:3:::4:5", ":::1", "g::1", "1:2:3:4:5:6:7", "1:2:3:4:5:6:7:8:9", "fe80::1%"],
+    *["::ffff:999.1.1.1", "12345::1", "[h]", "[1.2.3.4]", "[]", "[::1", "::1]"],
+    *["999.1.1.1", "1.2.3.256", "1.2.3.04", "1.2.3.4.5", "999.1.1.1.", "1.99999999"],
+]
+"""They look like addresses, and are none: no resolver would take them for a name."""
+
+
+@pytest.mark.parametrize("host", NO_ADDRESSES)
+def test_what_looks_like_an_address_and_is_none_is_refused(host):
+    with pytest.raises(ConfigError, match="host is"):
+        Cluster(nodes=1, host=host)
+    bracketed = f"[{host}]:9092" if ":" in host and not set("[]") & set(host) else f"{host}:9092"
+    for told in (host, bracketed):
+        with pytest.raises(ConfigError, match="advertised"):
+            AdvertisedAs(told, NODES)
+
+
+@pytest.mark.parametrize(
+    "host", ["fe80::1%eth0", "::1", "fd00::1", "::ffff:1.2.3.4", "1.2.3.4", "127.1", "1a.2", "h.1a"]
+)
+def test_what_is_an_address_or_a_name_stays_one(host):
+    assert split(host) == (host, None)
+    assert split(join((host, 1))) == (host, 1)
+    Cluster(nodes=1, host=host)
+
+
 class Unprintable:
     def __repr__(self):
         raise RuntimeError("not for your eyes")
@@ -218,7 +245,8 @@ def test_what_is_joined_is_split_again(host, port):
     assert split(join((host, port))) == (host, port)
     as_told = AdvertisedAs(join((host, port)), NODES)
     assert [as_told.of(node, ("x", 1)) for node in NODES] == [(host, port + i) for i in range(3)]
-    assert bare_host(f"[{host}]") == host
+    if ":" in host:
+        assert bare_host(f"[{host}]") == host
 
 
 def test_addresses_are_plain_values():
