@@ -10,10 +10,12 @@ import errno
 import fcntl
 import io
 import os
+import stat
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
-from ottla.log.errors import DiskFullError, FolderInUseError, FormatError
+from ottla.log.errors import DamagedFolderError, DiskFullError, FolderInUseError, FormatError
 from ottla.log.forking import disown_in_children
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -30,9 +32,11 @@ class FolderLock:
         """Make `folder` and take its lock.
 
         Raises `FolderInUseError` when another process, or another store in this one, has it: two
-        writers would each believe that what they wrote is all there is.
+        writers would each believe that what they wrote is all there is. `DamagedFolderError` when
+        the lock is no file.
         """
         folder.mkdir(parents=True, exist_ok=True)
+        check_is_file(folder / "LOCK")
         self._process = os.getpid()
         # An object, which lets go of it if an interrupt comes before anybody has this one.
         self._file = io.FileIO(folder / "LOCK", "a+")
@@ -62,7 +66,7 @@ class FolderLock:
 def in_use(folder: Path) -> bool:
     """Whether a store has the folder's lock now. Raises `FormatError` when that cannot be told."""
     try:
-        descriptor = os.open(folder / "LOCK", os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(folder / "LOCK", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
         return False
     except OSError as error:
@@ -74,6 +78,14 @@ def in_use(folder: Path) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+def check_is_file(path: Path) -> None:
+    """What lies there, if anything does, is a file: a pipe would keep who opens it waiting for
+    ever, a device has no end. Raises `DamagedFolderError`, `OSError`."""
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise DamagedFolderError(f"{path.name} is no file")
 
 
 class ZerosAhead:

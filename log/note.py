@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +25,7 @@ from typing import NamedTuple
 
 from ottla.log.checksum import crc32c
 from ottla.log.errors import DamagedFolderError
+from ottla.log.folder import check_is_file
 from ottla.log.pages import check_pages
 from ottla.log.types import Unpacked
 
@@ -56,6 +56,8 @@ def examine(folder: Path) -> Note:
     note = _read(folder)
     data = folder / DATA
     there = os.path.lexists(data)
+    for each in (data, folder / LMDB_LOCK):
+        check_is_file(each)
     if note is None:
         if not there and not os.path.lexists(folder / LMDB_LOCK):
             note = Note(0, {})
@@ -74,6 +76,7 @@ def check_data(folder: Path, transaction: int = 0) -> None:
     Raises `DamagedFolderError`, `OSError`.
     """
     data = folder / DATA
+    check_is_file(data)
     if not data.exists():
         raise DamagedFolderError(f"was used, and its {DATA} is gone")
     if not data.stat().st_size:
@@ -119,9 +122,7 @@ def read_fields(folder: Path) -> dict[str, Unpacked] | None:
     """
     path = folder / NOTE
     try:
-        # A pipe would keep who opens it waiting for ever.
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise DamagedFolderError(f"{NOTE} is no file")
+        check_is_file(path)
         raw = path.read_bytes()
     except FileNotFoundError:
         return None

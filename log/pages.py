@@ -28,13 +28,13 @@ have data version 1.
 from __future__ import annotations
 
 import os
-import stat
 from itertools import pairwise
 from pathlib import Path
 from struct import Struct, unpack_from
 from typing import NamedTuple, Self
 
 from ottla.log.errors import DamagedFolderError
+from ottla.log.folder import check_is_file
 
 _MAGIC = 0xBEEFC0DE
 _DATA_VERSION = 1
@@ -110,9 +110,7 @@ class _File:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        # A pipe would keep who opens it waiting for ever.
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise DamagedFolderError(f"{path.name} is no file")
+        check_is_file(path)
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self.bytes = os.fstat(self._descriptor).st_size
 

@@ -124,6 +124,25 @@ def test_room_behind_the_data_is_no_loss(folder):
     store.close()
 
 
+NO_FILES = [os.mkdir, os.mkfifo, lambda path: path.symlink_to("/dev/zero")]
+
+
+@pytest.mark.parametrize("make", NO_FILES)
+@pytest.mark.parametrize("name", [DATA, LMDB_LOCK, NOTE, "LOCK"])
+def test_what_is_no_file_is_called_so_by_its_name(folder, name, make):
+    """A pipe was an empty file, a folder in the place of a lock a failure of LMDB."""
+    (folder / name).unlink(missing_ok=True)
+    make(folder / name)
+    assert refusal(folder) == f"{name} is no file"
+
+
+@pytest.mark.parametrize("make", NO_FILES)
+def test_so_it_is_in_a_new_folder(tmp_path, make):
+    (tmp_path / "node").mkdir()
+    make(tmp_path / "node" / DATA)
+    assert refusal(tmp_path / "node") == "data.mdb is no file"
+
+
 def test_data_of_an_earlier_state_is_refused(folder):
     shutil.copy(folder / DATA, folder.with_name("earlier"))
     store = kit.open_lmdb(folder, node=1)
