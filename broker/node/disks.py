@@ -6,8 +6,9 @@ Without a data folder a disk is a `MemoryDisk`; with one it is an LMDB environme
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,8 @@ from ottla.log.errors import StoreError
 from ottla.log.memory_store import MemoryDisk, MemoryStore
 from ottla.log.store import LogStore
 from ottla.raft.types import NodeId
+
+log = logging.getLogger("ottla")
 
 CLUSTER_ID_KEY = "cluster-id"
 NODES_KEY = "nodes"
@@ -96,22 +99,39 @@ class Disks:
             for node in self._nodes:
                 self.open(node)
             return next(iter(self._remembered(CLUSTER_ID_KEY).values()), "")
-        await self._open_all(self._folder, clockwork)
-        refusal = folders.of_another_size(
-            self._folder, self._remembered(NODES_KEY), str(self._size)
-        )
-        if refusal:
-            raise ConfigError(refusal)
-        noted, ids = self._noted(), self._remembered(CLUSTER_ID_KEY)
-        error = folders.of_another_cluster(self._folder, ids, noted, self._size)
-        if error is not None:
-            raise error
-        self._check_none_lost(self._folder, used=bool(noted))
-        return next(iter(ids.values()), "")
+        note = self._noted()
+        seen = self._seen(await self._open_all(clockwork), note)
+        seen.check()
+        if len(seen.ids) < len(self._nodes) and self._without:
+            raise ConfigError(
+                f"{self._folder} is new; a cluster begins with all its nodes: leave out "
+                f"without_nodes"
+            )
+        if note == "":
+            log.warning(
+                "%s: its note, ottla.json, could not be read; the nodes' folders are good, and it "
+                "is written again",
+                self._folder,
+            )
+        return seen.cluster
 
-    async def _open_all(self, folder: Path, clockwork: MakeClockwork) -> None:
-        """Open every folder that is there, one after the other (two may be one by a link); one that
-        cannot be does not hide the next one."""
+    def _seen(self, errors: Mapping[NodeId, Exception], note: str | None) -> folders.Seen:
+        """What the folders hold, as far as they are open."""
+        return folders.Seen(
+            folder=self._base(),
+            total=self._size,
+            without=self._without,
+            nodes=self._nodes,
+            errors=errors,
+            ids=self._remembered(CLUSTER_ID_KEY),
+            sizes=self._remembered(NODES_KEY),
+            holding=[node for node, store in self._open.items() if store.groups()],
+            note=note,
+        )
+
+    async def _open_all(self, clockwork: MakeClockwork) -> dict[NodeId, Exception]:
+        """Open every folder that is there, one after the other (two may be one by a link); why
+        those cannot be that are not. One does not hide the next one."""
         errors: dict[NodeId, Exception] = {}
 
         def work(node: NodeId) -> None:
@@ -125,41 +145,31 @@ class Disks:
         for error in errors.values():
             if not isinstance(error, StoreError | OSError):
                 raise error
-        if errors:
-            good = self._remembered(CLUSTER_ID_KEY)
-            raise folders.refused(folder, errors, list(good), self._size)
+        return errors
 
     def _there(self) -> list[NodeId]:
         """Nodes whose folders are there."""
         return [node for node in self._nodes if os.path.lexists(self._path(node))]
-
-    def _check_none_lost(self, folder: Path, *, used: bool) -> None:
-        """A node that has forgotten its votes and its log must not take part as a fresh one: it
-        would elect a leader without what it had acknowledged. Raises `ConfigError`."""
-        ids = self._remembered(CLUSTER_ID_KEY)
-        holding = [node for node, store in self._open.items() if store.groups()]
-        lost = [node for node in self._nodes if node not in ids]
-        if lost and (holding or used):
-            good = [node for node in ids if node in holding] or list(ids)
-            raise folders.of_a_lost_folder(folder, lost, good, self._size)
-        if lost and self._without:
-            raise ConfigError(
-                f"{folder} is new; a cluster begins with all its nodes: leave out without_nodes"
-            )
 
     def _remembered(self, key: str) -> dict[NodeId, str]:
         """What each open disk that knows it has under this key."""
         found = {node: store.get_meta(key) for node, store in self._open.items()}
         return {node: value.decode() for node, value in found.items() if value is not None}
 
-    def _noted(self) -> str:
-        """The cluster's id as the folder of the whole cluster names it; empty when it does not."""
+    def _noted(self) -> str | None:
+        """The cluster's id as the folder of the whole cluster names it: None without a note, empty
+        when it is damaged. Raises `ConfigError` for one that could not be written again."""
         from ottla.log.note import read_fields
 
         try:
-            return str((read_fields(self._base()) or {}).get("cluster", ""))
+            fields = read_fields(self._base())
         except (StoreError, OSError) as error:
-            raise ConfigError(f"{self._folder}: its note cannot be read: {error}") from error
+            why = f"its note cannot be read: {error}; put it back, or take it away if all the"
+            raise ConfigError(f"{self._folder}: {why} nodes' folders are there") from error
+        if fields is None:
+            return None
+        named = fields.get("cluster")
+        return named if isinstance(named, str) else ""
 
     def _note_down(self, cluster: str) -> None:
         from ottla.log.note import write_fields
@@ -177,18 +187,33 @@ class Disks:
         store = self._open.get(node)
         if store is not None:
             return store
-        good = [each for each in self._open if each != node]
         if self._cluster and self._folder is not None and not self._path(node).exists():
-            raise folders.of_a_lost_folder(self._folder, [node], good, self._size)
+            raise self._refused(node, None)
         try:
             store = self._make(node)
         except (StoreError, OSError) as error:
-            raise folders.refused(self._base(), {node: error}, good, self._size) from error
+            raise self._refused(node, error) from error
         if self._cluster and not knows(self._cluster, store.get_meta(CLUSTER_ID_KEY)):
             store.close()
-            raise folders.of_a_lost_folder(self._base(), [node], good, self._size)
+            raise self._refused(node, None)
         self._open[node] = store
         return store
+
+    def _refused(self, node: NodeId, error: Exception | None) -> folders.DataFolderError:
+        """Why one folder is not opened: the error, or that it does not know the cluster."""
+        others = [each for each in self._open if each != node]
+        seen = folders.Seen(
+            folder=self._base(),
+            total=self._size,
+            without=self._without,
+            nodes=[node],
+            errors={} if error is None else {node: error},
+            ids=dict.fromkeys(others, self._cluster),
+            sizes={},
+            holding=others,
+            note=self._cluster or None,
+        )
+        return folders.refused(seen, {node: seen.wrong(node)})
 
     async def opened(self, node: NodeId, clockwork: Clockwork) -> LogStore:
         """As `open`, as work beside the node: to read a long log takes seconds, in which the other

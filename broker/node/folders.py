@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import errno
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from ottla.broker.arguments.arguments import as_whole, items
 from ottla.broker.arguments.spelling import shown
 from ottla.broker.errors import ConfigError
-from ottla.log.errors import DiskFullError, FolderInUseError, FormatError
+from ottla.log.errors import DiskFullError, FolderInUseError, FormatError, StoreError
 from ottla.raft.types import NodeId
 
 OF_THE_PLACE = {
@@ -76,25 +77,118 @@ def check_left_out(
     return found
 
 
-def refused(
-    folder: Path, errors: Mapping[NodeId, Exception], good: Sequence[NodeId], total: int
-) -> DataFolderError:
-    """The error for nodes whose folders below `folder` cannot be opened; `good` are those of the
-    `total` nodes whose folders can."""
-    node = next(iter(errors))
-    told = [_told(each, folder / f"node-{each}", error) for each, error in errors.items()]
-    if all(isinstance(error, FolderInUseError) for error in errors.values()):
+class Seen(NamedTuple):
+    """What the folders of a cluster's nodes hold: all that were looked at, judged together. So one
+    refusal names every folder that is in the way, and its advice is enough."""
+
+    folder: Path
+    """That of the whole cluster."""
+    total: int
+    """Nodes of the cluster."""
+    without: Sequence[NodeId]
+    """Nodes whose folders were not looked at."""
+    nodes: Sequence[NodeId]
+    """The others."""
+    errors: Mapping[NodeId, Exception]
+    """Folders that cannot be opened."""
+    ids: Mapping[NodeId, str]
+    """The cluster that each open one names; not in it: one that holds nothing."""
+    sizes: Mapping[NodeId, str]
+    """And how many nodes that cluster has."""
+    holding: Collection[NodeId]
+    """Open ones with groups."""
+    note: str | None
+    """The cluster that the note of the whole folder names; None: there is no note; empty: there is
+    one that cannot be read."""
+
+    @property
+    def cluster(self) -> str:
+        """The cluster whose folder this is. Without a note that says so, most decide."""
+        found = Counter(self.ids.values()).most_common(1)
+        return self.note or (found[0][0] if found else "")
+
+    @property
+    def ours(self) -> list[NodeId]:
+        """The open folders of the cluster."""
+        return [node for node, cluster in self.ids.items() if cluster == self.cluster]
+
+    @property
+    def good(self) -> list[NodeId]:
+        """Of these, the ones that hold what was agreed."""
+        return [node for node in self.ours if node in self.holding] or self.ours
+
+    @property
+    def used(self) -> bool:
+        """Whether there was a cluster here, so that a node that holds nothing has lost it."""
+        return (
+            bool(self.holding)
+            or self.note is not None
+            or any(map(_is_of_a_use, self.errors.values()))
+        )
+
+    def check(self) -> None:
+        """Raises `ConfigError` for a cluster of another size, `DataFolderError` for bad folders."""
+        sizes = [self.sizes[node] for node in self.ours if node in self.sizes]
+        for size in sizes:
+            if size == str(self.total):
+                continue
+            raise ConfigError(
+                f"{self.folder} is of a cluster of {size} nodes, not of {self.total}; "
+                f"a cluster keeps its nodes for life"
+            )
+        told = {node: text for node in self.nodes if (text := self.wrong(node))}
+        if told:
+            raise refused(self, told)
+
+    def wrong(self, node: NodeId) -> str:
+        """What is wrong with the folder of a node; empty if nothing is."""
+        path = self.folder / f"node-{node}"
+        if node in self.errors:
+            return _told(node, path, self.errors[node])
+        named = self.ids.get(node)
+        if named is None:
+            return (
+                f"node {node}: {path} holds nothing, though {self._though()}" if self.used else ""
+            )
+        if named == self.cluster:
+            return ""
+        there = f"node-{self.good[0]}" if self.good else "the one that was here"
+        return (
+            f"node {node}: {path} is of another cluster ({named}) than {there} ({self.cluster}); "
+            f"put back the folder that belongs there"
+        )
+
+    def _though(self) -> str:
+        if self.good:
+            return f"node-{self.good[0]} does"
+        if self.note == "":
+            return "the cluster was used: its note, ottla.json, is there and cannot be read"
+        return "the cluster was used"
+
+
+def _is_of_a_use(error: Exception) -> bool:
+    """Whether a folder that cannot be opened for it was used: something of ours lies there."""
+    return isinstance(error, StoreError) and not isinstance(error, FolderInUseError | DiskFullError)
+
+
+def refused(seen: Seen, told: Mapping[NodeId, str]) -> DataFolderError:
+    """The error for folders with which something is wrong, as is told of each."""
+    node = next(iter(told))
+    errors = [seen.errors.get(each) for each in told]
+    if all(isinstance(error, FolderInUseError) for error in errors):
         advice = "End who uses it, or choose another folder"
-    elif all(_unusable(error) for error in errors.values()) or not folder.exists():
+    elif all(_unusable(error) for error in errors) or not seen.folder.exists():
         advice = "Mend that, or choose another folder"
-    elif all(isinstance(error, FormatError) for error in errors.values()):
+    elif all(isinstance(error, FormatError) for error in errors):
         advice = "Put back the folder that belongs there, or choose another folder"
     else:
-        advice = advise(list(errors), good, total)
-    return DataFolderError(f"{'; '.join(told)}. {advice}", node, folder / f"node-{node}")
+        advice = advise(list(told), seen.good, seen.total, seen.without)
+    return DataFolderError(
+        f"{'; '.join(told.values())}. {advice}", node, seen.folder / f"node-{node}"
+    )
 
 
-def _unusable(error: Exception) -> bool:
+def _unusable(error: Exception | None) -> bool:
     """Whether it is about the place and not about what lies there."""
     full = isinstance(error, DiskFullError)
     return full or (isinstance(error, OSError) and error.errno in OF_THE_PLACE)
@@ -108,22 +202,29 @@ def _told(node: NodeId, folder: Path, error: Exception) -> str:
     return f"node {node}, {folder}: {reason.removeprefix(f'{folder}: ').removesuffix('.')}"
 
 
-def advise(bad: Sequence[NodeId], good: Sequence[NodeId], total: int) -> str:
-    """What to do about bad folders; see the module's text."""
-    back = "bring the folder back as it was when the cluster last ran"
+def advise(
+    bad: Sequence[NodeId], good: Sequence[NodeId], total: int, without: Sequence[NodeId] = ()
+) -> str:
+    """What to do about bad folders, at a start `without` some nodes; see the module's text."""
+    one = len(bad) == 1
+    back = f"bring the folder{'' if one else 's'} back as {'it was' if one else 'they were'}"
+    back += " when the cluster last ran"
     if total == 1:
         return (
             f"There is no other copy of it: {back}, or start a new cluster in another data_dir, "
             f"without what was in this one"
         )
     if 2 * len(good) > total:
-        flags = " ".join(f"--without-node {node}" for node in bad)
+        away = tuple(sorted({*bad, *without}))
+        flags = " ".join(f"--without-node {node}" for node in away)
         return (
             f"The folders of nodes {_few(good)} are good, a majority of {total}, and hold all that "
-            f"was acknowledged: {back}, or start without it (ottla up {flags}, in Python "
-            f"Cluster(without_nodes={tuple(bad)})). An emptied folder is no way back"
+            f"was acknowledged: {back}, or start without {'it' if one else 'them'} (ottla up "
+            f"{flags}, in Python Cluster(without_nodes={away})). An emptied folder is no way back"
         )
     copies = f"Only {len(good)} of {total} folders are good" if good else "No folder is good"
+    if without:
+        copies += f" (not looked at: nodes {_few(without)}, left out)"
     return (
         f"{copies}, no majority, so that nobody can tell what was agreed: {back}, or start a new "
         f"cluster in another data_dir, without what was in this one"
@@ -135,51 +236,6 @@ def left_out(node: NodeId) -> str:
     return (
         f"node {node} was left out at the start, and the cluster runs on without it; its folder "
         f"may come back with a later start, an empty one in its place waits for membership change"
-    )
-
-
-def of_another_size(folder: Path, known: Mapping[NodeId, str], asked: str) -> str:
-    """Why folders of a cluster of another size are refused; empty if there are none."""
-    for size in known.values():
-        if size != asked:
-            return (
-                f"{folder} is of a cluster of {size} nodes, not of {asked}; "
-                f"a cluster keeps its nodes for life"
-            )
-    return ""
-
-
-def of_another_cluster(
-    folder: Path, known: Mapping[NodeId, str], told: str, total: int
-) -> DataFolderError | None:
-    """The error for folders of several clusters. `told` is the one that the folder of the whole
-    cluster names; without one, most decide."""
-    if not known:
-        return None
-    most = told or Counter(known.values()).most_common(1)[0][0]
-    good = [node for node, cluster in known.items() if cluster == most]
-    odd = [node for node, cluster in known.items() if cluster != most]
-    if not odd:
-        return None
-    than = f"node-{good[0]} ({most})" if good else f"the one that was here ({most})"
-    return DataFolderError(
-        f"node {odd[0]}: {folder}/node-{odd[0]} is of another cluster ({known[odd[0]]}) than "
-        f"{than}; put back the folder that belongs there. {advise(odd, good, total)}",
-        odd[0],
-        folder / f"node-{odd[0]}",
-    )
-
-
-def of_a_lost_folder(
-    folder: Path, lost: Sequence[NodeId], good: Sequence[NodeId], total: int
-) -> DataFolderError:
-    """The error for nodes that hold nothing in a cluster that was used."""
-    though = f"node-{good[0]} does" if good else "the cluster was used"
-    return DataFolderError(
-        f"node {lost[0]}: {folder}/node-{lost[0]} holds nothing, though {though}. "
-        f"{advise(lost, good, total)}",
-        lost[0],
-        folder / f"node-{lost[0]}",
     )
 
 

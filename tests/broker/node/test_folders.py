@@ -12,7 +12,21 @@ from pathlib import Path
 
 import pytest
 
-from ottla import Cluster, OttlaError
+from folders_kit import (
+    cut,
+    delete_data,
+    empty,
+    flip,
+    link_to_nothing,
+    make_a_file_of_it,
+    make_a_folder_of_its_data,
+    make_a_folder_of_its_lock,
+    make_a_folder_of_lmdbs_lock,
+    refusal,
+    remove,
+    starts,
+)
+from ottla import Cluster
 from ottla.broker.errors import ConfigError, NodeStateError
 from ottla.broker.node.folders import DataFolderError
 from ottla.log.note import DATA, NOTE
@@ -24,60 +38,6 @@ def used(tmp_path):
     with Cluster(nodes=3, data_dir=tmp_path) as cluster:
         cluster.create_topic("kept", partitions=2)
     return tmp_path
-
-
-def refusal(folder, nodes=3, **settings):
-    with pytest.raises(DataFolderError) as raised:
-        Cluster(nodes=nodes, data_dir=folder, **settings).start()
-    assert isinstance(raised.value, OttlaError)
-    assert "\n" not in str(raised.value)
-    return raised.value
-
-
-def starts(folder, nodes=3):
-    with Cluster(nodes=nodes, data_dir=folder) as cluster:
-        return sorted(cluster.describe().topics)
-
-
-def empty(path):
-    os.truncate(path / DATA, 0)
-
-
-def cut(path):
-    os.truncate(path / DATA, 3 * 4096)
-
-
-def flip(path):
-    data = (path / DATA).read_bytes()
-    (path / DATA).write_bytes(data.replace(b"kept", b"lept"))
-
-
-def delete_data(path):
-    (path / DATA).unlink()
-
-
-def remove(path):
-    shutil.rmtree(path)
-
-
-def make_a_file_of_it(path):
-    shutil.rmtree(path)
-    path.touch()
-
-
-def make_a_folder_of_its_data(path):
-    (path / DATA).unlink()
-    (path / DATA).mkdir()
-
-
-def make_a_folder_of_its_lock(path):
-    (path / "LOCK").unlink()
-    (path / "LOCK").mkdir()
-
-
-def link_to_nothing(path):
-    shutil.rmtree(path)
-    path.symlink_to("nothing")
 
 
 def link_to_another(path):
@@ -94,6 +54,7 @@ DAMAGES = [
     make_a_file_of_it,
     make_a_folder_of_its_data,
     make_a_folder_of_its_lock,
+    make_a_folder_of_lmdbs_lock,
     link_to_nothing,
 ]
 
