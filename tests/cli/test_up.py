@@ -141,8 +141,9 @@ def test_a_data_folder_is_found_again_and_has_one_user_at_a_time(tmp_path):
 @pytest.mark.slow
 def test_a_folder_of_something_else_is_refused(tmp_path):
     node = tmp_path / "data" / "node-1"
-    with running("--nodes", 1, "--port", 0, "--data-dir", tmp_path / "data") as up:
+    with running("--nodes", 2, "--port", 0, "--data-dir", tmp_path / "data") as up:
         assert up.stop(signal.SIGTERM)[0] == 0
+    shutil.rmtree(tmp_path / "data" / "node-2")
     shutil.copytree(node, tmp_path / "data" / "node-2")
     done = ottla("up", "--nodes", 2, "--port", 0, "--data-dir", tmp_path / "data")
     assert (done.returncode, done.stdout) == (2, "")
