@@ -94,7 +94,7 @@ def test_what_a_client_is_told_when_the_disk_of_its_leader_breaks(fault):
 
 def test_a_leader_that_does_not_resign_lets_its_clients_wait(monkeypatch):
     """The mechanism taken away (sim-M15, on a live broker): the client's own patience ends it."""
-    monkeypatch.setattr(runner, "resign", lambda *_: None)
+    monkeypatch.setattr(runner, "resign", lambda *_: ())
     with (
         Cluster(nodes=1, topics=["t"], config=ALONE) as cluster,
         producing(cluster) as told_of_one,
