@@ -7,7 +7,9 @@ look at this one record; each field names the part that writes it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from weakref import WeakMethod
 
 from ottla.broker.counters import Counters
 from ottla.broker.errors import ErrorCode
@@ -49,6 +51,7 @@ class PartitionState:
     """One record per partition replica; invariant: log start <= high watermark <= log end."""
 
     __slots__ = (
+        "__weakref__",
         "applied",
         "high_watermark",
         "in_sync",
@@ -64,7 +67,9 @@ class PartitionState:
         self.settings = settings
         self.index = index
         self.in_sync = in_sync
-        self.leadership = Leadership(self.not_leader, followers=in_sync, counters=settings.counters)
+        self.leadership = Leadership(
+            _keeping_nobody(self.not_leader), followers=in_sync, counters=settings.counters
+        )
         """Its term is Kafka's leader epoch: the one conversion."""
         # Progress: written by partition.py on apply.
         self.applied: LogIndex = 0
@@ -124,3 +129,16 @@ class PartitionState:
         """The order every reader relies on; broken, nothing may be served any more."""
         start, high, end = self.log_start_offset, self.high_watermark, self.index.next_offset
         assert start <= high <= end, f"log start {start} <= high watermark {high} <= log end {end}"
+
+
+def _keeping_nobody(refuse: Callable[[Ticket], None]) -> Callable[[Ticket], None]:
+    """The same, for a part of whom it belongs to: the two do not keep each other alive, so a
+    partition that is dropped leaves nothing to the collector of cycles."""
+    found = WeakMethod(refuse)
+
+    def refuse_while_there(ticket: Ticket) -> None:
+        call = found()
+        if call is not None:
+            call(ticket)
+
+    return refuse_while_there

@@ -208,6 +208,8 @@ BANNED_IN_DECIDING = frozenset(
 
 # What a deciding module takes from those all the same, by name and nothing else of them.
 EXCUSED = {
+    # A partition and its leadership do not keep each other alive; who asks one holds the other.
+    "broker/partition/state.py": frozenset({"weakref.WeakMethod"}),
     # A buffer of bytes.
     "broker/wire/copying.py": frozenset({"io.BytesIO"}),
     # While many replicas are made, and a run goes on, nothing is collected.
