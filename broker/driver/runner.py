@@ -20,13 +20,7 @@ from ottla.broker.driver.deadlines import GLANCE, DeadlineWatch
 from ottla.broker.driver.endings import close_replica, log_stop, resign
 from ottla.broker.driver.fast_append import FastAppend
 from ottla.broker.driver.group_commit import Syncer
-from ottla.broker.driver.hosted import (
-    NOTHING,
-    HostedReplica,
-    Turn,
-    term_of,
-    unheard,
-)
+from ottla.broker.driver.hosted import NOTHING, HostedReplica, Turn, term_of, unheard
 from ottla.broker.driver.look_driver import LookDriver
 from ottla.broker.driver.notices import Notices
 from ottla.broker.driver.reading import Reading

@@ -205,15 +205,12 @@ class Replica:
             else:
                 doubt = True
                 core.step(item, now)
-                if item.__class__ is AppendReply:
-                    if item.success:
-                        self._note_progress(item, item.match, now)
+                if item.__class__ is AppendReply and item.success:
+                    self._progress(item, item.match, now)
                 elif item.__class__ is SnapshotReply and item.done:
-                    self._note_progress(item, item.index, now)
+                    self._progress(item, item.index, now)
 
-    def _note_progress(
-        self, reply: AppendReply | SnapshotReply, match: LogIndex, now: Micros
-    ) -> None:
+    def _progress(self, reply: AppendReply | SnapshotReply, match: LogIndex, now: Micros) -> None:
         """A follower says that it holds everything up to `match`. That counts for the in-sync rule
         only if the core believes it too: not of an earlier term (the follower may have been
         truncated since), nor if it claims more than there is."""

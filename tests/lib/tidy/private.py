@@ -3,9 +3,9 @@
 import ast
 from collections.abc import Iterator
 
+from tidy.attributes import touched
 from tidy.source import Source, Violation
 
-_BY_NAME = frozenset({"getattr", "setattr", "delattr", "hasattr"})
 # Named tuples publish these under an underscore, to keep clear of field names.
 _PUBLIC = frozenset({"_asdict", "_field_defaults", "_fields", "_make", "_replace"})
 
@@ -15,22 +15,7 @@ def untouched(source: Source) -> Iterator[Violation]:
     if not source.is_test:
         return
     for node in source.nodes:
-        for name in _touched(node):
+        taken = (each.name for each in node.names) if isinstance(node, ast.ImportFrom) else ()
+        for name in (*touched(node), *taken):
             if name.startswith("_") and not name.startswith("__") and name not in _PUBLIC:
                 yield source.at(node, f"a test touches {name}")
-
-
-def _touched(node: ast.AST) -> Iterator[str]:
-    if isinstance(node, ast.Attribute):
-        if not (isinstance(node.value, ast.Name) and node.value.id in {"self", "cls"}):
-            yield node.attr
-    elif isinstance(node, ast.ImportFrom):
-        yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.Call) and len(node.args) > 1:
-        function = node.func
-        called = (
-            function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-        )
-        named = node.args[1]
-        if called in _BY_NAME and isinstance(named, ast.Constant) and isinstance(named.value, str):
-            yield named.value
