@@ -193,7 +193,7 @@ def _metadata(plan: Plan) -> Iterator[tuple[str, Attack]]:
     yield "Metadata, unknown names", send(many)
     fewer = named(12, plan.names // 5, create=False)
     yield f"Metadata, unknown names, {plan.clients} clients", send(fewer, clients=plan.clients)
-    odd = [{"topic_id": None, "name": f"{n:06}" + "\u6f22" * 100} for n in range(plan.names)]
+    odd = [{"topic_id": None, "name": f"{n:06}" + "\u6f22" * 94} for n in range(plan.names)]
     yield (
         "Metadata, 3 MB of names beyond ASCII",
         send(frame("metadata", 12, topics=odd, allow_auto_topic_creation=False, **KNOWN)),
