@@ -1,7 +1,7 @@
 """What `ProducerTable.decide` answers. Decisions are values; each names the row it comes from.
 
-`Accept` and `Reject` exist once per row and are handed out again and again; only the two that
-carry something of the request's own are made for it.
+`Accept` and `Reject` exist once per row and are shared by all requests. `Duplicate` and `Park`
+carry data of one request, so they are made for each request.
 """
 
 from __future__ import annotations
@@ -16,22 +16,23 @@ from ottla.log.types import Millis, Offset
 
 @dataclass(frozen=True, slots=True)
 class Accept:
-    """First seen and in order: `begin` it."""
+    """The batch is seen for the first time and is in order: call `begin` for it."""
 
     row: Row
 
 
 class Duplicate(NamedTuple):
-    """Seen and finished: answer with where it lies."""
+    """The batch was seen before and is finished: answer with its stored base offset."""
 
     base_offset: Offset
     max_timestamp: Millis
-    """Kafka answers a duplicate with it as log_append_time (K-FIELDS)."""
+    """Of the stored batch. Kafka answers a duplicate with it as log_append_time (K-FIELDS)."""
     row: Row
 
 
 class Park(NamedTuple):
-    """The same batch is in flight: `park` on it, answer when it is."""
+    """The same batch is in flight: call `park`, and answer this request when that one is
+    answered."""
 
     in_flight: InFlight
     row: Row
@@ -39,22 +40,24 @@ class Park(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """Refused; nothing is stored and no state has changed."""
+    """The batch is refused. Nothing is stored and no state has changed."""
 
     reason: RejectReason
     row: Row
     barrier: bool
-    """Answer only after a leadership barrier: this leader may have missed what is missing."""
+    """Answer only after a leadership barrier: a newer leader may have batches that this one
+    lacks."""
 
 
 Decision: TypeAlias = Accept | Duplicate | Park | Reject
 
 Outcome: TypeAlias = Accept | Reject | Row | None
-"""A decision ready to hand out, a row that lacks the request's own part, or impossible facts."""
+"""A finished decision; a row whose decision still needs data of the request; or None: the facts are
+impossible."""
 
 
 def compile_outcomes(rules: Rules, gap_after_barrier: bool) -> tuple[Outcome, ...]:
-    """`compile_rules`, with every decision that can be made beforehand made, once per row."""
+    """As `compile_rules`, with each `Accept` and `Reject` already made, once per row."""
     ready: dict[str, Outcome] = {}
     for row in rules:
         if isinstance(row.decision, RejectReason):

@@ -1,4 +1,4 @@
-"""The two ways to use this package wrongly; decisions are values and never end up here."""
+"""The two errors that this package raises. Decisions are values, never errors."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ class UnknownProfileError(LookupError):
 
 
 class SnapshotError(ValueError):
-    """Bytes that are no snapshot of a producer table. The text says where they go wrong."""
+    """The bytes are not a snapshot of a producer table. The text says which part is wrong."""

@@ -1,10 +1,11 @@
-"""Where producers were whom the log has forgotten: exact for the highest ids, a bound for others.
+"""The producers that the log has forgotten, and the epoch and last sequence of the newest of them.
 
-An unknown producer that begins amid its sequences may be one that was forgotten, which must not be
-stopped for good (KIP-360), or one whose last batches are lost or late, which must be
-(docs/decisions/0012-unknown-producers.md). To tell them apart the table remembers of whom it forgot
-the epoch and the last sequence. `MOST` are remembered, those with the highest ids: ids are handed
-out in order, so these are the newest. Whoever lies at or below the `floor` may have been anywhere.
+An unknown producer may begin at a sequence other than 0 for two reasons. The log has forgotten it:
+then it must be able to go on (KIP-360). Or its earlier batches are lost or late: then it must be
+refused (docs/decisions/0012-unknown-producers.md). To tell the two apart, this object remembers the
+epoch and the last sequence of forgotten producers. It remembers the `MOST` producers with the
+highest ids; ids are handed out in order, so these are the newest. For an id at or below `floor`
+nothing is known, so any of its batches may be its next one.
 """
 
 from __future__ import annotations
@@ -18,19 +19,20 @@ from ottla.idempotency.sequence import is_successor
 from ottla.log.types import BatchIdentity, ProducerEpoch, ProducerId, Sequence
 
 MOST = 1_000
-"""Producers that are remembered one by one: 14 KB in a snapshot of a partition."""
+"""How many producers are remembered one by one: 14 KB in a snapshot of a partition."""
 NO_FLOOR: ProducerId = -1
 """Below every producer id: all are remembered one by one."""
 NO_TAIL: Sequence = -1
-"""Of a producer whose epoch was known, and none of its batches."""
+"""The last sequence of a producer whose epoch was known, but none of its batches."""
 
 Left: TypeAlias = tuple[ProducerId, ProducerEpoch, Sequence]
 """A producer, and the epoch and last sequence at which it was forgotten."""
 
 
 def goes_on(epoch: ProducerEpoch, first: Sequence, of: ProducerEpoch, tail: Sequence) -> bool:
-    """Whether a batch of `epoch` that begins at `first` goes on where a producer was: in epoch `of`
-    at sequence `tail`. Without an epoch nothing has an order.
+    """Whether a batch of `epoch` that begins at sequence `first` is the next one of a producer
+    whose last batch was of epoch `of` and ended at `tail`. With epoch -1 any batch may be the next
+    one.
 
     >>> goes_on(0, 5, 0, 4), goes_on(0, 6, 0, 4), goes_on(1, 5, 0, 4), goes_on(0, 6, 0, -1)
     (True, False, False, True)
@@ -41,13 +43,13 @@ def goes_on(epoch: ProducerEpoch, first: Sequence, of: ProducerEpoch, tail: Sequ
 
 
 class Forgotten:
-    """See the module's text. Part of the applied state."""
+    """See the module's docstring. Part of the applied state."""
 
     __slots__ = ("_heap", "_left", "floor")
 
     def __init__(self, floor: ProducerId = NO_FLOOR, left: Iterable[Left] = ()):
         self.floor = floor
-        """Whoever has this id or a lower one may have been forgotten, wherever it was."""
+        """A producer with this id or a lower one may have been forgotten, at any sequence."""
         self._left: dict[ProducerId, tuple[ProducerEpoch, Sequence]] = {}
         self._heap: list[ProducerId] = []
         for each in left:
@@ -73,12 +75,12 @@ class Forgotten:
         return left is not None and goes_on(epoch, first, *left)
 
     def __bool__(self) -> bool:
-        """Whether anybody was."""
+        """Whether any producer was forgotten."""
         return self.floor != NO_FLOOR or bool(self._heap)
 
     def plain(self) -> Literal[False] | list[int | list[list[int]]]:
-        """The floor and [id, epoch, tail] of all above it, in order of ids, or False for nobody:
-        for a snapshot, a digest, and people."""
+        """As plain values, for a snapshot, a digest and people: the floor, and [id, epoch, tail] of
+        each producer above it in order of ids. False if no producer was forgotten."""
         if not self:
             return False
         return [self.floor, [[each, *self._left[each]] for each in sorted(self._heap)]]

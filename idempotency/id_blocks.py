@@ -1,9 +1,9 @@
-"""Producer ids: the controller gives out blocks of 1000, a node hands out the ids of its blocks.
+"""Producer ids: the controller gives each node blocks of 1000 ids, the node gives them to clients.
 
-`IdBlocks` is part of the controller's state machine: the next block follows from the commands in
-its log and nothing else, so no block is given out twice, whoever leads. `IdPool` lives on a node
-and is not stored: a node that restarts abandons the rest of its block, because it cannot know which
-ids it gave away. Ids are therefore unique but not dense (Kafka: KIP-730, blocks of 1000).
+`IdBlocks` is part of the controller's state machine. The next block follows from the commands in
+the controller's log alone, so no block is given out twice, whichever node leads. `IdPool` lives on
+a node and is not stored. A node that restarts drops the rest of its block, because it does not know
+which ids of it are used. So ids are unique, but some are never used (KIP-730, blocks of 1000).
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ class IdBlock(NamedTuple):
 
 
 class IdBlocks:
-    """Controller side: where the next block begins. Put `next_id` into the snapshot."""
+    """On the controller: where the next block begins. `next_id` belongs into its snapshot."""
 
     __slots__ = ("next_id",)
 
     def __init__(self, next_id: ProducerId = 0) -> None:
         self.next_id = next_id
-        """First id that no block has."""
+        """The lowest id that is in no block yet."""
 
     def allocate(self, node: int) -> IdBlock:
-        """Apply the command *a block for this node*: the next ids, given out once and for all."""
+        """Apply the command that asks for a block: the next 1000 ids, for `node`."""
         first = self.next_id
         self.next_id = first + BLOCK_SIZE
         return IdBlock(node, first, self.next_id - 1)
 
 
 class IdPool:
-    """Node side: ids for InitProducerId. Ask for a block when `wants_block` says so."""
+    """On a node: the ids that InitProducerId answers. If `wants_block`, ask the controller."""
 
     __slots__ = ("_asked", "_blocks", "_next", "_seen")
 
@@ -62,7 +62,7 @@ class IdPool:
         return rest - (self._next - self._blocks[0].first)
 
     def take(self) -> ProducerId | None:
-        """An id that nobody else has or will have; None while there is no block."""
+        """An id that is never given out again; None while the node has no block."""
         if not self._blocks:
             return None
         producer_id = self._next
@@ -74,20 +74,21 @@ class IdPool:
         return producer_id
 
     def wants_block(self) -> bool:
-        """Whether the controller should be asked now: few ids are left and no question is out."""
+        """Whether to ask the controller now: few ids are left and no request waits for its
+        answer."""
         return not self._asked and len(self) < LOW_WATER
 
     def asked(self) -> None:
-        """The question is out: `add` or `failed` ends it."""
+        """The request for a block was sent: `add` or `failed` ends it."""
         self._asked = True
 
     def failed(self) -> None:
-        """The question came to nothing; ask again when the caller sees fit."""
+        """The request failed; the caller may ask again."""
         self._asked = False
 
     def add(self, block: IdBlock) -> bool:
-        """The answer. False if this block, or one after it, was added before: an answer that comes
-        twice must not give its ids out twice."""
+        """Take the block of an answer. False if this block or a later one was added before: an
+        answer that arrives twice must not give its ids out twice."""
         self._asked = False
         if block.first <= self._seen:
             return False

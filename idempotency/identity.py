@@ -1,8 +1,9 @@
-"""What can be said of a batch identity by itself: whether it is well-formed, and its epoch's order.
+"""Checks of a batch identity without any stored state: its ranges, and the order of epochs.
 
-The tuple is `ottla.log.types.BatchIdentity`, read from a header by `ottla.log.record_batch`. Epochs
-are compared as numbers and never wrap: a producer whose epoch is used up gets a new producer id
-(KIP-360). Epoch -1 names none; no client sends it with an id, Kafka takes it (K-NO-EPOCH).
+The identity is a `ottla.log.types.BatchIdentity`, read from a batch header by
+`ottla.log.record_batch`. Epochs are compared as numbers and never wrap: a producer that has used
+its last epoch gets a new producer id (KIP-360). Epoch -1 means *no epoch*. No client sends it with
+a producer id, but Kafka accepts it (K-NO-EPOCH).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from ottla.log.types import ProducerEpoch, ProducerId, Sequence
 MAX_EPOCH: ProducerEpoch = 2**15 - 1
 """Epochs are int16 on the wire."""
 NO_EPOCH: ProducerEpoch = -1
-"""Under it nothing has an order, and any epoch fences it (Kafka's NO_PRODUCER_EPOCH)."""
+"""No epoch: its batches have no order, and every epoch fences it (Kafka's NO_PRODUCER_EPOCH)."""
 
 
 def well_formed(
@@ -29,5 +30,5 @@ def well_formed(
 
 
 def fences(epoch: ProducerEpoch, other: ProducerEpoch) -> bool:
-    """Whether a producer at `epoch` shuts out one at `other`: a newer incarnation, older ones."""
+    """Whether a producer at `epoch` fences one at `other`: whether `epoch` is the newer one."""
     return epoch > other

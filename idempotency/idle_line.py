@@ -1,11 +1,12 @@
-"""`IdleLine`: who was idle longest, asked again and again.
+"""`IdleLine`: which producers have been idle longest, for many questions in a row.
 
 A full producer table forgets one producer for each new one, and a burst of requests may bring
-thousands. To look from the oldest each time, past all that are about to be forgotten and all with a
-request in flight, took 5.8 s for 8,000. So those that were looked at stand in a line, oldest first,
-and who is not idle leaves it. He comes back at its end when a batch of his is applied. Whatever
-else makes a producer idle again (a request that failed, a decision that was not taken, another
-log) has to `forget` the line, which is then made anew.
+thousands of new ones. A search from the oldest producer each time has to pass all producers that
+are about to be forgotten and all with a request in flight; for 8,000 new producers that took 5.8 s.
+So producers stand in a line, oldest first. A producer that is found not to be idle leaves the line.
+It comes back at the end when one of its batches is applied. A producer may also become idle again
+for another reason (its request failed, the decision to forget it was not taken, the log was
+replaced). Then the caller must call `forget`, and the line is built again.
 """
 
 from __future__ import annotations
@@ -21,29 +22,29 @@ from ottla.log.types import ProducerId
 Applied: TypeAlias = OrderedDict[ProducerId, Producer]
 """Producers in the order of their last applied index."""
 SPARE = 100
-"""A line may have so many more places than twice the producers, before it is made anew."""
+"""A line longer than twice the producers plus this is built again."""
 
 
 class IdleLine:
-    """See the module's text. One per producer table."""
+    """See the module's docstring. One per producer table."""
 
     __slots__ = ("_line", "_upto")
 
     def __init__(self) -> None:
         self._line: deque[tuple[ProducerId, LogIndex]] = deque()
         self._upto: LogIndex = 0
-        """Who was applied last at this index or before stands in the line, or has left it."""
+        """Each producer whose last applied index is this or lower stands in the line or left it."""
 
     def forget(self) -> None:
-        """Some that left the line may be idle."""
+        """Drop the line: producers that left it may be idle again."""
         self._line.clear()
         self._upto = 0
 
     def idle(
         self, applied: Applied, index: LogIndex, is_free: Callable[[ProducerId], bool]
     ) -> Iterator[ProducerId]:
-        """The idle ones, longest first. `index`: up to where the log is applied; `is_free`: neither
-        busy nor about to be forgotten."""
+        """The idle producers, longest idle first. `applied` is applied up to log `index`; `is_free`
+        says whether a producer has no request in flight and is not about to be forgotten."""
         line = self._line
         if len(line) > 2 * len(applied) + SPARE:
             self.forget()

@@ -1,12 +1,12 @@
 """One mutex per producer id, first come first served, as a plain object (promise-R1).
 
-Nothing here waits. `acquire` says whether the caller holds the mutex now or stands in line, and
-`release` hands it to the next in line and names him, so that the caller can go on with him. A
-request holds the mutex of its producer from its decision until it is `enqueued`; requests of
-other producers never notice.
+Nothing here blocks. `acquire` says whether the caller holds the mutex now or stands in line.
+`release` hands the mutex to the next waiter in line and returns that waiter, so that the caller can
+go on with it. A request holds the mutex of its producer from its decision until it is `enqueued`;
+requests of other producers are not delayed.
 
-Not covered: a waiter who loses interest stays in line. Whoever is handed the mutex and has nothing
-left to do releases it at once.
+Not covered: a waiter cannot leave the line. A waiter that is handed the mutex and has nothing left
+to do must release it at once.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ Waiter = TypeVar("Waiter")
 
 
 class ProducerMutex(Generic[Waiter]):
-    """The mutexes of one partition's producers. A producer that nobody holds takes no memory."""
+    """The mutexes of one partition's producers. A mutex that nobody holds takes no memory."""
 
     __slots__ = ("_lines",)
 
     def __init__(self) -> None:
-        # Present: held. The line itself is made when the second request arrives.
+        # A key means that the mutex is held. Its line is made when the second request arrives.
         self._lines: dict[ProducerId, deque[Waiter] | None] = {}
 
     def acquire(self, producer_id: ProducerId, waiter: Waiter) -> bool:
-        """True: the caller holds it now. False: `waiter` stands in line, `release` will name it.
+        """True: the caller holds it now. False: `waiter` stands in line, `release` will return it.
 
-        `waiter` is not None, which is `release`'s word for *nobody*.
+        `waiter` must not be None, because `release` returns None for *nobody*.
         """
         lines = self._lines
         if producer_id not in lines:
@@ -47,7 +47,8 @@ class ProducerMutex(Generic[Waiter]):
         return False
 
     def release(self, producer_id: ProducerId) -> Waiter | None:
-        """Give it up: the first in line holds it from now on and is returned, None if nobody."""
+        """Give the mutex up. Returns the first in line, who holds it from now on; None if
+        nobody."""
         lines = self._lines
         assert producer_id in lines, f"producer {producer_id} is released, {len(lines)} others held"
         line = lines.pop(producer_id)
@@ -61,7 +62,7 @@ class ProducerMutex(Generic[Waiter]):
         return producer_id in self._lines
 
     def waiters(self) -> Iterator[Waiter]:
-        """Who stands in line anywhere; each producer's in their order."""
+        """All waiters of all producers; those of one producer in the order of their line."""
         for line in self._lines.values():
             yield from line or ()
 
@@ -70,10 +71,10 @@ class ProducerMutex(Generic[Waiter]):
         return len(self._lines.get(producer_id) or ())
 
     def drop_all(self) -> list[Waiter]:
-        """The term is over: free every mutex and return who stood in line.
+        """The term is over: free every mutex and return all waiters.
 
-        Each producer's waiters come in their order, producers in the order in which their mutexes
-        changed hands last. Holders are not among them and must not release any more.
+        Waiters of one producer keep their order. Producers come in the order in which their mutexes
+        last changed hands. Holders are not returned, and must not call `release` afterwards.
         """
         waiters = list(self.waiters())
         self._lines.clear()

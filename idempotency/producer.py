@@ -1,9 +1,9 @@
 """What a partition knows of one producer: what is committed, and what this leader has begun.
 
-Two objects, on purpose. `Producer` is a function of the log prefix that has been applied, the same
-on every replica. `Flights` belongs to one leadership: it is laid over the `Producer`, decides the
-tail and the epoch while it exists, and is thrown away whole when the term ends. Nothing is ever
-copied from it into the `Producer`; that changes by applied entries alone.
+These are two separate objects. `Producer` is a function of the log prefix that has been applied,
+and is the same on every replica. `Flights` belongs to one leadership. While it exists, it decides
+the tail and the epoch instead of the `Producer`; when the term ends, it is dropped as a whole.
+Nothing is ever copied from `Flights` into `Producer`: only applied entries change a `Producer`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Finished: TypeAlias = tuple[Sequence, Sequence, Offset, Millis]
 """A committed batch: first sequence, last sequence, base offset, max timestamp."""
 
 
-Owner: TypeAlias = Any  # a request of the code above, handed back as it came and never read here
+Owner: TypeAlias = Any  # a request of the calling code, handed back unchanged and never read here
 
 
 class Producer:
@@ -46,23 +46,24 @@ class Producer:
     def __init__(self, epoch: ProducerEpoch, window: int) -> None:
         self.epoch = epoch
         self.finished: deque[Finished] = deque(maxlen=window)
-        """Newest last; all of `epoch`. KIP-98 keeps the last 5."""
+        """The last finished batches, newest last; all of `epoch`. KIP-98 keeps the last 5."""
         self.firsts: deque[Sequence] = deque(maxlen=window)
-        """Their first sequences: rules a duplicate out at a glance."""
+        """The first sequences of `finished`: a fast test that a batch is not a duplicate."""
         self.tail: Sequence = -1
         """Last sequence of the newest finished batch; means nothing while there is none."""
         self.last_index: LogIndex = 0
-        """Where its newest entry lies: the order in which the idle are evicted."""
+        """Log index of its newest entry; idle producers are evicted in the order of this index."""
         self.seen: Micros = 0
-        """When this replica applied that entry. Never leaves the process."""
+        """When this replica applied that entry. Never sent and never stored."""
 
     @property
     def last_sequence(self) -> Sequence:
-        """Of the newest finished batch; -1 while there is none."""
+        """The last sequence of the newest finished batch; -1 while there is none."""
         return self.tail if self.finished else -1
 
     def restart(self, epoch: ProducerEpoch) -> None:
-        """Another epoch starts another window: nothing of the old one is a duplicate any more."""
+        """Begin `epoch` with an empty window: batches of the old epoch are no duplicates any
+        more."""
         self.epoch = epoch
         self.finished.clear()
         self.firsts.clear()
@@ -74,8 +75,8 @@ class Producer:
         self.tail = finished[1]
 
     def cut(self, index: LogIndex, end: Offset) -> bool:
-        """Only what lies below offset `end`, at or before log index `index`, is left of the window;
-        whether anything is."""
+        """Keep only batches with a base offset below `end`; `last_index` becomes `index`. Returns
+        whether any batch is left."""
         kept = [each for each in self.finished if each[2] < end]
         self.restart(self.epoch)
         for finished in kept:
@@ -92,7 +93,7 @@ class Producer:
         return None
 
     def facts(self, epoch: ProducerEpoch, first: Sequence, last: Sequence) -> int:
-        """What is observed about a request of a producer without requests in flight."""
+        """Bits of `Fact` for a request of a producer that has no request in flight."""
         if self.epoch == NO_EPOCH:
             return _unordered(epoch, _FINISHED if self.find(first, last) else 0)
         if not self.finished:
@@ -108,20 +109,21 @@ class Producer:
 
 
 class InFlight:
-    """A batch this leader has begun and whose commit it has not seen yet."""
+    """A batch that this leader has begun and has not seen committed yet."""
 
     __slots__ = ("identity", "index", "owner", "term", "waiters")
 
     def __init__(self, identity: BatchIdentity, term: Term) -> None:
         self.identity = identity
         self.owner: Owner = None
-        """Whatever who began it wants to find again in `Park`; never read here."""
+        """The caller of `begin` may keep an object here, to find it again in `Park`; not read
+        here."""
         self.term = term
-        """The term it was decided in."""
+        """The term in which the batch was accepted."""
         self.index: LogIndex = 0
-        """Its place in the log, 0 until it is enqueued."""
+        """The log index of its entry; 0 until it is enqueued."""
         self.waiters: list[Owner] = []
-        """Parked copies, woken with its offset or its error."""
+        """Parked requests with the same batch: they are answered with its offset or its error."""
 
     def describe(self) -> dict[str, Unpacked]:
         """Everything, as plain values."""
@@ -137,23 +139,24 @@ class InFlight:
 
 
 class Flights:
-    """The requests of one producer in flight, oldest first, and what they make of its state.
+    """The requests of one producer in flight, oldest first, and its epoch and tail after them.
 
-    Never empty while it stands in the table.
+    The table removes a `Flights` when its last request is removed.
     """
 
     __slots__ = ("epoch", "requests", "tail")
 
     def __init__(self) -> None:
         self.requests: dict[tuple[int, int, int, int], InFlight] = {}
-        """By identity, in the order begun."""
+        """By identity, in the order in which they were begun."""
         self.epoch: ProducerEpoch = -1
-        """Epoch of the newest request: fences older ones in this leadership already."""
+        """Epoch of the newest request. It fences older epochs before the request is applied."""
         self.tail: Sequence = -1
-        """Last sequence of the newest request: what the next one must follow."""
+        """Last sequence of the newest request: the next request must follow it."""
 
     def remove(self, in_flight: InFlight) -> None:
-        """Take one out, whatever became of it; the tail is the newest that is left."""
+        """Remove a request that is applied or abandoned. The newest that is left becomes the
+        tail."""
         requests = self.requests
         del requests[in_flight.identity]
         if requests and in_flight.identity[3] == self.tail:
@@ -162,7 +165,7 @@ class Flights:
             self.tail = newest[3]
 
     def facts(self, identity: BatchIdentity, term: Term, producer: Producer | None) -> int:
-        """What is observed about a request while these are in flight over `producer`."""
+        """Bits of `Fact` for a request while these are in flight. `producer`: its applied state."""
         producer_id, epoch, first, last = identity
         current = self.epoch
         facts = 0
@@ -181,9 +184,12 @@ class Flights:
 
 
 def _unordered(epoch: ProducerEpoch, seen: int) -> int:
-    """What is observed about a request while the current epoch is `NO_EPOCH`; `seen`: whether it
-    is a batch that is known. Nothing follows anything, so only a batch itself is a tail; and to
-    who names an epoch the producer is as good as unknown."""
+    """Bits of `Fact` for a request while the current epoch is `NO_EPOCH`. `seen`: `FINISHED` or
+    `IN_FLIGHT` if the batch itself is known, else 0.
+
+    Without an epoch no batch follows another, so a tail is observed only for a batch that is known.
+    If the request names an epoch, the producer counts as unknown.
+    """
     if epoch != NO_EPOCH:
         return 0
     return seen | _KNOWN_WITH_TAIL if seen else _KNOWN

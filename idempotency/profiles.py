@@ -1,8 +1,8 @@
 """Profiles: whose rules a partition follows (docs/reference/rules.md).
 
-A profile is a value: a table of rules and a few named switches. Code asks for the switch it needs
-and never for the profile's name. What an accepted or refused sequence is stands in the rules; a
-switch is only what a table of decisions cannot say.
+A profile is a value: a table of rules and a few named switches. Code asks for the switch it needs,
+never for the profile's name. The rules say which sequences are accepted and which are refused. A
+switch exists only for behaviour that a table of decisions cannot express.
 """
 
 from __future__ import annotations
@@ -23,21 +23,22 @@ class Profile:
 
     name: str
     summary: str
-    """What it is, in one sentence."""
+    """The profile in one sentence."""
     rules: Rules
     window: int
     """How many finished batches are remembered per producer (KIP-98: 5)."""
     gap_after_barrier: bool
-    """Whether a refusal that rests on what this leader may have missed waits for a barrier."""
+    """Whether a leader confirms its leadership by a barrier before it answers a refusal of a row
+    with `barrier`."""
     epochs_apart: bool = False
-    """Whether each epoch of a producer is remembered by itself, under a key of its own, and its
-    batches by their last sequence alone (`ottla.idempotency.sessions`)."""
+    """Whether each epoch of a producer has its own state, under its own key, and a batch is known
+    by its last sequence alone (`ottla.idempotency.sessions`)."""
     begun_counts: bool = False
-    """Whether what was begun stays begun when it failed, or when its leadership ended. With
-    `epochs_apart` only."""
+    """Whether a batch that was begun still counts as begun after it failed or after its leadership
+    ended. Only with `epochs_apart`."""
     one_stage: bool = False
-    """Whether `enqueued` ends only with the result, so that a connection has one produce request
-    under way (`ottla.broker.wire.pipeline`)."""
+    """Whether the stage `enqueued` ends only with the result, so that a connection has at most one
+    produce request in flight (`ottla.broker.wire.pipeline`)."""
 
     @property
     def begins_anywhere(self) -> bool:
@@ -46,8 +47,8 @@ class Profile:
 
     @cached_property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """The rules compiled, when first asked for: what follows from each set of facts, by their
-        bits."""
+        """The outcome of each set of facts; the index is the bits of the facts. The rules are
+        compiled when this is first read."""
         return compile_outcomes(self.rules, self.gap_after_barrier)
 
 

@@ -1,17 +1,17 @@
 """The rules of idempotent produce, as a table.
 
-A request is turned into *facts*, one bit each, and the facts into exactly one row. What a row
-says: when it holds (facts that must be there, facts that must not), the decision, what an accepted
-batch will do to the stored state once it is applied, and why. The rows of a profile do not
-overlap and need no order; between them and the list of impossible combinations every set of facts
-is covered. `compile_rules` proves that while it builds the lookup, so a decision costs one index.
+A request is turned into *facts*, one bit each, and the facts select exactly one row. A row says
+when it holds (facts that must hold, facts that must not), the decision, what an accepted batch
+does to the stored state once it is applied, and why. The rows of a profile do not overlap and need
+no order. Every set of facts has a row or is in the list of impossible combinations.
+`compile_rules` asserts both while it builds the lookup table, so a decision costs one index.
 
-Facts speak of the producer's *current* state: that of the newest request in flight in this
-leadership if there is one, else what the log prefix applied so far says. The current epoch, its
-tail, and the batches of that epoch are compared by numbers only, never by content.
+Facts describe the producer's *current* state: that of its newest request in flight in this
+leadership, or, if there is none, that of the applied log prefix. The current epoch, its tail, and
+the batches of that epoch are compared by numbers only, never by content.
 
-Refusals marked `barrier` rest on something this leader may have missed: a leader deposed without
-knowing it sees gaps where there are none. They are answered only after a leadership barrier.
+A refusal marked `barrier` may be wrong if this leader has been replaced without knowing it: then it
+sees gaps where the new leader's log has none. It is answered only after a leadership barrier.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from typing import TypeAlias
 
 
 class Fact(IntFlag):
-    """What is observed about a request. Bits of the index into a compiled table."""
+    """What is observed about a request (`FACTS` explains each). Bits of the index into a compiled
+    table."""
 
     WELL_FORMED = 1
     FULL = 2
@@ -101,7 +102,7 @@ class Row:
     reason: str
     source: str
     barrier: bool = False
-    """The refusal may be this leader's ignorance: confirm the leadership before answering."""
+    """This leader may lack the batches it misses: confirm the leadership before answering."""
 
     def matches(self, facts: int) -> bool:
         """Whether the row holds for this set of facts."""
@@ -199,7 +200,8 @@ REFERENCE: Rules = (
         unless=_OTHER_EPOCH | _F.TAIL,
         decision=Verdict.ACCEPT,
         action=Action.EXTEND,
-        reason="Without a tail nothing is known against it: as an unknown producer, but fenced.",
+        reason="Without a tail any sequence may be next, as for an unknown producer; the epoch is "
+        "still checked.",
         source="KIP-360; RP-SUSPECTS, redpanda-S4; K-NO-EPOCH",
     ),
     Row(
@@ -260,7 +262,7 @@ REFERENCE_STRICT: Rules = (
         decision=RejectReason.GAP,
         action=Action.NOTHING,
         reason="It was not forgotten there, so batches before it are lost or still on their way: "
-        "storing this one would pass for proof of them.",
+        "a client could take the success of this one as proof of those.",
         source="KAFKA-15591; KAFKA-14312; docs/decisions/0012-unknown-producers.md",
         barrier=True,
     ),
@@ -294,13 +296,13 @@ IMPOSSIBLE: tuple[Impossible, ...] = (
         _F.WELL_FORMED | _F.FULL | _F.KNOWN, NOTHING, "FULL is observed of unknown producers only"
     ),
 )
-"""Combinations that the way facts are gathered rules out, whatever the profile."""
+"""Combinations of facts that cannot be observed, in any profile."""
 
 
 def compile_rules(rules: Rules) -> tuple[Row | None, ...]:
-    """The row for every set of facts, by the facts' bits; None where the set is impossible.
+    """The row for each set of facts, at the index of its bits; None where the set is impossible.
 
-    Asserts that no two rows claim one possible set and that none is left unclaimed.
+    Asserts that each possible set has exactly one row.
     """
     possible = bytearray(b"\1") * COMBINATIONS
     for contradiction in IMPOSSIBLE:
@@ -319,7 +321,7 @@ def compile_rules(rules: Rules) -> tuple[Row | None, ...]:
 
 
 def _covered(when: Fact, unless: Fact) -> Iterator[int]:
-    """Every set of facts with all of `when` and none of `unless`: the subsets of what is free."""
+    """Every set of facts with all of `when` and none of `unless`."""
     fixed = int(when)
     free = (COMBINATIONS - 1) & ~(fixed | int(unless))
     subset = free

@@ -1,8 +1,8 @@
 """The rules of early Redpanda: v22.1.1 to v22.1.4, and the fix of pull request 5157.
 
-Both judge every epoch of a producer by itself (`Profile.epochs_apart`), so no row asks which epoch
-is newer: none is ever observed to be (RP-SESSIONS). Both know a batch by its last sequence alone
-(RP-LAST-SEQUENCE).
+Both judge every epoch of a producer by itself (`Profile.epochs_apart`), so the facts OLDER and
+NEWER are never observed, and no row asks for them (RP-SESSIONS). Both know a batch by its last
+sequence alone (RP-LAST-SEQUENCE).
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ REDPANDA_5157: Rules = (
         unless=_SEEN | _F.SUCCESSOR,
         decision=RejectReason.GAP,
         action=Action.NOTHING,
-        reason="Neither seen nor next, as far as this leader knows, which does not ask the others.",
+        reason="Neither seen nor next as far as this leader knows; it does not ask the others.",
         source="RP-GAP; redpanda #12712",
     ),
 )
-"""Profile `redpanda-5157`: the mutex and the two stages, before barriers and epochs."""
+"""Profile `redpanda-5157`: with the mutex and the two stages, without barriers and fencing."""
 
 _5157 = {row.label: row for row in REDPANDA_5157}
 
@@ -95,7 +95,7 @@ REDPANDA_22_1_3: Rules = (
         unless=_F.TAIL,
         decision=Verdict.ACCEPT,
         action=Action.EXTEND,
-        reason="Without a tail there is nothing to compare to, and nothing is ever in doubt.",
+        reason="Without a tail there is nothing to compare to.",
         source="RP-FAILED",
     ),
     Row(
@@ -104,7 +104,7 @@ REDPANDA_22_1_3: Rules = (
         unless=NOTHING,
         decision=Verdict.DUPLICATE,
         action=Action.NOTHING,
-        reason="Its last sequence has an offset, which is the answer.",
+        reason="A stored batch has its last sequence: the answer is that batch's offset.",
         source="RP-LAST-SEQUENCE",
     ),
     Row(
@@ -135,4 +135,4 @@ REDPANDA_22_1_3: Rules = (
         source="RP-FAILED",
     ),
 )
-"""Profile `redpanda-22.1.3`: before the fix; what was begun counts, whatever became of it."""
+"""Profile `redpanda-22.1.3`: before the fix. A batch counts once it is begun, even if it fails."""

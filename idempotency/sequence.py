@@ -1,4 +1,4 @@
-"""Sequence numbers of a producer: 31 bits, one per record, 2147483647 is followed by 0.
+"""Sequence numbers of a producer: one per record, 31 bits; 2147483647 is followed by 0.
 
 The wrap may fall between two batches or inside one, so a range is a pair (first, last) in which
 last may be smaller than first. Source: KIP-98; K-SEQUENCE.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from ottla.log.types import Sequence
 
 MAX_SEQUENCE: Sequence = 2**31 - 1
-"""The largest sequence number, and the mask that makes numbers wrap."""
+"""The largest sequence number, and the bit mask by which sequences wrap."""
 
 
 def is_successor(first: Sequence, tail: Sequence) -> bool:

@@ -1,17 +1,17 @@
-"""`SessionTable`: a producer table that remembers each epoch of a producer by itself.
+"""`SessionTable`: a producer table that keeps a separate state for each epoch of a producer.
 
-A *session* is a producer id with an epoch (RP-SESSIONS). So no epoch shuts out another: an
-old instance goes on where it was, whatever a newer one has written. A batch is known by its last
-sequence alone; one that ends where a stored one ended is a duplicate of it, and its base offset is
-counted back from there.
+A *session* is a producer id with an epoch (RP-SESSIONS). So no epoch fences another: an old
+instance of a producer can go on after a newer one has written. A batch is known by its last
+sequence alone. A batch that ends at the same sequence as a stored one is a duplicate of it, and its
+base offset is counted back from that sequence.
 
-Inside the table a session is a number, in the place of the producer id. Outside, in snapshots and
-in the log, it is always the pair.
+Inside the table a session is one number, used where `ProducerTable` uses the producer id. In
+snapshots and in the log a session is always the pair (producer id, epoch).
 
-With `Profile.begun_counts` what was begun is never taken back: it keeps its place in the sequence
-when it fails and when its leadership ends, without an offset, until it is applied after all or
-`window` newer ones have pushed it out. That is what was wrong before redpanda #5157: its retry
-is refused, and its successor accepted.
+With `Profile.begun_counts` a batch that was begun is never taken back. When it fails or its
+leadership ends, it keeps its place in the sequence, without an offset, until it is applied after
+all or `window` newer batches have pushed it out. That was the bug before redpanda #5157: the retry
+of such a batch is refused, and its successor is accepted.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ def pair_of(session: int) -> tuple[ProducerId, ProducerEpoch]:
 
 
 def make_table(profile: Profile, max_producers: int) -> ProducerTable:
-    """The table that a profile asks for."""
+    """An empty table of the class that the profile needs, for at most `max_producers`."""
     make = SessionTable if profile.epochs_apart else ProducerTable
     return make(profile, max_producers)
 
 
 class SessionTable(ProducerTable):
-    """See the module's text."""
+    """See the module's docstring."""
 
     __slots__ = ()
 
@@ -75,7 +75,7 @@ class SessionTable(ProducerTable):
         return Duplicate(base_offset + identity.first_sequence - first, max_timestamp, outcome)
 
     def facts(self, identity: BatchIdentity, term: Term) -> int:
-        """As `ProducerTable.facts`; no epoch is ever older or newer than another."""
+        """As `ProducerTable.facts`, but OLDER and NEWER are never among them."""
         producer_id, epoch, first, last = identity
         facts = Fact.WELL_FORMED if well_formed(producer_id, epoch, first, last) else NOTHING
         if not first:
@@ -117,11 +117,11 @@ class SessionTable(ProducerTable):
         return begun
 
     def abandon(self, in_flight: InFlight) -> Waiters:
-        """As `ProducerTable.abandon`, unless what was begun counts."""
+        """As `ProducerTable.abandon`; with `begun_counts` it does nothing."""
         return NOBODY if self.profile.begun_counts else super().abandon(in_flight)
 
     def new_term(self, term: Term) -> list[InFlight]:
-        """As `ProducerTable.new_term`, unless what was begun counts."""
+        """As `ProducerTable.new_term`; with `begun_counts` all requests stay in flight."""
         if not self.profile.begun_counts:
             return super().new_term(term)
         self._expiring.clear()
@@ -148,12 +148,12 @@ class SessionTable(ProducerTable):
         super().apply(who, base_offset, max_timestamp, index=index, term=term, now=now)
         flights = self._flights.get(who.producer_id)
         if flights is not None and begun is None:
-            flights.tail = who.last_sequence  # news: another leader had it
+            flights.tail = who.last_sequence  # another leader began this batch
         return NOBODY
 
     def _take_out(self, who: BatchIdentity) -> InFlight | None:
-        """What was begun and ends where `who` does is in flight no more. It may have been begun in
-        an earlier leadership, so the tail stays that of the newest."""
+        """Remove the request in flight with the last sequence of `who`, and return it. It may be of
+        an earlier leadership, so the tail stays that of the newest request."""
         flights = self._flights.get(who.producer_id)
         begun = None if flights is None else _begun(flights, who.last_sequence)
         if flights is not None and begun is not None:
@@ -168,7 +168,7 @@ class SessionTable(ProducerTable):
         return super().apply_expire([session_of(*each) for each in producer_ids], index=index)
 
     def told(self, producer_ids: Iterable[ProducerId]) -> list[Unpacked]:
-        """As `ProducerTable.told`: pairs."""
+        """As `ProducerTable.told`; each is a pair [producer id, epoch]."""
         return [list(pair_of(each)) for each in producer_ids]
 
     def rewind(self, index: LogIndex, end: Offset) -> None:
@@ -188,7 +188,7 @@ class SessionTable(ProducerTable):
         super().adopt(decoding)
 
     def _forget_begun(self) -> None:
-        """Whoever's log was replaced leads nobody: what it had begun is of no use any more."""
+        """Drop all requests in flight: a replica whose log was replaced is no leader."""
         if self.profile.begun_counts:
             self._flights.clear()
 
@@ -208,7 +208,7 @@ class SessionTable(ProducerTable):
 
 
 def _inside(identity: BatchIdentity) -> BatchIdentity:
-    """The identity as the table keeps it."""
+    """The identity with the session number in the place of the producer id."""
     session = session_of(identity.producer_id, identity.epoch)
     return identity._replace(producer_id=session)
 

@@ -1,18 +1,18 @@
 """The applied state of a producer table as bytes, and its digest.
 
-One msgpack array: a tag with the version, the applied index, who was forgotten
-(`ottla.idempotency.forgotten`), and the producers in the order of their last applied index, each
-[id, epoch, last index, window], the window's batches oldest first, each [first, last, base offset,
-max timestamp].
-What belongs to one leadership (requests in flight) or to one process (when something was seen) is
-not in it, so replicas that have applied the same prefix write the same bytes.
+The bytes are one msgpack array of four: a tag with the version; the applied index; the forgotten
+producers (`ottla.idempotency.forgotten`); and the producers in the order of their last applied
+index. A producer is [id, epoch, last index, window]. A window has its batches oldest first, each
+[first sequence, last sequence, base offset, max timestamp].
+The bytes hold no state of one leadership (requests in flight) and none of one process (when a
+producer was seen), so replicas that have applied the same prefix write the same bytes.
 
-Decoding trusts nothing: what comes from a peer or a disk is checked number by number, and windows
-are as long as the profile allows. The result is never larger than the bytes it came from promise.
+The bytes may come from a peer or a damaged disk, so decoding checks every number, and refuses a
+window that is longer than the profile allows.
 
-Both ways take their time with 100,000 producers, so both can be gone in steps of some producers at
-a time (`Encoding`, `Decoding`). What an `Encoding` writes is the state in which it began: whoever
-changes a producer before it is through says so first (`Encoding.keep`).
+Encoding and decoding 100,000 producers takes long, so both can be done in steps of some producers
+each (`Encoding`, `Decoding`). An `Encoding` writes the state as it was when the `Encoding` was
+made: before a producer changes, the caller must pass it to `Encoding.keep`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ottla.idempotency.sequence import MAX_SEQUENCE
 from ottla.log.types import ProducerEpoch, ProducerId
 
 TAG = "producers/2"
-"""What the bytes are, and in which version."""
+"""The first field: the kind of the bytes and their version."""
 _MAX_INT64 = 2**63 - 1
 _MIN_INT64 = -(2**63)
 
@@ -42,7 +42,7 @@ _MIN_INT64 = -(2**63)
 Pairing: TypeAlias = Callable[[int], tuple[ProducerId, ProducerEpoch]]
 KeyOf: TypeAlias = Callable[[ProducerId, ProducerEpoch], int]
 Row: TypeAlias = tuple[ProducerId, ProducerEpoch, LogIndex, tuple[Finished, ...]]
-"""One producer."""
+"""One producer: id, epoch, last applied index, window."""
 
 
 class AppliedState(NamedTuple):
@@ -50,11 +50,11 @@ class AppliedState(NamedTuple):
 
     applied_index: LogIndex
     forgotten: Forgotten
-    """Whom the log has forgotten."""
+    """The producers that the log has forgotten."""
     producers: OrderedDict[ProducerId, Producer]
     """In the order of their last applied index."""
     pair_of: Pairing | None = None
-    """Producer id and epoch by key, where producers are not kept under their ids."""
+    """From a key of `producers` to producer id and epoch; None if the keys are producer ids."""
 
 
 def encode(state: AppliedState) -> bytes:
@@ -65,19 +65,19 @@ def encode(state: AppliedState) -> bytes:
 
 
 class Encoding:
-    """The bytes for `decode`, made in steps, of the state at the time when this was made."""
+    """Makes the bytes for `decode` in steps. They hold the state as it was when this was made."""
 
     __slots__ = ("_index", "_kept", "_left", "_packer", "_pair_of", "left")
 
     def __init__(self, state: AppliedState):
         producers = state.producers
         self.left = len(producers)
-        """How many are not encoded yet."""
+        """How many producers are not encoded yet."""
         self._index = state.applied_index
         self._pair_of = state.pair_of
         self._left = zip(list(producers), list(producers.values()), strict=True)
         self._kept: dict[int, Row] = {}
-        """Of producers that changed meanwhile."""
+        """The old rows of producers that have changed since and are not encoded yet."""
         self._packer = msgpack.Packer(autoreset=False)
         self._packer.pack_array_header(4)
         for field in (TAG, state.applied_index, state.forgotten.plain()):
@@ -85,30 +85,30 @@ class Encoding:
         self._packer.pack_array_header(self.left)
 
     def keep(self, key: int, producer: Producer) -> None:
-        """This producer is about to change."""
+        """Call this before a producer changes: its present row is kept for the bytes."""
         if producer.last_index <= self._index and key not in self._kept:
             self._kept[key] = _row(self._pair_of, key, producer)
 
     def step(self, count: int) -> None:
-        """Encode `count` more, or what is left."""
+        """Encode `count` more producers, or as many as are left."""
         pack, kept, pair_of = self._packer.pack, self._kept, self._pair_of
         for key, producer in islice(self._left, count):
             pack(kept.pop(key, None) or _row(pair_of, key, producer))
         self.left = max(self.left - count, 0)
 
     def data(self) -> bytes:
-        """All of it, when nothing is left."""
+        """The bytes. Complete once `left` is 0."""
         return bytes(self.view())
 
     def view(self) -> memoryview:
-        """The same, not copied: 100 bytes for each producer."""
+        """As `data`, without a copy. About 100 bytes for each producer."""
         view: memoryview = self._packer.getbuffer()
         return view
 
 
 def seen_of(state: AppliedState) -> list[object]:
-    """All that decisions can see of it, whatever the order of its producers, as plain values: equal
-    ones have equal digests, and are compared far sooner than digested."""
+    """All that a decision depends on, as plain values that do not depend on the order of producers.
+    Two equal results have equal digests; comparing them is much faster than two digests."""
     return [state.forgotten.plain(), sorted(_plain(state))]
 
 
@@ -118,20 +118,23 @@ def digest_of(seen: list[object]) -> int:
 
 
 def decode(data: bytes, window: int, key_of: KeyOf | None = None) -> AppliedState:
-    """The state that `encode` was given. `key_of`: under what producers are kept, if not their ids.
-    Raises SnapshotError."""
+    """The state that `encode` was given. `key_of`: the key of a producer in the result; None: its
+    id. Raises SnapshotError."""
     decoding = Decoding(data, window, key_of)
     decoding.step(decoding.left)
     return decoding.state()
 
 
 class Decoding:
-    """The state that is in these bytes, read in steps. All raise SnapshotError."""
+    """Reads the state of a snapshot in steps. `now`: the time at which all producers count as seen.
+
+    The constructor and all methods raise SnapshotError.
+    """
 
     __slots__ = ("_key_of", "_now", "_reached", "_size", "_state", "_unpacker", "_window", "left")
 
     def __init__(self, data: bytes, window: int, key_of: KeyOf | None = None, *, now: Micros = 0):
-        self._now = now  # when all count as seen
+        self._now = now
         self._window = window
         self._key_of = key_of
         self._reached = 1
@@ -152,7 +155,7 @@ class Decoding:
         self._state = AppliedState(applied_index, _forgotten(forgotten), OrderedDict())
 
     def step(self, count: int) -> None:
-        """Decode `count` more producers, or what is left."""
+        """Decode `count` more producers, or as many as are left."""
         producers, unpack = self._state.producers, self._unpacker.unpack
         for _ in range(min(count, self.left)):
             with _unpacking():
@@ -170,7 +173,7 @@ class Decoding:
             self.left -= 1
 
     def state(self) -> AppliedState:
-        """All of it, when nothing is left."""
+        """The state. Complete once `left` is 0."""
         behind = self._size - self._unpacker.tell()
         if behind:
             raise SnapshotError(f"no snapshot of producers: {behind} bytes behind it")
@@ -186,7 +189,8 @@ def _unpacking() -> Iterator[None]:
 
 
 def _forgotten(value: object) -> Forgotten:
-    """False: nobody. True is what logs say that did not remember whom: it may have been anybody."""
+    """False: no producer is forgotten. True stands in snapshots of older versions, which did not
+    remember which ones: then any producer may be forgotten."""
     if type(value) is bool:
         return Forgotten(_MAX_INT64) if value else Forgotten()
     floor, left = _fields(value, 2, "forgotten")
@@ -232,7 +236,7 @@ def _finished(entry: object) -> Finished:
         _number(first, MAX_SEQUENCE, "first sequence"),
         _number(last, MAX_SEQUENCE, "last sequence"),
         _number(base_offset, _MAX_INT64, "base offset"),
-        # Whatever a client's header said: it was accepted, so it must come back.
+        # Any number of 64 bits: the client's header was accepted with it, so it must be readable.
         _number(timestamp, _MAX_INT64, "timestamp", least=_MIN_INT64),
     )
 

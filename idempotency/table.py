@@ -1,21 +1,22 @@
 """The producers of one partition: what the log says of them, and what this leader has begun.
 
-**Applied state** is a function of the log prefix: `apply` and `apply_expire` change it, in log
-order, on every replica alike, validating nothing. An entry at or below `applied_index` is skipped,
-so a snapshot may be ahead of the log that is replayed over it.
+**Applied state** is a function of the log prefix. `apply` and `apply_expire` change it in log
+order, on every replica in the same way, without any check. An entry at or below `applied_index` is
+skipped, so a snapshot may be ahead of the log that is replayed after it.
 
-**Speculation** exists on a leader only: requests begun and not yet applied, and expiries put into
-the log and not yet applied. Decisions are made against the applied state with the speculation laid
-over it, that is against the state at the *end* of this leader's log. It ends with the leadership
-(`new_term`) and leaves no trace. One request's way through:
+**Speculation** exists on a leader only: requests that are begun and not yet applied, and decisions
+to forget producers that are in the log and not yet applied. A request is judged against the applied
+state plus the speculation, that is against the state at the *end* of this leader's log. The
+speculation ends with the leadership (`new_term`); nothing of it is kept. The steps of one request:
 
-    decide -> Accept -> begin -> enqueued -> apply      its waiters wake with the offset
+    decide -> Accept -> begin -> enqueued -> apply      its waiters are answered with its offset
                           |         `-> new_term        the next leader reads its fate from the log
-                          `-> abandon                   no place in the log: as if never begun
+                          `-> abandon                   it got no place in the log: never begun
 
-**Bounds.** At most `max_producers` are known. A leader makes room by `expire`: it names the longest
-idle without a request in flight, puts that decision into the log, and from then on judges requests
-as if it had been applied, because in the log they come after it.
+**Bounds.** At most `max_producers` are known. A leader makes room by `expire`: it chooses the
+longest idle producers without a request in flight and puts the decision to forget them into the
+log. From then on it judges requests as if that decision were applied, because they follow it in the
+log.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _KNOWN = int(Fact.KNOWN)
 _FORGOTTEN = int(Fact.FORGOTTEN)
 
 Waiters: TypeAlias = Sequence[Owner]
-"""Parked requests to be woken, in the order in which they parked."""
+"""Parked requests that can be answered now, in the order in which they parked."""
 NOBODY: Waiters = ()
 
 
@@ -67,22 +68,22 @@ class ProducerTable:
         self.profile = profile
         self.max_producers = max_producers
         self.applied_index: LogIndex = 0
-        """The last log index that changed this table, on the way or in a snapshot."""
+        """The last log index that changed this table, by `apply`, `apply_expire` or a snapshot."""
         self.forgotten = Forgotten()
-        """Whom the applied log has forgotten, and where: part of the applied state."""
+        """The producers that the applied log has forgotten. Part of the applied state."""
         self._outcomes = profile.outcomes
         self._window = profile.window
-        # Ordered by last applied index: the front is idle longest.
+        # Ordered by last applied index: the first producer is idle longest.
         self._applied: OrderedDict[ProducerId, Producer] = OrderedDict()
         self._flights: dict[ProducerId, Flights] = {}
         self._expiring: set[ProducerId] = set()
         self._new: set[ProducerId] = set()  # in flight, and unknown at the end of the log
         self._line = IdleLine()
 
-    # ---- deciding: looks only
+    # ---- deciding: changes nothing
 
     def decide(self, identity: BatchIdentity, term: Term) -> Decision:
-        """What is to be done with this batch in this term. Changes nothing."""
+        """The decision on this batch in this term. Changes nothing."""
         facts = self.facts(identity, term)
         outcome = self._outcomes[facts]
         if type(outcome) is Accept or type(outcome) is Reject:
@@ -115,7 +116,8 @@ class ProducerTable:
         return facts | _FORGOTTEN if self._may_resume(producer_id, identity) else facts
 
     def _may_resume(self, key: int, identity: BatchIdentity) -> bool:
-        """Whether the log has forgotten this producer, or is about to, where the batch goes on."""
+        """Whether the batch can be the next one of a producer that the log has forgotten or, by a
+        decision not applied yet, will forget."""
         if key in self._expiring:
             left = self._applied[key]
             return goes_on(identity[1], identity[2], left.epoch, left.last_sequence)
@@ -127,7 +129,7 @@ class ProducerTable:
     # ---- speculation: on a leader only
 
     def begin(self, identity: BatchIdentity, term: Term) -> InFlight:
-        """After `Accept`: the tail moves now, so that the next request is judged against it."""
+        """After `Accept`: this batch becomes the tail now, and the next request is judged by it."""
         in_flight = InFlight(identity, term)
         flights = self._flights.get(identity[0])
         if flights is None:
@@ -140,21 +142,22 @@ class ProducerTable:
         return in_flight
 
     def enqueued(self, in_flight: InFlight, index: LogIndex) -> None:
-        """It has its place in this leader's log: from here on the order is certain (promise-R1)."""
+        """The batch has log index `index` in this leader's log: its order is certain
+        (promise-R1)."""
         applied = self.applied_index
         assert index > applied, f"enqueued at {index}, but {applied} is applied already"
         in_flight.index = index
 
     def park(self, in_flight: InFlight, waiter: object) -> None:
-        """After `Park`: `waiter` is among those that `apply` or `abandon` of it returns."""
+        """After `Park`: `apply` or `abandon` of `in_flight` will return `waiter`."""
         in_flight.waiters.append(waiter)
 
     def abandon(self, in_flight: InFlight) -> Waiters:
-        """It was refused its place in the log: gone as if never begun. Its waiters, who share the
-        error. One that is dropped changes nothing.
+        """The batch was refused its place in the log: the table forgets that it was begun. Returns
+        its waiters, who get the same error. If `new_term` has dropped it before, nothing changes.
 
-        What has a place is never abandoned. A leader that cannot learn its fate resigns
-        (promise-R5), which ends the term for all of them.
+        A batch with a log index is never abandoned. A leader that cannot learn the fate of such a
+        batch resigns (promise-R5), which ends the term for all batches in flight.
         """
         index = in_flight.index
         assert not index, f"{in_flight.identity} is abandoned, and has its place at {index}"
@@ -166,8 +169,8 @@ class ProducerTable:
         return waiters
 
     def expire(self, producer_ids: Iterable[ProducerId]) -> None:
-        """The decision to forget these, named by `idle_since` or `longest_idle` in this turn, lies
-        in this leader's log: judge what follows without them, until `apply_expire`."""
+        """The decision to forget these producers is in this leader's log: from now on they count as
+        unknown. `idle_since` or `longest_idle` named them in this turn."""
         for producer_id in producer_ids:
             flights = self._flights.get(producer_id)
             count = len(flights.requests) if flights else 0
@@ -176,19 +179,19 @@ class ProducerTable:
                 self._expiring.add(producer_id)
 
     def told(self, producer_ids: Iterable[ProducerId]) -> list[Unpacked]:
-        """Producers as the decision to forget them names them in the log."""
+        """The keys in the form in which the log's decision to forget these producers names them."""
         return list(producer_ids)
 
     def keep(self, producer_ids: Iterable[ProducerId]) -> None:
-        """The decision to forget these was refused its place in the log: it was never made."""
+        """The decision to forget these was refused its place in the log: they stay known."""
         self._expiring.difference_update(producer_ids)
         self._recount()
 
     def new_term(self, term: Term) -> list[InFlight]:
-        """A leadership is over, for a newer term or within its own: drop all speculation.
+        """A leadership is over, because of a newer term or by resigning: drop all speculation.
 
-        Call it when leadership is lost and again, harmlessly, when it is won. Returns what was in
-        flight, oldest first per producer, so that its `waiters` can be told.
+        Call it when leadership is lost; a second call when leadership is won does no harm. Returns
+        the requests that were in flight, oldest first per producer: their `waiters` need an answer.
         """
         dropped = list(self.in_flight())
         for in_flight in dropped:
@@ -211,7 +214,7 @@ class ProducerTable:
                 self._new.discard(in_flight.identity[0])
 
     def _recount(self) -> None:
-        """Others may be known, and idle, than were."""
+        """Call this when other producers may be known or idle than before."""
         self._line.forget()
         known = self._applied.keys() - self._expiring if self._flights else ()
         self._new = {each for each in self._flights if each not in known}
@@ -228,10 +231,11 @@ class ProducerTable:
         term: Term,
         now: Micros = 0,
     ) -> Waiters:
-        """A batch with a producer id is committed at `index`, written in `term`; never refuses.
+        """A batch with a producer id is committed: its entry has log index `index` and was written
+        in `term`. Never refuses.
 
-        `now` is when, for `idle_since` of this replica only. Returns who was parked on it; they are
-        answered with `base_offset`.
+        `now`: the time of this call; only `idle_since` of this replica reads it. Returns the
+        requests that were parked on the batch; they are answered with `base_offset`.
         """
         if index <= self.applied_index:
             return NOBODY
@@ -244,8 +248,8 @@ class ProducerTable:
         else:
             self._applied.move_to_end(producer_id)
             if producer.epoch != epoch:
-                producer.restart(epoch)  # the log is right, whatever it says
-        # Producer.finish, written out: every replica comes by here with every batch.
+                producer.restart(epoch)  # the log decides, also if its epoch is older
+        # The lines of Producer.finish without the call: this runs for each batch on each replica.
         producer.finished.append((first, last, base_offset, max_timestamp))
         producer.firsts.append(first)
         producer.tail = last
@@ -264,8 +268,8 @@ class ProducerTable:
         return waiters
 
     def apply_expire(self, producer_ids: Iterable[Unpacked], *, index: LogIndex) -> int:
-        """The log says at `index` that these, as `told` named them, are forgotten. Returns how many
-        of them were known."""
+        """The log's entry at `index` forgets these producers, in the form that `told` returned.
+        Returns how many of them were known."""
         if index <= self.applied_index:
             return 0
         self.applied_index = index
@@ -281,11 +285,12 @@ class ProducerTable:
         return gone
 
     def rewind(self, index: LogIndex, end: Offset) -> None:
-        """The log ends at `index`, below offset `end`: what a snapshot ahead of it knew beyond that
-        was lost with the disks that had it, and is forgotten.
+        """The log ends at `index`, and its log end offset is `end`. A snapshot may have been ahead
+        of it: entries beyond `index` are lost with the disks that had them, so drop their effects.
 
-        Producers that are left have the batches that are left, and no older ones in their place; of
-        those that were forgotten beyond `index` nothing can be said.
+        A producer keeps the batches of its window below `end`; older batches that the lost ones
+        pushed out of the window do not come back. A producer that was forgotten beyond `index`
+        stays forgotten.
         """
         flying = sum(len(flights.requests) for flights in self._flights.values())
         assert not flying, f"{flying} requests in flight while the log ends at {index}"
@@ -299,14 +304,14 @@ class ProducerTable:
     # ---- who may be forgotten
 
     def longest_idle(self, count: int | None = None) -> list[ProducerId]:
-        """At most `count` candidates for eviction (None: all), by last applied index: the same on
-        all replicas but for those with a request in flight here, who are never among them."""
+        """At most `count` producers to evict (None: all), longest idle first by last applied index.
+        Producers with a request in flight here are left out; otherwise replicas agree on it."""
         idle = self._line.idle(self._applied, self.applied_index, self._is_free)
         return list(islice(idle, count))
 
     def idle_since(self, before: Micros, count: int | None = None) -> list[ProducerId]:
-        """At most `count` candidates for expiry (None: all): applied nothing here since `before`,
-        longest idle first, never one with a request in flight."""
+        """At most `count` producers to expire (None: all), longest idle first: this replica has
+        applied none of their batches since `before`, and none of their requests is in flight."""
         applied = self._applied
         old = takewhile(lambda pid: applied[pid].seen < before, filter(self._is_free, applied))
         return list(islice(old, count))
@@ -317,38 +322,42 @@ class ProducerTable:
     # ---- the applied state as a value
 
     def snapshot(self) -> bytes:
-        """The applied state (never the speculation), see `ottla.idempotency.snapshot`."""
+        """The applied state, without the speculation, as bytes (`ottla.idempotency.snapshot`)."""
         return encode(self._state())
 
     def encoding(self) -> Encoding:
-        """The same, to be made in steps: tell it what is about to be applied (`keep_for`)."""
+        """As `snapshot`, made in steps. Until it is complete, call `keep_for` before each
+        `apply`."""
         return Encoding(self._state())
 
     def keep_for(self, encoding: Encoding, identity: BatchIdentity) -> None:
-        """A batch of this producer is about to be applied."""
+        """A batch of this producer will be applied next: keep its present state for `encoding`."""
         key = self._key(identity)
         producer = self._applied.get(key)
         if producer is not None:
             encoding.keep(key, producer)
 
     def restore(self, data: bytes, now: Micros = 0) -> None:
-        """Become what `snapshot` wrote; idle times start at `now`. Raises SnapshotError."""
+        """Replace the applied state by a `snapshot`; idle times start at `now`. Raises
+        SnapshotError."""
         decoding = self.decoding(data, now)
         decoding.step(decoding.left)
         self.adopt(decoding)
 
     def decoding(self, data: bytes, now: Micros = 0) -> Decoding:
-        """The same, to be read in steps, for `adopt`. Changes nothing. Raises SnapshotError."""
+        """Read a snapshot in steps, for `adopt`. Does not change this table. Raises
+        SnapshotError."""
         return Decoding(data, self._window, now=now)
 
     def let_go(self, count: int) -> int:
-        """Before `adopt`: drop `count` of those that it replaces; returns how many are left."""
+        """Before `adopt`: drop `count` of the producers that it replaces. Returns how many are
+        left."""
         for _ in range(min(count, len(self._applied))):
             self._applied.popitem()
         return len(self._applied)
 
     def adopt(self, decoding: Decoding) -> None:
-        """Become what was read, all of it. Raises SnapshotError."""
+        """Replace the applied state by that of a complete `decoding`. Raises SnapshotError."""
         flying = sum(len(flights.requests) for flights in self._flights.values())
         assert not flying, f"{flying} requests in flight while a snapshot is restored"
         self.applied_index, self.forgotten, self._applied = decoding.state()[:3]
@@ -356,20 +365,21 @@ class ProducerTable:
         self._recount()
 
     def digest(self) -> int:
-        """64 bits over the applied state, whatever the order in memory: equal on replicas that
-        have applied the same prefix (invariant sim-I25)."""
+        """64 bits over the applied state, independent of the order in memory. Replicas that have
+        applied the same prefix have equal digests (invariant sim-I25)."""
         return digest_of(self.seen())
 
     def seen(self) -> list[Unpacked]:
-        """What `digest` is made of, see `ottla.idempotency.snapshot.seen_of`."""
+        """The plain values that `digest` is computed from
+        (`ottla.idempotency.snapshot.seen_of`)."""
         return seen_of(self._state())
 
     def _key(self, identity: BatchIdentity) -> int:
-        """Under what a producer is kept."""
+        """The key under which the table keeps the producer of this batch."""
         return identity.producer_id
 
     def id_of(self, key: int) -> ProducerId:
-        """Whose state is kept under this key."""
+        """The producer whose state is kept under this key."""
         return key
 
     def _state(self) -> AppliedState:
@@ -380,7 +390,7 @@ class ProducerTable:
         return len(self._applied)
 
     def describe(self) -> dict[str, Unpacked]:
-        """Everything, as plain values for people and JSON; producers by id."""
+        """The whole table as plain values, for people and JSON; producers by id."""
         ids = sorted({*self._applied, *self._flights})
         return {
             "profile": self.profile.name,
@@ -390,7 +400,7 @@ class ProducerTable:
         }
 
     def named(self, producer_id: ProducerId) -> int | str:
-        """What `describe` calls a producer."""
+        """The name of a producer in `describe`."""
         return producer_id
 
     def _describe(self, producer_id: ProducerId) -> dict[str, Unpacked]:
