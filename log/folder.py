@@ -37,6 +37,7 @@ class FolderLock:
         """
         folder.mkdir(parents=True, exist_ok=True)
         check_is_file(folder / "LOCK")
+        self._path = folder / "LOCK"
         self._process = os.getpid()
         # An object, which lets go of it if an interrupt comes before anybody has this one.
         self._file = io.FileIO(folder / "LOCK", "a+")
@@ -51,6 +52,10 @@ class FolderLock:
     def inherited(self) -> bool:
         """This process is a forked child, and the folder its parent's."""
         return self._process != os.getpid()
+
+    def is_in_place(self) -> bool:
+        """Whether the folder of this name is still the locked one. Raises `OSError`."""
+        return os.path.samestat(self._path.stat(), os.fstat(self._file.fileno()))
 
     def descriptors(self) -> Iterable[int]:
         """See `ottla.log.forking`."""

@@ -250,7 +250,8 @@ class LmdbEnvironment:
                 raise self._error(error) from error
 
     def close(self, *, clean: bool = True) -> None:
-        """Release everything, the folder's lock last. Unless `clean`, the note stays as it is.
+        """Release everything, the folder's lock last. Unless `clean`, the note stays as it is; so
+        does that of another folder, put in the place of this one meanwhile.
 
         A forked child has nothing to release: LMDB would take its parent's readers for the child's,
         and end them.
@@ -259,7 +260,8 @@ class LmdbEnvironment:
             return
         if clean:
             with suppress(StoreError, OSError, lmdb.Error):
-                self.write_note()
+                if self._lock.is_in_place():
+                    self.write_note()
         if self._zeros is not None:
             self._zeros.close()
         self._lmdb.close()

@@ -75,18 +75,23 @@ def check_data(folder: Path, transaction: int = 0) -> None:
 
     Raises `DamagedFolderError`, `OSError`.
     """
+    check_is_there(folder)
+    found = check_pages(folder / DATA)
+    if found < transaction:
+        raise DamagedFolderError(
+            f"{DATA} is a copy of an earlier state: it ends with transaction {found}, and "
+            f"{transaction} was durable"
+        )
+
+
+def check_is_there(folder: Path) -> None:
+    """A folder that was used has a data file. Raises `DamagedFolderError`, `OSError`."""
     data = folder / DATA
     check_is_file(data)
     if not data.exists():
         raise DamagedFolderError(f"was used, and its {DATA} is gone")
     if not data.stat().st_size:
         raise DamagedFolderError(f"was used, and its {DATA} is empty")
-    found = check_pages(data)
-    if found < transaction:
-        raise DamagedFolderError(
-            f"{DATA} is a copy of an earlier state: it ends with transaction {found}, and "
-            f"{transaction} was durable"
-        )
 
 
 def check_values(note: Note, values: Mapping[str, bytes]) -> None:

@@ -17,7 +17,7 @@ from ottla.broker.config import ClusterConfig, FlushPolicy
 from ottla.broker.errors import ConfigError
 from ottla.broker.event_loop.clockwork import Clockwork, MakeClockwork
 from ottla.broker.event_loop.collecting import nothing_collected
-from ottla.broker.event_loop.native import Writer
+from ottla.broker.event_loop.native import Writer, make_lock
 from ottla.broker.node import folders
 from ottla.log.errors import StoreError
 from ottla.log.memory_store import MemoryDisk, MemoryStore
@@ -60,6 +60,9 @@ class Disks:
         """The cluster's id, once it is known."""
         self._open: dict[NodeId, LogStore] = {}
         self._writers: dict[NodeId, Writer] = {}
+        self._opening = make_lock()
+        """Folders are opened one after the other: two may be one by a link, and where one is bad
+        the others are looked at."""
 
     async def cluster_id(self, invent: Callable[[], str], clockwork: MakeClockwork) -> str:
         """The cluster's id: what the first disk remembers, or a new one, told to every disk.
@@ -184,36 +187,62 @@ class Disks:
         """The node's store, opened if it is not. Raises `DataFolderError`, with the store closed,
         when its folder is damaged, or does not know the cluster that runs: it was lost while the
         node was down."""
-        store = self._open.get(node)
-        if store is not None:
-            return store
-        if self._cluster and self._folder is not None and not self._path(node).exists():
+        with self._opening:
+            store = self._open.get(node)
+            return self._open_it(node) if store is None else store
+
+    def _open_it(self, node: NodeId) -> LogStore:
+        if self._cluster and self._folder is not None and not os.path.lexists(self._path(node)):
             raise self._refused(node, None)
         try:
             store = self._make(node)
         except (StoreError, OSError) as error:
             raise self._refused(node, error) from error
-        if self._cluster and not knows(self._cluster, store.get_meta(CLUSTER_ID_KEY)):
+        named = store.get_meta(CLUSTER_ID_KEY)
+        if self._cluster and not knows(self._cluster, named):
             store.close()
-            raise self._refused(node, None)
+            raise self._refused(node, named)
         self._open[node] = store
         return store
 
-    def _refused(self, node: NodeId, error: Exception | None) -> folders.DataFolderError:
-        """Why one folder is not opened: the error, or that it does not know the cluster."""
-        others = [each for each in self._open if each != node]
+    def _refused(self, node: NodeId, found: Exception | bytes | None) -> folders.DataFolderError:
+        """Why one folder is not opened: the error, or which other cluster it knows, if any. The
+        others are looked at, too: the advice hangs on how many are good, and those of nodes that
+        are down may be as bad as this one."""
+        looks = {each: self._look(each) for each in self._nodes if each != node}
+        looks = {node: found, **looks}
+        ids = {each: it.decode() for each, it in looks.items() if isinstance(it, bytes)}
         seen = folders.Seen(
             folder=self._base(),
             total=self._size,
             without=self._without,
-            nodes=[node],
-            errors={} if error is None else {node: error},
-            ids=dict.fromkeys(others, self._cluster),
+            nodes=list(looks),
+            errors={each: it for each, it in looks.items() if isinstance(it, Exception)},
+            ids=ids,
             sizes={},
-            holding=others,
+            holding=list(ids),
             note=self._cluster or None,
         )
-        return folders.refused(seen, {node: seen.wrong(node)})
+        return seen.refusal()
+
+    def _look(self, node: NodeId) -> Exception | bytes | None:
+        """What the folder of another node says of the cluster, or why it cannot: in a start, and
+        where the node runs, it has been looked at, and only may have gone since."""
+        from ottla.log.note import check_is_there
+
+        path = self._path(node)
+        try:
+            if node in self._open:
+                check_is_there(path)
+                return self._cluster.encode()
+            if not self._cluster or not os.path.lexists(path):
+                return None
+            store = self._make(node)
+        except (StoreError, OSError) as error:
+            return error
+        named = store.get_meta(CLUSTER_ID_KEY)
+        store.close()
+        return named
 
     async def opened(self, node: NodeId, clockwork: Clockwork) -> LogStore:
         """As `open`, as work beside the node: to read a long log takes seconds, in which the other
@@ -266,11 +295,13 @@ class Disks:
         been cancelled."""
         self._join_writer(node)
         finish()
-        store = self._open.pop(node, None)
+        store = self._open.get(node)
         if store is not None:
             with suppress(StoreError):  # The node has said so already.
                 _sync(store)
             store.close()
+            # Not sooner: whom it does not find here, `_look` looks at.
+            self._open.pop(node, None)
 
     def break_(self, node: NodeId, error: StoreError | None) -> None:
         """From the next one on syncs fail with `error`, or hang. Raises `ConfigError` for LMDB."""
@@ -294,9 +325,10 @@ class Disks:
         if self._folder is None and node in self._open:
             self._memory[node].crash()  # Syncs that hang end, and fail.
         self._join_writer(node)
-        store = self._open.pop(node, None)
+        store = self._open.get(node)
         if store is not None and self._folder is not None:
             store.close()
+        self._open.pop(node, None)
 
     def _join_writer(self, node: NodeId) -> None:
         """A transaction in the writer thread ends before its environment is closed."""

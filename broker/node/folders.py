@@ -136,9 +136,12 @@ class Seen(NamedTuple):
                 f"{self.folder} is of a cluster of {size} nodes, not of {self.total}; "
                 f"a cluster keeps its nodes for life"
             )
-        told = {node: text for node in self.nodes if (text := self.wrong(node))}
-        if told:
-            raise refused(self, told)
+        if any(map(self.wrong, self.nodes)):
+            raise self.refusal()
+
+    def refusal(self) -> DataFolderError:
+        """The error that names every bad folder; there is one."""
+        return refused(self, {node: text for node in self.nodes if (text := self.wrong(node))})
 
     def wrong(self, node: NodeId) -> str:
         """What is wrong with the folder of a node; empty if nothing is."""
