@@ -24,7 +24,7 @@ from folders_kit import (
 )
 from ottla import Cluster
 from ottla.broker.node.folders import DataFolderError
-from ottla.log import lmdb_store
+from ottla.log import lmdb_store, note
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def test_a_folder_that_may_not_be_read_is_to_be_mended(tmp_path, monkeypatch):
     with Cluster(nodes=3, data_dir=tmp_path) as cluster:
         cluster.kill(2)
         cluster.kill(3)
-        examine = lmdb_store.examine
+        examine = note.examine
 
         def refuse(folder):
             if folder.name == "node-2":
