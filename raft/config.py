@@ -1,4 +1,4 @@
-"""What a core is told once: who it is, its timeouts, its limits, its source of jitter."""
+"""The settings of a core: its group and node id, its timeouts and limits; and its jitter source."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from ottla.raft.types import NO_NODE, GroupId, Micros, NodeId
 
 
 class JitterSource(Protocol):
-    """Where random election timeouts come from (thesis 9.3); handed in, so that runs replay."""
+    """The source of random election timeouts (thesis 9.3). The caller hands it in, so that a run
+    can be replayed."""
 
     def randrange(self, stop: int, /) -> int:
         """A number from 0 to `stop` - 1."""
@@ -24,17 +25,17 @@ class RaftConfig:
     group: GroupId
     node: NodeId
     election_timeout: Micros
-    """The shortest; each wait is drawn from [1x, 2x). Also the leader's check-quorum span, and how
-    long barriers and transfers may take."""
+    """The shortest election timeout; each wait is drawn from [1x, 2x). Also the span of the
+    leader's check-quorum, and the time limit of barriers and transfers."""
     retransmit: Micros
-    """What is unanswered is sent again after at least this and at most twice this; less often to a
-    follower that stays silent."""
+    """An unanswered message is sent again after at least this time and at most twice this time;
+    less often to a follower that stays silent."""
     max_append_bytes: int = 1 << 20
-    """Per AppendEntries; one entry always fits."""
+    """Bytes in one AppendEntries. A single larger entry is still sent."""
     max_append_entries: int = 500
-    """Per AppendEntries, however small they are."""
+    """Entries in one AppendEntries."""
     max_inflight_bytes: int = 16 << 20
-    """Per follower, sent and not acknowledged; one entry always fits."""
+    """Bytes sent to one follower and not acknowledged. A single larger entry is still sent."""
     snapshot_chunk_bytes: int = 256 << 10
 
     def __post_init__(self) -> None:

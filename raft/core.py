@@ -11,21 +11,21 @@ Rules for the driver:
 
 1. **Time** comes with the inputs, in whole microseconds of a clock that never goes back. `deadline`
    says when `advance` is wanted; calling it early or late does no harm.
-2. **Heartbeats** are not sent from here, but for barriers. Whoever knows that a *node* is alive
-   vouches for its leaders when it matters: it steps `Heartbeat(context=0)`, at the time the node
-   was heard, before it acts on a follower's deadline and before it steps any RequestVote; and
-   `HeartbeatReply(context=0)` before it acts on a leader's deadline, or has it hand over.
-   `commit_known_to` says what commit index such a heartbeat may carry.
-3. **Writes** finish in the order in which their `Ready` was taken, and `persisted` is called for
-   each that had `append` or `snapshot`, or for the last of several that finished together.
-4. **Bytes** are the driver's: it fills `entries` and `chunk` before a message leaves, and drops the
-   message if it cannot read them; the core sends again what stays unanswered.
-5. **To itself** a member of a group of one sends its vote, in `Ready.messages_after`: a message
-   whose `to` is the member itself is stepped when it would leave.
+2. **Heartbeats** are sent by the core only for barriers. The driver knows which *nodes* are alive,
+   and vouches for the leader on a live node: it steps `Heartbeat(context=0)`, with the time at
+   which the node was heard, before it acts on a follower's deadline and before it steps any
+   RequestVote. It steps `HeartbeatReply(context=0)` before it acts on a leader's deadline and
+   before a transfer. `commit_known_to` says which commit index such a heartbeat may carry.
+3. **Writes** finish in the order in which their `Ready` was taken. The driver calls `persisted` for
+   each `Ready` that had `append` or `snapshot`, or for the last of several that finished together.
+4. **Bytes** are read by the driver: it fills `entries` and `chunk` before a message leaves. If it
+   cannot read them it drops the message; the core sends again what stays unanswered.
+5. **A message to the member itself** is stepped instead of sent. Only a group of one has it: its
+   vote, in `Ready.messages_after`.
 
-Input from peers may be lost, repeated, overtaken or nonsense; none of that raises. What reaches a
-role first passes two doors here: is it addressed to this member by a voter of its group, and what
-does its term say (figure 2, *rules for all servers*). Everything else is in the modules by subject:
+Messages of peers may be lost, repeated, out of order or malformed; none of them raises. Before a
+message reaches a role, `step` checks two things: a voter of this group sent it to this member, and
+its term (figure 2, *rules for all servers*). Everything else is in one module per subject:
 `election`, `replication`, `following`, `leadership`, `snapshot`.
 """
 
@@ -82,7 +82,7 @@ _HANDLERS: dict[type, Callable[[RaftState, Matched, Micros], None]] = {
 
 
 class RaftCore:
-    """The facade: every input, the deadline, `ready`, and what may be read."""
+    """One member of one group: its inputs, its deadline, `ready`, and its state to read."""
 
     __slots__ = ("_state",)
 
@@ -97,11 +97,11 @@ class RaftCore:
         jitter: JitterSource,
         now: Micros,
     ) -> None:
-        """A member as its disk remembers it; it starts as a follower that knows no leader.
+        """A member in the state that its disk holds. It starts as a follower that knows no leader.
 
-        `log` comes from `bootstrap` (fresh group) or `RaftLog.restore` (restart) and belongs to the
-        core from here on. Raises `CorruptStateError` if the log is of a later term than
-        `hard_state`, for they are written together.
+        `log` comes from `bootstrap` (fresh group) or `RaftLog.restore` (restart); from here on the
+        core owns it. Raises `CorruptStateError` if the log has a later term than `hard_state`: both
+        are written in one transaction, so this cannot be.
         """
         if log.last_term > hard_state.term:
             raise CorruptStateError(
@@ -113,7 +113,8 @@ class RaftCore:
     # -- inputs
 
     def step(self, message: Message, at: Micros) -> None:
-        """Take a message. `at` is when it was heard: now, or earlier for one that vouches late."""
+        """Take a message. `at`: when it arrived. That is now, or earlier for a heartbeat by which
+        the driver vouches for a node."""
         state = self._state
         state.clock = at
         config = state.config
@@ -123,23 +124,23 @@ class RaftCore:
         if sender == me and not election.is_own_vote(state, message):
             return
         if sender not in state.log.voters and state.log.voters:
-            return  # without a configuration it listens to anyone: it may be told one
+            return  # a member without a configuration accepts any sender: it may send the voters
         if message.term == state.term or term_gate.passes(state, message, at):
             handler = _HANDLERS.get(type(message))
             if handler is not None:
                 handler(state, message, at)
 
     def follow(self, message: AppendEntries, at: Micros) -> AppendReply | None:
-        """`step` and `ready` in one for nearly every message to a follower: entries that continue
-        its log, in the term it follows, with nothing else to do.
+        """`step` and `ready` in one, for the usual message to a follower: entries of the current
+        term that continue its log, while nothing else is to be done.
 
         The caller writes `message.entries`, calls `persisted` for the last of them, and then sends
-        what is returned. None: nothing was changed, `step` has to take the message.
+        the reply that is returned. None: nothing was changed, and the caller must use `step`.
         """
         return following.follow(self._state, message, at)
 
     def advance(self, now: Micros) -> None:
-        """Tell the time; whatever is due by it happens."""
+        """Do everything that is due at `now`."""
         state = self._state
         state.clock = now
         role = state.role
@@ -149,18 +150,20 @@ class RaftCore:
             election.advance(state, role, now)
 
     def campaign(self, now: Micros) -> None:
-        """Start an election without waiting: a fresh group's first. Asks first (pre-vote) unless
-        the term is still 0. Nothing happens on a leader, on a member that is no voter, and while
-        one that is alone waits for its vote to be durable."""
+        """Start an election at once, as a fresh group does. It begins with a pre-vote unless the
+        term is still 0. Nothing happens on a leader, on a member that is no voter, and on the
+        member of a group of one while it waits for its vote to be durable."""
         self._state.clock = now
         election.campaign(self._state, now)
 
     def propose(self, proposals: Sequence[Proposal], expected_term: Term) -> LogIndex | None:
-        """Append proposals (at least one) as this leader's next entries; the first one's index.
+        """Append proposals (at least one) as this leader's next entries. Returns the index of the
+        first one.
 
-        None if this member does not lead in exactly `expected_term`, or hands leadership over:
-        nothing was or will be appended (conditional replication, mission R3). The entries are in
-        the next `Ready.append`; their fate is known when `commit` passes them or the term ends.
+        Returns None if this member does not lead in exactly `expected_term` or is transferring its
+        leadership: nothing was or will be appended (conditional replication, promise-R3). The
+        entries are in the next `Ready.append`. They are committed when `commit` reaches them; if
+        the term ends before, the next leader decides.
         """
         state = self._state
         leader = state.role
@@ -171,30 +174,33 @@ class RaftCore:
         return replication.propose(state, proposals)
 
     def barrier(self, now: Micros) -> int:
-        """Ask for proof that this member leads now (read index, thesis 6.4). Returns a ticket,
-        whose outcome comes in `Ready.barriers`: at the latest after an election timeout."""
+        """Ask for proof that this member leads now (read index, thesis 6.4). Returns a ticket; its
+        outcome comes in a later `Ready.barriers`, at the latest after an election timeout."""
         self._state.clock = now
         return leadership.begin_barrier(self._state, now)
 
     def transfer(self, to: NodeId, now: Micros) -> bool:
-        """Hand leadership to another voter (thesis 3.10). False if that cannot begin: not leader,
-        `to` is no other voter or was not heard of for an election timeout, or another transfer is
-        under way. Proposals are refused until it succeeds or, after an election timeout, is given
-        up."""
+        """Start to transfer leadership to another voter (thesis 3.10). From then on proposals are
+        refused until the transfer succeeds or, after an election timeout, is given up.
+
+        Returns False if it cannot begin: this member does not lead, `to` is not another voter or
+        was silent for an election timeout, or a transfer to another member is in progress.
+        """
         self._state.clock = now
         return leadership.begin_transfer(self._state, to, now)
 
     def step_down(self, now: Micros) -> None:
-        """Resign, because an outcome is uncertain (mission R5): follower in the same term, without
-        a leader. It may win a later term, never again this one. Nothing happens on others."""
+        """Resign, because an outcome is uncertain (promise-R5). The leader becomes a follower in
+        the same term that knows no leader. It may win a later term, never this one again. Nothing
+        happens on a member that does not lead."""
         self._state.clock = now
         leadership.resign(self._state, now)
 
     def persisted(self, index: LogIndex, term: Term, now: Micros) -> None:
-        """The write of one `Ready` is durable; it ended in entry (or snapshot) `index` of `term`.
+        """The write of one `Ready` is durable; its last entry (or snapshot) is `index` of `term`.
 
-        Counts only for what is still in the log: entries that were truncated since do not, even
-        if equal ones took their place (see `RaftLog.finish_write`).
+        It counts only for entries that are still in the log. Entries that were truncated since do
+        not count, even if equal ones replaced them (see `RaftLog.finish_write`).
         """
         state = self._state
         state.clock = now
@@ -203,9 +209,9 @@ class RaftCore:
             replication.advance_commit(state, state.role)
 
     def compact(self, meta: SnapshotMeta) -> None:
-        """The caller stores a snapshot and drops the log up to `meta.index`, which is committed
-        here; both are written after everything handed out so far. Ignored if a newer snapshot took
-        its place meanwhile."""
+        """Drop the log up to `meta.index`, which must be committed here. The caller stores the
+        snapshot and drops the entries on disk after everything handed out so far. Ignored if the
+        log already begins behind `meta.index`."""
         state = self._state
         if meta.index >= state.log.first_index:
             assert meta.index <= state.commit, (
@@ -216,22 +222,22 @@ class RaftCore:
     # -- outputs
 
     def has_ready(self) -> bool:
-        """Whether `ready` may ask for something; False means that it would not."""
+        """Whether `ready` may ask for something. False is certain, True is not."""
         state = self._state
         return state.outbox.dirty or state.commit != state.told
 
     def take_commit(self) -> LogIndex:
-        """The commit index; from here on it alone is no reason for a `Ready`.
+        """The commit index. After this call `has_ready` does not report this commit index again.
 
-        For callers that apply what is committed anyway: most of what makes a leader ready is that
-        a commit moved, which asks for nothing else.
+        For a caller that applies committed entries without a `Ready`: on a leader, mostly nothing
+        but the commit index has changed.
         """
         state = self._state
         state.told = state.commit
         return state.commit
 
     def has_effects(self) -> bool:
-        """Whether `ready` may ask for more than to apply what is committed."""
+        """Whether `ready` may ask for more than to apply committed entries."""
         return self._state.outbox.dirty
 
     def ready(self) -> Ready:
@@ -245,7 +251,8 @@ class RaftCore:
 
     @property
     def deadline(self) -> Micros | None:
-        """When `advance` is wanted next; None if there is nothing to wait for but the own disk."""
+        """When to call `advance` next; None if this member waits for nothing, or only for its own
+        disk."""
         state = self._state
         role = state.role
         if isinstance(role, Leader):
@@ -254,8 +261,8 @@ class RaftCore:
 
     @property
     def work_deadline(self) -> Micros | None:
-        """`deadline` without what hearing of the leader, or of a quorum, keeps putting off: a
-        follower's election and a leader's check-quorum. For drivers that know they are heard."""
+        """`deadline` without a follower's election timeout and a leader's check-quorum. For a
+        driver that knows that the leader, or a quorum, is alive."""
         role = self._state.role
         if isinstance(role, Leader):
             return leadership.work_deadline(role)
@@ -275,17 +282,17 @@ class RaftCore:
 
     @property
     def term(self) -> Term:
-        """The current term: as far as this member knows, the latest."""
+        """The current term: the highest that this member knows."""
         return self._state.term
 
     @property
     def leader(self) -> NodeId:
-        """Who leads the current term, as far as known; `NO_NODE` otherwise."""
+        """The leader of the current term; `NO_NODE` if this member does not know it."""
         return self._state.leader
 
     @property
     def vote(self) -> NodeId:
-        """Who got this member's vote in the current term; `NO_NODE` if nobody did."""
+        """The node that got this member's vote in the current term; `NO_NODE` if none did."""
         return self._state.vote
 
     @property
@@ -311,7 +318,7 @@ class RaftCore:
 
     @property
     def transferring_to(self) -> NodeId:
-        """Who is to lead next; `NO_NODE` if no transfer is under way."""
+        """The target of the transfer in progress; `NO_NODE` if there is none."""
         role = self._state.role
         if isinstance(role, Leader) and role.transfer is not None:
             return role.transfer.to
@@ -335,8 +342,8 @@ class RaftCore:
         return {node: progress.view() for node, progress in role.progress.items()}
 
     def commit_known_to(self, follower: NodeId) -> LogIndex:
-        """The commit index a heartbeat to `follower` may carry: never beyond what it confirmed.
-        0 if this member does not lead, or not this follower."""
+        """The commit index that a heartbeat to `follower` may carry: at most what that follower has
+        confirmed. 0 if this member does not lead, or `follower` is not one of its voters."""
         role = self._state.role
         if not isinstance(role, Leader) or follower not in role.progress:
             return 0

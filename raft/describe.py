@@ -1,8 +1,8 @@
-"""What a member says to another, in words for people: transcripts, logs, reports.
+"""Messages between members as text for people: for transcripts, logs and reports.
 
-One line per message, `sender>receiver Kind field=value ...`, fields at their default left out;
-places in the log are written `index/term`, ranges `first..last`. Nothing decides by these texts,
-and they name no times: the same run reads the same on any machine.
+One line per message: `sender>receiver Kind field=value ...`; fields at their default are left out.
+A place in the log is written `index/term`, a range `first..last`. No code decides by these texts.
+They contain no times, so the same run gives the same text on any machine.
 """
 
 from __future__ import annotations

@@ -1,27 +1,27 @@
-"""Elections: who asks for votes, who grants them, and when nobody may.
+"""Elections: which member asks for votes, and which member grants them.
 
-* A follower that waited too long becomes a **pre-candidate** (thesis 9.6): it asks whether it would
-  be elected and changes nothing, neither its term nor anyone's vote. So a member that can send but
-  not receive never makes terms rise, and one that comes back does not depose a good leader.
-* With a majority of yeses it becomes a **candidate**: term + 1, vote for itself, ask in earnest.
-  Its requests leave only when its own vote is durable: otherwise a crash in between would let it
-  ask again in the same term with a shorter log, and count votes given to the longer one.
+* A follower whose election timeout ends becomes a **pre-candidate** (thesis 9.6): it asks whether
+  it would be elected. Neither its term nor any vote changes. So a member that can send but not
+  receive does not raise the term, and a member that comes back does not depose a working leader.
+* When a majority says yes, it becomes a **candidate**: it raises its term by 1, votes for itself
+  and asks for votes. Its requests leave only when its own vote is durable. Otherwise, after a
+  crash, it could ask again in the same term with a shorter log, and count votes given to the longer
+  log.
 * **Votes** go to the first candidate of a term whose log is at least as up to date (paper 5.2,
-  5.4.1). A grant leaves when it is durable, a refusal at once. Who granted one waits for a leader
-  from then on; that the candidate asks again, for it hears no answer, puts nothing off.
-* **Leases on votes** (thesis 4.2.3): who heard of its leader within the shortest election timeout
-  refuses, whatever the candidate's term, and does not adopt that term. A leader itself refuses as
-  long as it leads: check-quorum ends that soon enough. Requests sent at the leader's own wish
-  (`transfer`) pass.
-* In **term 0** nobody can lead, so a fresh group's first election skips the pre-vote.
+  5.4.1). A grant leaves when it is durable, a refusal at once. A member that grants a vote restarts
+  its election timeout; a repeated request of the same candidate does not restart it again.
+* **Leases on votes** (thesis 4.2.3): a follower that heard of its leader within the shortest
+  election timeout ignores a request of any newer term and does not adopt that term. A leader does
+  the same as long as it leads; check-quorum ends its leadership if it has lost its followers.
+  Requests with `transfer`, which the leader itself asked for, are not affected.
+* In **term 0** nobody can lead, so the first election of a fresh group skips the pre-vote.
 
-* In a **group of one** nobody is asked, so no request waits for the own vote. It goes round as a
-  reply of the member to itself, behind the write, and counts when it comes back: whoever leads has
-  told its disk its term, however few they are. There is nobody to ask again either, so such a
-  candidate waits for its disk, not for a clock.
+* In a **group of one** the candidate has nobody to ask. It sends its own vote to itself, as a reply
+  that leaves after the write, and counts it when it arrives: so the term is on disk before the
+  member leads. Such a candidate never asks again: it waits for its disk, not for a deadline.
 
-Who is not a voter neither asks nor grants: a member whose disk was wiped knows no voters, and must
-not vote as if it had never voted before.
+A member that is not a voter neither asks nor grants. A member whose disk was wiped knows no voters;
+it may have voted before, so it must not vote.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ from ottla.raft.types import NO_NODE, Micros
 
 
 def campaign(state: RaftState, now: Micros) -> None:
-    """Start an election at once, if this member may and does not lead already."""
+    """Start an election at once. Nothing happens on a leader, on a member that is no voter, and
+    while the member of a group of one waits for its vote."""
     if isinstance(state.role, Leader) or state.config.node not in state.log.voters:
         return
     if _waits_for_own_vote(state):
@@ -55,8 +56,8 @@ def campaign(state: RaftState, now: Micros) -> None:
 
 
 def deadline(state: RaftState, role: Follower | Candidate) -> Micros | None:
-    """When a member that does not lead must act; None if it may never ask for votes, or waits for
-    its own."""
+    """When a member that does not lead must act. None if it is no voter, or waits for its own vote
+    to be durable."""
     if isinstance(role, Candidate):
         return None if _waits_for_own_vote(state) else min(role.ends_at, role.retransmit_at)
     if state.config.node not in state.log.voters:
@@ -65,7 +66,7 @@ def deadline(state: RaftState, role: Follower | Candidate) -> Micros | None:
 
 
 def advance(state: RaftState, role: Follower | Candidate, now: Micros) -> None:
-    """Judge by the times that were told, not by being called: early calls change nothing."""
+    """Start or repeat an election if it is due at `now`; an early call changes nothing."""
     if isinstance(role, Follower):
         if now >= max(role.waits_from, role.contact) + role.timeout:
             campaign(state, now)
@@ -77,7 +78,7 @@ def advance(state: RaftState, role: Follower | Candidate, now: Micros) -> None:
 
 
 def on_timeout_now(state: RaftState, message: TimeoutNow, at: Micros) -> None:
-    """The leader steps aside for this member (thesis 3.10)."""
+    """The leader asks this member to start an election (leadership transfer, thesis 3.10)."""
     role = state.role
     if isinstance(role, Follower):
         willing = role.leader in (NO_NODE, message.sender)
@@ -93,7 +94,7 @@ def _waits_for_own_vote(state: RaftState) -> bool:
 
 
 def is_own_vote(state: RaftState, message: Message) -> bool:
-    """Whether a message of the member to itself is the one that it sends itself."""
+    """Whether `message` is the vote that the candidate of a group of one sends to itself."""
     own = isinstance(message, VoteReply) and message.granted and message.term == state.term
     return own and _waits_for_own_vote(state)
 
@@ -129,7 +130,8 @@ def _send_requests(state: RaftState, candidate: Candidate) -> None:
 
 
 def on_vote_reply(state: RaftState, message: VoteReply, at: Micros) -> None:
-    """Count an answer. A vote is given once; a pre-vote refused may be granted when asked again."""
+    """Count an answer. A later answer may turn a refusal into a grant, never a grant into a
+    refusal."""
     candidate = state.role
     if not isinstance(candidate, Candidate):
         return
@@ -153,7 +155,8 @@ def _count(state: RaftState, candidate: Candidate, at: Micros) -> None:
 
 
 def on_request_vote(state: RaftState, message: RequestVote, at: Micros) -> None:
-    """Grant or refuse. The term gate has already adopted the term of a request in earnest."""
+    """Grant or refuse a vote or a pre-vote. The term gate has adopted the term of a real
+    request."""
     granted = _grants_pre_vote(state, message, at) if message.pre else _grants(state, message)
     if not granted:
         refuse(state, message)
@@ -179,14 +182,14 @@ def on_request_vote(state: RaftState, message: RequestVote, at: Micros) -> None:
 
 
 def refuse(state: RaftState, message: RequestVote) -> None:
-    """Answer no, with the own term, from which one that is behind learns that it is."""
+    """Refuse. The reply has this member's term, so that a candidate that is behind learns it."""
     config = state.config
     reply = VoteReply(config.group, config.node, message.sender, state.term, False, message.pre)
     state.outbox.send(reply)
 
 
 def _grants_pre_vote(state: RaftState, message: RequestVote, at: Micros) -> bool:
-    """Would vote: the term is new, no lease stands against it, the log is up to date."""
+    """Whether the term is new, the candidate's log is up to date, and no lease forbids the vote."""
     if message.term <= state.term or not state.is_up_to_date(message):
         return False
     return not state.holds_lease(at)

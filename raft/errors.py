@@ -1,8 +1,8 @@
-"""What can go wrong while a core is built from a configuration and a disk.
+"""Errors that can occur while a core is built from a configuration and the state on disk.
 
-Once built, a core raises nothing on input: what it cannot use it ignores or answers, and what it
-decides is a value. A broken invariant asserts. These errors are definite:
-no input was taken, nothing was promised to anyone.
+Once built, a core raises nothing on input: it ignores or answers input that it cannot use, and its
+decisions are values. A broken invariant asserts. After one of these errors nothing has happened: no
+input was taken and no message was sent.
 """
 
 
@@ -11,8 +11,8 @@ class RaftError(Exception):
 
 
 class InvalidConfigError(RaftError):
-    """The caller's fault: a timeout or limit with which no group could work."""
+    """The caller gave a timeout or limit with which no group can work."""
 
 
 class CorruptStateError(RaftError):
-    """The disk's fault: what it gave back cannot be what a core asked it to keep."""
+    """The disk is at fault: what was read cannot be what a core wrote."""

@@ -1,17 +1,17 @@
-"""The follower's side of replication: entries, and word that the leader is alive.
+"""The follower's side of replication: entries, and heartbeats of the leader.
 
-A success is answered only when the entries are durable, and once per round: the furthest match
-speaks for all. A refusal promises nothing and goes at once, with a hint where to go on (thesis
-3.5).
+A success is sent only when the entries are durable, once per `Ready`: the reply with the highest
+match stands for all. A refusal promises nothing; it leaves at once, with a hint where the leader
+should go on (thesis 3.5).
 
-What is committed elsewhere may be applied here before this member's own disk has it: a majority
-holds it durably, so no leader can ever be without it; if this member crashes, it loses its state
-machine with its memory and learns the entry again.
+A committed entry may be applied here before this member's own disk holds it. A majority holds it
+durably, so every later leader has it. If this member crashes, it loses the applied state, which is
+in memory, and receives the entry again.
 
-Entries are peers' input. What cannot be an answer to any rule (a range that does not fit its
-entries, terms from the future) is ignored; only the two ends of a range are looked at, for entries
-either never left the process or came with a checksum. What contradicts a *committed* entry is not
-input but the end of an invariant, and asserts.
+Entries are input from peers. A malformed message (a range that does not fit its entries, an entry
+of a later term than the message) is ignored. Only the first and the last entry are checked, because
+entries either stayed in this process or came with a checksum. A message that contradicts a
+*committed* entry means that an invariant is broken: then this module asserts.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from ottla.raft.types import NO_NODE, Entry, LogIndex, Micros, NodeId
 
 
 def hear_leader(state: RaftState, sender: NodeId, at: Micros) -> Follower | None:
-    """A message that only the leader of this term sends: follow it.
+    """Follow `sender`, whose message only the leader of this term can send.
 
-    None if it cannot be true, because someone else leads this term: then it is ignored.
+    Returns None if this term has another leader; then the message must be ignored.
     """
     role = state.role
     if isinstance(role, Leader):
@@ -45,12 +45,12 @@ def hear_leader(state: RaftState, sender: NodeId, at: Micros) -> Follower | None
 
 
 def follow(state: RaftState, message: AppendEntries, at: Micros) -> AppendReply | None:
-    """`on_append_entries` and `ready` in one, for what nearly every message is: the leader that is
-    followed goes on with entries of its own term where this log ends.
+    """`on_append_entries` and `ready` in one, for the usual message: the current leader sends
+    entries of its own term that begin where this log ends.
 
-    The caller writes `message.entries` and sends the acknowledgement that is returned when they are
-    durable. None: something is not as usual, nothing was changed, and the general way has to take
-    it. Whatever this takes, the general way would have taken to the same end (tests compare them).
+    The caller writes `message.entries`, and sends the reply that is returned when they are durable.
+    None: the message is not of this kind, nothing was changed, and the caller must use `step`. The
+    result is always the same as by `step` (tests compare the two).
     """
     log, role, term, config = state.log, state.role, state.term, state.config
     entries, prev_index, last = message.entries, message.prev_index, message.last_index
@@ -81,7 +81,7 @@ def follow(state: RaftState, message: AppendEntries, at: Micros) -> AppendReply 
 
 
 def on_append_entries(state: RaftState, message: AppendEntries, at: Micros) -> None:
-    """Figure 2, AppendEntries receiver 2 to 5 (the term gate has seen to 1)."""
+    """Figure 2, AppendEntries, receiver rules 2 to 5 (rule 1 is in `term_gate`)."""
     if not _is_well_formed(message) or hear_leader(state, message.sender, at) is None:
         return
     prev_index, entries = message.prev_index, message.entries
@@ -114,7 +114,7 @@ def _is_well_formed(message: AppendEntries) -> bool:
 
 
 def _skip_committed(state: RaftState, message: AppendEntries) -> Sequence[Entry]:
-    """The entries beyond `commit`. Those before it are in the log of every later leader."""
+    """The entries behind the commit index. Asserts that the last one before it has our term."""
     repeated = min(state.commit, message.last_index) - message.prev_index
     last = message.prev_index + repeated
     theirs = message.entries[repeated - 1].term if repeated else message.prev_term
@@ -127,7 +127,8 @@ def _skip_committed(state: RaftState, message: AppendEntries) -> Sequence[Entry]
 
 
 def _take_in(state: RaftState, prev_index: LogIndex, entries: Sequence[Entry]) -> None:
-    """Append what is new behind `prev_index`, where the logs agree; drop what contradicts it."""
+    """Append the entries that are new, truncating own entries that differ. The logs agree up to
+    `prev_index`."""
     log = state.log
     if prev_index < log.last_index:
         fresh = _first_difference(state, entries)
@@ -172,10 +173,10 @@ def _refuse(state: RaftState, message: AppendEntries) -> None:
 
 
 def on_heartbeat(state: RaftState, message: Heartbeat, at: Micros) -> None:
-    """The leader is alive. The sender keeps `commit` within what this member has confirmed.
+    """The leader was alive at `at`. Its `commit` is at most what this member has confirmed.
 
-    Without a context nobody waits for an answer: it is how a driver vouches, late and without
-    traffic, for a leader it heard of at `at`.
+    A heartbeat without a context gets no reply: the driver makes it itself, to vouch for a leader
+    on a node that it heard of at `at`.
     """
     if hear_leader(state, message.sender, at) is None:
         return

@@ -1,19 +1,22 @@
-"""What a leader does besides replicating: keeps time, proves that it leads, hands over, resigns.
+"""The leader's tasks besides replication: check-quorum, barriers, transfer, retransmission,
+resigning.
 
 * **Check-quorum** (thesis 6.2): a leader that has not heard of a majority for an election timeout
-  steps down. It judges by when followers were last heard of, and followers may be vouched for late,
-  at the time they were really heard; so an early or repeated call decides nothing.
-* **Leadership barrier** (read index, thesis 6.4): proves that no newer leader existed when it was
-  asked for. Needs one round of heartbeats that a majority answers, and an entry of the own term
-  committed, since only then is the commit index known to cover earlier terms. Barriers asked for in
-  one turn share a round; a round answers every barrier asked for before it.
-* **Transfer** (thesis 3.10): refuse proposals, wait until the successor has the whole log, tell it
-  to start an election. Given up after an election timeout, and not begun when nothing was heard of
-  the successor for as long.
+  steps down. It compares the times at which followers were last heard. A driver may vouch for a
+  follower later, with the time at which its node was really heard; so an early or repeated call
+  does no harm.
+* **Leadership barrier** (read index, thesis 6.4): proves that no newer leader existed when the
+  barrier was asked for. It needs one round of heartbeats that a majority answers. It also needs a
+  committed entry of the leader's own term: only then does the commit index cover earlier terms.
+  Barriers of one turn share a round; a round answers every barrier that was asked for before it.
+* **Transfer** (thesis 3.10): the leader refuses proposals, waits until the successor has the whole
+  log, and tells it to start an election. A transfer is given up after an election timeout. It does
+  not begin if the successor was silent for that long.
 * **Retransmission**: one timer for all followers, armed only while something is unanswered. Each
-  scan counts the silence of those that owe an answer; see `progress` for why this needs no clock.
+  scan counts how often a follower that owes an answer was found silent (see `progress`).
 
-Losing the role fails all barriers and drops the transfer with the `Leader` object (`state.py`).
+When the leader loses its role, all barriers fail and the transfer is dropped with the `Leader`
+object (`state.py`).
 """
 
 from __future__ import annotations
@@ -64,7 +67,7 @@ def advance(state: RaftState, leader: Leader, now: Micros) -> None:
 
 
 def _scan(state: RaftState, leader: Leader, now: Micros) -> None:
-    """Look for unanswered messages; send again what was unanswered before."""
+    """Look for unanswered messages; send again those that an earlier scan found unanswered."""
     waiting = bool(leader.barriers)
     for progress in leader.progress.values():
         if progress.unanswered:
@@ -82,8 +85,8 @@ def _scan(state: RaftState, leader: Leader, now: Micros) -> None:
 
 
 def rest(leader: Leader) -> None:
-    """Disarm the timer if all that was sent is answered: a scan would find nothing, and a driver
-    would wake up for it."""
+    """Disarm the retransmission timer if everything sent is answered, so that the driver does not
+    wake up for a scan that finds nothing."""
     if leader.barriers or leader.transfer is not None:
         return
     for progress in leader.progress.values():
@@ -93,7 +96,8 @@ def rest(leader: Leader) -> None:
 
 
 def collect(state: RaftState, leader: Leader) -> None:
-    """Send the round that barriers wait for, and the order to a successor that has everything."""
+    """Send the heartbeats that barriers need, and TimeoutNow to a successor that has the whole
+    log."""
     if leader.round_due:
         leader.round_due = False
         if leader.barriers and leader.progress:
@@ -122,11 +126,12 @@ def _send_round(state: RaftState, leader: Leader) -> None:
 
 
 def begin_barrier(state: RaftState, now: Micros) -> int:
-    """Ask for proof of leadership; the outcome comes in a `Ready`, at once if it is known.
+    """Ask for proof of leadership and return a ticket. The outcome comes in a `Ready`: the next one
+    if it is already known.
 
-    The index it will report is the commit index of now, but at least `term_start`: before that
-    entry is committed the leader does not know how far earlier terms committed, and they did not
-    get beyond it.
+    The outcome reports the present commit index, or `term_start` if that is higher. Until the entry
+    at `term_start` is committed, the leader does not know how far earlier terms committed; but they
+    did not commit beyond it.
     """
     state.tickets += 1
     ticket = state.tickets
@@ -143,7 +148,7 @@ def begin_barrier(state: RaftState, now: Micros) -> int:
 
 
 def on_heartbeat_reply(state: RaftState, message: HeartbeatReply, at: Micros) -> None:
-    """A follower still follows; with a context it answers every barrier up to that number."""
+    """A follower still follows this leader. A context answers all barriers up to that ticket."""
     leader = state.role
     if not isinstance(leader, Leader) or message.context > state.tickets:
         return
@@ -158,7 +163,7 @@ def on_heartbeat_reply(state: RaftState, message: HeartbeatReply, at: Micros) ->
 
 
 def finish_barriers(state: RaftState, leader: Leader) -> None:
-    """Report the barriers that a majority has answered, once the own term has a committed entry."""
+    """Report barriers that a majority has answered, once an entry of this term is committed."""
     if state.commit < leader.term_start:
         return
     answered = reached([*(p.context for p in leader.progress.values()), state.tickets])
@@ -168,8 +173,8 @@ def finish_barriers(state: RaftState, leader: Leader) -> None:
 
 
 def begin_transfer(state: RaftState, to: NodeId, now: Micros) -> bool:
-    """Start to hand over; False if this is not a leader, or `to` not another voter, or silent, or
-    another transfer is under way."""
+    """Start a transfer. False if this member does not lead, if `to` is not another voter or is
+    silent, or if a transfer to another member is in progress."""
     leader = state.role
     if not isinstance(leader, Leader) or to not in leader.progress:
         return False
@@ -183,6 +188,6 @@ def begin_transfer(state: RaftState, to: NodeId, now: Micros) -> bool:
 
 
 def resign(state: RaftState, now: Micros) -> None:
-    """Give leadership up within the term. It cannot be won back in it: the vote is spent."""
+    """Give up leadership within the term. This member cannot win the same term again."""
     if isinstance(state.role, Leader):
         become_follower(state, Trigger.RESIGNED, now)

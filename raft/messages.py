@@ -1,15 +1,14 @@
 """Messages between the members of one Raft group, one class per kind.
 
-A message names ranges, it never carries what the core does not need: the core sends
-`AppendEntries` and `InstallSnapshot` without bytes, and whoever carries effects out fills in
-`entries` or `chunk` from the log store. Names are those of figure 2 of the
-Raft paper and of thesis chapters 3, 4, 6 and 9.
+The core sends `AppendEntries` and `InstallSnapshot` without bytes: they only name ranges. The
+driver fills in `entries` or `chunk` from the log store before the message leaves. Names are those
+of figure 2 of the Raft paper and of thesis chapters 3, 4, 6 and 9.
 
 | message | sender | answers |
 |---|---|---|
 | RequestVote | candidate, or pre-candidate (`pre`) | VoteReply |
 | AppendEntries | leader | AppendReply |
-| Heartbeat | leader: barrier rounds, and whoever vouches for a leader | HeartbeatReply |
+| Heartbeat | leader, for barriers; a driver that vouches for a leader | HeartbeatReply |
 | InstallSnapshot | leader, chunk by chunk | SnapshotReply |
 | TimeoutNow | leader, to its chosen successor | - |
 """
@@ -25,7 +24,7 @@ from ottla.raft.types import Entry, GroupId, LogIndex, NodeId, Term
 
 @dataclass(slots=True)
 class RequestVote:
-    """Ask for a vote (figure 2), or whether one would be given (`pre`, thesis 9.6)."""
+    """Asks for a vote (figure 2) or, with `pre`, whether a vote would be given (thesis 9.6)."""
 
     group: GroupId
     sender: NodeId
@@ -36,12 +35,12 @@ class RequestVote:
     last_term: Term
     pre: bool = False
     transfer: bool = False
-    """Sent at the old leader's wish (thesis 3.10): the receiver's lease does not refuse it."""
+    """The old leader asked for this election (thesis 3.10): the receiver's lease does not apply."""
 
 
 @dataclass(slots=True)
 class VoteReply:
-    """Answer to `RequestVote`; leaves only after the vote is durable."""
+    """Answers `RequestVote`. A grant leaves only after the vote is durable."""
 
     group: GroupId
     sender: NodeId
@@ -53,7 +52,7 @@ class VoteReply:
 
 @dataclass(slots=True)
 class AppendEntries:
-    """Entries `prev_index + 1 .. last_index`; an empty range only probes the match."""
+    """Entries `prev_index + 1 .. last_index`. An empty range only asks whether the logs agree."""
 
     group: GroupId
     sender: NodeId
@@ -68,7 +67,7 @@ class AppendEntries:
 
 @dataclass(slots=True)
 class AppendReply:
-    """Outcome of `AppendEntries`; a success leaves only after the entries are durable."""
+    """Answers `AppendEntries`. A success leaves only after the entries are durable."""
 
     group: GroupId
     sender: NodeId
@@ -76,9 +75,9 @@ class AppendReply:
     term: Term
     success: bool
     match: LogIndex
-    """On success: last index equal to the leader's log. On failure: the refused prev_index."""
+    """On success: the last index up to which the logs agree. On failure: the refused prev_index."""
     hint_index: LogIndex = 0
-    """On failure: last index where the logs may agree (thesis 3.5, fast back-up)."""
+    """On failure: the last index at which the logs may agree (thesis 3.5, fast back-up)."""
     hint_term: Term = 0
 
 
@@ -99,7 +98,7 @@ class Heartbeat:
 
 @dataclass(slots=True)
 class HeartbeatReply:
-    """The sender follows `to` in `term`; echoes the barrier's `context`."""
+    """The sender follows `to` in `term`. `context` is that of the heartbeat."""
 
     group: GroupId
     sender: NodeId

@@ -1,19 +1,20 @@
 """What a leader knows of one follower, and how fast it may send to it.
 
-Three states, moved only by rows of `PROGRESS` (the names and the idea are those of etcd's raft;
-the moves are gathered here instead of being spread over the message handlers):
+A follower is in one of three states. The state changes only by a row of `PROGRESS`. Names and idea
+are those of etcd's raft; here all moves are in one table instead of in the message handlers.
 
-* **PROBE**: where the logs agree is not known. One AppendEntries at a time.
-* **REPLICATE**: they agree up to `match`; entries stream, `next` runs ahead of the answers, the
-  bytes in flight are bounded.
-* **SNAPSHOT**: the follower needs entries that are compacted; chunks of the snapshot go one by one.
+* **PROBE**: the leader does not know where the logs agree. It sends one AppendEntries at a time.
+* **REPLICATE**: the logs agree up to `match`. The leader sends entries without waiting for answers;
+  `next` is ahead of `match`, and the bytes in flight are bounded.
+* **SNAPSHOT**: the follower needs entries that are compacted. Chunks are sent one at a time.
 
-Silence is counted in scans of the retransmission timer, not in time: a scan that finds something
-unanswered marks it, a later one sends again. So a scan that comes early, because the core was last
-told the time long ago, does no harm (see `leadership.advance`).
+Silence is counted in scans of the retransmission timer, not in time. One scan marks an unanswered
+message, a later scan sends it again. So a scan that comes too early does no harm; it can come early
+because the timer is armed by the time of the core's last input (see `leadership.advance`).
 
-After silence in REPLICATE `next` stays: the probe asks with an empty range whether *all* that was
-sent has arrived. If so, nothing is sent twice; if not, the refusal says where to go on.
+After silence in REPLICATE `next` stays as it is: the probe is an empty range that asks whether
+*all* entries sent have arrived. If they have, nothing is sent twice. If not, the refusal says where
+to go on.
 """
 
 from __future__ import annotations
@@ -37,13 +38,14 @@ class ProgressEvent(Enum):
     """What can happen to a follower's progress."""
 
     MATCHED = "matched"
-    """It confirmed the place `next` stands at, or one beyond; or all that is compacted."""
+    """PROBE: it confirmed the entry before `next` or a later one. SNAPSHOT: it confirmed everything
+    that is compacted."""
     REFUSED = "refused"
-    """Its log does not agree at the place asked for."""
+    """Its log differs from the leader's at the index asked for."""
     SILENT = "silent"
-    """It left something unanswered for a whole retransmission span."""
+    """It left a message unanswered for at least the retransmission span."""
     COMPACTED = "compacted"
-    """The entry it needs next, or the one before, is compacted."""
+    """The entry that it needs next is compacted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,17 +135,17 @@ class ProgressView(NamedTuple):
     """A follower as its leader sees it, for in-sync replicas and descriptions."""
 
     match: LogIndex
-    """It holds everything up to here durably, equal to the leader's log."""
+    """The follower holds the leader's entries up to here durably."""
     next: LogIndex
-    """First entry not sent yet."""
+    """The first entry that is not sent yet."""
     state: ProgressState
     last_contact: Micros
-    """When it was last heard of (at first: when this leader was elected)."""
+    """When the follower was last heard of (at first: when this leader was elected)."""
 
 
 @dataclass(slots=True)
 class Sending:
-    """A snapshot on its way to a follower: which one, and how much has arrived there."""
+    """A snapshot that is being sent to a follower. `offset`: how many bytes the follower has."""
 
     meta: SnapshotMeta
     offset: int = 0
@@ -156,24 +158,24 @@ class Progress:
     node: NodeId
     next: LogIndex
     contact: Micros
-    """When it was last heard of."""
+    """When the follower was last heard of."""
     match: LogIndex = 0
-    """Rises with answers. It falls only when the very place it names is refused to a probe: then
-    the follower lost what it had promised, and must be sent it again."""
+    """The follower holds the leader's entries up to here. It falls only if the follower refuses a
+    probe at or below this index: then it has lost entries, and the leader sends them again."""
     state: ProgressState = ProgressState.PROBE
     asked: bool = False
-    """In PROBE and SNAPSHOT: the one message allowed is on its way."""
+    """In PROBE and SNAPSHOT: one message is sent and not answered; no other may be sent."""
     bare: bool = False
-    """In PROBE: ask with an empty range; after silence, bytes may be wasted on nobody."""
+    """In PROBE: ask with an empty range, because a silent follower may be dead."""
     quiet: int = 0
-    """Scans of the retransmission timer since the last answer that found something unanswered."""
+    """How many scans have found something unanswered since the last answer."""
     context: int = 0
-    """Highest barrier it answered for."""
+    """The highest barrier ticket that the follower has answered."""
     sending: Sending | None = None
-    """In SNAPSHOT: what is being sent."""
+    """In SNAPSHOT: the snapshot that is being sent."""
 
     def move(self, event: ProgressEvent) -> None:
-        """Go to the state the table names; asserts that it names one."""
+        """Go to the state that the table gives; asserts that there is a row."""
         target = _MOVES.get((self.state, event))
         assert target is not None, f"follower {self.node}: {event} cannot occur in {self.state}"
         self.state = target
@@ -190,14 +192,15 @@ class Progress:
             self.quiet = 0
 
     def alive(self, at: Micros) -> None:
-        """It lives, as a heartbeat says. That answers nothing; but after silence, ask at once."""
+        """The follower is alive, as a heartbeat says. After silence the leader may ask it at
+        once."""
         self.contact = max(self.contact, at)
         if self.quiet >= 2:
             self.asked = False
             self.quiet = 0
 
     def may_send(self, last: LogIndex) -> bool:
-        """Whether there is something to send to it, with the log ending at `last`."""
+        """Whether the leader may send to it now, if its log ends at `last`."""
         if self.state is ProgressState.REPLICATE:
             return self.next <= last
         return not self.asked
@@ -208,13 +211,11 @@ class Progress:
         return self.state is not ProgressState.REPLICATE or self.next - 1 > self.match
 
     def is_overdue(self) -> bool:
-        """Count one more scan without an answer; whether it is time to send again.
-
-        Again at the second scan, then at every fourth: a dead follower costs little.
-        """
+        """Count one more scan without an answer. Returns whether to send again now: at the second
+        scan, then at every fourth, so that a dead follower costs little."""
         self.quiet += 1
         return self.quiet == 2 or self.quiet % 4 == 0
 
     def view(self) -> ProgressView:
-        """What others may see of it."""
+        """A read-only copy."""
         return ProgressView(self.match, self.next, self.state, self.contact)

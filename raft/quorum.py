@@ -9,12 +9,12 @@ from ottla.raft.types import NodeId
 
 
 class VoteResult(Enum):
-    """What a count of votes says."""
+    """The result of a count of votes."""
 
     WON = "won"
     """A majority granted."""
     LOST = "lost"
-    """So many refused that a majority cannot be reached any more."""
+    """Too many refused: a majority can no longer be reached."""
     PENDING = "pending"
 
 
@@ -24,16 +24,16 @@ def majority(voters: int) -> int:
 
 
 def reached(values: Sequence[int]) -> int:
-    """The largest value that a majority has reached, one value per voter (never empty).
+    """The largest value that a majority has reached. `values`: one per voter, at least one.
 
-    Figure 2, *Rules for leaders*: with match indexes this is the largest N such that a majority
-    of match indexes is at least N. It serves times and barrier numbers in the same way.
+    For match indexes this is the largest N such that a majority of them is at least N (figure 2,
+    *rules for leaders*). It is also used for times and for barrier tickets.
     """
     return sorted(values)[(len(values) - 1) // 2]
 
 
 def count_votes(voters: Collection[NodeId], votes: Mapping[NodeId, bool]) -> VoteResult:
-    """Count one answer per voter; whoever is missing from `votes` has not answered."""
+    """Count one answer per voter; a voter that is missing from `votes` has not answered."""
     needed = majority(len(voters))
     granted = sum(1 for voter in voters if votes.get(voter) is True)
     refused = sum(1 for voter in voters if votes.get(voter) is False)

@@ -1,20 +1,20 @@
-"""Index of a member's log: terms as runs, sizes as running totals, and what the disk has finished.
+"""Index of a member's log: the terms, the sizes and the durability of its entries.
 
-Payloads are never here; they pass through `Ready` on their way to the store. What stays is:
+Payloads are not kept here; they pass through `Ready` on their way to the store. The index holds:
 
-* **Terms as runs.** A log has few terms and many entries, so it is a short list of (first index,
-  term). The runs also cover the *boundary*, the entry just before `first_index`: an empty log has
-  the boundary 0 with term 0 (figure 2: the entry before the first), a compacted one the entry that
-  its snapshot stands for. So `term_at` needs no special case at the edge.
-* **Sizes as running totals.** Bytes of any range are one subtraction, and the longest range within
-  a byte budget is one binary search, for old entries as well as new ones.
-* **Writes in flight.** The caller's disk finishes writes later. A completion counts only for bytes
-  that are still the log's (see `finish_write`).
+* **Terms as runs.** A log has few terms and many entries, so terms are a short list of (first
+  index, term). The runs also cover the *boundary*, the entry just before `first_index`. An empty
+  log has the boundary 0 with term 0 (figure 2: the entry before the first). In a compacted log the
+  boundary is the last entry of the snapshot. So `term_at` needs no special case for it.
+* **Sizes as running totals.** The size of a range is one subtraction; the longest range within a
+  byte budget is one binary search.
+* **Writes in flight.** The caller's disk finishes writes later. A finished write counts only for
+  entries that are still in the log (see `finish_write`).
 * **Voters**, from the latest CONFIGURATION entry or snapshot.
 
-Invariants: `snapshot.index == first_index - 1` where there is a snapshot; `persisted <= last_index`
-(it may lag behind the boundary while the snapshot is still being written); terms never fall from
-one run to the next.
+Invariants: `snapshot.index == first_index - 1` if there is a snapshot; `persisted <= last_index`
+(it may be below the boundary while the snapshot is still being written); terms never fall from one
+run to the next.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from ottla.raft.types import (
 
 
 class RaftLog:
-    """Terms, sizes and durability of entries `first_index .. last_index`. Made by `bootstrap` or
-    `RaftLog.restore`; changed only by the core that owns it."""
+    """Terms, sizes and durability of entries `first_index .. last_index`. `bootstrap` or
+    `RaftLog.restore` makes it; only the core that owns it changes it."""
 
     __slots__ = (
         "_run_first",
@@ -56,20 +56,20 @@ class RaftLog:
     def __init__(self, snapshot: SnapshotMeta | None) -> None:
         """An empty log that begins behind `snapshot`, or at index 1."""
         self._writes: deque[tuple[LogIndex, Term, LogIndex]] = deque()
-        # Writes the disk has not finished, oldest first: index and term of the last entry, and up
-        # to where the write still counts.
+        # Writes that the disk has not finished, oldest first: index and term of the last entry, and
+        # the last index for which the write still counts.
         self._begin_behind(snapshot)
         self.voters: tuple[NodeId, ...] = snapshot.voters if snapshot else ()
-        """Who votes; empty until a configuration is known (such a member only follows)."""
+        """The voters; empty until a configuration is known (such a member only follows)."""
 
     def _begin_behind(self, snapshot: SnapshotMeta | None) -> None:
         boundary, term = (snapshot.index, snapshot.term) if snapshot else (0, 0)
         self.snapshot = snapshot
-        """Stands for everything before `first_index`; None while that is nothing."""
+        """Replaces all entries before `first_index`; None if there are none."""
         self.first_index: LogIndex = boundary + 1
         self.last_index: LogIndex = boundary
         self.persisted: LogIndex = boundary
-        """The disk holds everything up to here, as the log has it now."""
+        """The disk holds the entries of this log up to here."""
         self._run_first = [boundary]
         self._run_term = [term]
         self._totals = array("q", [0])
@@ -78,17 +78,17 @@ class RaftLog:
 
     @classmethod
     def restore(cls, snapshot: SnapshotMeta | None, entries: Iterable[Entry]) -> RaftLog:
-        """The log as a disk holds it after a restart; all of it counts as persisted.
+        """The index of a log that was read from disk; all entries count as persisted.
 
         Reads index, term, kind and size of each entry, and the payload of configurations only.
-        Raises `CorruptStateError` when entries leave a gap or terms go back.
+        Raises `CorruptStateError` if an index is missing or terms go back.
         """
         log = cls(snapshot)
         log.learn(entries)
         return log
 
     def learn(self, entries: Iterable[Entry]) -> None:
-        """As `restore`, for a log that is read in parts: these entries come next."""
+        """As `restore`, for a log that is read in parts: add the next part."""
         last, term, total = self.last_index, self.last_term, self._totals[-1]
         add, configuration = self._totals.append, EntryKind.CONFIGURATION
         for entry in entries:
@@ -115,7 +115,7 @@ class RaftLog:
         return self._run_term[-1]
 
     def term_at(self, index: LogIndex) -> Term | None:
-        """Term of an entry or of the boundary; None outside (compacted, or not there yet)."""
+        """The term of an entry or of the boundary; None for an index outside the log."""
         if index > self.last_index:
             return None
         if index >= self._run_first[-1]:
@@ -125,7 +125,7 @@ class RaftLog:
         return self._run_term[bisect_right(self._run_first, index) - 1]
 
     def bytes_between(self, after: LogIndex, last: LogIndex) -> int:
-        """Size of entries `after + 1 .. last`; what is compacted weighs nothing."""
+        """Size of entries `after + 1 .. last` in bytes; compacted entries count as 0."""
         boundary = self.first_index - 1
         after = max(after, boundary)
         if last <= after:
@@ -133,10 +133,8 @@ class RaftLog:
         return self._totals[last - boundary] - self._totals[after - boundary]
 
     def range_end(self, first: LogIndex, budget: int) -> LogIndex:
-        """Last index of the longest range from `first` within `budget` bytes, but at least `first`.
-
-        `first` lies within `first_index .. last_index`.
-        """
+        """The last index of the longest range that begins at `first` and fits into `budget` bytes;
+        at least `first`, which must be within `first_index .. last_index`."""
         boundary = self.first_index - 1
         limit = self._totals[first - 1 - boundary] + budget
         if self._totals[-1] <= limit:
@@ -145,11 +143,12 @@ class RaftLog:
         return max(first, fits)
 
     def agreement_hint(self, index: LogIndex, term: Term) -> tuple[LogIndex, Term]:
-        """The last place at or before `index` whose term is at most `term`, with its term.
+        """The last index at or before `index` whose term is at most `term`, and that term.
 
-        Behind it the logs of two members cannot agree at `index`, because terms never fall along
-        a log: so the refused side and the leader each skip whole terms at once (thesis 3.5; paper
-        5.3, end). An index below the boundary comes back as it is, with term 0: nothing is known.
+        Another log has `term` at `index`. Terms never fall along a log, so between the returned
+        index and `index` the two logs cannot agree. Follower and leader each skip whole terms by
+        this (thesis 3.5; paper 5.3, end). An index below the boundary is returned unchanged with
+        term 0, because its term is not known.
         """
         index = min(index, self.last_index)
         position = bisect_right(self._run_first, index) - 1
@@ -199,7 +198,7 @@ class RaftLog:
                 self.voters = decode_voters(entry)
 
     def truncate_from(self, index: LogIndex) -> None:
-        """Forget `index` and everything behind it; a new leader's entries take their place."""
+        """Drop entry `index` and all later ones: entries of a new leader replace them."""
         boundary = self.first_index - 1
         assert boundary < index <= self.last_index, (
             f"truncate from {index}, but the log is {self.first_index}..{self.last_index}"
@@ -212,7 +211,7 @@ class RaftLog:
         self._writes = deque((end, term, min(to, index - 1)) for end, term, to in self._writes)
 
     def compact(self, meta: SnapshotMeta) -> None:
-        """Forget everything up to `meta.index`; a stored snapshot stands for it now."""
+        """Drop all entries up to `meta.index`: a stored snapshot replaces them."""
         assert self.first_index <= meta.index <= self.last_index, (
             f"compact to {meta.index}, but the log is {self.first_index}..{self.last_index}"
         )
@@ -226,9 +225,9 @@ class RaftLog:
         self.snapshot = meta
 
     def install(self, meta: SnapshotMeta) -> None:
-        """Replace everything by a snapshot received from the leader; it is not persisted yet."""
+        """Replace the whole log by a snapshot of the leader, which is not persisted yet."""
         self._writes = deque((end, term, 0) for end, term, _ in self._writes)
-        persisted = min(self.persisted, meta.index - 1)  # what is there at `index` is another entry
+        persisted = min(self.persisted, meta.index - 1)  # the disk has another entry at `index`
         self._begin_behind(meta)
         self.persisted = persisted
         self.voters = meta.voters
@@ -236,18 +235,19 @@ class RaftLog:
     # -- what the disk does
 
     def begin_write(self, index: LogIndex, term: Term) -> None:
-        """A `Ready` leaves whose last entry (or snapshot) is this one."""
+        """A `Ready` was handed out; its last entry (or snapshot) is `index` of `term`."""
         self._writes.append((index, term, index))
 
     def finish_write(self, index: LogIndex, term: Term) -> bool:
-        """The disk finished the write that ended in this entry, and every one before it.
+        """The disk finished the write whose last entry this is, and every earlier write. Returns
+        whether `persisted` grew.
 
-        Returns whether `persisted` grew. Comparing the entry's term with the log's is not enough:
-        an entry may be truncated, replaced, and come back by a third leader while all three writes
-        are under way (append ABA). Completions come in order, so the oldest write with this end is
-        meant, and truncation has lowered what it still counts for. A caller that makes several
-        writes one may name the last only: at worst too little is believed until the next one. An
-        end that names no write under way is ignored.
+        It is not enough to compare the entry's term with the log's: an entry may be truncated,
+        replaced, and sent again by a third leader while all three writes are in flight (append
+        ABA). Writes finish in order, so this is the oldest write with this last entry; a truncation
+        has lowered the index for which it counts. A caller that joins several writes may name only
+        the last; then `persisted` may be too low until the next write. An entry that ends no write
+        in flight is ignored.
         """
         writes = self._writes
         if writes and writes[0][0] == index and writes[0][1] == term:  # nearly always
@@ -260,7 +260,8 @@ class RaftLog:
         return True
 
     def _take_through(self, index: LogIndex, term: Term) -> LogIndex:
-        """Take out the writes up to the oldest one with that end; the most any of them counts."""
+        """Remove the writes up to the oldest one that ends in this entry. Returns the highest index
+        for which one of them counts; 0 if there is no such write."""
         writes = self._writes
         if not any(end == index and of == term for end, of, _ in writes):
             return 0
@@ -273,10 +274,10 @@ class RaftLog:
 
 
 def bootstrap(voters: Iterable[NodeId]) -> tuple[RaftLog, list[Entry]]:
-    """The log every member of a fresh group starts from, and the entries to store before it does.
+    """The first log of each member of a fresh group, and its entries, which the caller must store.
 
-    Entry 1 of term 0 names the voters. It is the same everywhere, so it needs no election; the
-    caller stores it (with `HardState()`) in the same transaction that creates the group.
+    Entry 1 of term 0 names the voters. It is the same on every member, so it needs no election. The
+    caller stores it with `HardState()` in the transaction that creates the group.
     """
     members = sorted(dict.fromkeys(voters))
     payload: bytes = msgpack.packb(members)

@@ -1,17 +1,16 @@
-"""The leader's side of replication: what goes to whom, what comes back, what is committed.
+"""The leader's side of replication: sending entries, taking answers, advancing the commit index.
 
-Nothing is sent when something is proposed. `collect` runs when a `Ready` is taken and looks at each
-follower once, so everything one turn proposed leaves as one AppendEntries per follower (more only
-where the byte limits split it). Messages name ranges; the bytes are filled in by whoever carries
-them out, while the leader's own disk still works on the same entries (thesis 10.2.1): a leader
-counts itself only after `persisted`.
+`propose` sends nothing. `collect` runs when a `Ready` is taken and visits each follower once, so
+all proposals of one turn leave as one AppendEntries per follower (several only if the limits split
+them). Messages name ranges; the driver fills in the bytes, while the leader's own disk still writes
+the same entries (thesis 10.2.1). A leader counts itself only after `persisted`.
 
-How much may be on its way is not counted message by message: what is in flight is the log between
-`match` and `next`, and the log knows the size of every range.
+Bytes in flight are not counted per message: they are the log between `match` and `next`, and the
+log knows the size of every range.
 
-The commit rule (paper 5.4.2, figure 8): an entry counts as committed when a majority holds it *and*
-it is of the leader's own term; what lies before it is committed with it. Since all entries of the
-own term start at `term_start`, that is one comparison.
+The commit rule (paper 5.4.2, figure 8): an entry is committed when a majority holds it *and* it is
+of the leader's own term; all earlier entries are committed with it. Entries of the leader's own
+term begin at `term_start`, so the second condition is one comparison.
 """
 
 from __future__ import annotations
@@ -26,15 +25,16 @@ from ottla.raft.types import Entry, EntryKind, LogIndex, Micros, Proposal
 
 
 def take_office(state: RaftState, leader: Leader) -> None:
-    """A new leader's first entry is empty: once committed, it commits all that earlier terms left
-    behind, which may not be committed by counting (paper 5.4.2, section 8; thesis 6.4)."""
+    """Append a new leader's first entry, which is empty. Entries of earlier terms may not be
+    committed by counting; this entry commits them (paper 5.4.2, section 8; thesis 6.4)."""
     empty = Entry(leader.term_start, state.term, EntryKind.EMPTY, b"")
     state.log.append((empty,))
     state.outbox.append((empty,))
 
 
 def propose(state: RaftState, proposals: Sequence[Proposal]) -> LogIndex:
-    """Give proposals their places in the log (figure 2, leaders: *append entry to local log*)."""
+    """Append proposals to the log (figure 2, leaders: *append entry to local log*). Returns the
+    index of the first one."""
     assert proposals, f"{len(proposals)} proposals, need at least 1"
     first = index = state.log.last_index + 1
     term = state.term
@@ -50,14 +50,15 @@ def propose(state: RaftState, proposals: Sequence[Proposal]) -> LogIndex:
 
 
 def collect(state: RaftState, leader: Leader) -> None:
-    """Send each follower what it may have now; arm the retransmission timer if anything waits."""
+    """Send to each follower what may be sent now. Arm the retransmission timer if an answer is
+    outstanding."""
     last = state.log.last_index
     streaming = ProgressState.REPLICATE
     waiting = False
     for progress in leader.progress.values():
         if progress.state is streaming and progress.next > last:
-            # Has been sent everything, with the timer armed: nearly always, when what is taken is
-            # a commit.
+            # Everything is sent and the timer is armed: the usual case when a commit makes the
+            # leader ready.
             continue
         if progress.may_send(last):
             if progress.next < state.log.first_index and progress.sending is None:
@@ -73,7 +74,7 @@ def collect(state: RaftState, leader: Leader) -> None:
 
 
 def _stream(state: RaftState, progress: Progress, last: LogIndex) -> None:
-    """REPLICATE: send on until everything is sent or the window is full."""
+    """In REPLICATE: send until everything is sent or the bytes in flight reach their limit."""
     log, config = state.log, state.config
     if last - progress.match <= config.max_append_entries:  # nearly always
         whole = log.bytes_between(progress.match, last)
@@ -97,7 +98,7 @@ def _stream(state: RaftState, progress: Progress, last: LogIndex) -> None:
 
 
 def _ask(state: RaftState, progress: Progress) -> None:
-    """PROBE or SNAPSHOT: send the one message that may be on its way."""
+    """In PROBE or SNAPSHOT: send the one message that may be unanswered."""
     log = state.log
     if progress.state is ProgressState.SNAPSHOT:
         snapshot.send_chunk(state, progress)
@@ -133,7 +134,7 @@ def _send(state: RaftState, progress: Progress, end: LogIndex) -> None:
 
 
 def on_append_reply(state: RaftState, message: AppendReply, at: Micros) -> None:
-    """A follower says how far its log agrees, or where it may."""
+    """A follower reports up to where its log agrees, or where it may agree."""
     leader = state.role
     if not isinstance(leader, Leader):
         return
@@ -148,7 +149,7 @@ def on_append_reply(state: RaftState, message: AppendReply, at: Micros) -> None:
 
 
 def on_snapshot_reply(state: RaftState, message: SnapshotReply, at: Micros) -> None:
-    """A follower says how far it has the snapshot that is being sent to it, or that it is done."""
+    """A follower reports how much of the snapshot it has, or that it has installed it."""
     leader = state.role
     if not isinstance(leader, Leader):
         return
@@ -164,9 +165,10 @@ def on_snapshot_reply(state: RaftState, message: SnapshotReply, at: Micros) -> N
 
 
 def _on_matched(state: RaftState, leader: Leader, progress: Progress, match: LogIndex) -> None:
-    """The follower holds everything up to `match` durably (figure 2, leaders: *update matchIndex*).
+    """The follower holds all entries up to `match` durably (figure 2, leaders: *update
+    matchIndex*).
 
-    A late success that does not reach the place a probe asked for proves nothing about that place.
+    In PROBE, a success below the index that the probe asked about does not answer the probe.
     """
     rose = match > progress.match
     if rose:
@@ -190,11 +192,11 @@ def _on_matched(state: RaftState, leader: Leader, progress: Progress, match: Log
 def _on_refused(state: RaftState, progress: Progress, message: AppendReply) -> None:
     """Go back to where the logs may agree (figure 2, leaders: *decrement nextIndex and retry*).
 
-    Late refusals are common, so only two are believed. To a probe: the one for the very place it
-    asked about; if that lies at or below `match`, the follower lost what it had promised, and
-    `match` falls so that it is sent again (a member that lost its disk's tail, or was removed and
-    came back while an old answer was still on its way). To a stream: one for a place that is sent
-    and not yet confirmed.
+    Old refusals may arrive late, so only two kinds count. In PROBE: a refusal of the index that the
+    probe asked about. If that index is at or below `match`, the follower has lost entries that it
+    had confirmed, and `match` falls, so that they are sent again. (Its disk lost its tail, or it
+    was removed and came back while an old answer was in flight.) In REPLICATE: a refusal of an
+    index that is sent and not confirmed.
     """
     refused = message.match
     hint, _ = state.log.agreement_hint(message.hint_index, message.hint_term)
@@ -216,7 +218,7 @@ def _on_refused(state: RaftState, progress: Progress, message: AppendReply) -> N
 
 
 def advance_commit(state: RaftState, leader: Leader) -> None:
-    """Figure 2, leaders, last rule: commit by counting, but only entries of the own term."""
+    """Figure 2, leaders, last rule: commit what a majority holds, if it is of the leader's term."""
     index = state.held_by_majority(leader)
     if index > state.commit and state.commits_by_counting(leader, index):
         state.commit_to(index)

@@ -1,13 +1,12 @@
 """Roles of a member and every legal move between them, as one table.
 
-Two rules hold for the file. A role changes only through a row of `TRANSITIONS`: `state.py` looks
-the row up and asserts, so a move that is not written here cannot happen. And a row says what
-happens to the term, because the term and the role change together or not at all (Raft paper,
-section 5.1).
+A role changes only by a row of `TRANSITIONS`: `state.py` asserts that the row exists. A row also
+says what happens to the term, because the role and the term change together (Raft paper, section
+5.1).
 
-A missing row means that the trigger cannot reach that role: only a candidate counts votes, only a
-leader can lose its quorum. `tests/raft/test_roles.py` lists the missing ones, so that leaving a
-row out is a decision too. The diagram in the documentation is drawn from the same table.
+A missing row means that the trigger cannot occur in that role: only a candidate counts votes, only
+a leader can lose its quorum. `tests/raft/test_roles.py` lists the missing rows, so that a row is
+not left out by mistake. The diagram in the documentation is drawn from this table.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from enum import Enum
 
 
 class Role(Enum):
-    """What a member is at the moment."""
+    """The role of a member."""
 
     FOLLOWER = "follower"
     PRE_CANDIDATE = "pre-candidate"
@@ -50,7 +49,7 @@ class TermRule(Enum):
     NEXT = "next"
     """Term + 1, with a vote for oneself."""
     ADOPT = "adopt"
-    """The term of the message that caused it, with no vote given yet."""
+    """Take the term of the message that caused the transition; no vote is given in it yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ class Transition:
     term: TermRule
     reason: str
     origin: str
-    """Where it is written: paper section or figure, thesis section."""
+    """Its source: paper section or figure, thesis section."""
 
 
 TRANSITIONS: tuple[Transition, ...] = (

@@ -1,15 +1,16 @@
-"""Snapshots on the wire: sent chunk by chunk, received in order, installed whole.
+"""Snapshots between members: sent chunk by chunk, received in order, installed as a whole.
 
-One chunk is on its way per follower. The answer says how many bytes the follower holds, and that
-is where the leader goes on, forwards or back: so lost, repeated and overtaken chunks, and a
-follower that restarted in the middle, need no rules of their own.
+At most one chunk per follower is unanswered. The answer says how many bytes the follower holds, and
+the leader continues from there, even if that is less than before. So lost, repeated or late chunks
+and a follower that restarts need no rules of their own.
 
 The leader's core sends chunks without bytes; the driver reads them from the stored snapshot. If a
-newer snapshot takes its place meanwhile, sending begins again with that one.
+newer snapshot replaces the stored one, sending begins again with the newer one.
 
-A follower never installs what it does not need: a snapshot at or below its commit index, or one
-that stands for an entry its log already has, is answered as done (figure 13 of the paper, receiver
-6). An unfinished one is forgotten with the term: another leader's bytes may differ.
+A follower does not install a snapshot that it does not need. If the snapshot is at or below its
+commit index, or its log has the snapshot's last entry, it answers *done* (figure 13 of the paper,
+receiver rule 6). When the term ends, a partly received snapshot is dropped: another leader's bytes
+may differ.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ottla.raft.types import Micros, Snapshot, SnapshotMeta
 
 
 def send_chunk(state: RaftState, progress: Progress) -> None:
-    """Send the chunk at the offset the follower has reached."""
+    """Send the chunk that begins where the follower's bytes end."""
     meta = state.log.snapshot
     assert meta is not None, f"the log starts at {state.log.first_index} without a snapshot"
     sending = progress.sending
@@ -48,7 +49,8 @@ def send_chunk(state: RaftState, progress: Progress) -> None:
 
 
 def on_received(progress: Progress, message: SnapshotReply) -> None:
-    """Go on where the follower is; an answer for the place being sent already says nothing."""
+    """Continue where the follower's bytes end. An answer with the present offset changes
+    nothing."""
     sending = progress.sending
     if sending is None or sending.meta.index != message.index:
         return
@@ -58,7 +60,7 @@ def on_received(progress: Progress, message: SnapshotReply) -> None:
 
 
 def on_install_snapshot(state: RaftState, message: InstallSnapshot, at: Micros) -> None:
-    """Figure 13, InstallSnapshot receiver 2 to 8 (the term gate has seen to 1)."""
+    """Figure 13, InstallSnapshot, receiver rules 2 to 8 (rule 1 is in `term_gate`)."""
     if not _is_well_formed(message):
         return
     follower = hear_leader(state, message.sender, at)
@@ -75,7 +77,7 @@ def on_install_snapshot(state: RaftState, message: InstallSnapshot, at: Micros) 
     if receiving is None or receiving.meta.index < index:
         receiving = follower.receiving = Receiving(meta, bytearray())
     elif receiving.meta != meta:
-        return  # overtaken by a newer one
+        return  # a newer snapshot is being received
     if message.offset == len(receiving.data):
         receiving.data += message.chunk
     if len(receiving.data) < message.total:
@@ -100,7 +102,7 @@ def _install(state: RaftState, follower: Follower, receiving: Receiving) -> None
 
 
 def _reply(state: RaftState, message: InstallSnapshot, received: int, *, done: bool) -> None:
-    """How far this member is; that it is done, only when that is durable."""
+    """Answer how many bytes this member has. The answer *done* leaves only when that is durable."""
     config = state.config
     reply = SnapshotReply(
         config.group, config.node, message.sender, state.term, message.index, received, done

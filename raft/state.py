@@ -1,16 +1,16 @@
-"""The state of one member: what every role has, what each role adds, and the one door between them.
+"""The state of one member: what every role has, what each role adds, and how a role changes.
 
 `RaftState` holds what exists in every role: term, vote, log, commit index. Its `role` is a
-`Follower`, `Candidate` or `Leader` object with the fields that make sense in that role and no
-others, so a deposed leader's progress cannot be looked at by mistake: it is gone. (The shape is
-Kafka's `EpochState` and `QuorumState`.)
+`Follower`, `Candidate` or `Leader` object with only the fields of that role. So the progress of a
+deposed leader cannot be used by mistake: it is gone. (Kafka's `EpochState` and `QuorumState` have
+this shape.)
 
-The role and the term change only in `become_follower`, `become_candidate` and `become_leader`,
-which look up the row of `roles.TRANSITIONS` for the trigger they are given. Other modules decide
-*that* something happened; the table decides what follows.
+The role and the term change only in `become_follower`, `become_candidate` and `become_leader`. They
+look up the row of `roles.TRANSITIONS` for the trigger. Other modules decide *that* something
+happened; the table decides what follows.
 
-`Outbox` collects the effects of a round in the `Ready` that will be handed out. Taking it is the
-only moment where the member's hard and soft state are compared with what the caller knows.
+`Outbox` collects effects in the `Ready` that will be handed out next. Only when the `Ready` is
+taken are hard state and soft state compared with what the caller knows.
 """
 
 from __future__ import annotations
@@ -51,36 +51,37 @@ class Receiving:
 
 @dataclass(slots=True)
 class Follower:
-    """Waits for a leader, and starts an election when the wait was too long."""
+    """Follows a leader; starts an election when it has not heard of one for its timeout."""
 
     role: ClassVar[Role] = Role.FOLLOWER
     leader: NodeId
-    """Who leads this term, as far as known."""
+    """The leader of this term; `NO_NODE` if it is not known."""
     contact: Micros
-    """When a leader was last heard of; while none is known, that of an earlier term."""
+    """When a leader was last heard of; if none is known in this term, that of an earlier term."""
     waits_from: Micros
-    """When it took the role or gave its vote: the wait starts then, or at `contact` if later."""
+    """When the member took this role or gave its vote. The timeout counts from the later of this
+    and `contact`."""
     timeout: Micros
-    """How long the wait may be: drawn once per term of office, from [1x, 2x)."""
+    """The election timeout, drawn from [1x, 2x) when the member last became a follower."""
     receiving: Receiving | None = None
 
 
 @dataclass(slots=True)
 class Candidate:
-    """Counts votes, or (`role` PRE_CANDIDATE) answers to whether it would get them."""
+    """Counts votes or, with the role PRE_CANDIDATE, answers to its pre-vote."""
 
     role: Role
     transfer: bool
-    """The old leader wanted this election."""
+    """The old leader asked for this election."""
     votes: dict[NodeId, bool]
     ends_at: Micros
-    """When to give up and ask anew."""
+    """When this election ends without a result and a new one begins."""
     retransmit_at: Micros
 
 
 @dataclass(slots=True)
 class Barrier:
-    """A leadership barrier that waits: see `leadership`."""
+    """A leadership barrier without an outcome yet: see `leadership`."""
 
     ticket: int
     index: LogIndex
@@ -89,7 +90,7 @@ class Barrier:
 
 @dataclass(slots=True)
 class Transfer:
-    """Leadership on its way to another member: see `leadership`."""
+    """A leadership transfer in progress: see `leadership`."""
 
     to: NodeId
     expires_at: Micros
@@ -99,17 +100,17 @@ class Transfer:
 
 @dataclass(slots=True)
 class Leader:
-    """Replicates its log, and proves now and then that it still leads."""
+    """Replicates its log to the followers, and proves by barriers that it still leads."""
 
     role: ClassVar[Role] = Role.LEADER
     term_start: LogIndex
-    """Index of the first entry of its term: its own empty one."""
+    """Index of the first entry of its term: the empty one that it appended itself."""
     progress: dict[NodeId, Progress]
     """One per other voter."""
     check_at: Micros | None
-    """When to ask whether a majority was heard of lately; None in a group of one."""
+    """When to check whether a majority was heard of lately; None in a group of one."""
     retransmit_at: Micros | None = None
-    """Next scan for unanswered messages; None while nothing is unanswered."""
+    """When to scan for unanswered messages; None while nothing is unanswered."""
     barriers: deque[Barrier] = field(default_factory=deque)
     round_due: bool = False
     """A barrier was asked for since the last `Ready`."""
@@ -117,7 +118,7 @@ class Leader:
 
 
 class Outbox:
-    """The effects since the last `Ready`, in the making."""
+    """Collects the effects since the last `Ready`."""
 
     __slots__ = ("_ack", "_hard_state", "_ready", "_soft", "_tail", "_tail_end", "dirty", "moved")
 
@@ -134,17 +135,18 @@ class Outbox:
         """Whether role, term, vote or leader may have changed."""
 
     def send(self, message: Message) -> None:
-        """Send at once: it promises nothing that is not on disk."""
+        """Send at once. For messages that promise nothing that is not on disk."""
         self._ready.messages.append(message)
         self.dirty = True
 
     def send_after(self, message: Message) -> None:
-        """Send when everything this round wrote is durable."""
+        """Send when everything that this `Ready` writes is durable."""
         self._ready.messages_after.append(message)
         self.dirty = True
 
     def acknowledge(self, reply: AppendReply) -> None:
-        """Send one success when the round is durable: the furthest speaks for those before it."""
+        """Send a success when this `Ready` is durable; only the one with the highest match is
+        sent."""
         if self._ack is None or reply.match > self._ack.match:
             self._ack = reply
         self.dirty = True
@@ -161,23 +163,23 @@ class Outbox:
         self.dirty = True
 
     def install(self, snapshot: Snapshot) -> None:
-        """Write a snapshot; what the round was to append before it is overtaken."""
+        """Write a snapshot. It replaces what this `Ready` was to append before it."""
         self._ready.snapshot = snapshot
         self._ready.append.clear()
         self._tail_end = 0
         self.dirty = True
 
     def finish_barrier(self, ticket: int, index: LogIndex | None) -> None:
-        """Tell how a barrier ended."""
+        """Report the outcome of a barrier."""
         self._ready.barriers.append(BarrierOutcome(ticket, index))
         self.dirty = True
 
     def drop_acknowledgement(self) -> None:
-        """The leader it was meant for is no longer followed."""
+        """Drop the success that waits: its leader is no longer followed, or its log is replaced."""
         self._ack = None
 
     def take(self, state: RaftState) -> Ready:
-        """Hand out what has gathered, with what changed in `state` since last time."""
+        """Hand out the `Ready`, with the hard and soft state if they have changed."""
         ready = self._ready
         self._ready = Ready(None, None, [], [], [], 0, None, [])
         self.dirty = False
@@ -196,7 +198,7 @@ class Outbox:
         return ready
 
     def _compare(self, state: RaftState, ready: Ready) -> None:
-        """Say what changed since the caller was last told; there and back is no change."""
+        """Set hard and soft state if they differ from those of the last `Ready`."""
         self.moved = False
         hard, soft = HardState(state.term, state.vote), SoftState(*state.standing)
         if hard != self._hard_state:
@@ -236,19 +238,20 @@ class RaftState:
         self.term: Term = hard_state.term
         self.vote: NodeId = hard_state.vote
         self.commit: LogIndex = log.first_index - 1
-        """A snapshot holds only what was committed; what follows it is learnt again."""
+        """At first the snapshot's index, which is committed; the leader says what else is."""
         self.told: LogIndex = self.commit
-        """The commit index as the caller knows it: from a `Ready`, or because it asked."""
+        """The commit index that the caller knows, from a `Ready` or `take_commit`."""
         self.clock: Micros = now
-        """The time that the last input named; only the retransmission timer is armed by it."""
+        """The time of the last input. Only the retransmission timer is armed by it."""
         self.tickets = 0
-        """Barriers asked for so far. Never reset, so a late answer cannot count for a new one."""
+        """The number of barriers so far. It is never reset, so that a late answer cannot count for
+        a newer barrier."""
         self.outbox = Outbox(hard_state)
         self.role: Follower | Candidate | Leader = Follower(NO_NODE, now, now, self.draw_timeout())
 
     @property
     def leader(self) -> NodeId:
-        """Who leads the current term, as far as known."""
+        """The leader of the current term; `NO_NODE` if it is not known."""
         role = self.role
         if isinstance(role, Follower):
             return role.leader
@@ -264,16 +267,16 @@ class RaftState:
         shortest = self.config.election_timeout
         return shortest + self.jitter.randrange(shortest)
 
-    # -- what safety rests on: each of these questions is answered here and nowhere else
+    # -- conditions that safety depends on: each is computed here and nowhere else
 
     def asks_first(self) -> bool:
-        """Whether an election begins with a pre-vote: in term 0 nobody can be disturbed (thesis
-        9.6)."""
+        """Whether an election begins with a pre-vote (thesis 9.6). In term 0 it does not: there is
+        no leader to disturb."""
         return self.term != 0
 
     def holds_lease(self, at: Micros) -> bool:
-        """Whether this member knows of a live leader (or is one), and so refuses to vote (thesis
-        4.2.3)."""
+        """Whether this member refuses to vote because it leads, or heard of its leader within the
+        shortest election timeout (thesis 4.2.3)."""
         role = self.role
         if isinstance(role, Follower):
             heard_lately = at - role.contact < self.config.election_timeout
@@ -281,36 +284,40 @@ class RaftState:
         return isinstance(role, Leader)
 
     def has_vote_for(self, candidate: NodeId) -> bool:
-        """Whether the one vote of this term is the candidate's, or still free (paper 5.2)."""
+        """Whether this member gave its vote of this term to `candidate`, or to nobody while it
+        knows no leader (paper 5.2)."""
         if self.vote == NO_NODE:
             return self.leader == NO_NODE
         return self.vote == candidate
 
     def is_up_to_date(self, message: RequestVote) -> bool:
-        """Paper 5.4.1: the later last term wins, then the longer log. Only voters may judge."""
+        """Whether the candidate's log is at least as up to date as this one: the later last term
+        wins, then the longer log (paper 5.4.1). False on a member that is no voter."""
         log = self.log
         ours = (log.last_term, log.last_index)
         return self.config.node in log.voters and (message.last_term, message.last_index) >= ours
 
     def matches(self, message: AppendEntries) -> bool:
-        """Figure 2, AppendEntries receiver 2: is what stands before the entries the leader's?"""
+        """Whether this log has the leader's entry at `prev_index` (figure 2, AppendEntries,
+        receiver rule 2)."""
         return self.log.term_at(message.prev_index) == message.prev_term
 
     def held_by_majority(self, leader: Leader) -> LogIndex:
-        """The furthest entry that a majority holds durably, this leader included."""
+        """The highest index that a majority holds durably; the leader itself counts."""
         matches = [progress.match for progress in leader.progress.values()]
         matches.append(self.log.persisted)
         return reached(matches)
 
     def commits_by_counting(self, leader: Leader, index: LogIndex) -> bool:
-        """Whether an entry is committed once a majority holds it: only if it is of this leader's
-        own term (paper 5.4.2, figure 8)."""
+        """Whether an entry may be committed because a majority holds it: only if it is of this
+        leader's own term (paper 5.4.2, figure 8)."""
         return index >= leader.term_start
 
     # -- what changes
 
     def commit_to(self, index: LogIndex) -> None:
-        """Raise the commit index; it never falls and never passes the log's end."""
+        """Raise the commit index to `index`; a lower one changes nothing. Asserts that the log has
+        that entry."""
         if index > self.commit:
             assert index <= self.log.last_index, (
                 f"commit {index}, but the log ends at {self.log.last_index}"
@@ -319,7 +326,8 @@ class RaftState:
 
 
 def _enter(state: RaftState, trigger: Trigger, target: Role, term: Term | None) -> None:
-    """Leave the current role by the row for `trigger`; set the term as the row says."""
+    """Leave the current role as the row for `trigger` says, and set the term. All barriers of a
+    leader fail."""
     role = state.role
     row = find_transition(role.role, trigger)
     assert row is not None, f"{trigger} cannot occur to a {role.role}"
@@ -340,8 +348,8 @@ def _enter(state: RaftState, trigger: Trigger, target: Role, term: Term | None) 
 def become_follower(
     state: RaftState, trigger: Trigger, at: Micros, term: Term | None = None
 ) -> Follower:
-    """Follow nobody yet. A follower that only adopts a term goes on with the wait it had: a
-    candidate that cannot win must not keep others from trying (paper 5.2)."""
+    """Become a follower that knows no leader. A follower that only adopts a term keeps its election
+    timeout: otherwise a candidate that cannot win could delay others (paper 5.2)."""
     before = state.role
     _enter(state, trigger, Role.FOLLOWER, term)
     if isinstance(before, Follower):
@@ -355,7 +363,7 @@ def become_follower(
 def become_candidate(
     state: RaftState, trigger: Trigger, at: Micros, transfer: bool = False
 ) -> Candidate:
-    """Start to count: votes, or with a trigger that leads there, answers to a pre-vote."""
+    """Become a pre-candidate if `trigger` is ELECTION_TIMEOUT, else a candidate."""
     pre = trigger is Trigger.ELECTION_TIMEOUT
     role = Role.PRE_CANDIDATE if pre else Role.CANDIDATE
     _enter(state, trigger, role, None)
@@ -371,7 +379,7 @@ def become_candidate(
 
 
 def become_leader(state: RaftState, at: Micros) -> Leader:
-    """Take office: every follower is a stranger, and counts as just heard of (a grace period)."""
+    """Become leader. Every follower is in PROBE, and counts as heard of at `at`: a grace period."""
     _enter(state, Trigger.ELECTION_WON, Role.LEADER, None)
     next_index = state.log.last_index + 1
     me = state.config.node

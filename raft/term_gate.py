@@ -1,18 +1,18 @@
-"""What a message's term says, before its content is looked at (figure 2, *rules for all servers*).
+"""Handles a message's term before its content (figure 2, *rules for all servers*).
 
 | the message's term is | and it is | then |
 |---|---|---|
-| older | RequestVote | refuse, with the own term |
-| older | AppendEntries, Heartbeat, InstallSnapshot | tell the stale leader the own term (below) |
-| older | an answer, TimeoutNow | ignore it: it speaks of a term that is over |
-| newer | RequestVote (pre), a granted pre-vote | look at it; nobody has started that term yet |
-| newer | RequestVote, while a lease holds | ignore it, term included (thesis 4.2.3) |
-| newer | anything else | adopt the term, follow nobody, then look at it |
+| older | RequestVote | refuse it, with this member's term |
+| older | AppendEntries, Heartbeat, InstallSnapshot | answer with this member's term (below) |
+| older | an answer, TimeoutNow | ignore it: its term is over |
+| newer | RequestVote (pre), a granted pre-vote | handle it; nobody has started that term yet |
+| newer | RequestVote, while a lease holds | ignore it and its term (thesis 4.2.3) |
+| newer | anything else | adopt the term, follow nobody, then handle it |
 
-The stale leader is told even if it would lead otherwise: a member whose term is ahead (it stood for
-election and failed) can only come back if the term of the others catches up (thesis 9.6). It is
-not told before that term is durable: who hears of it resigns, and behind a disk that hangs nobody
-would come to lead in it.
+A leader of an older term gets an answer even if it is the only working leader: a member with a
+higher term (it started an election and lost) can only follow again once the others adopt that term
+(thesis 9.6). The answer leaves when this member's term is durable: the leader that gets it steps
+down, and if this member's disk hangs, nobody could be elected in that term.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from ottla.raft.types import Micros
 
 
 def passes(state: RaftState, message: Message, at: Micros) -> bool:
-    """Whether a message of another term than the own is to be looked at; adopts its term or
-    answers it as the table says."""
+    """Whether to handle a message whose term is not this member's. Adopts its term or answers it,
+    as the table says."""
     if message.term < state.term:
         _answer_stale(state, message)
         return False

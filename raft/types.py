@@ -24,23 +24,23 @@ Term: TypeAlias = int
 LogIndex: TypeAlias = int
 Micros: TypeAlias = int
 
-Payload: TypeAlias = Any  # chosen above this core, which takes nothing but its `len()`
-Matched: TypeAlias = Any  # what a function takes that a table has under the class of its argument
+Payload: TypeAlias = Any  # the code above chooses it; the core uses only its `len()`
+Matched: TypeAlias = Any  # the argument of a handler that a table finds by the argument's class
 
 NO_NODE: NodeId = 0
 """Nobody: no vote given, no leader known. Node ids start at 1."""
 
 ENTRY_OVERHEAD_BYTES = 32
-"""What an entry weighs beside its payload, in every byte budget."""
+"""Bytes that an entry counts for besides its payload, in every byte budget."""
 
 
 class EntryKind(IntEnum):
-    """What an entry is. The core itself knows the first two; the rest pass through unread."""
+    """The kind of an entry. The core itself uses the first two and passes the others on."""
 
     EMPTY = 0
     """A new leader's first entry (thesis 6.4): it commits everything before it."""
     CONFIGURATION = 1
-    """The voters of the group; the first entry of every log, so that it can change later."""
+    """The voters of the group; the first entry of every log."""
     BATCH = 2
     """One Kafka record batch."""
     COMMAND = 3
@@ -57,14 +57,14 @@ class Entry:
     payload: Payload
     """`ottla.log.types.RecordBatch` for BATCH, bytes otherwise. `len()` is its size in bytes."""
     size: int = field(compare=False, repr=False)
-    """Bytes this entry takes of every budget: payload plus a fixed overhead."""
+    """Bytes that this entry counts for in every budget: its payload plus a fixed overhead."""
 
     def __init__(self, index: LogIndex, term: Term, kind: EntryKind, payload: Payload):
         self.index = index
         self.term = term
         self.kind = kind
         self.payload = payload
-        # Measured once: every replica of the process, and every budget, asks for it.
+        # Computed once, because every replica of the process and every budget reads it.
         self.size = len(payload) + ENTRY_OVERHEAD_BYTES
 
 
@@ -78,7 +78,7 @@ class HardState:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotMeta:
-    """Names a snapshot: it stands for every entry up to and including `index`."""
+    """Describes a snapshot, which replaces all entries up to and including `index`."""
 
     index: LogIndex
     term: Term
@@ -97,8 +97,8 @@ class Snapshot:
 
 @dataclass(slots=True)
 class Proposal:
-    """What a leader is asked to append: kind and payload, before it has an index. Treat as frozen;
-    it is not, because one is made for every request."""
+    """What a leader is asked to append: kind and payload, without an index. Treat as immutable; it
+    is not frozen, because one is made for every request and that would cost time."""
 
     kind: EntryKind
     payload: Payload
@@ -106,8 +106,8 @@ class Proposal:
 
 @dataclass(slots=True)
 class AppendRange:
-    """Entries to write: everything from `first` on is replaced by `entries`. One is made per turn,
-    so it is not frozen (that costs); treat it as if it were."""
+    """Entries to write; they replace everything from index `first` on. Treat as immutable; it is
+    not frozen, because one is made per turn and that would cost time."""
 
     first: LogIndex
     entries: Sequence[Entry]
