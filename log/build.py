@@ -1,8 +1,8 @@
-"""Build record batches: for raw clients, benches, demos and tests. Brokers never build one.
+"""Build record batches, for raw clients, benchmarks, demos and tests. Brokers never build one.
 
-What comes out is what a Kafka producer sends: magic 2, base offset 0, leader epoch -1, CRC-32C
-right (K-CHECKS; Kafka protocol guide, "Record Batch" and "Record"). The codec library is
-imported by who compresses: simulated clients do not, and run where there is none.
+A batch is as a Kafka producer sends it: magic 2, base offset 0, leader epoch -1, a correct CRC-32C
+(K-CHECKS; Kafka protocol guide, "Record Batch" and "Record"). The codec library is imported only by
+the functions that compress; simulated clients do not compress, so they run without the library.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class NewRecord(NamedTuple):
 _XERIAL_HEADER = XERIAL_MAGIC + Struct(">ii").pack(1, 1)
 _XERIAL_BLOCK_BYTES = 32 * 1024
 _ONE_BYTE = tuple(bytes((each,)) for each in range(0x80))
-"""Nearly all numbers in a record are that small."""
+"""Ready varints of one byte: nearly all numbers in a record are that small."""
 _BLOCK_LENGTH = Struct(">i")
 _CRC = Struct(">I")
 _CRC_AT = 17
@@ -72,7 +72,8 @@ def _snappy_xerial(data: bytes) -> bytes:
 
 
 def _lz4_independent(data: bytes) -> bytes:
-    """Kafka reads no frame whose blocks depend on each other (measured on 4.3.1)."""
+    """Compress into independent blocks: Kafka refuses a frame whose blocks depend on each other
+    (measured on 4.3.1)."""
     import cramjam
 
     compressor = cramjam.lz4.Compressor(block_linked=False)
@@ -139,9 +140,9 @@ def build_batch(
 ) -> bytes:
     """One version 2 batch of `records` (plain bytes are values), as a producer would send it.
 
-    `attributes` is combined with the codec's bits. Times are ms since 1970; records without one
-    have `base_timestamp`, the header's max_timestamp is the largest. Raises `ValueError` when there
-    is no record: Kafka's clients never send an empty batch.
+    `attributes` is combined with the codec's bits. Times are ms since 1970; a record without a time
+    gets `base_timestamp`, and the header's max_timestamp is the largest time. Raises `ValueError`
+    if `records` is empty: Kafka's clients never send an empty batch.
     """
     if not records:
         raise ValueError("a batch holds at least one record, got 0")
@@ -172,6 +173,6 @@ def build_batch(
 
 
 def seal(data: bytes) -> bytes:
-    """`data` with its CRC-32C recomputed: what a client that lies in its header would send."""
+    """`data` with its CRC-32C recomputed, for tests that change a header."""
     crc = crc32c(memoryview(data)[CRC_COVERS_FROM:])
     return data[:_CRC_AT] + _CRC.pack(crc) + data[CRC_COVERS_FROM:]

@@ -11,11 +11,11 @@ from typing import cast
 
 
 def _extension() -> ModuleType:
-    """The C module of the package, without the package around it.
+    """The C module of the package, without the package's own `__init__`.
 
-    The package's own front imports argparse for its command, and importlib.metadata to look up its
-    version: 20 ms of every process that opens a log. Where the C module is not where it used to be,
-    or the package is loaded already, the front is taken.
+    That `__init__` imports argparse for its command line and importlib.metadata for its version,
+    which takes 20 ms in every process that opens a log. The whole package is imported only if it is
+    loaded already, or if the C module is not found in it.
     """
     package = None if "crc32c" in sys.modules else find_spec("crc32c")
     if package is not None:

@@ -2,14 +2,14 @@
 
 | field | bytes | content |
 |---|---|---|
-| checksum | 4 | CRC-32C of everything behind it, but of a batch's payload only the first 21 bytes |
+| checksum | 4 | CRC-32C of all that follows; of a batch's payload only the first 21 bytes |
 | header length | 1 | n |
 | header | n | msgpack array: index, term, kind, payload length |
 | payload | | a record batch with its stamp, or the entry's bytes |
 
-A batch carries its own CRC-32C over what lies behind its 21st byte, so together the two sums cover
-every byte once, and stamping a batch never touches the records. Entries are self-delimiting:
-several in a row are simply joined.
+A batch has its own CRC-32C over everything behind its 21st byte. So together the two checksums
+cover each byte once, and no record is read again when a batch gets its stamp. An entry says how
+long it is, so several entries are simply joined.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _BEFORE_CRC = slice(STAMP_BYTES, CRC_COVERS_FROM)
 
 
 def _parts(entry: Entry) -> tuple[bytes, bytes, bytes | memoryview]:
-    """What to join to get the encoded entry; the records of a batch are a view, not a copy."""
+    """The parts of an encoded entry, to be joined; the records of a batch are a view, not a
+    copy."""
     payload = entry.payload
     header = _pack_header((entry.index, entry.term, int(entry.kind), len(payload)))
     summed = bytes((len(header),)) + header
@@ -48,12 +49,12 @@ def _parts(entry: Entry) -> tuple[bytes, bytes, bytes | memoryview]:
 
 
 def encode_entries(entries: Sequence[Entry]) -> bytes:
-    """Entries one behind the other; each payload is copied once."""
+    """The encoded entries, joined; each payload is copied once."""
     return b"".join([part for entry in entries for part in _parts(entry)])
 
 
 def decode_entries(data: bytes | memoryview) -> Iterator[Entry]:
-    """The entries in `data`, one by one. Raises `DecodeError` at the first that is damaged."""
+    """The entries in `data`, one by one. Raises `DecodeError` at the first damaged one."""
     view = memoryview(data)
     position = 0
     while position < len(view):

@@ -1,8 +1,9 @@
-"""What one transaction does to, or reads of, a group on disk, in terms of `ottla.log.keys`.
+"""Reads and writes one group on disk inside a transaction, under the keys of `ottla.log.keys`.
 
-New entries of a group go under few keys, in chunks of about 64 KiB, because a key costs more than a
-kilobyte of value does. Everything here works inside a transaction that somebody else begins, ends
-and, when it did not fit the map, runs again; nothing that is returned points into it.
+New entries of a group are stored in chunks of about 64 KiB, one key each, because a key costs more
+than a kilobyte of value does. The caller begins and ends the transaction, and runs it again if it
+did not fit into the map. No return value points into the transaction's memory, except where a
+docstring says so.
 """
 
 from __future__ import annotations
@@ -27,32 +28,33 @@ from ottla.raft.types import (
 )
 
 CHUNK_BYTES = 64 * 1024
-"""Size at which a chunk is closed; a single entry may be larger."""
+"""Largest size of a chunk; a chunk of a single entry may be larger."""
 
 
 class Cursor(Protocol):
-    """A place among the sorted keys of a transaction (`lmdb.Cursor`)."""
+    """A position among the sorted keys of a transaction (`lmdb.Cursor`). A move returns False if
+    there is no such key."""
 
     def set_range(self, key: bytes) -> bool:
-        """Go to the first key at or behind `key`."""
+        """Move to the first key that is equal to `key` or larger."""
 
     def last(self) -> bool:
-        """Go to the last key."""
+        """Move to the last key."""
 
     def next(self) -> bool:
-        """Go on by one."""
+        """Move to the next key."""
 
     def prev(self) -> bool:
-        """Go back by one."""
+        """Move to the previous key."""
 
     def key(self) -> bytes | memoryview:
-        """The key here."""
+        """The key at this position."""
 
     def value(self) -> bytes | memoryview:
-        """The value here, valid until the transaction ends or writes."""
+        """The value at this position, valid until the transaction ends or writes."""
 
     def delete(self) -> bool:
-        """Delete what is here and go on by one."""
+        """Delete the key and value at this position and move to the next key."""
 
 
 class Transaction(Protocol):
@@ -62,10 +64,10 @@ class Transaction(Protocol):
         """The value under `key`, or None."""
 
     def put(self, key: bytes, value: bytes) -> bool:
-        """Put a value in the place of the one under `key`."""
+        """Store `value` under `key`, replacing an older one."""
 
     def delete(self, key: bytes) -> bool:
-        """Delete a key; whether it was there."""
+        """Delete a key. Returns whether it existed."""
 
     def cursor(self) -> Cursor:
         """A new cursor."""
@@ -82,7 +84,7 @@ class DiskGroup:
         self.hard_state = HardState(term, vote)
 
     def stored(self, snapshot: SnapshotMeta | None) -> StoredGroup:
-        """The group as `LogStore.groups` names it."""
+        """The group as `LogStore.groups` returns it."""
         return StoredGroup(self.group, self.hard_state, snapshot, self.first_index, self.last_index)
 
 
@@ -90,10 +92,10 @@ class DiskGroup:
 
 
 def write_change(txn: Transaction, change: GroupChange, durable: bool) -> None:
-    """Bring a group from its state before `change` to its state after it.
+    """Write one change of a group.
 
-    `durable`: this transaction's commit is a sync, so the synced mark goes to the last entry.
-    Compaction only moves `first_index`; `delete_compacted` deletes.
+    `durable`: this transaction's commit is a sync, so the synced mark becomes the last index.
+    Compaction only moves `first_index`; `delete_compacted` deletes the entries later.
     """
     group = change.group
     if change.deleted or change.wiped:
@@ -127,8 +129,8 @@ def write_state(
 
 
 def settle(txn: Transaction, found: DiskGroup, last: LogIndex, durable: bool) -> None:
-    """Recovery: the log ends with `last`. `durable`: this transaction's commit is a sync, of all
-    that earlier processes wrote as well."""
+    """After recovery: drop all entries behind `last` and write the state record. `durable`: this
+    transaction's commit is a sync, which also covers what earlier processes wrote."""
     _drop_from(txn, found.group, last + 1)
     synced_to = last if durable else min(found.synced_to, last)
     write_state(txn, found.group, found.hard_state, (found.first_index, last, synced_to))
@@ -137,10 +139,10 @@ def settle(txn: Transaction, found: DiskGroup, last: LogIndex, durable: bool) ->
 def delete_compacted(
     txn: Transaction, group: GroupId, bounds: tuple[LogIndex, LogIndex], limit: int
 ) -> bool:
-    """Delete up to `limit` chunks whose entries all lie below the log; True when none is left.
+    """Delete up to `limit` chunks whose entries are all compacted. True when none is left.
 
-    `bounds` are first and last index. A chunk goes when the next one begins at or below the first
-    index, or when the log is empty.
+    `bounds`: first and last index of the log. A chunk is deleted if the next one begins at or below
+    the first index, or if the log is empty.
     """
     first_index, last_index = bounds
     starts: list[LogIndex] = []
@@ -181,7 +183,8 @@ def _put_chunk(txn: Transaction, group: GroupId, entries: list[Entry]) -> None:
 
 
 def _drop_from(txn: Transaction, group: GroupId, first: LogIndex) -> None:
-    """Delete entries from `first` on; a chunk that `first` falls into is written again, shorter."""
+    """Delete entries from `first` on. If `first` is inside a chunk, that chunk is written again,
+    shorter."""
     cursor = txn.cursor()
     if cursor.set_range(keys.chunk_key(group, first)):
         while keys.chunk_index(cursor.key(), group) is not None and cursor.delete():
@@ -191,7 +194,7 @@ def _drop_from(txn: Transaction, group: GroupId, first: LogIndex) -> None:
         return
     kept: list[Entry] = []
     try:
-        # By their places, as recovery counts them: a misplaced entry may bear any index.
+        # Count positions, as recovery does: the index in a misplaced entry may be any number.
         for entry in decode_entries(cursor.value()):
             if start + len(kept) == first:
                 break
@@ -208,7 +211,7 @@ def _drop_from(txn: Transaction, group: GroupId, first: LogIndex) -> None:
 
 
 def read_value(txn: Transaction, key: bytes) -> bytes | None:
-    """A copy of the value under `key`, None without one."""
+    """A copy of the value under `key`; None if there is none."""
     value = txn.get(key)
     return None if value is None else bytes(value)
 
@@ -238,8 +241,8 @@ def read_state(txn: Transaction, group: GroupId) -> DiskGroup | None:
 
 
 def read_groups(txn: Transaction) -> list[DiskGroup]:
-    """Every group by id. Raises `CorruptLogError` also for entries or a snapshot of a group without
-    a state, and for a key of another length than such keys have."""
+    """All groups, in order of their ids. Raises `CorruptLogError` if a state record is damaged, if
+    a group has entries or a snapshot but no state record, or if a key has a wrong length."""
     groups: dict[GroupId, DiskGroup] = {}
     for group in _groups_under(txn, keys.STATE, keys.GROUP_KEY_BYTES):
         found = read_state(txn, group)
@@ -255,7 +258,8 @@ def read_groups(txn: Transaction) -> list[DiskGroup]:
 
 
 def _groups_under(txn: Transaction, kind: bytes, length: int) -> Iterator[GroupId]:
-    """The groups that have keys of a kind, each once. The keys are `length` bytes long."""
+    """The groups that have keys of this kind, each once. Raises `CorruptLogError` if a key does not
+    have `length` bytes."""
     cursor = txn.cursor()
     more = cursor.set_range(kind)
     while more and bytes(cursor.key())[:1] == kind:
@@ -285,9 +289,10 @@ def read_snapshot(txn: Transaction, group: GroupId) -> Snapshot | None:
 def read_entries(
     txn: Transaction, group: GroupId, first: LogIndex, last: LogIndex, max_bytes: int
 ) -> list[Entry]:
-    """Entries `first .. last`, at least one and as many more as fit `max_bytes`.
+    """Entries from `first` on, up to `last`: at least one, and as many more as fit into
+    `max_bytes`.
 
-    All of them are on disk. Raises `CorruptLogError` when one is not, or is damaged.
+    Raises `CorruptLogError` if one of them is missing or damaged.
     """
     found: list[Entry] = []
     for record in stored_records(txn, group, first):
@@ -304,7 +309,8 @@ def read_entries(
 
 
 def stored_records(txn: Transaction, group: GroupId, first: LogIndex) -> Iterator[StoredRecord]:
-    """What lies on disk of a group from `first` on; where a chunk is damaged, so is its rest."""
+    """The records of a group on disk from `first` on. In a damaged chunk, everything from the first
+    damaged entry on counts as one damaged record."""
     for start, value in _chunks(txn, group, first):
         index = start
         try:
@@ -319,7 +325,8 @@ def stored_records(txn: Transaction, group: GroupId, first: LogIndex) -> Iterato
 def _chunks(
     txn: Transaction, group: GroupId, first: LogIndex
 ) -> Iterator[tuple[LogIndex, bytes | memoryview]]:
-    """Chunks of a group, from the one that holds entry `first` on."""
+    """Chunks of a group, from the one that holds entry `first` on: the index of the first entry,
+    and the value, which is valid until the transaction ends or writes."""
     cursor = txn.cursor()
     start = _seek(cursor, group, first + 1)
     if start is None and cursor.set_range(keys.chunk_key(group, first)):
@@ -330,6 +337,7 @@ def _chunks(
 
 
 def _seek(cursor: Cursor, group: GroupId, first: LogIndex) -> LogIndex | None:
-    """Go to the last chunk of a group that begins before `first`; its start, None without one."""
+    """Move to the last chunk of a group that begins before `first`. Returns the index of its first
+    entry; None if there is no such chunk."""
     before = cursor.prev() if cursor.set_range(keys.chunk_key(group, first)) else cursor.last()
     return keys.chunk_index(cursor.key(), group) if before else None

@@ -1,13 +1,14 @@
-"""`DiskStore`: the `LogStore` of a node with a data folder, above one transactional environment.
+"""`DiskStore`: the `LogStore` of a node with a data folder, on one transactional environment.
 
-**Theory.** `append` only stages: bounds and entries change in memory (`ottla.log.group_tail`),
-where reads see them, and the writes of a group fold into one change. `begin_sync` takes all changes
-into a job; the job, in the writer thread, makes them one transaction whose commit is the sync. So a
-crash keeps a prefix of syncs, each with whole turns: promises 1 to 3 and 6 of `ottla.log.store`
-need nothing more. Appends that come while a job runs share the next one (group commit).
+**Theory.** `append` changes only memory (`ottla.log.group_tail`): reads see the new bounds and
+entries at once, and all writes to a group become one pending change. `begin_sync` puts all pending
+changes into a job. The writer thread runs the job as one transaction, whose commit is the sync. So
+after a crash the disk holds a prefix of the syncs, each with whole turns; this is what promises 1
+to 3 and 6 of `ottla.log.store` need. Appends that come while a job runs share the next job (group
+commit).
 
-Entries that are durable stay in memory until the cache's bound, the oldest appends going first, so
-that what was just appended is not read back for followers and consumers.
+Durable entries stay in memory as long as the cache has room; the oldest are dropped first. So a
+recent append is not read back from disk for followers and consumers.
 
 `ottla.log.lmdb_store` provides the environment.
 """
@@ -33,25 +34,25 @@ from ottla.raft.types import (
 )
 
 RECOVERED_ENTRIES = 256
-"""How many entries that recovery read are dropped from memory at once."""
+"""The cache drops entries that recovery has read in groups of this many."""
 SCAN_BYTES = 1024 * 1024
-"""How much a scan reads in one transaction."""
+"""How many bytes a scan reads in one transaction."""
 
 _T = TypeVar("_T")
 
 
 class Environment(Protocol):
-    """Transactions on one folder. Errors are `StoreError`s."""
+    """Transactions on one folder. All methods raise `StoreError`."""
 
     def recovered(self, keep_bytes: int) -> list[tuple[StoredGroup, list[Entry]]]:
-        """Run recovery over every group; the groups as they are then, each with the last entries of
-        its log, of all together about `keep_bytes`: recovery has just read them."""
+        """Run recovery over every group. Returns the groups after it, each with the last entries of
+        its log, which recovery has just read: about `keep_bytes` for all groups together."""
 
     def commit(self, changes: Collection[GroupChange], meta: Mapping[str, bytes]) -> None:
-        """One transaction with all of it: all of it happens, or nothing."""
+        """Write all changes and node values in one transaction."""
 
     def read(self, work: Callable[[Transaction], _T]) -> _T:
-        """What `work` returns from a read transaction."""
+        """Run `work` in a read transaction and return its result."""
 
     def close(self) -> None:
         """Release the folder."""
@@ -72,10 +73,10 @@ class DiskSyncJob:
         self.changes = changes
         self.meta = meta
         self.error: StoreError | None = None
-        """Why the sync failed, once it ran."""
+        """Why the sync failed; None if it has not run, or has succeeded."""
 
     def run(self) -> None:
-        """Commit; an error is kept for `finish_sync`."""
+        """Commit. An error is kept for `finish_sync`."""
         try:
             self._environment.commit(self.changes.values(), self.meta)
         except StoreError as error:
@@ -86,12 +87,13 @@ class DiskSyncJob:
 
 
 class DiskStore:
-    """See the module's text, and `ottla.log.store.LogStore` for what each call promises."""
+    """See the module's docstring, and `ottla.log.store.LogStore` for what each call promises."""
 
     immediate = False
 
     def __init__(self, environment: Environment, cache_bytes: int) -> None:
-        """Take over `environment` and run recovery. `cache_bytes` bounds what is kept in memory."""
+        """Take over `environment` and run recovery. `cache_bytes`: bound of the durable entries in
+        memory."""
         self._environment = environment
         self._cache_bytes = cache_bytes
         self._cached: deque[tuple[GroupTail, LogIndex, int]] = deque()
@@ -143,7 +145,7 @@ class DiskStore:
                 self._remember(tail, tail.last_index, write.entries)
 
     def _remember(self, tail: GroupTail, last: LogIndex, entries: Sequence[Entry]) -> None:
-        """These entries, up to `last`, are in memory from now on."""
+        """Count entries that are now in memory; `last` is the index of the last one."""
         size = sum(len(entry.payload) for entry in entries)
         size += ENTRY_OVERHEAD_BYTES * len(entries)
         self._cached.append((tail, last, size))
@@ -155,7 +157,7 @@ class DiskStore:
         return False
 
     def begin_sync(self) -> SyncJob | None:
-        """Take everything appended into a job; None when there is nothing."""
+        """Put everything appended into a job; None if there is nothing."""
         if self.failure is not None:
             raise self.failure
         assert self._job is None, "a second sync began before the first was finished"
@@ -170,7 +172,8 @@ class DiskStore:
         return self._job
 
     def finish_sync(self, job: SyncJob) -> None:
-        """Everything the job covers is durable now. Raises `StoreError` when it failed."""
+        """Take over the outcome of `job`: what it covers is durable. Raises `StoreError` if it
+        failed."""
         assert job is self._job, f"job {job!r} is not the one that runs, {self._job!r}"
         if job.error is not None:
             self._fail(job.error)
@@ -225,14 +228,14 @@ class DiskStore:
         self._meta[key] = value
 
     def close(self) -> None:
-        """Release the folder; what was not synced is lost. The writer thread is idle."""
+        """Release the folder; what was not synced is lost. No job may be running."""
         self._fail(StoreError("the store was closed"))
         self._environment.close()
 
     def _create(self, group: GroupId) -> GroupTail:
         tail = self._groups[group] = GroupTail(StoredGroup(group, HardState(), None, 1, 0))
         if group in self._changes:
-            # It was deleted since the last sync: one change does both.
+            # The group was deleted since the last sync: one change deletes and creates it.
             change = self._changes[group] = GroupChange(group)
             change.wipe()
         return tail
@@ -245,7 +248,7 @@ class DiskStore:
         change.deleted = True
 
     def _evict(self) -> None:
-        """Drop the oldest durable entries from memory until the cache fits its bound."""
+        """Drop the oldest durable entries from memory until the cache is within its bound."""
         while self.cached_bytes > self._cache_bytes:
             tail, through, size = self._cached[0]
             if not tail.evict(through):

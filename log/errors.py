@@ -1,7 +1,7 @@
-"""What can go wrong with a log. Each class says whether its outcome is *definite*.
+"""Errors of a log. Each class says whether its outcome is *definite*.
 
-Definite means: what was asked for did not happen and never will. After an indefinite error the
-writes may or may not be found by the next start, and whoever led must not guess (promise-R5).
+*Definite* means: the call did nothing, and what it should write will never appear. After an
+indefinite error the next start may find the writes or not, so a leader must resign (promise-R5).
 """
 
 from __future__ import annotations
@@ -10,36 +10,36 @@ from ottla.raft.types import GroupId, LogIndex
 
 
 class StoreError(Exception):
-    """The store failed and refuses everything from now on: a restart must find what is durable."""
+    """The store failed and refuses all later calls. Only a restart finds out what is durable."""
 
     definite = False
 
 
 class DiskFullError(StoreError):
-    """No room: the transaction was given up before anything in it could be seen again."""
+    """The disk is full: the transaction was given up, and nothing of it can appear later."""
 
     definite = True
 
 
 class FormatError(StoreError):
-    """The folder is not one this program, or this node, may open. Nothing was changed."""
+    """This program, or this node, may not open the folder. Nothing was changed."""
 
     definite = True
 
 
 class FolderInUseError(FormatError):
-    """Another process, or another store in this one, has the folder."""
+    """Another process, or another store of this process, uses the folder."""
 
 
 class DamagedFolderError(StoreError):
-    """A file of the folder is not what its last use left: cut, emptied, gone, overwritten, or put
-    back as it was earlier. Nothing was changed."""
+    """A file of the folder is not as its last user left it: it was cut, emptied, removed,
+    overwritten, or replaced by an older copy. Nothing was changed."""
 
     definite = True
 
 
 class CorruptLogError(StoreError):
-    """Something that was durable is damaged or missing; only another replica can repair it."""
+    """Durable data is damaged or missing; only another replica can repair it."""
 
     definite = True
 
@@ -53,7 +53,7 @@ class CorruptLogError(StoreError):
 
 
 class CompactedError(LookupError):
-    """Entries were asked for that are no longer in the log; the store is well."""
+    """The entries that were asked for are no longer in the log. The store still works."""
 
     definite = True
 
@@ -65,20 +65,21 @@ class CompactedError(LookupError):
 
 
 class RecordsError(ValueError):
-    """The records inside a batch cannot be read: not decompressible, malformed or too large."""
+    """The records of a batch cannot be read: they cannot be decompressed, are malformed, or are too
+    large."""
 
     definite = True
 
 
 class RecordLengthError(RecordsError):
-    """The length that a record begins with has more bytes than a number may have."""
+    """The length at the start of a record is a number of too many bytes."""
 
 
 class InflateError(RecordsError):
-    """What is wrong is the compression: what is inside is not known."""
+    """The records cannot be decompressed, so nothing is known about them."""
 
 
 class DecodeError(ValueError):
-    """Bytes that should be a stored or sent entry are not, or their checksum does not match."""
+    """The bytes are not an encoded entry, or their checksum does not match."""
 
     definite = True

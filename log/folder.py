@@ -1,7 +1,7 @@
-"""A node's data folder: who may use it, and room on the disk before it is needed.
+"""A node's data folder: its lock, and space that is allocated before it is needed.
 
-`FolderLock` keeps other processes, and other stores of this one, out. `ZerosAhead` keeps the data
-file filled ahead of its use.
+`FolderLock` keeps out other processes and other stores of this process. `ZerosAhead` extends the
+data file with zeros before LMDB needs the space.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ _FIRST_STEP = 256 * 1024
 
 
 class FolderLock:
-    """The right to use a folder, until `close`, or until nobody has this object any more.
+    """The right to use a folder, until `close` or until this object is collected.
 
-    It is an open file that is locked, and so a forked child's as well: see `ottla.log.forking`.
+    It is an open file with a lock. A forked child inherits both: see `ottla.log.forking`.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Make `folder` and take its lock.
+        """Create `folder` if it does not exist, and take its lock.
 
-        Raises `FolderInUseError` when another process, or another store in this one, has it: two
-        writers would each believe that what they wrote is all there is. `DamagedFolderError` when
-        the lock is no file.
+        Raises `FolderInUseError` if another process or another store of this process has the lock:
+        two writers would damage each other's data. Raises `DamagedFolderError` if the lock is not a
+        regular file.
         """
         folder.mkdir(parents=True, exist_ok=True)
         check_is_file(folder / "LOCK")
         self._path = folder / "LOCK"
         self._process = os.getpid()
-        # An object, which lets go of it if an interrupt comes before anybody has this one.
+        # A file object closes itself if an interrupt comes before this constructor returns.
         self._file = io.FileIO(folder / "LOCK", "a+")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -50,7 +50,7 @@ class FolderLock:
 
     @property
     def inherited(self) -> bool:
-        """This process is a forked child, and the folder its parent's."""
+        """Whether this process is a forked child, and the folder belongs to its parent."""
         return self._process != os.getpid()
 
     def is_in_place(self) -> bool:
@@ -62,14 +62,15 @@ class FolderLock:
         return () if self._file.closed else (self._file.fileno(),)
 
     def close(self) -> None:
-        """Let go of the folder: at once, even if a child that forked unseen has the file too."""
+        """Release the folder, also if a forked child still has the file open."""
         if not self.inherited and not self._file.closed:
             fcntl.flock(self._file, fcntl.LOCK_UN)
         self._file.close()
 
 
 def in_use(folder: Path) -> bool:
-    """Whether a store has the folder's lock now. Raises `FormatError` when that cannot be told."""
+    """Whether a store has the folder's lock now. Raises `FormatError` if the lock cannot be
+    read."""
     try:
         descriptor = os.open(folder / "LOCK", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -86,18 +87,19 @@ def in_use(folder: Path) -> bool:
 
 
 def check_is_file(path: Path) -> None:
-    """What lies there, if anything does, is a file: a pipe would keep who opens it waiting for
-    ever, a device has no end. Raises `DamagedFolderError`, `OSError`."""
+    """Raise `DamagedFolderError` if `path` exists and is not a regular file: opening a pipe could
+    block for ever, and a device has no end. Raises `OSError`."""
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(path.stat().st_mode):
             raise DamagedFolderError(f"{path.name} is no file")
 
 
 class ZerosAhead:
-    """Keeps a file filled with zeros ahead of what is used of it.
+    """Keeps zeros behind the used part of a file.
 
-    Overwriting allocated blocks needs no change of the file system's own metadata, so that a commit
-    costs one flush and not two. Steps double up to `step_bytes`, so that small folders stay small.
+    Overwriting allocated blocks does not change the file system's metadata, so a commit costs one
+    flush instead of two. The file grows by its own size, at most by `step_bytes` at a time, so that
+    small folders stay small.
     """
 
     def __init__(self, path: Path, step_bytes: int) -> None:
@@ -105,12 +107,12 @@ class ZerosAhead:
         self._step_bytes = step_bytes
 
     def reserve(self, used: int) -> None:
-        """Extend the file when less than half a step is left behind `used`, durably.
+        """Extend the file durably if less than half a step is left behind `used` bytes.
 
-        Called while nobody else writes. A full disk is no error here: the write that needs the
-        room will say so.
+        Nobody else may write meanwhile. A full disk is not an error here: the write that needs the
+        space will report it.
         """
-        # The file may have grown without us, by a transaction larger than what was left of a step.
+        # A transaction larger than the zeros that were left has made the file grow, too.
         size = os.fstat(self._descriptor).st_size
         step = min(self._step_bytes, max(_FIRST_STEP, size))
         if not self._step_bytes or size - used >= step // 2:
@@ -124,17 +126,17 @@ class ZerosAhead:
             self._step_bytes = 0
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         os.close(self._descriptor)
 
 
 def is_full(code: int) -> bool:
-    """Whether an errno means that there is no room."""
+    """Whether an errno means that there is no space left."""
     return code in _FULL
 
 
 def has_no_room(folder: Path) -> bool:
-    """Whether next to nothing is left of the disk, as far as it tells."""
+    """Whether the disk has almost no free space. False if that cannot be found out."""
     try:
         disk = os.statvfs(folder)
     except OSError:
@@ -143,5 +145,5 @@ def has_no_room(folder: Path) -> bool:
 
 
 def disk_full(folder: Path, detail: object) -> DiskFullError:
-    """The error for a folder without room."""
+    """The error for a folder whose disk is full."""
     return DiskFullError(f"{folder}: no room on the disk ({detail})")

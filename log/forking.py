@@ -1,16 +1,17 @@
-"""What a forked child must not keep of its parent: `disown_in_children`.
+"""Descriptors that a forked child must not keep of its parent: `disown_in_children`.
 
-A fork copies every descriptor. A child that lives on would keep the parent's listeners listening,
-its clients connected, and its folders locked, whatever the parent closes. So whoever owns
-descriptors registers here, and right after a fork, in the child, each of them is replaced by
-`/dev/null` under the same number. It is not closed: a number that is free would be given to
-something of the child's, and objects that the child has inherited would close that later.
+A fork copies every descriptor. As long as such a child lives, the parent's listeners stay open, its
+clients connected and its folders locked, even if the parent closes them. So every owner of
+descriptors registers here. Right after a fork, in the child, each descriptor is replaced by
+`/dev/null` under the same number. It is not closed: the child could get the free number for a file
+of its own, and an inherited object would close that file later.
 
-Descriptors of event loops are replaced by a fresh, empty one of their kind: what a child's copy of
-a loop unregisters would otherwise be gone from the parent's, for both share one set in the kernel.
+The descriptor of an event loop (epoll) is replaced by a new, empty one. Parent and child share one
+set of events in the kernel, so what the child's copy of the loop unregisters would be gone in the
+parent, too.
 
-What the objects hold beside descriptors (threads, LMDB environments) is not looked at: a child that
-uses them is told so by whoever owns them, which compares `os.getpid()`.
+Threads and LMDB environments are not handled here. Their owners compare `os.getpid()` and raise if
+a child uses them.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ from weakref import WeakSet
 
 
 class Owner(Protocol):
-    """Something with descriptors of its own."""
+    """An object that owns descriptors."""
 
     def descriptors(self) -> Iterable[int]:
-        """Those that it has now. Called in a forked child: it must not lock or wait."""
+        """The descriptors that it owns now. Called in a forked child: it must not lock or wait."""
 
 
 class LoopOwner(Protocol):
-    """Something that runs on an event loop."""
+    """An object that owns event loops."""
 
     def pollers(self) -> Iterable[int]:
-        """The descriptors by which loops wait, where they are of epoll."""
+        """The epoll descriptors of its event loops."""
 
 
 _owners: WeakSet[Owner] = WeakSet()
@@ -42,20 +43,20 @@ _loop_owners: WeakSet[LoopOwner] = WeakSet()
 
 
 def disown_in_children(owner: Owner) -> None:
-    """Have forked children give up what `owner` has, for as long as it lives."""
+    """As long as `owner` lives, its descriptors are replaced in forked children."""
     _owners.add(owner)
 
 
 def disown_loops_in_children(owner: LoopOwner) -> None:
-    """The same for the event loops of `owner`."""
+    """As long as `owner` lives, the epoll descriptors of its loops are replaced in children."""
     _loop_owners.add(owner)
 
 
 def _disown() -> None:
-    """In a child, before anything else of it runs."""
+    """Replace the registered descriptors. Runs in a child, before any other code of it."""
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     owners, loop_owners = list(_owners), list(_loop_owners)
-    # Their numbers mean nothing of theirs from here on, for children of this child neither.
+    # From here on these numbers are not the owners' any more, also in children of this child.
     _owners.clear()
     _loop_owners.clear()
     for owner in owners:

@@ -1,13 +1,12 @@
-"""`GroupTail`: what a disk store keeps in memory of one group, and the change it owes the disk.
+"""`GroupTail`: what a disk store keeps of one group in memory, and its change that is not on disk.
 
-Reads must see an append at once, the disk sees it with the next sync. So the store keeps, per
-group, the bounds of the log, the newest entries (all that are not durable yet, and as many older
-ones as the cache allows), and one folded `GroupChange`: the net effect of every write since the
-last `begin_sync`. Folding makes a sync's work proportional to what remains of its writes: fifty
-turns that appended one entry each become one run of fifty.
+Reads see an append at once; the disk gets it with the next sync. So per group the store keeps the
+bounds of the log, the newest entries (all that are not durable, and as many older ones as the cache
+allows), and one `GroupChange`: the net effect of all writes since the last `begin_sync`. So a sync
+writes only what is left of these writes: fifty turns with one entry each become one run of fifty.
 
-Invariant: an entry of `first_index .. last_index` that is not in `entries` is on disk, durable or
-in the job that runs, and no pending change touches it.
+Invariant: an entry of `first_index .. last_index` that is not in `entries` is durable on disk, or
+is written by the running job, and no pending change concerns it.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from ottla.raft.types import Entry, GroupId, HardState, LogIndex, Snapshot
 
 
 class GroupChange:
-    """The net effect of some writes to one group. Fields stand in their order of effect."""
+    """The net effect of some writes to one group. Fields take effect in this order."""
 
     __slots__ = (
         "compacted",
@@ -37,23 +36,24 @@ class GroupChange:
     def __init__(self, group: GroupId) -> None:
         self.group = group
         self.deleted = False
-        """Nothing of the group remains; nothing below counts."""
+        """The group is deleted; the fields below do not count."""
         self.wiped = False
-        """Entries and snapshot that are on disk go."""
+        """Entries and snapshot on disk are deleted."""
         self.cut_from: LogIndex | None = None
-        """Entries on disk from this index on go; None when none were written or dropped."""
+        """Entries on disk from this index on are deleted; None if no entry is written or
+        dropped."""
         self.entries: list[Entry] = []
         """New entries, consecutive from `cut_from` on."""
         self.snapshot: Snapshot | None = None
         self.compacted = False
-        """`first_index` rose: older entries may go."""
-        # Filled in when the sync begins.
+        """`first_index` rose: older entries may be deleted."""
+        # `seal` fills these in when the sync begins.
         self.hard_state = HardState()
         self.first_index: LogIndex = 1
         self.last_index: LogIndex = 0
 
     def replace_from(self, first: LogIndex, entries: Sequence[Entry]) -> None:
-        """Everything from `first` on becomes `entries`."""
+        """Replace everything from `first` on by `entries`."""
         if self.cut_from is None or first < self.cut_from:
             self.cut_from = first
             self.entries = list(entries)
@@ -61,14 +61,14 @@ class GroupChange:
             self.entries[first - self.cut_from :] = entries
 
     def wipe(self) -> None:
-        """Everything from before is gone, on disk and in this change."""
+        """Drop all entries and the snapshot on disk, and the entries of this change."""
         self.wiped = True
         self.cut_from = None
         self.entries = []
 
 
 class GroupTail:
-    """See the module's text. Lives on the owner's thread."""
+    """See the module's docstring. Used on the thread that owns the store."""
 
     __slots__ = (
         "_covered",
@@ -82,7 +82,7 @@ class GroupTail:
     )
 
     def __init__(self, found: StoredGroup, entries: list[Entry] | None = None) -> None:
-        """The group as it was found; `entries` are the last of its log, as far as they are kept."""
+        """The group as recovery found it. `entries`: the last entries of its log, to be cached."""
         self.group = found.group
         self.hard_state = found.hard_state
         self.snapshot = found.snapshot
@@ -101,13 +101,13 @@ class GroupTail:
         return self.cached_from + len(self.entries) - 1
 
     def stored(self) -> StoredGroup:
-        """The group as `LogStore.groups` names it."""
+        """The group as `LogStore.groups` returns it."""
         return StoredGroup(
             self.group, self.hard_state, self.snapshot, self.first_index, self.last_index
         )
 
     def apply(self, write: Write, change: GroupChange) -> None:
-        """Take in one write (that does not delete), in the order that `Write` states."""
+        """Apply a write without `delete` here and in `change`, in the order that `Write` states."""
         if write.hard_state is not None:
             self.hard_state = write.hard_state
         if write.snapshot is not None:
@@ -125,23 +125,23 @@ class GroupTail:
             change.compacted = True
 
     def seal(self, change: GroupChange) -> None:
-        """The sync of `change` begins: fill in what the group looks like now."""
+        """The sync of `change` begins: fill in the hard state and the bounds of now."""
         change.hard_state = self.hard_state
         change.first_index = self.first_index
         change.last_index = self._covered = self.last_index
 
     def sync_finished(self) -> None:
-        """What the last sealed change covered, as far as it still stands, is durable."""
+        """What the last sealed change wrote is durable, as far as it is still in the log."""
         self.synced_to = max(self.synced_to, self._covered)
 
     def clear(self) -> None:
-        """The group is deleted: nothing of it is kept, and nothing of it waits for a sync."""
+        """The group is deleted: keep none of its entries."""
         self._reset(1)
 
     def evict(self, through: LogIndex) -> bool:
-        """Drop entries up to `through` from memory; False when they are not durable yet.
+        """Drop entries up to `through` from memory. False if they are not durable yet.
 
-        What was truncated since never will be, so it counts as dropped.
+        Entries that were truncated since count as dropped.
         """
         through = min(through, self.last_index)
         if through > self.synced_to:
@@ -153,7 +153,7 @@ class GroupTail:
         return True
 
     def cached(self, first: LogIndex, last: LogIndex) -> list[Entry]:
-        """The entries of `first .. last` that are in memory; `first` is not below `cached_from`."""
+        """The entries `first .. last` from memory; `first` must be at or above `cached_from`."""
         return self.entries[first - self.cached_from : last + 1 - self.cached_from]
 
     def _reset(self, first: LogIndex) -> None:

@@ -1,32 +1,32 @@
-"""Decompression of a batch's records, piece by piece, and with Kafka's ideas of what may be
-decompressed.
+"""Decompression of a batch's records in pieces; accepts and refuses what Apache Kafka does.
 
-**Theory.** What is inflated here was sent by a client and checked by nothing but a CRC. Whatever is
-wrong with it, `InflateError` comes out and nothing else, and inflating stops at a bound, however
-small the input was.
+**Theory.** The bytes come from a client, and only their CRC was checked. For any malformed input
+this module raises `InflateError` and no other error. Inflating stops at a limit, even if the input
+is small.
 
-A batch may inflate to far more than it is, and whoever asks for that shares one event loop with all
-others. So `inflated` is a generator: between two of its pieces its user may stop and let others go
-on, and it never holds more than a piece. Each piece comes with the bytes that were worked on for
-it, which may be more than the piece has: a block may inflate to nothing.
+A small batch may inflate to very many bytes, and all users share one event loop. So `inflated` is a
+generator: its user may stop between two pieces and let others run, and it holds one piece at a
+time. With each piece comes the number of bytes that were worked on for it. That may be more than
+the piece has, because a block may inflate to nothing.
 
 | codec | a piece |
 |---|---|
-| none | all of it |
+| none | everything |
 | gzip | `PIECE_BYTES` |
-| lz4 frame, snappy in the framing of Java clients (xerial's) | one block of it |
-| snappy, one bare block; zstd | all of it, at most `MOST_AT_ONCE` bytes |
+| lz4 frame; snappy in the framing of Java clients (xerial) | one block |
+| snappy, one bare block; zstd | everything, at most `MOST_AT_ONCE` bytes |
 
-The last two are whole because the library cannot stop in the middle (docs/decisions/0018). What it
-decompresses into is only as large as the input could fill: zeros cost time, too.
+The last two are inflated at once, because the library cannot stop in the middle
+(docs/decisions/0018). The output buffer is only as large as the input could fill, because clearing
+it costs time.
 
-What lies behind the end is judged as Apache Kafka 4.3.1 does (K-BATCHES, and measured): junk
-behind a gzip stream or an lz4 frame is ignored, a second gzip stream goes on with the records, a
-second lz4 frame is ignored too. An lz4 frame whose blocks depend on each other is none for Kafka,
-and an empty zstd payload inflates to nothing.
+Bytes behind the end are judged as Apache Kafka 4.3.1 does it (K-BATCHES, and measured). Junk behind
+a gzip stream or an lz4 frame is ignored, and so is a second lz4 frame; a second gzip stream
+continues the records. An lz4 frame whose blocks depend on each other is refused. An empty zstd
+payload inflates to nothing.
 
-The library is imported when the first compressed batch comes, or by `load`, so that no client waits
-for it: a simulation never sees such a batch, and runs where there is no such library.
+The library is imported for the first compressed batch, or earlier by `load`, so that no client has
+to wait for it. A simulation never has a compressed batch, so it runs without the library.
 """
 
 from __future__ import annotations
@@ -44,36 +44,36 @@ XERIAL_MAGIC = b"\x82SNAPPY\x00"
 """Start of the block framing that Java clients put around snappy (xerial snappy-java)."""
 
 PIECE_BYTES = 64 * 1024
-"""What is inflated at once where the codec leaves the choice."""
+"""Size of a piece where the codec allows any size."""
 MOST_AT_ONCE = 16 * 1024 * 1024
-"""Where the library has to inflate all in one go, it may inflate to so many bytes: some 30 ms."""
+"""Limit where the library has to inflate everything at once: about 30 ms of work."""
 
 Piece: TypeAlias = tuple[bytes, int]
 """Inflated bytes, and how many bytes were worked on for them."""
 
 _FED_BYTES = 16 * 1024
-"""What zlib is given at once: it copies what it leaves."""
+"""Bytes given to zlib per call: zlib copies those that it does not use."""
 _BLOCK_LENGTH = Struct(">i")
 _XERIAL_HEADER_BYTES = 16
 _GZIP = 16 + zlib.MAX_WBITS
 """zlib's window size for gzip streams."""
 _GZIP_MAGIC = b"\x1f\x8b\x08"
 _SNAPPY_RATIO, _LZ4_RATIO = 22, 255
-"""More than a byte of a block can inflate to."""
+"""Upper bounds: one byte of a block inflates to fewer bytes than this."""
 _SLACK = 64
 _FIRST_GUESS_BYTES = 64 * 1024
 _BUFFER_FULL = "failed to write whole buffer"
-"""What the library says where the input goes on beyond the buffer."""
+"""The library's message if the output does not fit into the buffer."""
 
 
 def load() -> None:
-    """Import what decompresses, now."""
+    """Import the library that decompresses."""
     import_module("cramjam")
 
 
 def inflated(codec: int, data: memoryview, limit: int) -> Iterator[Piece]:
-    """The records in `data`, piece by piece, at most `limit` bytes of them. Raises
-    `InflateError`."""
+    """The inflated records of `data`, in pieces. Raises `InflateError`, also if they have more than
+    `limit` bytes."""
     inflate_codec = _INFLATE.get(codec)
     if inflate_codec is None:
         raise InflateError(f"codec {codec} does not exist")
@@ -86,7 +86,7 @@ def inflated(codec: int, data: memoryview, limit: int) -> Iterator[Piece]:
 
 
 def inflate(codec: int, data: memoryview, limit: int) -> bytes:
-    """All of it, in one go. Raises `InflateError`."""
+    """As `inflated`, as one value. Raises `InflateError`."""
     return b"".join(piece for piece, _ in inflated(codec, data, limit))
 
 
@@ -184,7 +184,8 @@ def _lz4_block(block: Lz4Block, buffer: memoryview) -> int:
 
 
 def _zstd(data: memoryview, limit: int) -> Iterator[Piece]:
-    """The library wants a buffer for all; it fills one that is too small before it says so."""
+    """The library needs one buffer for the whole output, whose size is not known. It fills a buffer
+    that is too small and then fails; so try larger ones."""
     import cramjam
 
     if not data:

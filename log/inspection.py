@@ -1,30 +1,30 @@
-"""What a broker asks of the records inside a produced batch (K-CHECKS 18, K-TIMES).
+"""The broker's checks of the records inside a produced batch (K-CHECKS 18, K-TIMES).
 
-**Theory.** Three questions, in Kafka's order, each answered for all records before the next is
-asked:
+**Theory.** There are three checks, in Kafka's order. Each covers all records before the next one
+begins:
 
-* *structure*: do the bytes hold exactly as many records as the header says? Uncompressed records
-  are held to the lengths they state; of compressed ones Kafka believes no length and reads field
-  behind field;
-* *times*: on a CreateTime topic each record's time must lie within the topic's limits of the
-  broker's clock; a record of time -1 has none. A batch flagged LogAppendTime has one time for all
-  its records, the header's; on a LogAppendTime topic nobody may set that flag. Each record that
-  fails becomes one *fault*;
+* *structure*: the bytes must hold exactly as many records as the header says. An uncompressed
+  record must have the length that it states; of a compressed record Kafka ignores the length and
+  reads field after field;
+* *times*: on a CreateTime topic each record's time must be within the topic's limits around the
+  broker's clock; the time -1 means *no time*. In a batch with the flag LogAppendTime all records
+  have the header's time; on a LogAppendTime topic a client must not set that flag. Each record that
+  fails is one *fault*;
 * *places*: compressed records must be numbered 0, 1, 2, ... (uncompressed ones need not: measured).
 
-A good batch whose header does not tell the truth (largest time, LogAppendTime flag) is rewritten,
-with a new CRC; records are never touched. On a LogAppendTime topic the time is set when the batch
+If a batch is good but its header is wrong (largest time, LogAppendTime flag), its header and CRC
+are rewritten; records are never changed. On a LogAppendTime topic the time is set when the batch
 gets its place in the log (`appended_at`).
 
-**In slices.** Every record of every batch is walked over (`ottla.log.record_walk`), which may take
-seconds. So `looked_into` is a generator that yields when its allowance is used up, with the verdict
-for its result (docs/decisions/0017). A first walk answers for structure and finds the smallest and
-the largest time; only where these two leave doubt a second one judges each record. The one plain
-record that most batches of a test are is recognised without a walk (`RecordRules.trusts`).
+**In slices.** A walk over all records of a batch (`ottla.log.record_walk`) may take seconds. So
+`looked_into` is a generator: it yields when its allowance is used up, and its result is the verdict
+(docs/decisions/0017). The first walk checks the structure and finds the smallest and the largest
+time. Only if these two do not prove all times good, a second walk checks each record. A batch of
+one plain record, as most tests send it, needs no walk (`RecordRules.trusts`).
 
-**Bounds** that Kafka has not (docs/not-implemented.md), each of them a constant below: what a batch
-may inflate to, how many faults of a batch are named, and how far a batch is looked into that is
-refused for its places already.
+**Bounds** that Kafka does not have (docs/not-implemented.md), each a constant below: the inflated
+size of a batch, the number of faults that are reported, and how many records are still checked in a
+batch that is already refused for its places.
 """
 
 from __future__ import annotations
@@ -49,33 +49,33 @@ from ottla.log.types import (
 
 UNLIMITED: Millis = 2**63 - 1
 MOST_INFLATION = 64
-"""A batch may inflate to so many times the topic's max.message.bytes: 64 MiB by default, which no
-client comes near (their batches are bounded before they are compressed). Kafka has no such bound.
-One that inflates to more is refused as if it did not inflate."""
+"""A batch may inflate to this many times the topic's max.message.bytes: 64 MiB by default. No
+client comes near it, because clients bound a batch before they compress it. A batch that inflates
+to more is refused as if it could not be inflated. Kafka has no such bound."""
 MOST_FAULTS = 1000
-"""So many records of a batch are named as faulty; Kafka names all."""
+"""At most this many faulty records of a batch are reported; Kafka reports all."""
 MOST_MISPLACED = 8192
-"""A compressed batch with a record that is not numbered by its place is refused anyway. So many
-records behind it are looked at, in case Kafka would name another fault."""
+"""A compressed batch with a wrongly numbered record is refused. This many records behind that one
+are still checked, because Kafka would report a broken record first."""
 NO_CLOCK: Millis = -1
-"""Where a batch is judged without a broker's clock, no time is too early or too late."""
+"""For a caller without a broker's clock: then no time is too early or too late."""
 
 _UNUSUAL = CODEC_MASK | LOG_APPEND_TIME_BIT
 _FAULT = 8
-"""What judging a record's time costs beyond walking over it, in plain records."""
+"""Extra cost of checking a record's time, in plain records."""
 _ONLY_A_VALUE = b"\0\0\0\1"
-"""Attributes, time delta, number and the length of a key that is null."""
+"""Attributes, time delta, number and the length of a null key."""
 
 
 class Fault(NamedTuple):
-    """What is wrong with one record: its number in the batch, and Kafka's words for it."""
+    """What is wrong with one record: its number in the batch, and Kafka's message for it."""
 
     number: int
     text: str
 
 
 class Flaw(NamedTuple):
-    """Why a batch is refused for its records."""
+    """Why a batch is refused because of its records."""
 
     defect: BatchDefect
     faults: tuple[Fault, ...] = ()
@@ -87,7 +87,7 @@ Looking: TypeAlias = Generator[None, None, RecordBatch | Flaw]
 
 @dataclass(frozen=True, slots=True)
 class RecordRules:
-    """What a topic asks of its records: three of its configs."""
+    """What a topic requires of its records: three of its configs."""
 
     append_time: bool = False
     """message.timestamp.type is LogAppendTime."""
@@ -97,7 +97,8 @@ class RecordRules:
     """message.timestamp.after.max.ms"""
 
     def trusts(self, batch: RecordBatch, now: Millis) -> bool:
-        """Whether it is one record of the plainest kind, whose time the header tells."""
+        """Whether `batch` is a single record with only a value, uncompressed, whose time is that of
+        the header and is good by these rules. Such a batch needs no further check."""
         data = batch.data
         return (
             batch.record_count == 1
@@ -111,8 +112,8 @@ class RecordRules:
         )
 
     def takes(self, batch: RecordBatch, first: Millis, last: Millis, now: Millis) -> bool:
-        """Whether records of times between these two are surely good; if not, each has to be
-        looked at."""
+        """Whether all records with times from `first` to `last` are certainly good. If False, each
+        record has to be checked."""
         flagged = batch.attributes & LOG_APPEND_TIME_BIT
         if self.append_time:
             return not flagged
@@ -122,13 +123,13 @@ class RecordRules:
 
 
 DEFAULT_RULES = RecordRules()
-"""What a topic without configs asks."""
+"""The rules of a topic without configs."""
 
 
 def inspect(
     batch: RecordBatch, rules: RecordRules, now: Millis, max_bytes: int = 1 << 20
 ) -> RecordBatch | Flaw:
-    """`looked_into` in one go, however long it takes."""
+    """As `looked_into`, in one call, however long it takes."""
     looking = looked_into(batch, rules, now, max_bytes=max_bytes, allowance=Allowance())
     found = verdict(looking)
     assert found is not None, "an allowance without end is used up"
@@ -136,7 +137,7 @@ def inspect(
 
 
 def verdict(looking: Looking) -> RecordBatch | Flaw | None:
-    """Go on looking until the allowance is used up; None while there is more to look at."""
+    """Go on until the allowance is used up or the result is known. None: there is more to check."""
     try:
         next(looking)
     except StopIteration as end:
@@ -146,8 +147,8 @@ def verdict(looking: Looking) -> RecordBatch | Flaw | None:
 
 
 def looked_at(batch: RecordBatch, rules: RecordRules, now: Millis) -> RecordBatch | None:
-    """What `looked_into` finds in a good batch of few plain records, without its apparatus; None
-    for any other batch."""
+    """The result of `looked_into` for a good batch of few plain records, found faster. None for any
+    other batch."""
     count, data = batch.record_count, batch.data
     if count > RUN or batch.attributes & _UNUSUAL:
         return None
@@ -168,11 +169,11 @@ def looked_at(batch: RecordBatch, rules: RecordRules, now: Millis) -> RecordBatc
 def looked_into(
     batch: RecordBatch, rules: RecordRules, now: Millis, *, max_bytes: int, allowance: Allowance
 ) -> Looking:
-    """The batch as it is to be stored, or what is wrong with its records.
+    """Check the records of `batch`. The result is the batch to store, or what is wrong with it.
 
-    `batch` is as its producer sent it and has passed `check_batch`; `now` is the broker's wall
-    clock, ms since 1970; `max_bytes` is the topic's max.message.bytes. The batch itself comes back
-    where its header tells the truth.
+    `batch` is as its producer sent it and has passed `check_batch`. `now` is the broker's wall
+    clock in ms since 1970; `max_bytes` is the topic's max.message.bytes. If the header is right,
+    the result is `batch` itself, else a corrected copy.
     """
     times = Times()
     limit = MOST_INFLATION * max_bytes
@@ -202,13 +203,14 @@ def looked_into(
 def _structure(
     batch: RecordBatch, times: Times, window: Window, limit: int
 ) -> Generator[None, None, BatchDefect | None]:
-    """Walk over all records; what is wrong with how they lie there."""
+    """Walk over all records and check their structure. Returns the defect, or None."""
     count = batch.record_count
     try:
         if window.exact or count * LEAST_RECORD_BYTES <= limit:
             yield from times.walk(window, count, MOST_MISPLACED)
         else:
-            # No walk: it cannot end well. Whether the bytes inflate at all is still asked first.
+            # So many records cannot fit into the limit. Kafka would first report bytes that cannot
+            # be inflated, so inflate them without a walk.
             yield from window.to_the_end()
     except InflateError:
         return BatchDefect.NOT_INFLATABLE
@@ -231,9 +233,9 @@ def appended_at(batch: RecordBatch, now: Millis) -> RecordBatch:
 
 @lru_cache(4096)
 def _lone_record(size: int) -> bytes | tuple[()]:
-    """How the only record of a batch of `size` bytes begins if it has nothing but a value, and the
-    batch's base timestamp; behind the value stands the number of headers, one 0. No such record has
-    some of the sizes: nothing begins with an empty tuple."""
+    """The first bytes of the only record of a batch of `size` bytes, if that record has only a
+    value and the base timestamp. (Behind the value is one byte 0, the number of headers.) An empty
+    tuple if no such record has this size: `startswith` is False for it."""
     length = _length_of(size - BATCH_HEADER_BYTES)
     rest = size - BATCH_HEADER_BYTES - len(length) - len(_ONLY_A_VALUE) - 1
     value = _length_of(rest)
@@ -241,7 +243,8 @@ def _lone_record(size: int) -> bytes | tuple[()]:
 
 
 def _length_of(size: int) -> bytes:
-    """The length, as a number in front, of what together with it takes `size` bytes."""
+    """The length field of a part that has `size` bytes including the field itself; empty if there
+    is no such length."""
     for width in range(1, 6):
         rest = (size - width) << 1
         digits = [rest >> shift & 0x7F | 0x80 for shift in range(0, 7 * width, 7)]
@@ -255,12 +258,12 @@ def _length_of(size: int) -> bytes:
 
 
 def _long(number: int) -> int:
-    """As Java's 64 bits wrap."""
+    """The number wrapped to 64 bits, as Java does it."""
     return (number + 2**63) % 2**64 - 2**63
 
 
 class _Judged:
-    """The times of all records, whose structure is sound, one by one."""
+    """Checks the time of each record of a batch whose structure is good."""
 
     def __init__(self, batch: RecordBatch, rules: RecordRules, now: Millis):
         self._batch = batch
@@ -269,10 +272,10 @@ class _Judged:
         self._flagged = batch.attributes & LOG_APPEND_TIME_BIT
         self.faults: list[Fault] = []
         self.largest: Millis = -(2**63)
-        """The largest time of all."""
+        """The largest time so far."""
 
     def judge(self, window: Window) -> Generator[None, None, None]:
-        """Look at every record, until `MOST_FAULTS` are found."""
+        """Check every record, until `MOST_FAULTS` faults are found."""
         batch, allowance = self._batch, window.allowance
         for place in range(batch.record_count):
             allowance.left -= _FAULT
@@ -288,7 +291,7 @@ class _Judged:
                     return
 
     def _fault(self, record: Layout, time: Millis) -> str | None:
-        """What is wrong with this time, in Kafka's words."""
+        """Kafka's message for what is wrong with this time; None if nothing is."""
         rules, now, codec = self._rules, self._now, self._batch.codec
         offset = self._batch.base_offset + record.number
         if not rules.append_time and time != NO_TIMESTAMP:

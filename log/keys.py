@@ -1,14 +1,14 @@
-"""The keys of a node's LMDB folder, all in one list, and the values under them.
+"""All keys of a node's LMDB folder, and the values under them.
 
 Keys are one letter and big-endian numbers, so that LMDB's byte order is the order of the log.
 
     meta      "m" name
-        replaced at will; FORMAT and NODE are written once
+        may be replaced at any time; FORMAT and NODE are written once
         name: UTF-8
         value: bytes as given to `put_meta`
 
     state     "s" group
-        replaced with every change of its group; there is one exactly while the group exists
+        replaced with every change of its group; exists exactly as long as the group does
         group: uint64
         value: checked msgpack array: term, vote, first_index, last_index, synced_to
 
@@ -23,8 +23,8 @@ Keys are one letter and big-endian numbers, so that LMDB's byte order is the ord
         group: uint64, index of the first entry in it: uint64
         value: entries with consecutive indexes, joined (`ottla.log.codec`)
 
-*Checked* means: 4 bytes of CRC-32C before the value. A chunk whose entries all lie below
-`first_index` is garbage that compaction has not come to yet.
+*Checked* means: 4 bytes of CRC-32C before the value. A chunk whose entries are all below
+`first_index` is garbage that compaction has not deleted yet.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from ottla.log.types import Unpacked
 from ottla.raft.types import GroupId, LogIndex
 
 FORMAT_VERSION = b"1"
-"""Changes whenever this page does."""
+"""Must change whenever the layout above changes."""
 
 META = b"m"
 STATE = b"s"
@@ -55,26 +55,26 @@ _CRC = Struct(">I")
 GROUP_KEY_BYTES = _GROUP.size
 CHUNK_KEY_BYTES = _CHUNK.size
 LAST_INDEX: LogIndex = (1 << 64) - 1
-"""Behind every index."""
+"""Larger than every index."""
 
 
 def meta_key(name: str) -> bytes:
-    """Where the node value `name` lies."""
+    """The key of the node value `name`."""
     return META + name.encode()
 
 
 def state_key(group: GroupId) -> bytes:
-    """Where the state of `group` lies."""
+    """The key of the state of `group`."""
     return _GROUP.pack(STATE, group)
 
 
 def snapshot_key(group: GroupId) -> bytes:
-    """Where the snapshot of `group` lies."""
+    """The key of the snapshot of `group`."""
     return _GROUP.pack(SNAPSHOT, group)
 
 
 def chunk_key(group: GroupId, index: LogIndex) -> bytes:
-    """Where the chunk lies that begins with entry `index` of `group`."""
+    """The key of the chunk that begins with entry `index` of `group`."""
     return _CHUNK.pack(CHUNK, group, index)
 
 
@@ -84,7 +84,7 @@ def group_of(key: bytes | memoryview) -> GroupId:
 
 
 def chunk_index(key: bytes | memoryview, group: GroupId) -> LogIndex | None:
-    """Index of the first entry of a chunk of `group`; None when the key is something else."""
+    """Index of the first entry of a chunk of `group`; None if the key is not a chunk of `group`."""
     if len(key) != CHUNK_KEY_BYTES:
         return None
     kind, of_group, index = _CHUNK.unpack(key)
@@ -98,7 +98,7 @@ def pack_checked(fields: tuple[object, ...]) -> bytes:
 
 
 def unpack_checked(value: bytes | memoryview, length: int) -> list[Unpacked]:
-    """The `length` fields of a checked value. Raises `DecodeError` when it is damaged."""
+    """The `length` fields of a checked value. Raises `DecodeError` if the value is damaged."""
     view = memoryview(value)
     packed = view[_CRC.size :]
     if len(view) < _CRC.size or crc32c(packed) != _CRC.unpack_from(view)[0]:

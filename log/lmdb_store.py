@@ -1,28 +1,29 @@
 """`LmdbStore`: a `DiskStore` on one LMDB environment per node.
 
-**Durability** is LMDB's own: `sync` and `metasync` on, no writable map; a commit returns when its
-pages, and then its meta page, are on the disk. Without `sync` (flush policy *off*, which exists to
-be studied) nothing is flushed, and the synced mark of recovery stays where it was.
+**Durability** is LMDB's own: `sync` and `metasync` are on, and the map is not writable. A commit
+returns when its pages, and then its meta page, are on the disk. Without `sync` (flush policy *off*,
+which exists for studies) nothing is flushed, and the synced mark of recovery does not move.
 
-**Room.** The map doubles when a transaction does not fit; the transaction then runs again. LMDB
-wants no reader while the map changes, so reads and growth share a lock. The file is filled with
-zeros ahead of its use (`ottla.log.folder`). A full disk is `DiskFullError`; like every failed sync
-it ends the store.
+**Room.** If a transaction does not fit into the map, the map doubles and the transaction runs
+again. LMDB allows no reader while the map changes, so reads and growth share a lock. The file is
+extended with zeros before the space is needed (`ottla.log.folder`). A full disk raises
+`DiskFullError`; as after every failed sync, the store then refuses all calls.
 
-**Compaction** only moves the first index; chunks below it are deleted a few hundred at a time with
-the commits that follow, so that no commit stalls behind a large one.
+**Compaction** only moves the first index. Chunks below it are deleted by the commits that follow, a
+few hundred at a time, so that no commit takes long.
 
-**Opening** looks at the folder before LMDB maps a byte of it, since LMDB ends the process where it
-meets damage (`ottla.log.note`, `ottla.log.pages`); then it runs recovery over every group and
-deletes what it cut. A folder of another format or node, or one that is in use, is refused with
-`FormatError`. While a store is open nobody looks again: a disk that changes pages under it can
+**Opening** checks the folder before LMDB maps it, because LMDB ends the process when it finds
+damage (`ottla.log.note`, `ottla.log.pages`). Then it runs recovery over every group and deletes
+what recovery cut. A folder that has another format, belongs to another node or is in use is refused
+with `FormatError`. An open store does not check again: if the disk then changes pages, LMDB can
 still end the process (docs/decisions/0029-damaged-folders.md).
 
 **A view** (`LmdbView`) reads a folder and changes nothing, also while another process writes: LMDB
-gives every transaction one state of the whole store. Pages that an open transaction sees are not
-used again, so a view's are short.
+shows each transaction one state of the whole store. LMDB does not reuse pages that an open
+transaction can see, so a view's transactions are short.
 
-How keys and values look: `ottla.log.keys`. What a transaction does: `ottla.log.disk_groups`.
+Keys and values are described in `ottla.log.keys`, the work of a transaction in
+`ottla.log.disk_groups`.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ _T = TypeVar("_T")
 
 
 class LmdbStore(DiskStore):
-    """See the module's text, and `ottla.log.store.LogStore` for what each call promises."""
+    """See the module's docstring, and `ottla.log.store.LogStore` for what each call promises."""
 
     @classmethod
     def open(
@@ -85,15 +86,15 @@ class LmdbStore(DiskStore):
         zero_step_bytes: int = ZERO_STEP_BYTES,
         cache_bytes: int = CACHE_BYTES,
     ) -> LmdbStore:
-        """Open the folder `path`, made if it is not there, and run recovery.
+        """Open the folder `path`, creating it if it does not exist, and run recovery.
 
-        `node`, when given, must be the one the folder was made for. `sync` False is the flush
-        policy *off*. The map starts at `first_map_bytes` and doubles up to `max_map_bytes`, the
-        largest the store may become; `zero_step_bytes` is how far the file is filled ahead (0: not
-        at all); `cache_bytes` bounds the entries kept in memory beside those not durable yet.
+        `node`, if given, must be the node that the folder was created for. `sync` False is the
+        flush policy *off*. The map begins with `first_map_bytes` and doubles up to `max_map_bytes`,
+        the largest size of the store. `zero_step_bytes` says how far the file is extended with
+        zeros (0: not at all). `cache_bytes` bounds the durable entries that are kept in memory.
 
-        Raises `FormatError` (not ours to open, in use), `DamagedFolderError` and `CorruptLogError`
-        (something durable is damaged), `DiskFullError`, `StoreError`, `OSError`.
+        Raises `FormatError` (another format or node, or in use), `DamagedFolderError` and
+        `CorruptLogError` (durable data is damaged), `DiskFullError`, `StoreError`, `OSError`.
         """
         folder = Path(path)
         lock = FolderLock(folder)
@@ -142,7 +143,8 @@ class LmdbEnvironment:
         self._page_bytes = self._lmdb.stat()["psize"]
 
     def check_format(self, node: NodeId | None) -> None:
-        """Write the format into a new folder, compare it in an old one."""
+        """Write format and node into a new folder; compare them in an old one. Raises
+        `FormatError`."""
         found = self.read(lambda txn: disk_groups.read_value(txn, keys.FORMAT_KEY))
         owner = self.read(lambda txn: disk_groups.read_value(txn, keys.NODE_KEY))
         if found is None:
@@ -164,16 +166,16 @@ class LmdbEnvironment:
             raise FormatError(f"{self._folder}: belongs to node {_text(owner)}, not {node}")
 
     def check_note(self, note: Note) -> None:
-        """What the folder's note says holds for its data. Raises `DamagedFolderError`."""
+        """Compare the data with the folder's note. Raises `DamagedFolderError`."""
         self._note = note
         check_values(note, self.read(disk_groups.read_values))
 
     def write_note(self) -> None:
-        """Note down up to where the data is durable, and the node's own values.
+        """Write a note: the last durable transaction, and the node's own values.
 
-        Without syncs nothing new is known to be durable. An older note only knows of less, so that
-        no room for a newer one is no error; the first one must stand. Raises `StoreError`,
-        `OSError`.
+        Without syncs no new transaction is known to be durable. If the disk is too full for a newer
+        note, the older one stays and nothing is raised: it is still true. But a first note must be
+        written. Raises `StoreError`, `OSError`.
         """
         durable = self._lmdb.info()["last_txnid"] if self._sync else 1
         note = Note(max(durable, self._note.transaction), self.read(disk_groups.read_values))
@@ -190,17 +192,18 @@ class LmdbEnvironment:
             self._note = note
 
     def fill_ahead(self, step_bytes: int) -> None:
-        """Begin to keep the data file filled with zeros ahead of its use."""
+        """Extend the data file with zeros, from now on before they are needed."""
         if self._sync and step_bytes:
             self._zeros = ZerosAhead(self._folder / DATA, step_bytes)
             self._zeros.reserve(self._used_bytes())
 
     def recovered(self, keep_bytes: int) -> list[tuple[StoredGroup, list[Entry]]]:
-        """Run recovery over every group, delete what it cuts; the groups as they are now, and the
-        last entries of each, as many as fit `keep_bytes`.
+        """Run recovery over every group and delete what it cuts. Returns the groups after it, each
+        with the last entries of its log: about `keep_bytes` for all together.
 
-        Flushes first: what an earlier process left in the page cache (flush policy *off*, then
-        signal 9) is found here and would be confirmed to others without ever being durable.
+        Flushes first: an earlier process may have left data in the page cache only (flush policy
+        *off*, then signal 9). Without a flush this node could confirm that data to others although
+        it is not durable.
         """
         if self._sync:
             try:
@@ -215,7 +218,8 @@ class LmdbEnvironment:
         return groups
 
     def commit(self, changes: Collection[GroupChange], meta: Mapping[str, bytes]) -> None:
-        """One transaction with all of it. Raises `StoreError`; then none of it happened, or all."""
+        """Write everything in one transaction. Raises `StoreError`: then either nothing or all of
+        it is on disk."""
         for change in changes:
             if change.deleted:
                 self._compacting.pop(change.group, None)
@@ -241,7 +245,8 @@ class LmdbEnvironment:
             self._zeros.reserve(self._used_bytes())
 
     def read(self, work: Callable[[Transaction], _T]) -> _T:
-        """What `work` returns from a read transaction; it must keep no view of it."""
+        """Run `work` in a read transaction and return its result, which must not point into the
+        transaction's memory."""
         with self._map_lock:
             try:
                 with self._lmdb.begin(buffers=True) as txn:
@@ -250,11 +255,10 @@ class LmdbEnvironment:
                 raise self._error(error) from error
 
     def close(self, *, clean: bool = True) -> None:
-        """Release everything, the folder's lock last. Unless `clean`, the note stays as it is; so
-        does that of another folder, put in the place of this one meanwhile.
+        """Release everything, the folder's lock last. The note is written only if `clean`, and only
+        if the folder at this path is still the one that was opened.
 
-        A forked child has nothing to release: LMDB would take its parent's readers for the child's,
-        and end them.
+        A forked child releases nothing: LMDB would end the parent's readers instead of the child's.
         """
         if self._lock.inherited:
             return
@@ -274,7 +278,7 @@ class LmdbEnvironment:
             lambda txn: recover(extent, kept.seen(disk_groups.stored_records(txn, group, first)))
         )
         if found.synced_to == found.last_index < last:
-            # Both went in one transaction, and all of it was durable.
+            # Entries and state are written in one transaction, and all of it was durable.
             raise CorruptLogError(group, last, f"should not be there, behind {found.last_index}")
         if last != found.last_index or (self._sync and found.synced_to < last):
             self._in_transaction(lambda txn: disk_groups.settle(txn, found, last, self._sync))
@@ -309,33 +313,33 @@ class LmdbEnvironment:
     def _error(self, error: lmdb.Error) -> StoreError:
         if is_full(getattr(error, "code", 0)):
             return disk_full(self._folder, error)
-        # LMDB says input/output error of a short write too, and not whether it was the last one of
-        # the commit: the words become clear, the outcome stays indefinite.
+        # LMDB reports a short write as an input/output error, and does not say whether it was the
+        # last write of the commit. So the text names the full disk, but the outcome is indefinite.
         hint = "; there is no room on the disk" if has_no_room(self._folder) else ""
         return StoreError(f"{self._folder}: {error}{hint}")
 
 
 class LmdbView:
-    """A node's folder, read only; see the module's text. `close` when done.
+    """Reads a node's folder; see the module's docstring. Call `close` at the end.
 
-    Never open one in the process that has the folder's `LmdbStore` open: LMDB forbids it.
+    Never open a view in a process that has the folder's `LmdbStore` open: LMDB forbids it.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Open the folder. Raises `FormatError` when it is none of ours, or may not be read."""
+        """Open the folder. Raises `FormatError` if it holds no log of Ottla or cannot be read."""
         self._folder = Path(path)
         if not (self._folder / DATA).exists():
             raise FormatError(f"{self._folder}: holds no log")
         self._examine()
         try:
-            # Without a right to write there is no lock file to sign, and so nobody who writes.
+            # A reader without write permission cannot use LMDB's lock file.
             locked = os.access(self._folder / "lock.mdb", os.W_OK)
             self._lmdb = lmdb.open(
                 str(self._folder), readonly=True, create=False, lock=locked, max_dbs=0
             )
         except lmdb.Error as error:
             raise FormatError(f"{self._folder}: cannot be read ({error})") from error
-        self._lmdb.reader_check()  # a reader that was killed would hold back its pages for ever
+        self._lmdb.reader_check()  # else the pages of a killed reader would never be reused
         found = self._read(lambda txn: disk_groups.read_value(txn, keys.FORMAT_KEY))
         if found != keys.FORMAT_VERSION:
             self._lmdb.close()
@@ -345,7 +349,7 @@ class LmdbView:
             )
 
     def _examine(self) -> None:
-        """Look at the data before LMDB maps it, unless somebody has it open, who looked himself."""
+        """Check the data before LMDB maps it. A store that has the folder open has checked it."""
         if in_use(self._folder):
             return
         try:
@@ -367,9 +371,10 @@ class LmdbView:
         return self._read(lambda txn: disk_groups.read_snapshot(txn, group))
 
     def entries(self, group: GroupId, first: LogIndex, max_bytes: int) -> list[Entry]:
-        """Entries from `first` on, at least one and as many as fit; none behind the log's end.
+        """Entries from `first` on: at least one, and as many as fit into `max_bytes`. Empty if the
+        log ends before `first`.
 
-        Raises `CompactedError` when `first` is gone, `CorruptLogError` when something is damaged.
+        Raises `CompactedError` if `first` is compacted, `CorruptLogError` if an entry is damaged.
         """
 
         def work(txn: Transaction) -> list[Entry]:
@@ -383,7 +388,7 @@ class LmdbView:
         return self._read(work)
 
     def close(self) -> None:
-        """Let go of the folder."""
+        """Release the folder."""
         self._lmdb.close()
 
     def _read(self, work: Callable[[Transaction], _T]) -> _T:
@@ -392,7 +397,7 @@ class LmdbView:
                 with self._lmdb.begin(buffers=True) as txn:
                     return work(txn)
             except lmdb.MapResizedError:
-                self._lmdb.set_mapsize(0)  # who writes has made the map larger
+                self._lmdb.set_mapsize(0)  # the process that writes has made the map larger
             except lmdb.Error as error:
                 raise StoreError(f"{self._folder}: {error}") from error
 

@@ -1,9 +1,9 @@
-"""An lz4 frame as blocks that can be inflated one by one, as Kafka's own reader takes it apart.
+"""Splits an lz4 frame into blocks that can be inflated one by one, as Kafka's own reader does.
 
-Kafka reads no frame whose blocks depend on each other, so each block is inflated by itself. What is
-believed, and what is not looked at, is as measured on Apache Kafka 4.3.1: the header's checksum and
-those of blocks have to be right, the content's size and checksum are read over, the first frame is
-the only one. Source of the format: lz4 frame format description, version 1.6.
+Kafka refuses a frame whose blocks depend on each other, so each block is inflated by itself. The
+checks are as measured on Apache Kafka 4.3.1: the checksums of the header and of blocks must be
+right; the content's size and checksum are ignored; only the first frame is read. Source of the
+format: lz4 frame format description, version 1.6.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ class Lz4Block(NamedTuple):
 
     data: memoryview
     stored: bool
-    """As it is, not compressed."""
+    """Whether the block is stored uncompressed."""
     checksum: memoryview | None
     code: int
     """The frame's code for the largest size of a block."""
 
     @property
     def most(self) -> int:
-        """Bytes it may inflate to."""
+        """The largest size that the block may inflate to, in bytes."""
         return 1 << (8 + 2 * self.code)
 
     def alone(self) -> bytes:
-        """A frame of this block alone, for who checks its checksum."""
+        """A frame with only this block, for a reader that checks the block's checksum."""
         flags = _VERSION | _INDEPENDENT | _BLOCK_CHECKSUM
         descriptor = bytes([flags, self.code << 4])
         size = _WORD.pack(len(self.data) | (_STORED if self.stored else 0))

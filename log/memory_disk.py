@@ -1,20 +1,21 @@
-"""`MemoryDisk`: a medium in memory that outlives its stores and can lose an unsynced tail.
+"""`MemoryDisk`: a disk in memory that outlives its stores and can lose an unsynced tail.
 
-**Theory.** A killed in-memory node comes back with a new `MemoryStore` on the same disk. The disk
-holds one *image* per group, in which an append takes effect at once, and an *undo log* with one
-frame per `append` call that is not synced yet. Then
+**Theory.** A killed in-memory node restarts with a new `MemoryStore` on the same disk. The disk
+holds one *image* per group, in which an append takes effect at once. It also holds an *undo log*
+with one frame for each `append` call that is not synced yet. The operations are:
 
-* append: change the image, push a frame (for a plain append: image, old length, old hard state),
-* sync: drop the frames it covers; nothing is copied, nothing is applied twice,
-* crash: undo the frames from the newest to the oldest one that is to be lost.
+* append: change the image and push a frame (for a plain append: image, old length, old hard state),
+* sync: drop the frames that it covers; nothing is copied,
+* crash: undo the frames that are to be lost, the newest first.
 
-What is rare (truncation, snapshot, compaction, deletion) goes to a copy of the group's image, and
-its frame keeps the original. Entries are never copied: replicas in one process share them.
+Rare writes (truncation, snapshot, compaction, deletion) change a copy of the group's image, and the
+frame keeps the original. Entries are never copied: replicas in one process share them.
 
-**Faults.** A test or a simulator makes syncs take time: with `defer_syncs` set, each `begin_sync`
-returns a job and the sync happens when somebody runs it; after `hold_syncs` that run blocks (in a
-writer thread) until `release_syncs`. `fail_syncs` breaks the next sync, and with it the store for
-good, as a real disk does (promise 4 of `ottla.log.store`). `damage` flips bytes for the next start.
+**Faults.** A test or a simulator can make syncs take time. With `defer_syncs`, each `begin_sync`
+returns a job, and the sync happens when the job is run. After `hold_syncs`, a running job blocks
+(in a writer thread) until `release_syncs`. `fail_syncs` makes the next sync fail; after that the
+store refuses all calls, as with a real disk (promise 4 of `ottla.log.store`). `damage` makes the
+next start find an entry damaged.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from ottla.raft.types import Entry, GroupId, HardState, LogIndex, Snapshot
 
 
 class Image:
-    """One group as reads see it."""
+    """One group in the state that reads see."""
 
     __slots__ = ("damaged", "entries", "first_index", "group", "hard_state", "snapshot")
 
@@ -48,7 +49,7 @@ class Image:
         return self.first_index + len(self.entries) - 1
 
     def changed(self, write: Write) -> Image:
-        """A copy on which `write` took effect, in the order that `Write` states."""
+        """A copy with `write` applied, in the order that `Write` states."""
         image = Image(self.group)
         image.hard_state = write.hard_state or self.hard_state
         image.snapshot = write.snapshot or self.snapshot
@@ -75,7 +76,7 @@ class Image:
         self.damaged = tuple(index for index in self.damaged if index < first)
 
     def compact_to(self, index: LogIndex) -> None:
-        """Entries up to and including `index` are gone."""
+        """Drop entries up to and including `index`."""
         assert index <= self.last_index, (
             f"group {self.group}: compact to {index}, last index {self.last_index}"
         )
@@ -84,7 +85,7 @@ class Image:
 
 
 class Replaced:
-    """Undo record of a write that made a new image: the one before, None when there was none."""
+    """Undo record of a write that made a new image. `before`: the old image, or None."""
 
     __slots__ = ("before", "group", "safe")
 
@@ -92,11 +93,11 @@ class Replaced:
         self.group = group
         self.before = before
         self.safe = safe
-        """Last index that this write left as it was."""
+        """The last index that this write did not change."""
 
 
 class MetaPut:
-    """Undo record of a node value; `before` is None when there was none."""
+    """Undo record of a node value. `before`: the old value, or None."""
 
     __slots__ = ("before", "key")
 
@@ -106,13 +107,14 @@ class MetaPut:
 
 
 PlainAppend: TypeAlias = tuple[Image, int, HardState]
-"""Undo record of a write that only added entries or a hard state: length and state before."""
+"""Undo record of a write that only added entries or set the hard state: image, old number of
+entries, old hard state."""
 Frame: TypeAlias = list[PlainAppend | Replaced | MetaPut]
 """Undo records of one `append` call, in the order of its writes."""
 
 
 class MemoryDisk:
-    """A node's medium in memory: what survives a crash. See the module's text."""
+    """A node's disk in memory: what survives a crash. See the module's docstring."""
 
     def __init__(self) -> None:
         self.defer_syncs = False
@@ -121,8 +123,8 @@ class MemoryDisk:
         """Set unless syncs are held."""
         self.released.set()
         self.sync_error: StoreError | None = None
-        """What the next sync fails with."""
-        # Below: for the store that owns the disk.
+        """The error of the next sync; None if it will succeed."""
+        # The fields below are for the store that owns the disk.
         self.images: dict[GroupId, Image] = {}
         self.meta: dict[str, bytes] = {}
         self.undo: list[Frame] = []
@@ -137,9 +139,10 @@ class MemoryDisk:
         return len(self.undo)
 
     def crash(self, keep: int = 0) -> None:
-        """The machine stops: of the unsynced `append` calls only the `keep` oldest ones survive.
+        """The machine crashes: of the unsynced `append` calls only the `keep` oldest ones survive.
 
-        The open store is dead afterwards, a new one may be opened; injected faults are over.
+        The open store refuses all calls afterwards, and a new one may be opened. Injected faults
+        end.
         """
         self.detach("crashed")
         while len(self.undo) > keep:
@@ -148,32 +151,33 @@ class MemoryDisk:
         self.heal()
 
     def hold_syncs(self) -> None:
-        """From now on a sync job blocks when it is run, until `release_syncs`."""
+        """From now on a sync job that is run blocks until `release_syncs`."""
         self.released.clear()
 
     def release_syncs(self) -> None:
-        """Let held sync jobs go on."""
+        """Let blocked sync jobs continue."""
         self.released.set()
 
     def fail_syncs(self, error: StoreError) -> None:
-        """From now on syncs fail with `error`, and the store that began one with them."""
+        """From now on syncs fail with `error`; the store whose sync fails refuses all later
+        calls."""
         self.sync_error = error
 
     def heal(self) -> None:
-        """Held sync jobs go on, and those to come do not fail."""
+        """Let blocked sync jobs continue, and let later syncs succeed."""
         self.released.set()
         self.sync_error = None
 
     def damage(self, group: GroupId, index: LogIndex) -> None:
-        """Flip a bit of that entry, to be found at the next start."""
+        """Mark that entry as damaged; the next start finds it so."""
         self.images[group].damaged += (index,)
 
     # ---- for stores
 
     def open(self, disown: Callable[[StoreError], None]) -> None:
-        """Give the disk to a store and run recovery; the store before it, if any, is dead.
+        """Give the disk to a store and run recovery. A store that had the disk fails from now on.
 
-        `disown(error)` is called when the disk crashes or another store takes it. Raises
+        `disown(error)` will be called when the disk crashes or another store takes it. Raises
         `CorruptLogError` as `ottla.log.recovery` says.
         """
         self.detach("was taken over by another store")
@@ -188,14 +192,14 @@ class MemoryDisk:
         self._disown = disown
 
     def detach(self, reason: str) -> None:
-        """The store that has the disk, if any, is dead; its held sync jobs go on, and fail."""
+        """Take the disk from its store, if any: the store and its blocked sync jobs fail."""
         if self._disown is not None:
             self._disown(StoreError(f"the disk {reason}"))
             self._disown = None
             self.released.set()
 
     def sync(self, appends: int) -> None:
-        """Everything up to the append call of that number is durable."""
+        """Everything up to append call number `appends` is durable."""
         covered = appends - self.synced_appends
         if covered > 0:
             del self.undo[:covered]
@@ -217,7 +221,7 @@ class MemoryDisk:
             self.meta[record.key] = record.before
 
     def _synced_marks(self) -> dict[GroupId, LogIndex]:
-        """Per group the last index that no unsynced append touched."""
+        """Per group, the last index that no unsynced append has changed."""
         marks = {group: image.last_index for group, image in self.images.items()}
         for frame in self.undo:
             for record in frame:

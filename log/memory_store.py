@@ -1,8 +1,8 @@
-"""`MemoryStore`: the `LogStore` of an in-memory node, on a `MemoryDisk` that survives its crash.
+"""`MemoryStore`: the `LogStore` of an in-memory node, on a `MemoryDisk` that survives a crash.
 
-Appends take effect in the disk's images at once and leave an undo record; a sync forgets undo
-records. So the common turn (a few entries, synced at once) costs one `list.extend` and a tuple, and
-reads are slices. The bytes of a batch exist once per process.
+An append changes the disk's images at once and adds an undo record; a sync drops undo records. So
+the common turn (a few entries, synced at once) costs one `list.extend` and a tuple, and reads are
+slices. The bytes of a batch exist once per process.
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ __all__ = ["MemoryDisk", "MemoryStore", "MemorySyncJob"]
 
 
 class MemorySyncJob:
-    """A sync that takes time: `begin_sync` returns one when syncs are deferred, held or failing."""
+    """A sync that is not finished at once: `begin_sync` returns one if syncs are deferred, held or
+    failing."""
 
     __slots__ = ("_store", "appends", "error")
 
     def __init__(self, store: MemoryStore, appends: int) -> None:
         self._store = store
         self.appends = appends
-        """Number of the last append call it covers."""
+        """Number of the last append call that it covers."""
         self.error: StoreError | None = None
-        """Why the sync failed, once it ran."""
+        """Why the sync failed; None if it has not run, or has succeeded."""
 
     def run(self) -> None:
-        """Wait while syncs are held; `finish_sync` completes it on the owner's thread."""
+        """Wait while syncs are held. `finish_sync` completes the sync on the owner's thread."""
         self._store.disk.released.wait()
         self.error = self._store.failure or self._store.disk.sync_error
 
 
 class MemoryStore:
-    """See the module's text, and `ottla.log.store.LogStore` for what each call promises."""
+    """See the module's docstring, and `ottla.log.store.LogStore` for what each call promises."""
 
     immediate = True
 
@@ -44,7 +45,7 @@ class MemoryStore:
         """Open `disk`, taking it from the store that had it. Raises `CorruptLogError`."""
         self.disk = disk
         self.failure: StoreError | None = None
-        """Why everything is refused; None while the store works."""
+        """Why all calls are refused; None while the store works."""
         disk.open(self._fail)
 
     def groups(self) -> list[StoredGroup]:
@@ -92,8 +93,8 @@ class MemoryStore:
         self.disk.undo.append(frame)
 
     def extend(self, group: GroupId, first: LogIndex, entries: Sequence[Entry]) -> bool:
-        """`append` and sync in one, for entries that continue a group's log. False: they are
-        appended, and a sync has to follow. Raises `StoreError` when the store has failed."""
+        """`append` and sync in one, for entries that continue a group's log. False: the entries are
+        appended but not synced. Raises `StoreError` if the store has failed."""
         disk = self.disk
         image = disk.images.get(group)
         if (
@@ -112,7 +113,7 @@ class MemoryStore:
         return True
 
     def begin_sync(self) -> SyncJob | None:
-        """Sync at once, or return the job that does it (`ottla.log.memory_disk`, Faults)."""
+        """Sync at once and return None, or return a job (`ottla.log.memory_disk`, Faults)."""
         disk = self.disk
         if self.failure is not None:
             raise self.failure
@@ -125,7 +126,8 @@ class MemoryStore:
         return None
 
     def finish_sync(self, job: SyncJob) -> None:
-        """Everything the job covers is durable now. Raises `StoreError` when it failed."""
+        """Take over the outcome of `job`: what it covers is durable. Raises `StoreError` if it
+        failed."""
         assert isinstance(job, MemorySyncJob), f"a job of another store: {job!r}"
         if job.error is not None:
             self._fail(job.error)
@@ -160,7 +162,7 @@ class MemoryStore:
         self.disk.meta[key] = value
 
     def close(self) -> None:
-        """Release the disk; what was not synced stays until the disk crashes."""
+        """Release the disk. What was not synced stays on it until it crashes."""
         if self.failure is None:
             self.disk.detach("was closed")
 
@@ -179,7 +181,7 @@ class MemoryStore:
 
 
 def _safe_index(write: Write, before: Image) -> LogIndex:
-    """Last index that `write` leaves as it was."""
+    """The last index that `write` does not change."""
     if write.reset:
         return 0
     if write.truncate or write.entries:

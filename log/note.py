@@ -1,17 +1,15 @@
-"""A note that a folder keeps of itself beside its data, so that the data cannot vanish unnoticed.
+"""A note in a folder, beside its data: it shows if the data was removed or replaced by older data.
 
-LMDB takes a file that is not there, or empty, for a new one. Whether it *is* new, only something
-that lies beside it can tell. So a node's folder has a note (`NOTE`): one line of JSON with a
-checksum, replaced as a whole. It says
+If the data file is missing or empty, LMDB begins a new one without an error. So a node's folder has
+a note (`NOTE`): one line of JSON with a checksum, replaced as a whole. The note says
 
-* that the folder is used: written before the data file is made, and told apart from then on;
-* the newest transaction of which was known that it was durable when the note was written, at every
-  opening and closing: data of before that transaction is a copy of an earlier state;
-* the node's own values (`put_meta`): their bytes bear no checksum in the data.
+* that the folder is in use: it is written before the data file is made;
+* the newest transaction that was known to be durable when the note was written, at every opening
+  and closing. If the data ends with an older transaction, it is a copy of an earlier state;
+* the node's own values (`put_meta`), which have no checksum in the data.
 
-A note that is gone or damaged beside whole data costs nothing but what it would have shown: it is
-written again. The folder of a whole cluster has a note of the same form
-(`ottla.broker.node.disks`).
+If the note is missing or damaged but the data is whole, the note is written again. The folder of a
+whole cluster has a note of the same form (`ottla.broker.node.disks`).
 """
 
 from __future__ import annotations
@@ -35,23 +33,23 @@ LMDB_LOCK = "lock.mdb"
 
 
 class Note(NamedTuple):
-    """What a node's folder says of itself."""
+    """The content of a node's note."""
 
     transaction: int
-    """The data was durable up to this one; 0: the first start has not come to an end yet."""
+    """The data was durable up to this transaction. 0: the first start was not completed."""
     values: Mapping[str, bytes]
-    """The node's own values then."""
+    """The node's own values when the note was written."""
 
 
 USED = Note(1, {})
-"""All that a damaged note says, or one that is gone from beside other files of ours."""
+"""Stands for a damaged note, or a missing one in a folder that has other files of ours."""
 
 
 def examine(folder: Path) -> Note:
-    """Whether LMDB may open the folder; what its note says. A new folder gets its first note.
+    """Check that LMDB may open the folder, and return its note. A new folder gets its first note.
 
-    Raises `DamagedFolderError` when the folder was used and has no data, when the data is of
-    before the note, or damaged so that LMDB would end the process; `OSError`.
+    Raises `DamagedFolderError` if the folder was used and has no data, if the data is older than
+    the note, or if it is damaged so that LMDB would end the process. Raises `OSError`.
     """
     note = _read(folder)
     data = folder / DATA
@@ -71,7 +69,7 @@ def examine(folder: Path) -> Note:
 
 
 def check_data(folder: Path, transaction: int = 0) -> None:
-    """Look at the data file of a folder that was used, up to `transaction` at least.
+    """Check the data file of a folder that was used; it must reach at least `transaction`.
 
     Raises `DamagedFolderError`, `OSError`.
     """
@@ -95,8 +93,8 @@ def check_is_there(folder: Path) -> None:
 
 
 def check_values(note: Note, values: Mapping[str, bytes]) -> None:
-    """The node's own values in the data are those that the note names. Raises
-    `DamagedFolderError`. (The data may have more: it is written first.)"""
+    """Check that the data has the node values of the note. (It may have more, because the data is
+    written before the note.) Raises `DamagedFolderError`."""
     for name, value in note.values.items():
         if values.get(name) != value:
             raise DamagedFolderError(
@@ -121,9 +119,9 @@ def _read(folder: Path) -> Note | None:
 
 
 def read_fields(folder: Path) -> dict[str, Unpacked] | None:
-    """The fields of a folder's note: None without one, none of them when it is damaged.
+    """The fields of a folder's note. None if there is no note; empty if it is damaged.
 
-    Raises `OSError` when it cannot be read, `DamagedFolderError` when it is no file.
+    Raises `OSError` if it cannot be read, `DamagedFolderError` if it is not a regular file.
     """
     path = folder / NOTE
     try:
@@ -145,8 +143,8 @@ def write_fields(folder: Path, fields: Mapping[str, object]) -> None:
 
 
 def replace_file(path: Path, fresh: Path, data: bytes) -> None:
-    """Put `data` in the place of a file, durably and as a whole, by way of `fresh`, a file beside
-    it. Raises `OSError`."""
+    """Replace the file `path` by `data`, durably and as a whole. `fresh`: a path in the same folder
+    for the new file, which is then renamed. Raises `OSError`."""
     with fresh.open("wb") as file:
         file.write(data)
         file.flush()
@@ -156,7 +154,7 @@ def replace_file(path: Path, fresh: Path, data: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names of new files durable. Raises `OSError`."""
+    """Make the names of new files in a folder durable. Raises `OSError`."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,25 +1,25 @@
-"""`OffsetIndex`: between log indexes, which count entries, and Kafka offsets, which count records.
+"""`OffsetIndex`: maps log indexes, which count entries, to Kafka offsets, which count records.
 
-**Theory.** A replica's log is a run of entries with consecutive indexes. An entry that holds a
-record batch takes `record_count` offsets, every other entry takes none. So the log is a staircase:
-`end_offset(index)` never falls as the index rises, and the entry that holds an offset is the first
-one whose end lies beyond it. The index keeps that staircase for the entries in the log, follows
-every append, truncation and compaction, and answers in both directions.
+**Theory.** A replica's log is a run of entries with consecutive indexes. An entry with a record
+batch takes `record_count` offsets; every other entry takes none. So `end_offset(index)` never falls
+as the index rises, and the entry that holds an offset is the first one whose end offset is larger.
+The index keeps the end offsets of the entries in the log, follows every append, truncation and
+compaction, and maps in both directions.
 
-**Layout.** Entries lie in *blocks* of 256 consecutive indexes, a block being two plain lists (end
-offset, max timestamp). Blocks lie in a `SortedDict` under (base offset, first index), which finds
-the block of an offset; an index finds its block by division. An append only notes the entries; they
-are filed into their blocks when a block is full, or somebody asks. So an append costs one list
-extension, a compaction drops whole blocks without moving what stays, a search looks at two small
-sorted lists, and a search by timestamp skips blocks by their largest one.
+**Layout.** Entries are in *blocks* of 256 consecutive indexes. A block is two lists: end offsets
+and max timestamps. A `SortedDict` with the keys (base offset, first index) finds the block of an
+offset; a division finds the block of an index. An append only collects the entries. They are put
+into blocks when a block is full or somebody asks. So an append costs one list extension, a
+compaction drops whole blocks, a search looks at two small sorted lists, and a search by timestamp
+skips a block whose largest timestamp is too small.
 
-**Leader epochs** (KIP-101; leader epoch = Raft term): every term that has an entry in the log is
-kept in a second `SortedDict`, term -> (first index, start offset). An epoch that wrote no record
-shares its start with the next one and is left out of `epoch_starts`, as Kafka's epoch cache does;
-it is kept inside because a truncation can bring it back to the end of the log.
+**Leader epochs** (KIP-101; leader epoch = Raft term): a second `SortedDict` has every term with an
+entry in the log: term -> (first index, start offset). An epoch without a record starts at the same
+offset as the next epoch, and `epoch_starts` leaves it out, as Kafka's epoch cache does. The index
+keeps it, because after a truncation it may be the last epoch of the log.
 
-The index is memory only: it is rebuilt from the entries after a restart, on top of the
-`IndexState` that a snapshot carries for what was compacted away.
+The index exists only in memory. After a restart it is built again from the `IndexState` of the
+snapshot, which covers the compacted entries, and the entries of the log.
 """
 
 from __future__ import annotations
@@ -34,20 +34,21 @@ from ottla.log.types import NO_TIMESTAMP, EpochStart, Millis, Offset, RecordBatc
 from ottla.raft.types import Entry, EntryKind, LogIndex, Term
 
 BLOCK_ENTRIES = 256
-"""Entries to a block."""
+"""Entries in a block."""
 
 _ANY_INDEX = 1 << 63
 _BATCH = EntryKind.BATCH
 
 
 class IndexState(NamedTuple):
-    """What a snapshot keeps of the entries up to `last_index`: enough to go on from there."""
+    """What a snapshot keeps of the entries up to `last_index`, so that an index can begin there."""
 
     last_index: LogIndex
     next_offset: Offset
-    """Offset behind the last record up to `last_index`."""
+    """The offset after the last record up to `last_index`."""
     epochs: tuple[EpochStart, ...]
-    """Epoch history up to there, oldest first; the last one is the term of `last_index`."""
+    """The epoch history up to `last_index`, oldest first; the last one is the term of that
+    entry."""
 
 
 EMPTY_STATE = IndexState(0, 0, ())
@@ -55,7 +56,7 @@ EMPTY_STATE = IndexState(0, 0, ())
 
 
 class _Block:
-    """Consecutive entries `first_index ..`, all in one block number."""
+    """Consecutive entries from `first_index` on, all of one block number."""
 
     __slots__ = (
         "_largest",
@@ -75,19 +76,19 @@ class _Block:
         self._largest_of = 0
 
     def cut(self, keep: int) -> None:
-        """Only the first `keep` entries stay."""
+        """Keep only the first `keep` entries."""
         del self.ends[keep:], self.max_timestamps[keep:]
         self._largest_of = 0
 
     def behind(self, gone: int) -> _Block:
-        """A block of the entries behind the first `gone` ones."""
+        """A new block without the first `gone` entries."""
         rest = _Block(self.first_index + gone, self.ends[gone - 1])
         rest.ends = self.ends[gone:]
         rest.max_timestamps = self.max_timestamps[gone:]
         return rest
 
     def first_batch(self, start: int, stop: int) -> LogIndex | None:
-        """The first entry at these positions that holds records."""
+        """Index of the first entry at positions `start .. stop - 1` that holds records, or None."""
         before = self.ends[start - 1] if start else self.base_offset
         position = bisect_right(self.ends, before, start, stop)
         return self.first_index + position if position < stop else None
@@ -101,10 +102,10 @@ class _Block:
 
 
 class OffsetIndex:
-    """The map of one replica's log. See the module's text.
+    """The index of one replica's log. See the module's docstring.
 
-    `first_index .. last_index` are the entries it knows; offsets `first_offset .. next_offset - 1`
-    are the records in them.
+    It covers the entries `first_index .. last_index` and their records, which have the offsets
+    `first_offset .. next_offset - 1`.
     """
 
     def __init__(self, state: IndexState = EMPTY_STATE):
@@ -131,13 +132,13 @@ class OffsetIndex:
 
     @property
     def first_offset(self) -> Offset:
-        """Offset of the first record kept, or the one that would be."""
+        """Offset of the first record that is kept; if there is none, of the next record."""
         return self._base_offset
 
     # ---- following the log
 
     def extend(self, entries: Sequence[Entry]) -> None:
-        """These entries are now the tail of the log; indexes and offsets must follow on."""
+        """Add entries at the end of the log. Asserts that their indexes and offsets continue it."""
         if not entries:
             return
         last, before = entries[-1], self.last_index
@@ -155,7 +156,7 @@ class OffsetIndex:
         self.next_offset = batch.base_offset + batch.last_offset_delta + 1
 
     def _file(self) -> None:
-        """Put into their blocks what was only noted."""
+        """Put the collected entries into blocks."""
         unfiled, self._unfiled = self._unfiled, []
         if not unfiled:
             return
@@ -186,7 +187,7 @@ class OffsetIndex:
         self._last_term = term
 
     def truncate_from(self, index: LogIndex) -> None:
-        """Entries from `index` on are gone."""
+        """Drop the entries from `index` on."""
         assert index > self._base_index, f"truncate from {index}, compacted to {self._base_index}"
         if index > self.last_index:
             return
@@ -206,7 +207,7 @@ class OffsetIndex:
         self._last_term = self._epochs.peekitem()[0] if self._epochs else 0
 
     def compact_to(self, index: LogIndex) -> None:
-        """Entries up to and including `index` are gone; their offsets are no longer found."""
+        """Drop entries up to and including `index`; their offsets can no longer be found."""
         if index <= self._base_index:
             return
         assert index <= self.last_index, f"compact to {index}, last index {self.last_index}"
@@ -224,7 +225,7 @@ class OffsetIndex:
         self._base_offset = state.next_offset
 
     def state_at(self, index: LogIndex) -> IndexState:
-        """What a snapshot at `index` must carry; `index` is in the log or the one before it."""
+        """The state for a snapshot at `index`, which must be in the log or just before it."""
         self._file()
         offset = self.end_offset(index)
         known = [
@@ -235,13 +236,13 @@ class OffsetIndex:
         return IndexState(index, offset, tuple(_without_empty(known)))
 
     def restore(self, state: IndexState) -> None:
-        """Forget everything and start behind `state`."""
+        """Drop everything and begin after `state.last_index`."""
         self._unfiled.clear()
         self._blocks.clear()
         self._by_offset.clear()
         self._epochs.clear()
         for epoch, start in state.epochs:
-            # Index 0: no truncation reaches what a snapshot stands for.
+            # Index 0, because no truncation reaches entries that a snapshot replaces.
             self._epochs[epoch] = (0, start)
         self._base_index = self.last_index = state.last_index
         self._base_offset = self.next_offset = self._filed_offset = state.next_offset
@@ -250,7 +251,7 @@ class OffsetIndex:
     # ---- index <-> offset
 
     def end_offset(self, index: LogIndex) -> Offset:
-        """Offset behind the last record up to and including entry `index`."""
+        """The offset after the last record up to and including entry `index`."""
         if index == self.last_index:
             return self.next_offset
         if index == self._base_index:
@@ -259,7 +260,7 @@ class OffsetIndex:
         return block.ends[index - block.first_index]
 
     def base_offset(self, index: LogIndex) -> Offset:
-        """Offset of the first record of entry `index`, or where it would be."""
+        """Offset of the first record of entry `index`; of the next record if it has none."""
         return self.end_offset(index - 1)
 
     def index_of(self, offset: Offset) -> LogIndex:
@@ -277,10 +278,10 @@ class OffsetIndex:
     def first_with_timestamp(
         self, timestamp: Millis, first: LogIndex, last: LogIndex
     ) -> LogIndex | None:
-        """First batch of `first .. last` whose max timestamp is `timestamp` or later, or None.
+        """The first batch of `first .. last` whose max timestamp is `timestamp` or later, or None.
 
-        By the batch's header: whether a record in it is late enough, a look inside tells
-        (`ottla.log.records.first_record_at_or_after`). Blocks without a candidate cost one look.
+        Only headers are compared: `ottla.log.records.first_record_at_or_after` then searches the
+        batch for the record.
         """
         wanted = max(timestamp, NO_TIMESTAMP + 1)
         for block, start, stop in self._slices(first, last):
@@ -292,8 +293,8 @@ class OffsetIndex:
         return None
 
     def with_max_timestamp(self, first: LogIndex, last: LogIndex) -> LogIndex | None:
-        """First batch of `first .. last` with the largest max timestamp, which is that of the first
-        one where none has a time; None without a batch."""
+        """The first batch of `first .. last` with the largest max timestamp. If no batch has a
+        timestamp, the first batch; None if there is no batch."""
         best, found = NO_TIMESTAMP, None
         for block, start, stop in self._slices(first, last):
             if block.largest() <= best and found is not None:
@@ -309,7 +310,7 @@ class OffsetIndex:
     # ---- leader epochs
 
     def epoch_starts(self) -> list[EpochStart]:
-        """Epoch history, oldest first; epochs that wrote nothing are left out but for the last."""
+        """Epoch history, oldest first. Epochs without a record are left out, except the last."""
         self._file()
         return _without_empty(
             [EpochStart(term, start) for term, (_, start) in self._epochs.items()]
@@ -318,13 +319,13 @@ class OffsetIndex:
     def end_offset_for_epoch(
         self, epoch: Term, log_end: Offset, log_start: Offset = 0
     ) -> EpochStart | None:
-        """The largest epoch <= `epoch` and the offset behind its last record.
+        """The largest epoch <= `epoch`, and the offset after its last record.
 
-        `log_end` ends the latest epoch (what the asker may see of the log), `log_start` starts the
-        first: epochs that end there or before are forgotten. None when `epoch` is later than every
-        epoch in the log, or -1. An epoch before the first one known ends where the first one
-        starts. Source: Kafka, LeaderEpochFileCache.endOffsetFor, truncateFromStart (KIP-101,
-        KIP-279).
+        The latest epoch ends at `log_end`, which is as far as the asker may read. The first epoch
+        starts at `log_start`; epochs that end there or before do not count. An epoch before the
+        first known one ends where the first one starts. None if `epoch` is -1 or later than every
+        epoch in the log. Source: Kafka, LeaderEpochFileCache.endOffsetFor, truncateFromStart
+        (KIP-101, KIP-279).
         """
         starts = _not_below(log_start, self.epoch_starts())
         if epoch == -1 or not starts or epoch > starts[-1].epoch:
@@ -362,7 +363,7 @@ class OffsetIndex:
         return self._epochs.peekitem()[0] if self._epochs else 0
 
     def _forget_epochs(self, state: IndexState) -> None:
-        """Keep of the compacted epochs what `state` names, starting no earlier than its offset."""
+        """Replace the epochs of compacted entries by those of `state`."""
         later = [(term, at) for term, at in self._epochs.items() if at[0] > state.last_index]
         self._epochs.clear()
         for epoch, start in state.epochs:
@@ -370,7 +371,8 @@ class OffsetIndex:
         self._epochs.update(later)
 
     def _slices(self, first: LogIndex, last: LogIndex) -> Iterator[tuple[_Block, int, int]]:
-        """The blocks of `first .. last` with the positions in each that belong to the range."""
+        """The blocks of entries `first .. last`, each with the first position in the range and the
+        position after the last."""
         first = max(first, self.first_index)
         last = min(last, self.last_index)
         while first <= last:
@@ -381,13 +383,13 @@ class OffsetIndex:
 
 
 def _not_below(log_start: Offset, starts: list[EpochStart]) -> list[EpochStart]:
-    """What is left of an epoch history when the records below `log_start` are gone."""
+    """The epoch history without the records below `log_start`."""
     gone = bisect_right(starts, log_start, key=lambda start: start.start_offset) - 1
     return [EpochStart(starts[gone].epoch, log_start), *starts[gone + 1 :]] if gone >= 0 else starts
 
 
 def _without_empty(starts: list[EpochStart]) -> list[EpochStart]:
-    """Leave out epochs that start where the next one does: they wrote no record."""
+    """Leave out epochs that start at the same offset as the next one: they have no record."""
     return [
         start
         for position, start in enumerate(starts, 1)

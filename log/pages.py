@@ -1,25 +1,28 @@
-"""Whether an LMDB file may be mapped: every page that LMDB would follow, looked at before it does.
+"""Checks an LMDB file before LMDB maps it: reads every page that LMDB would follow.
 
-**Theory.** LMDB believes its file. It maps it, follows page numbers without asking whether they lie
-in it, and answers what it did not expect with an assertion: a file that was cut ends the process
-with SIGBUS, a damaged page with SIGSEGV or SIGABRT, and so the test run that embeds the cluster.
-So the file is read here first, with plain reads, which can fail but not kill. What is checked:
+**Theory.** LMDB trusts its file. It maps the file, follows page numbers without a check, and
+asserts if it finds something unexpected. A file that was cut ends the process with SIGBUS, a
+damaged page with SIGSEGV or SIGABRT; a test run that embeds the cluster ends with it.
 
-* **Both meta pages**: their form, and that their transactions are neighbours, the even one on page
-  0. Each transaction lists the pages it let go of under its own number, so the last key of the free
-  list must be the transaction's: a meta page that bears an older one, or leads to an older tree,
-  shows. (Trees of the last two transactions are always whole: LMDB gives out no page of theirs.)
-* **Every page of both trees**, the free list's and the data's: number, kind, bounds, the place and
-  size of every node, the order of keys within what the pages above allow, that all leaves lie at
-  one depth, and that the counts of the meta page hold.
-* **Every page once**: a page of a tree lies in the file, belongs to one place, and is not free. A
-  free list that named a page in use would have it overwritten some commits later.
+So this module reads the file first, with ordinary reads, which can fail but cannot end the process.
+It checks:
 
-Values are not looked at: each carries a checksum of its own (`ottla.log.keys`). What has passed is
-safe to read and to write for LMDB, as far as the disk gives the same bytes again.
+* **Both meta pages**: their form, and that their transaction numbers differ by one, with the even
+  one on page 0. Each transaction lists the pages that it freed under its own number, so the last
+  key of the free list must be the number of the meta page. So a meta page with an older number, or
+  one that leads to an older tree, is found. (The trees of the last two transactions are always
+  whole: LMDB does not reuse their pages.)
+* **Every page of both trees**, the free list and the data: number, kind, bounds, the position and
+  size of every node, the order of keys within the bounds that the pages above give, that all leaves
+  have one depth, and that the counts of the meta page are right.
+* **Every page once**: a page of a tree must be in the file, be used in one place, and not be free.
+  If the free list named a page in use, LMDB would overwrite it some commits later.
 
-The file must not be written meanwhile. The cost is one read per page of keys, and one per chunk of
-entries that has pages of its own; docs/decisions/0029-damaged-folders.md has figures.
+Values are not checked here: each has its own checksum (`ottla.log.keys`). LMDB can safely read and
+write a file that has passed, as long as the disk returns the same bytes.
+
+Nobody may write the file meanwhile. The cost is one read per page of keys, and one per chunk of
+entries that has its own pages; docs/decisions/0029-damaged-folders.md has figures.
 
 Sources: lmdb.h and mdb.c of LMDB 0.9 (`MDB_page`, `MDB_meta`, `MDB_db`, `MDB_node`), whose files
 have data version 1.
@@ -40,19 +43,20 @@ _MAGIC = 0xBEEFC0DE
 _DATA_VERSION = 1
 _BRANCH, _LEAF, _OVERFLOW, _META = 1, 2, 4, 8
 _BIG_DATA = 1
-"""Flag of a node whose value has pages of its own."""
+"""Flag of a node whose value has its own pages."""
 _INTEGER_KEYS = 8
-"""Flag of the free list: its keys are numbers in the machine's order."""
+"""Flag of the free list: its keys are numbers in the machine's byte order."""
 _NO_PAGE = (1 << 64) - 1
 _METAS = 2
 _MAX_DEPTH = 32
 _MIN_PAGE_BYTES, _MAX_PAGE_BYTES = 512, 32768
 
 _HEADER = Struct("<QHHHH")
-"""Of a page: number, unused, kind, and where the places of nodes end and nodes begin."""
+"""Header of a page: number, unused, kind, the end of the list of node positions, the start of the
+nodes."""
 _SPAN = Struct("<I")
 _SPAN_AT = 12
-"""In the first page of a large value: how many pages it has, in the place of the two ends."""
+"""Where the first page of a large value has its number of pages, instead of the two bounds."""
 _META_HEAD = Struct("<IIQQ")
 _TREE = Struct("<IHHQQQQQ")
 _META_TAIL = Struct("<QQ")
@@ -64,7 +68,7 @@ class Tree(NamedTuple):
     """One of the two trees, as a meta page describes it (`MDB_db`)."""
 
     pad: int
-    """Bytes of a page, in the free list's; else unused."""
+    """In the free list: bytes of a page. Else unused."""
     flags: int
     depth: int
     branches: int
@@ -85,14 +89,15 @@ class Meta(NamedTuple):
 
 
 _Nodes = list[tuple[bytes, int, int, int]]
-"""Nodes of a page: key, where it ends, then the flags and size of a value, or 0 and a child."""
+"""Nodes of a page: the key, the position after it, then flags and size of the value, or 0 and the
+number of a child page."""
 
 
 def check_pages(path: Path) -> int:
-    """Read every page that LMDB would; the number of the newest transaction.
+    """Check every page that LMDB would read. Returns the number of the newest transaction.
 
-    Raises `DamagedFolderError` when it would meet something it does not expect, `OSError` when the
-    file cannot be read.
+    Raises `DamagedFolderError` if a page is not as LMDB expects it, `OSError` if the file cannot be
+    read.
     """
     with _File(path) as file:
         metas = _read_metas(file)
@@ -106,7 +111,7 @@ def check_pages(path: Path) -> int:
 
 
 class _File:
-    """The data file, for plain reads."""
+    """The data file, for ordinary reads."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -121,7 +126,7 @@ class _File:
         os.close(self._descriptor)
 
     def read(self, size: int, at: int) -> bytes:
-        """`size` bytes at `at`; fewer than that is damage."""
+        """`size` bytes at `at`. Raises `DamagedFolderError` if the file has fewer."""
         found = os.pread(self._descriptor, size, at)
         if len(found) < size:
             raise DamagedFolderError(
@@ -160,7 +165,8 @@ def _read_meta(file: _File, number: int, page_bytes: int) -> Meta:
 
 
 def _check_neighbours(file: _File, metas: list[Meta]) -> None:
-    """Commits take turns between the two pages; before the first one, both say 0."""
+    """Check that the numbers of the two meta pages differ by one, since commits write them in turn.
+    Before the first commit both are 0."""
     even, odd = (meta.transaction for meta in metas)
     if (even, odd) != (0, 0) and (even % 2 or abs(even - odd) != 1):
         raise DamagedFolderError(
@@ -170,10 +176,8 @@ def _check_neighbours(file: _File, metas: list[Meta]) -> None:
 
 
 def _check_transaction(file: _File, meta: Meta) -> None:
-    """The last record of the free list is what this very transaction let go of.
-
-    The first one has nothing to let go of.
-    """
+    """Check that the last record of the free list has the pages that this transaction freed. The
+    first transaction frees none."""
     if meta.transaction <= 1:
         return
     last = -1
@@ -193,7 +197,7 @@ def _check_transaction(file: _File, meta: Meta) -> None:
 
 
 class _Page:
-    """One page of a tree, its header checked."""
+    """One page of a tree. The constructor checks its header."""
 
     __slots__ = ("_lower", "_upper", "kind", "name", "raw")
 
@@ -207,11 +211,12 @@ class _Page:
             raise self.damaged("has impossible bounds")
 
     def damaged(self, how: str) -> DamagedFolderError:
-        """The error that says what is wrong here."""
+        """The error that says what is wrong with this page."""
         return DamagedFolderError(f"page {self.name[0]} of {self.name[1]} {how}")
 
     def nodes(self) -> _Nodes:
-        """Every node in the order of the page. Together they fill it behind its bounds."""
+        """All nodes in the page's order. Raises if they do not exactly fill the page from its upper
+        bound on."""
         raw, branch, head, unpack = self.raw, self.kind == _BRANCH, _NODE.size, _NODE.unpack_from
         places = unpack_from(f"<{(self._lower - _HEADER.size) // 2}H", raw, _HEADER.size)
         room = len(raw) - head
@@ -233,20 +238,20 @@ class _Page:
                 end += size
             found.append((raw[at + head : key_end], key_end, flags, size))
             ends.append(end + 1 & ~1)
-        # Each begins where another one ends, the last one where the page does.
+        # Each node begins where another one ends, and one ends at the end of the page.
         if sorted([self._upper, *ends]) != sorted([*places, len(raw)]):
             raise self.damaged("has nodes that do not lie side by side")
         return found
 
 
 class _Walk:
-    """A walk over both trees of one state; see the module's text."""
+    """Walks over both trees of one meta page; see the module's docstring."""
 
     def __init__(self, file: _File, meta: Meta) -> None:
         self._file = file
         self._meta = meta
         pages = meta.last_page + 1
-        # A page that nobody uses need not be there: LMDB writes it before it reads it.
+        # A free page may be missing in the file: LMDB writes it before it reads it.
         held = file.bytes // meta.page_bytes
         if meta.last_page > _most_pages(held, meta):
             raise DamagedFolderError(
@@ -258,7 +263,7 @@ class _Walk:
         self._entries = 0
 
     def run(self) -> None:
-        """Look at everything. Raises `DamagedFolderError`."""
+        """Check both trees and the free pages. Raises `DamagedFolderError`."""
         freed: list[tuple[int, bytes]] = []
         self._tree(self._meta.free, "the free list", freed)
         self._tree(self._meta.data, "the data", None)
@@ -290,7 +295,8 @@ class _Walk:
         bounds: tuple[bytes, bytes | None],
         freed: list[tuple[int, bytes]] | None,
     ) -> None:
-        """A page and all below it. Keys lie in `bounds`; the free list's values go to `freed`."""
+        """Check a page and all pages below it. Its keys must be within `bounds`. Values of the free
+        list are added to `freed`; it is None for the data."""
         self._take(number, 1)
         page = _Page(self._file, self._meta.page_bytes, number)
         if (page.kind == _LEAF) != (depth == 1):
@@ -303,7 +309,7 @@ class _Walk:
         self._counts[0] += 1
         if freed is None and len(nodes) == 1:
             raise page.damaged("has a single child")
-        ends = [node[0] for node in nodes[1:]]  # The first key of a branch says nothing.
+        ends = [node[0] for node in nodes[1:]]  # The first key of a branch has no meaning.
         self._check_order(ends, page, bounds, numbers=freed is not None)
         below = zip(nodes, [bounds[0], *ends], [*ends, bounds[1]], strict=True)
         for (_, _, _, child), start, end in below:
@@ -328,7 +334,7 @@ class _Walk:
         *,
         numbers: bool,
     ) -> None:
-        """Keys rise, within the bounds."""
+        """Check that keys rise and are within the bounds."""
         low, high = bounds
         if numbers:
             if any(len(key) != _NUMBER.size for key in found):
@@ -341,7 +347,8 @@ class _Walk:
             low = key + b"\0"
 
     def _large(self, page: _Page, at: int, value_bytes: int) -> int:
-        """The pages of a value that has some of its own, named at `at`; where the value begins."""
+        """Check the pages of a large value, whose first page number is at `at`. Returns where in
+        the file the value begins."""
         number = _NUMBER.unpack_from(page.raw, at)[0]
         size = self._meta.page_bytes
         if number > self._meta.last_page:
@@ -358,7 +365,8 @@ class _Walk:
         return int(number * size + _HEADER.size)
 
     def _free(self, transaction: int, value: bytes) -> None:
-        """One record of the free list: how many, then the pages, falling."""
+        """Check one record of the free list: the number of pages, then the pages in falling
+        order."""
         count = _NUMBER.unpack_from(value)[0] if len(value) >= _NUMBER.size else _NO_PAGE
         whole = (count + 1) * _NUMBER.size <= len(value) and transaction <= self._meta.transaction
         pages = unpack_from(f"<{count}Q", value, _NUMBER.size) if whole else ()
@@ -368,7 +376,7 @@ class _Walk:
             self._take(page, 1)
 
     def _take(self, number: int, span: int) -> None:
-        """These pages are accounted for now; nobody else may name them."""
+        """Mark pages as seen. Raises if one does not exist or was seen before."""
         end = number + span
         if not _METAS <= number < end <= len(self._seen):
             raise DamagedFolderError(
@@ -382,6 +390,7 @@ class _Walk:
 
 
 def _most_pages(held: int, meta: Meta) -> int:
-    """An upper bound for the last page of a file that holds so many: all others would be free."""
+    """An upper bound for the last page of a file with `held` pages: pages beyond it must be free,
+    and the free list can name only so many."""
     listed = min(held, meta.free.leaves + meta.free.overflows)
     return held + listed * meta.page_bytes // _NUMBER.size

@@ -1,23 +1,23 @@
-"""Reading a produced record batch: one unpack of its header, and the checks that need its bytes.
+"""Reads the header of a produced record batch, and checks its bytes.
 
-**Theory.** Kafka decides about a batch in a fixed order (K-CHECKS, measured on Apache
-Kafka 4.3.1), and the first failure is the answer. The checks that look at bytes fall into two runs
-with the broker's own checks (acks, leader, in-sync replicas) between them:
+**Theory.** Kafka checks a batch in a fixed order (K-CHECKS, measured on Apache Kafka 4.3.1), and
+the first check that fails decides the answer. The checks of the bytes are in two groups; the
+broker's own checks (acks, leader, in-sync replicas) come between them:
 
-* *structural* (steps 1 and 5): is there exactly one version 2 batch at all? Done by `read_batch`,
+* *structural* (steps 1 and 5): there must be exactly one version 2 batch. `read_batch` does these,
   because without them there is no header to read;
 * *content* (steps 13 to 17): base offset, size limit, length of the header, CRC-32C, codec, counts,
-  control bit, sequence. Done by `check_batch` once the broker has found that it may append.
+  control bit, sequence. `check_batch` does these once the broker knows that it may append.
 
-A batch that ends inside its header is found with the former and judged with the latter:
-`read_beginning` reads as much of it as there is.
+A batch that ends inside its header is found by the structural checks, but Kafka refuses it only
+with the content checks: `read_beginning` reads as much of the header as there is.
 
-Both are tables of one row per check. A row names a *defect*; which Kafka code a defect becomes, and
-for how many partitions, is a table of the broker's. Per-record checks (step 18) are not here: they
-need decompression (`ottla.log.records`).
+Both groups are tables with one row per check. A row names a *defect*; a table of the broker says
+which Kafka code a defect becomes, and for how many partitions. Checks of the records (step 18) need
+decompression and are in `ottla.log.inspection`.
 
-**Hot path.** A well-formed batch costs one comparison of sizes, one unpack, one CRC and one look
-at its fields; the tables are only walked to name what is wrong.
+**Hot path.** A well-formed batch costs one comparison of sizes, one unpack, one CRC and one test of
+its fields. The tables are used only to find out what is wrong.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ SEQUENCE_MASK = 0x7FFFFFFF
 MAX_CODEC = 4
 
 _LENGTH_ENDS = 12
-"""base_offset and batch_length; the length field counts the bytes behind them."""
+"""Bytes of base_offset and batch_length; batch_length counts the bytes after these."""
 _MAGIC_AT = 16
 _MIN_LENGTH_FIELD = 14
-"""Kafka's smallest record overhead (magic 0): less is nonsense in any version."""
+"""Kafka's smallest record overhead (magic 0): a smaller length is malformed in any version."""
 _LENGTH = Struct(">i")
 _CRC_AT = 17
 _CRC = Struct(">I")
@@ -60,14 +60,15 @@ _MAX_TIMESTAMP_AT = 35
 _TIMESTAMP = Struct(">q")
 _PRODUCER_ID_ENDS = 51
 _KNOWN_ATTRIBUTES = 0x7F
-"""Codec, LogAppendTime, transactional, control, and Kafka's mark that tombstones may be deleted."""
+"""Bits for codec, LogAppendTime, transactional, control, and Kafka's delete horizon."""
 
 _unpack_header = HEADER.unpack_from
 
 
 @unique
 class BatchDefect(Enum):
-    """What is wrong with the bytes of a produced batch. The broker's table gives the Kafka code."""
+    """What is wrong with the bytes of a produced batch. A table of the broker has the Kafka
+    code."""
 
     BAD_LENGTH_FIELD = "length field below 14"
     UNKNOWN_MAGIC = "magic outside 0..2"
@@ -93,7 +94,7 @@ class BatchDefect(Enum):
 
 
 class StructuralCheck(NamedTuple):
-    """One row: `fails(data)` is only asked when no row before it failed."""
+    """One row: `fails(data)` is called only if no row before it failed."""
 
     defect: BatchDefect
     fails: Callable[[bytes], bool]
@@ -101,7 +102,7 @@ class StructuralCheck(NamedTuple):
 
 
 class ContentCheck(NamedTuple):
-    """One row: `fails(batch, max_bytes)` is only asked when no row before it failed."""
+    """One row: `fails(batch, max_bytes)` is called only if no row before it failed."""
 
     defect: BatchDefect
     fails: Callable[[RecordBatch, int], bool]
@@ -240,16 +241,17 @@ CONTENT_CHECKS: tuple[ContentCheck, ...] = (
 """Steps 13 to 17, in Kafka's order."""
 
 _UNUSUAL = CONTROL_BIT | 0x04
-"""Attributes that a good batch need not, or may not, have: control, and codecs above lz4."""
+"""Bits for which the fast check is not enough: control, and codecs above lz4."""
 _CONTENT = tuple((check.fails, check.defect) for check in CONTENT_CHECKS)
 
 
 def read_batch(data: bytes) -> RecordBatch | BatchDefect:
-    """Read the header of the one version 2 batch in `data`, or name what is structurally wrong.
+    """Read the header of the one version 2 batch in `data`. Returns the structural defect if there
+    is one.
 
-    The batch keeps `data` itself, without a copy, unless stray bytes behind it must be trimmed.
-    Its stamp is what the bytes say: a producer's 0 and -1, or a stored batch's place.
-    Source: K-CHECKS 1 and 5, K-BATCHES.
+    The batch keeps `data` itself, without a copy, unless stray bytes behind it must be cut off. Its
+    stamp is read from the bytes: base offset 0 and leader epoch -1 from a producer, or those of a
+    stored batch. Source: K-CHECKS 1 and 5, K-BATCHES.
     """
     if len(data) >= BATCH_HEADER_BYTES and data[_MAGIC_AT] == MAGIC:
         batch = RecordBatch(data, *_unpack_header(data))
@@ -262,9 +264,9 @@ def read_batch(data: bytes) -> RecordBatch | BatchDefect:
 
 
 def read_beginning(data: bytes) -> RecordBatch:
-    """The first batch in `data`, which is TOO_SHORT: fields that are not there are 0.
+    """The first batch in `data`, which is TOO_SHORT. Fields that are missing are 0.
 
-    It has no records, whatever is there of their number: `check_batch` finds that out.
+    Its record count is always 0, so that it takes no offsets; `check_batch` will refuse it.
     """
     first = data[: _end_of_first(data)]
     batch = RecordBatch(first, *_unpack_header(first.ljust(BATCH_HEADER_BYTES, b"\0")))
@@ -273,12 +275,13 @@ def read_beginning(data: bytes) -> RecordBatch:
 
 
 def names_producer(batch: RecordBatch) -> bool:
-    """Whether its header goes as far as the producer id."""
+    """Whether the header is long enough to contain the producer id."""
     return len(batch.data) >= _PRODUCER_ID_ENDS
 
 
 def first_codec(data: bytes) -> int | None:
-    """Codec id of the first batch, whatever lies behind it; None if it is cut or no version 2."""
+    """Codec id of the first batch in `data`; None if it is cut off or not of version 2. Bytes
+    behind it are ignored."""
     end = _end_of_first(data) if len(data) > _MAGIC_AT else 0
     if end <= _MAGIC_AT or len(data) < end or data[_MAGIC_AT] != MAGIC:
         return None
@@ -286,10 +289,10 @@ def first_codec(data: bytes) -> int | None:
 
 
 def check_batch(batch: RecordBatch, max_bytes: int) -> BatchDefect | None:
-    """The first content check that `batch`, as its producer sent it, fails; None when it is good.
+    """The defect of the first content check that `batch` fails; None if it passes all.
 
-    `max_bytes` is the largest batch the topic takes (max.message.bytes). Must be called before the
-    batch is stamped: step 13 wants a base offset of 0. Source: K-CHECKS 13 to 17.
+    `max_bytes` is the largest batch that the topic accepts (max.message.bytes). Call it before the
+    batch is stamped: step 13 requires base offset 0. Source: K-CHECKS 13 to 17.
     """
     if (
         batch.base_offset == 0
@@ -299,7 +302,7 @@ def check_batch(batch: RecordBatch, max_bytes: int) -> BatchDefect | None:
         and (batch.producer_id < 0 or batch.base_sequence >= 0)
         and not _crc_differs(batch)
     ):
-        return None  # what nearly every batch is: the same checks, in one look
+        return None  # the usual case: the same checks as in the table, in one expression
     for fails, defect in _CONTENT:
         if fails(batch, max_bytes):
             return defect
@@ -307,9 +310,9 @@ def check_batch(batch: RecordBatch, max_bytes: int) -> BatchDefect | None:
 
 
 def resealed(batch: RecordBatch, attributes: int, max_timestamp: Millis) -> RecordBatch:
-    """A copy of `batch` with these two header fields, the CRC made right again, and its stamp.
+    """A copy of `batch` with these two header fields and a new CRC; it keeps the stamp.
 
-    Attribute bits that mean nothing are gone, as in Kafka where it writes a header anew (measured).
+    Unknown attribute bits are cleared, as Kafka does when it rewrites a header (measured).
     """
     head = bytearray(batch.data[:BATCH_HEADER_BYTES])
     rest = memoryview(batch.data)[BATCH_HEADER_BYTES:]
@@ -323,15 +326,15 @@ def resealed(batch: RecordBatch, attributes: int, max_timestamp: Millis) -> Reco
 
 
 def crc_matches(batch: RecordBatch) -> bool:
-    """Whether the bytes under the batch's CRC-32C are those it was computed for."""
+    """Whether the batch's CRC-32C fits its bytes."""
     return not _crc_differs(batch)
 
 
 def identity(batch: RecordBatch) -> BatchIdentity | None:
-    """Producer id, epoch and range of sequences; None for a batch of a plain producer.
+    """Producer id, epoch and range of sequences; None for a batch without a producer id.
 
-    Kafka counts any negative producer id as none (`hasProducerId`). Sequences count records and
-    wrap from 2147483647 to 0, inside a batch too: that is arithmetic modulo 2**31.
+    Any negative producer id counts as none, as in Kafka (`hasProducerId`). Sequences count records
+    and wrap from 2147483647 to 0, also inside a batch: they are numbers modulo 2**31.
     """
     known = batch.identity
     if known is not None:

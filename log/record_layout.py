@@ -1,9 +1,10 @@
-"""Where the parts of one record lie, read without making anything of them.
+"""Finds the positions of the parts of one record, without decoding key, value or headers.
 
-**Numbers** are Kafka's: zigzag in groups of seven bits, 32 bits in at most five bytes and 64 bits
-in at most ten; bits beyond are lost, as in Java. A record of an uncompressed batch is held to the
-length it states; in a compressed one Kafka believes no length and reads field behind field. That
-and all else here is as measured on Apache Kafka 4.3.1 (docs/reference/kafka-measured.md).
+**Numbers** are Kafka's varints: zigzag in groups of seven bits. A number of 32 bits has at most
+five bytes, one of 64 bits at most ten; extra bits are dropped, as in Java. A record of an
+uncompressed batch must have the length that it states; of a compressed batch Kafka ignores the
+length and reads field after field. This and everything else here was measured on Apache Kafka 4.3.1
+(docs/reference/kafka-measured.md).
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from ottla.log.errors import RecordLengthError, RecordsError
 
 INT_BITS, LONG_BITS = 32, 64
 MOST_HEADERS = 64
-"""A record with more of them is read in parts, by who has others to think of."""
+"""A record with more headers is read in parts, so that others can run in between."""
 
 
 def varint(data: bytes, at: int, bits: int = INT_BITS) -> tuple[int, int]:
-    """A zigzag number, and what lies behind it. Raises `IndexError` where the data ends inside it,
-    `RecordsError` where it has more bytes than a number of so many bits may have."""
+    """A zigzag number of `bits` bits, and the position after it. Raises `IndexError` if the data
+    ends inside the number, `RecordsError` if the number has too many bytes."""
     number = shift = 0
     while True:
         byte = data[at]
@@ -34,7 +35,9 @@ def varint(data: bytes, at: int, bits: int = INT_BITS) -> tuple[int, int]:
 
 
 def record_length(data: bytes, at: int) -> tuple[int, int]:
-    """What a record begins with; Kafka has an error of its own for one of too many bytes."""
+    """The length at the start of a record, and the position after it. Raises `IndexError` as
+    `varint` does, and `RecordLengthError` if it has too many bytes: Kafka has its own error for
+    that."""
     try:
         return varint(data, at)
     except RecordsError as error:
@@ -42,7 +45,8 @@ def record_length(data: bytes, at: int) -> tuple[int, int]:
 
 
 class Layout(NamedTuple):
-    """Where the parts of a record lie. Sizes of what is null are negative."""
+    """The parts of a record: time delta, number, and positions in the data. A null key or value has
+    a negative size."""
 
     time_delta: int
     number: int
@@ -55,13 +59,15 @@ class Layout(NamedTuple):
 
 
 class ManyHeadersError(Exception):
-    """The record is to be read in parts."""
+    """The record has too many headers for one call: read it in parts."""
 
 
 def layout(data: bytes, at: int, *, exact: bool, most_headers: int = MOST_HEADERS) -> Layout:
-    """The record that begins there. Raises `IndexError` where the data ends inside it.
+    """The layout of the record that begins at `at`. `exact`: it must have the length that it
+    states.
 
-    `exact`: it has to be as long as it says. Raises `RecordsError`.
+    Raises `IndexError` if the data ends inside the record, `RecordsError` if the record is
+    malformed, `ManyHeadersError` if it has more than `most_headers` headers.
     """
     length, at = record_length(data, at)
     end = at + length
@@ -88,8 +94,8 @@ def layout(data: bytes, at: int, *, exact: bool, most_headers: int = MOST_HEADER
 
 
 def plain_headers(data: bytes, at: int, count: int) -> tuple[int, int]:
-    """Step over headers, `count` at most, whose name and value have less than 64 bytes and lie in
-    the data whole. Returns how many they are, and what lies behind them."""
+    """Step over at most `count` headers, as long as their name and value have fewer than 64 bytes
+    each and are completely in the data. Returns how many, and the position after them."""
     done, end = 0, len(data)
     try:
         while done < count:
@@ -106,7 +112,7 @@ def plain_headers(data: bytes, at: int, count: int) -> tuple[int, int]:
             at = behind
             done += 1
     except IndexError:
-        pass  # it goes on in the next piece, if at all
+        pass  # the rest of this header may be in the next piece
     return done, at
 
 

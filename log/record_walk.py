@@ -1,20 +1,20 @@
-"""Walking over the records of a batch, a piece at a time, without making anything of them.
+"""Walks over the records of a batch, piece by piece, without decoding their content.
 
-**Theory.** A batch may hold a record for every seven bytes, and may inflate to far more bytes than
-it is, so a walk over it can take seconds. Whoever walks shares one event loop with all others.
-Therefore a walk is a generator: it works off an `Allowance`, which is counted in records and bytes
-and never in time (a simulation has to repeat it), and yields when that is used up. Its user
-refills the allowance, lets others go on, and comes back.
+**Theory.** A batch may have one record for every seven bytes, and may inflate to very many bytes,
+so a walk over it can take seconds. All walks share one event loop with everything else. Therefore a
+walk is a generator that spends an `Allowance` and yields when it is used up. The caller lets others
+run, refills the allowance and continues the walk. The allowance is counted in records and bytes,
+never in time, so that a simulation can repeat the walk.
 
-Three ways over a record, each taken where the one before it does not do:
+There are three ways to step over a record; the first one that works is taken:
 
-* *plain* (`run`): no headers, a key of at most 63 bytes, lengths of at most two bytes, its place
-  for a number. Nearly every record is of this kind; up to 64 of them are stepped over without a
-  call in between, because within such a run only one byte of the number changes;
-* *whole* (`ottla.log.record_layout`): any record that lies in the window, the part of the batch
-  that is inflated;
-* *in parts* (`Window.record`): the rest. A record may be larger than the window, which then moves
-  on over it, or may have a million headers.
+* *plain* (`run`): for a record with no headers, a key of at most 63 bytes, lengths of at most two
+  bytes, and its place as its number. Nearly every record is of this kind. Up to 64 of them are
+  stepped over in one call, because within such a run only one byte of the number changes;
+* *whole* (`ottla.log.record_layout`): for any record that is completely in the window, the part of
+  the batch that is inflated;
+* *in parts* (`Window.record`): for all others. A record may be larger than the window, which then
+  moves over the record, or may have a million headers.
 """
 
 from __future__ import annotations
@@ -39,32 +39,32 @@ from ottla.log.record_layout import (
 from ottla.log.types import BATCH_HEADER_BYTES, CODEC_MASK, RecordBatch, Unpacked
 
 LEAST_RECORD_BYTES = 7
-"""No record is shorter: seven numbers of one byte."""
+"""The smallest record: seven numbers of one byte."""
 
 SLICE = 8192
-"""Plain records that may be walked over before others have their turn: some 5 ms."""
+"""How many plain records are walked over before others may run: about 5 ms."""
 BYTES_PER_RECORD = 128
-"""Inflating so many bytes takes about as long as walking over one plain record."""
+"""Inflating this many bytes takes about as long as walking over one plain record."""
 _RECORD, _PIECE, _HEADER = 12, 16, 4
-"""What a record that is not plain, a piece and a header cost, in plain records."""
+"""The cost of a record that is not plain, of a piece, and of a header; unit: one plain record."""
 _HEADERS = 1024
-"""Plain headers that are stepped over at once; each takes less than a plain record."""
+"""How many plain headers are stepped over at once; each costs less than a plain record."""
 _MOST_HEADER_BYTES = 256
-"""Of a record's headers that are charged for: `MOST_HEADERS` empty ones, and a few."""
+"""At most this many bytes of a record's headers are charged to the allowance."""
 WORK_PER_BYTE = 32
-"""A batch may inflate to so many bytes for each plain record's worth of work that it may take. As
-batches inflate to 64 times max.message.bytes at the most, that is 2 for each of these bytes: more
-than any batch could ask for that is not compressed."""
+"""The work for one batch is limited to its inflation limit in bytes divided by this, in plain
+records. A batch inflates to at most 64 times max.message.bytes, so this is 2 plain records for each
+byte of max.message.bytes. No uncompressed batch can need more."""
 LEAST_WORK = 1_000
-"""What any batch may take, however small those of its topic have to be."""
+"""Every batch may take at least this work, in plain records, even if max.message.bytes is small."""
 _Unpack: TypeAlias = Callable[[bytes | memoryview, int], tuple[Unpacked, ...]]
 RUN = 64
-"""Records whose numbers differ in one byte only."""
+"""Length of a run of records whose numbers differ in one byte only."""
 _ANY_SIZE = 2**63
 
 
 class Allowance:
-    """How much may still be looked into before others have their turn, in plain records."""
+    """How much work may still be done before others may run, in plain records."""
 
     __slots__ = ("left",)
 
@@ -81,8 +81,8 @@ Walk: TypeAlias = Generator[None, None, None]
 
 @lru_cache(1024)
 def _shape(group: int) -> tuple[bytes, _Unpack, _Unpack]:
-    """How the records of a run are read: what follows the first byte of their numbers, and from
-    their attributes on time, number and the key's length, for times of one byte and of two."""
+    """How to read the records of a run: the bytes that follow the first byte of their numbers, and
+    two functions that unpack time, number and key length, for times of one and of two bytes."""
     rest, high = b"", group
     while high:
         rest += bytes([high & 0x7F | (0x80 if high > 0x7F else 0)])
@@ -92,10 +92,10 @@ def _shape(group: int) -> tuple[bytes, _Unpack, _Unpack]:
 
 
 def run(data: bytes, at: int, place: int, count: int, times: dict[int, None]) -> tuple[int, int]:
-    """Step over plain records from the one at `place` on, to the end of its run at most.
+    """Step over plain records from the one at `place` on, at most to the end of its run.
 
-    Returns the place of the first record that is not stepped over, and where it begins. Adds their
-    times, as they stand there, to `times`.
+    Returns the place of the first record that is not stepped over, and the position where it
+    begins. Adds the undecoded time deltas of the others to `times`.
     """
     rest, narrow, wide = _shape(group := place // RUN)
     first = 0x80 if rest else 0
@@ -144,7 +144,7 @@ def run(data: bytes, at: int, place: int, count: int, times: dict[int, None]) ->
         else:
             number = stop
     except (IndexError, struct.error):
-        pass  # it goes on in the next piece, if at all
+        pass  # the rest of this record may be in the next piece
     return group * RUN + (number - first >> 1), at
 
 
@@ -152,7 +152,7 @@ def run(data: bytes, at: int, place: int, count: int, times: dict[int, None]) ->
 
 
 class Window:
-    """The part of a batch's records that is at hand; it moves over them, and never back."""
+    """The inflated part of a batch's records that is in memory. It moves forward, never back."""
 
     __slots__ = ("_begin", "_pieces", "_work", "allowance", "at", "data", "exact")
 
@@ -160,13 +160,13 @@ class Window:
         codec = batch.attributes & CODEC_MASK
         self.allowance = allowance
         self.exact = not codec
-        """Records are as long as they say."""
+        """Whether a record must have the length that it states."""
         self.data = batch.data
         self.at = BATCH_HEADER_BYTES
         self._begin = 0
-        """Bytes that the window has moved over."""
+        """How many bytes the window has moved over."""
         self._work = LEAST_WORK + limit // WORK_PER_BYTE
-        """Plain records' worth that may still be done for this batch."""
+        """How much work may still be done for this batch, in plain records."""
         self._pieces: Iterator[Piece] = iter(())
         if codec:
             records = memoryview(batch.data)[BATCH_HEADER_BYTES:]
@@ -175,23 +175,23 @@ class Window:
 
     @classmethod
     def to_read(cls, batch: RecordBatch, allowance: Allowance) -> Window:
-        """For a stored batch, which a reader holds to its lengths, compressed or not."""
+        """A window for a stored batch: a reader checks record lengths, also if it is compressed."""
         window = cls(batch, _ANY_SIZE, allowance)
         window.exact = True
         return window
 
     def spend(self, work: int) -> None:
-        """Take so many plain records' worth from the allowance. Raises `InflateError` where the
-        batch asks for more than any could that is not compressed: a few kilobytes may hold
-        millions of headers, and would keep its partition from everybody for as long."""
+        """Charge work, in plain records, to the allowance and to the batch. Raises `InflateError`
+        if the batch needs more work than its limit: a few compressed kilobytes may hold millions of
+        headers, and other clients of the partition would wait for them."""
         self.allowance.left -= work
         self._work -= work
         if self._work < 0:
             raise InflateError("a batch that takes too much work to be looked into")
 
     def more(self) -> Generator[None, None, bool]:
-        """Inflate a piece more, behind what is left of this one. Returns False where there is
-        none. Raises `InflateError`."""
+        """Inflate one more piece and add it to the window. Returns False if there is none. Raises
+        `InflateError`."""
         allowance = self.allowance
         while True:
             while allowance.left <= 0:
@@ -206,13 +206,13 @@ class Window:
                 return True
 
     def to_the_end(self) -> Walk:
-        """Inflate all that is left, for nothing. Raises `InflateError`."""
+        """Inflate all that is left and drop it. Raises `InflateError`."""
         while (yield from self.more()):
             self.at = len(self.data)
 
     def record(self) -> Generator[None, None, Layout]:
-        """Step over one record, whatever it looks like. The positions in what is returned hold
-        where the record lay in the window whole. Raises `RecordsError`."""
+        """Step over one record of any kind and return its layout. The positions in it are -1 if the
+        record was read in parts. Raises `RecordsError`."""
         self.spend(_RECORD)
         try:
             found = layout(self.data, self.at, exact=self.exact)
@@ -223,7 +223,7 @@ class Window:
         return found
 
     def record_in_turn(self) -> Generator[None, None, Layout]:
-        """The same, once there is allowance for it."""
+        """As `record`, but yields first while the allowance is used up."""
         while self.allowance.left <= 0:
             yield
         return (yield from self.record())
@@ -290,25 +290,25 @@ class Window:
 
 
 class Times:
-    """What a walk has found."""
+    """The result of a walk: time deltas, and the first wrongly numbered record."""
 
     __slots__ = ("_raw", "largest", "misplaced", "smallest", "whole")
 
     def __init__(self) -> None:
         self._raw: dict[int, None] = {}
-        """Time deltas of plain records, as they stand there; a set that has an order."""
+        """Undecoded time deltas of plain records; a dict used as an ordered set."""
         self.smallest, self.largest = 2**63, -(2**63)
-        """Of the time deltas, once the walk is over."""
+        """Smallest and largest time delta, once the walk is over."""
         self.misplaced: int | None = None
-        """Place of the first record whose number is another."""
+        """Place of the first record whose number differs from its place."""
         self.whole = False
-        """All records were walked over."""
+        """Whether all records were walked over."""
 
     def walk(self, window: Window, count: int, most_misplaced: int) -> Walk:
-        """Over `count` records, which have to be all. Raises `RecordsError`.
+        """Walk over `count` records. Raises `RecordsError`, also if there are more.
 
-        Compressed records have to be numbered by their places. Behind one that is not, only
-        `most_misplaced` are looked at: the batch is refused, whatever comes.
+        Compressed records must be numbered by their places. After the first one that is not, only
+        `most_misplaced` more records are checked, because the batch is refused anyway.
         """
         allowance, place, raw = window.allowance, 0, self._raw
         while place < count:

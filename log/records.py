@@ -1,12 +1,12 @@
-"""Looking inside a batch: the records, for the few rules that need them.
+"""Reads the records inside a stored batch, for the few users that need them.
 
-**Theory.** A broker treats records as bytes; only ListOffsets by time, proofs and tests look inside
-(K-LIST-OFFSETS). What they look at was sent by a client, so everything here is written against
-malice: whatever is wrong with the bytes, `RecordsError` comes out and nothing else.
+**Theory.** A broker treats records as bytes; only ListOffsets by time, proofs and tests read them
+(K-LIST-OFFSETS). The bytes come from a client, so they may be malicious: for any malformed input
+this module raises `RecordsError` and no other error.
 
-Proofs and tests read a batch in one go (`records_of`). A broker searches it in slices, as it does
-when it takes the batch in (`ottla.log.record_walk`): a search is a generator that yields when its
-allowance is used up. What a producer's records must be like is in `ottla.log.inspection`.
+Proofs and tests read a batch in one call (`records_of`). A broker searches a batch in slices
+(`ottla.log.record_walk`): a search is a generator that yields when its allowance is used up. The
+checks of a produced batch are in `ottla.log.inspection`.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from ottla.log.types import (
 )
 
 MAX_RECORDS_BYTES = 64 * 1024 * 1024
-"""Largest decompressed size that is looked at, unless the caller says otherwise."""
+"""Default limit of the decompressed size."""
 _ANY_NUMBER = 2**31
 
 Found: TypeAlias = tuple[Offset, Millis] | None
-"""Offset and time of a record, if there is such a one."""
+"""Offset and time of the record that was found; None if there is none."""
 Search: TypeAlias = Generator[None, None, Found]
-"""Yields when its allowance is used up; its result is what was found."""
+"""Yields when its allowance is used up; its result is `Found`."""
 
 
 class Record(NamedTuple):
@@ -49,12 +49,13 @@ class Record(NamedTuple):
 
 
 def _part(data: bytes, at: int, size: int) -> bytes | None:
-    """Kafka takes any negative size for null."""
+    """`size` bytes at `at`; None for a negative size, which means null in Kafka."""
     return data[at : at + size] if size >= 0 else None
 
 
 def _headers(data: bytes, at: int) -> tuple[tuple[str, bytes | None], ...]:
-    """Record headers, whose structure is sound, from their number on."""
+    """The headers of a record; `at` is the position of their number. Their structure was
+    checked."""
     found = []
     count, at = varint(data, at)
     for _ in range(count):
@@ -73,10 +74,10 @@ def _time(batch: RecordBatch, record: Layout) -> Millis:
 
 
 def records_of(batch: RecordBatch, max_bytes: int = MAX_RECORDS_BYTES) -> Iterator[Record]:
-    """The records of `batch` with the offsets its stamp gives them.
+    """The records of `batch`, with offsets by its stamp.
 
-    Raises `RecordsError` for anything malformed, and when the records take more than `max_bytes`.
-    Source: Kafka protocol guide, "Record".
+    Raises `RecordsError` if they are malformed or take more than `max_bytes` decompressed. Source:
+    Kafka protocol guide, "Record".
     """
     payload = memoryview(batch.data)[BATCH_HEADER_BYTES:]
     data, at = inflate(batch.codec, payload, max_bytes), 0
@@ -108,9 +109,10 @@ def iter_records(data: bytes, max_bytes: int = MAX_RECORDS_BYTES) -> Iterator[Re
 def first_record_at_or_after(
     batch: RecordBatch, timestamp: Millis, *, start: Offset = 0, allowance: Allowance
 ) -> Search:
-    """Offset and time of the first record whose time is `timestamp` or later; None without one.
+    """Offset and time of the first record whose time is `timestamp` or later; None if there is
+    none.
 
-    Records below `start`, the log start offset, count as deleted. Answers ListOffsets by time
+    `start`: the log start offset; records below it are skipped. For ListOffsets by time
     (K-LIST-OFFSETS). Raises `RecordsError`.
     """
     window = Window.to_read(batch, allowance)
@@ -123,9 +125,9 @@ def first_record_at_or_after(
 
 
 def record_of_max_timestamp(batch: RecordBatch, *, allowance: Allowance) -> Search:
-    """Offset and time of the first record with the largest time: ListOffsets -3 (8b).
+    """Offset and time of the first record with the largest time, for ListOffsets -3 (8b).
 
-    Times before -1 count as none, and records below the log start offset as any other (measured).
+    Records with a time below -1 are skipped; records below the log start offset are not (measured).
     Raises `RecordsError`.
     """
     best: Found = None

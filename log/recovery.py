@@ -1,15 +1,17 @@
-"""The one recovery routine: what a torn or flipped log means at the next start, for every store.
+"""The one recovery routine of all stores: what a torn or damaged log means at the next start.
 
-**Theory.** A crash may lose what was not synced, and only that. So everything hangs on one number,
-the *synced mark*: the last index of a group that a finished sync covered, kept by the store beside
-the entries. A fault behind the mark is what a crash leaves of a write that nobody was promised:
-the log is cut there, and what lies behind the cut goes too, even if it looks well, because a disk
-writes unsynced blocks in any order (docs/reference/faults.md, D2 and D3). A fault at or below the
-mark is damage to something that was promised (D4): an acknowledgement may rest on it, so the node
-must not vote or serve with it, and refuses to start; only another replica can repair it.
+**Theory.** A crash may lose what was not synced, and nothing else. So recovery depends on one
+number, the *synced mark*: the last index of a group that a finished sync covered. The store keeps
+the mark beside the entries.
 
-The routine looks at records in the order of their keys and stops at the first fault. `CASES` names
-the faults; every store and the simulated disk go through it.
+* A fault behind the mark is the rest of a write that was never confirmed. The log is cut there. All
+  entries behind the cut are dropped, even if they look good, because a disk writes unsynced blocks
+  in any order (docs/reference/faults.md, D2 and D3).
+* A fault at or below the mark is damage to durable data (D4). Somebody may rely on it, so the node
+  must not vote or serve, and refuses to start. Only another replica can repair it.
+
+The routine reads records in the order of their keys and stops at the first fault. `CASES` lists the
+faults. Every store and the simulated disk use this routine.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from ottla.raft.types import Entry, GroupId, LogIndex, Term
 
 @dataclass(slots=True)
 class StoredRecord:
-    """What lies under one key: `entry` is None when its bytes or their checksum are wrong."""
+    """What is stored under one key. `entry` is None if its bytes or their checksum are wrong."""
 
     index: LogIndex
     entry: Entry | None
@@ -33,24 +35,24 @@ class StoredRecord:
 
 @dataclass(frozen=True, slots=True)
 class LogExtent:
-    """What the store knows about a group's log apart from the entries."""
+    """What the store knows about a group's log besides the entries."""
 
     group: GroupId
     first_index: LogIndex
-    """Index of the first entry that should be there."""
+    """Index of the first entry that must exist."""
     synced_to: LogIndex
-    """The synced mark; `first_index - 1` or less when no entry was ever synced."""
+    """The synced mark; `first_index - 1` or less if no entry was ever synced."""
     term: Term
-    """Term of the hard state: no entry can be of a later one."""
+    """Term of the hard state: no entry can have a later one."""
 
 
 @dataclass(slots=True)
 class Expected:
-    """What the next record should look like."""
+    """What the next record must be."""
 
     index: LogIndex
     term: Term
-    """Term of the entry before."""
+    """Term of the previous entry."""
     max_term: Term
 
 
@@ -62,7 +64,7 @@ class Verdict(Enum):
 
 
 class Case(NamedTuple):
-    """One kind of fault, and what it means on either side of the synced mark."""
+    """One kind of fault, and its verdict on each side of the synced mark."""
 
     label: str
     holds: Callable[[StoredRecord, Expected], bool]
@@ -112,14 +114,14 @@ CASES: tuple[Case, ...] = (
         "D5: a node stores its term before, or with, an entry of that term",
     ),
 )
-"""Asked in this order, the first that holds decides. A record for which none holds is kept."""
+"""The first case that holds decides. A record for which none holds is kept."""
 
 
 def recover(extent: LogExtent, records: Iterable[StoredRecord]) -> LogIndex:
-    """The last index of the log to go on with; the caller drops what lies behind it.
+    """The last index of the log that is kept; the caller must drop everything behind it.
 
-    `records` come in key order from `extent.first_index` on. Raises `CorruptLogError` when a record
-    at or below the synced mark has a fault, or is not there at all.
+    `records` come in key order from `extent.first_index` on. Raises `CorruptLogError` if a record
+    at or below the synced mark has a fault or is missing.
     """
     index, term = extent.first_index, 0
     max_term = extent.term
@@ -130,7 +132,7 @@ def recover(extent: LogExtent, records: Iterable[StoredRecord]) -> LogIndex:
             and record.index == index == entry.index
             and term <= entry.term <= max_term
         ):
-            term = entry.term  # what nearly every record is: no case holds
+            term = entry.term  # the usual record: no case holds
             index += 1
             continue
         expected = Expected(index, term, max_term)
@@ -152,9 +154,10 @@ def recover(extent: LogExtent, records: Iterable[StoredRecord]) -> LogIndex:
 
 
 class Kept:
-    """The last entries of a log, of those that recovery took: about `room` bytes of them.
+    """Keeps the last entries that recovery accepted, about `room` bytes of them.
 
-    A start reads a log twice, to judge it and to know it; what is kept is decoded once.
+    A start reads a log twice: for recovery, and to build the replica's state. Entries that are kept
+    are decoded only once.
     """
 
     def __init__(self, room: int) -> None:
@@ -163,7 +166,8 @@ class Kept:
         self.entries: list[Entry] = []
 
     def seen(self, records: Iterable[StoredRecord]) -> Iterator[StoredRecord]:
-        """Pass `records` on, and keep their entries: who asks for the next one took the last."""
+        """Pass `records` on and keep their entries. A record counts as accepted when recovery asks
+        for the next one."""
         add = self.entries.append
         for record in records:
             yield record
@@ -175,7 +179,7 @@ class Kept:
                 self._make_room()
 
     def _make_room(self) -> None:
-        """Drop the older half: one by one, each would move all the others."""
+        """Drop the older half at once: dropping one entry moves all the others."""
         gone = (len(self.entries) + 1) // 2
         self.bytes -= sum(entry.size for entry in self.entries[:gone])
         del self.entries[:gone]

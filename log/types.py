@@ -1,10 +1,10 @@
 """Values of the log: offsets, record batches, batch identities. No I/O, no rules.
 
-A record batch is kept as the bytes the producer sent. What the broker decides about it, its base
-offset and leader epoch, is a *stamp* of 16 bytes that lies before the part covered by the CRC
+A record batch is kept as the bytes that the producer sent. The broker adds a base offset and a
+leader epoch. They are in the *stamp*: the first 16 bytes of a batch, which its CRC does not cover
 (Kafka's batch format: base_offset int64, batch_length int32, partition_leader_epoch int32). The
-stamp is kept beside the bytes and laid over them when they leave, so records are never copied or
-encoded again, and replicas in one process share one object.
+stamp is kept beside the bytes and replaces their first 16 when they are sent or stored. So records
+are never encoded again, and replicas in one process share one object.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any, NamedTuple, TypeAlias
 from ottla.raft.types import Term as RaftTerm
 
 Term: TypeAlias = RaftTerm
-"""Leader epoch and Raft term are one number; named here for those who import no more."""
+"""The leader epoch is the Raft term. Named here for modules that may import only this one."""
 Offset: TypeAlias = int
 ProducerId: TypeAlias = int
 ProducerEpoch: TypeAlias = int
 Sequence: TypeAlias = int
 Millis: TypeAlias = int
-Unpacked: TypeAlias = Any  # what msgpack, JSON or struct read: who wants a type of it checks it
+Unpacked: TypeAlias = Any  # a value read by msgpack, JSON or struct: its user checks the type
 
 NO_PRODUCER_ID: ProducerId = -1
 NO_OFFSET: Offset = -1
@@ -31,9 +31,9 @@ NO_TIMESTAMP: Millis = -1
 BATCH_HEADER_BYTES = 61
 """Bytes before the first record of a version 2 batch."""
 STAMP_BYTES = 16
-"""base_offset, batch_length, partition_leader_epoch: what the broker may rewrite."""
+"""base_offset, batch_length, partition_leader_epoch: the fields that the broker may rewrite."""
 CRC_COVERS_FROM = 21
-"""The CRC covers the batch from its attributes on; magic and the CRC itself lie before."""
+"""The CRC covers the batch from its attributes on, not the magic byte and the CRC itself."""
 
 CODEC_MASK = 0x07
 LOG_APPEND_TIME_BIT = 0x08
@@ -44,7 +44,7 @@ _STAMP = Struct(">qii")
 
 
 class BatchIdentity(NamedTuple):
-    """Who wrote a batch and where it stands in that producer's sequence (KIP-98)."""
+    """The producer of a batch, and the batch's place in the producer's sequence (KIP-98)."""
 
     producer_id: ProducerId
     epoch: ProducerEpoch
@@ -56,21 +56,21 @@ class BatchIdentity(NamedTuple):
 class RecordBatch:
     """One version 2 record batch: its bytes as received, and its header read once.
 
-    Fields stand in the header's own order, so that one unpack makes a batch.
-
-    Made by `ottla.log.record_batch.read_batch`; `base_offset` and `leader_epoch` are the broker's
-    stamp and the only fields that may change, once, before the batch is shared.
+    Fields are in the order of the header, so that one unpack makes a batch.
+    `ottla.log.record_batch.read_batch` makes it. Only `base_offset` and `leader_epoch`, the
+    broker's stamp, may change: once, before the batch is shared.
     """
 
     data: bytes
-    """As the producer sent it; the first 16 bytes are overlaid by the stamp on the way out."""
+    """The bytes as the producer sent them; `parts` and `stamped` put the stamp over the first
+    16."""
     base_offset: Offset
     batch_length: int
     """The header's own length field: bytes after the first 12."""
     leader_epoch: Term
     magic: int
     crc: int
-    """CRC-32C as the header states it; covers everything from the attributes on."""
+    """The CRC-32C that the header states; it covers everything from the attributes on."""
     attributes: int
     """Bits 0-2 codec, 3 LogAppendTime, 4 transactional, 5 control (KIP-98)."""
     last_offset_delta: int
@@ -81,7 +81,7 @@ class RecordBatch:
     base_sequence: Sequence
     record_count: int
     identity: BatchIdentity | None = field(init=False, default=None, compare=False, repr=False)
-    """Kept by `ottla.log.record_batch.identity`, which every replica asks."""
+    """Computed once by `ottla.log.record_batch.identity`, because every replica needs it."""
 
     def __len__(self) -> int:
         """Size in bytes."""
@@ -98,17 +98,17 @@ class RecordBatch:
         return self.base_offset + self.last_offset_delta
 
     def stamp(self, base_offset: Offset, leader_epoch: Term) -> None:
-        """Give the batch its place in the log. Called once, before anyone else sees it."""
+        """Give the batch its offset and leader epoch. Called once, before the batch is shared."""
         self.base_offset = base_offset
         self.leader_epoch = leader_epoch
 
     def parts(self) -> tuple[bytes, memoryview]:
-        """The stamped 16 bytes and a view of everything behind them: join to get the batch."""
+        """The 16 bytes of the stamp, and a view of everything behind them: joined, the batch."""
         head = _STAMP.pack(self.base_offset, self.batch_length, self.leader_epoch)
         return head, memoryview(self.data)[STAMP_BYTES:]
 
     def beginning(self, size: int) -> tuple[bytes, memoryview]:
-        """The first `size` bytes of what `parts` gives, as the same two pieces."""
+        """As `parts`, but only the first `size` bytes of the batch."""
         head, rest = self.parts()
         return head[:size], rest[: max(0, size - STAMP_BYTES)]
 
