@@ -1,4 +1,4 @@
 """Kafka's semantics of one partition on top of an agreed log, without I/O.
 
-Not: where partitions lie and who may ask (`controller`, `node`, `wire`).
+Not here: on which nodes a partition is, and who may ask it (`controller`, `node`, `wire`).
 """

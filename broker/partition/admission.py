@@ -1,6 +1,6 @@
-"""Admission: in which order, and whether, batches enter the log: hop 4 of a produce request.
+"""Admission decides whether and in which order batches enter the log: hop 4 of a produce request.
 
-The algorithm is that of Redpanda's issue 5054 (promise-R1 to R5), as one pass without I/O:
+The algorithm is that of Redpanda's issue 5054 (promise-R1 to R5), in one pass without I/O:
 
     admit      leader? in sync enough? batch well-formed?           else refuse (`inspector.py`)
                synced in this term?                                 else wait for sync()
@@ -11,21 +11,22 @@ The algorithm is that of Redpanda's issue 5054 (promise-R1 to R5), as one pass w
                  gap       -> release the mutex, prove leadership by a barrier, evaluate again
                  Reject    -> refuse, release the mutex
                  Accept    -> into the leader queue, *holding the mutex*
-    take       while the byte budget lasts, in queue order, into one list; hand the mutex on
-    propose    the whole list, on condition that the term still is the one the rules were asked
-               in (expected_term)
+    take       from the queue into one list, in order, up to the byte budget; hand the mutex on
+    propose    the whole list, if the term is still the one in which the rules were asked
+               (expected_term)
     enqueued   every entry of the list has its index: its order is certain
 
-The mutex is handed on when its holder joins the list, not after: the list is proposed in the same
-breath and gets its places or fails as one, so nothing can be decided otherwise in between. That is
-how requests of one producer that arrive together leave as one append.
+The mutex is handed on when its holder joins the list, before the list is proposed. That is safe,
+because the list is proposed in the same turn, and all of it gets places in the log or all of it
+fails. So requests of one producer that arrive together leave as one append.
 
-Why the queue and the mutex are real: a full byte budget, a pending sync or a barrier make the way
-from *evaluate* to *enqueued* take time, and leadership may move meanwhile. Then the condition
-fails, and the batch fails together with everything that was admitted behind it (R3, R4).
+The queue and the mutex are needed because the way from *evaluate* to *enqueued* may take time: the
+byte budget may be full, or a sync or a barrier may be pending. Leadership may move meanwhile. Then
+the condition fails, and the batch fails together with everything that was admitted behind it
+(promise-R3, R4).
 
-A client's time limit never removes a batch that has a place in this order, because its successors
-were judged with it: the client hears REQUEST_TIMED_OUT and the data stays (suspect redpanda-S1).
+A client's time limit never removes a batch from this order, because its successors were judged as
+if it were there. The client is answered REQUEST_TIMED_OUT and the data stays (suspect redpanda-S1).
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ from ottla.raft.types import (
 
 
 class CommandItem:
-    """A decision of the state machine on its way into the log."""
+    """A command of the partition that waits for its place in the log."""
 
     __slots__ = ("expires", "index", "payload", "ticket")
 
@@ -64,7 +65,7 @@ class CommandItem:
         self.payload = payload
         self.ticket = ticket
         self.expires = expires
-        """Whom it forgets; requests are judged as if it were applied already."""
+        """The producers that it forgets. Requests are judged as if it were applied already."""
         self.index: LogIndex = 0
 
 
@@ -80,17 +81,17 @@ class Admission:
         self.counters = state.settings.counters
         self.mutex: ProducerMutex[ProduceTicket] = ProducerMutex()
         self.queue: deque[Item] = deque()
-        """The leader queue: what `take` may have."""
+        """The leader queue, from which `take` takes."""
         self._taken: list[Item] = []
         self.inspector = Inspector(state)
         self._leadership = state.leadership
         self._append_time: Millis = NO_TIMESTAMP
-        """With LogAppendTime: that of the newest batch on its way into the log."""
+        """With LogAppendTime: the time of the newest batch that was taken."""
 
     # --- admit --------------------------------------------------------------------------------
 
     def admit(self, ticket: ProduceTicket, now: Micros) -> None:
-        """Take in one batch: refuse it, answer it, or give it its place in the order."""
+        """Take one batch: refuse it, answer it, or give it its place in the order."""
         leadership = self._leadership
         if not leadership.leading:
             self.state.not_leader(ticket)
@@ -108,7 +109,7 @@ class Admission:
             leadership.wait(ticket, self._enter)
 
     def _stop(self, ticket: ProduceTicket, error: ErrorCode | Unfinished, now: Micros) -> None:
-        """It is refused, or not yet judged."""
+        """Refuse the batch, or keep it if its check is not finished."""
         if isinstance(error, Unfinished):
             self.inspector.wait(ticket, now)
         elif omits_log_start(error):
@@ -117,8 +118,8 @@ class Admission:
             self.state.refuse(ticket, error)
 
     def look_on(self, now: Micros) -> Micros | None:
-        """There is another slice for who waits to be looked into: go on, in order. Returns the
-        earliest deadline of those that were judged, None where none was."""
+        """Another slice of work is allowed: continue the checks of waiting batches, in order.
+        Returns the earliest deadline of the batches that were judged; None if there was none."""
         inspector, due = self.inspector, None
         while inspector.waiting:
             error = inspector.look_on(inspector.waiting[0], now)
@@ -149,7 +150,7 @@ class Admission:
                 return
 
     def _evaluate(self, ticket: ProduceTicket) -> bool:
-        """Ask the rules, holding the producer's mutex. True: the mutex stays taken."""
+        """Ask the rules; the ticket holds its producer's mutex. True: it keeps the mutex."""
         who = identity(ticket.batch)
         assert who is not None, "only batches with a producer id are evaluated"
         decision = self.table.decide(who, ticket.term)
@@ -176,7 +177,7 @@ class Admission:
     def _park(self, ticket: ProduceTicket, decision: Park) -> None:
         original: ProduceTicket = decision.in_flight.owner
         if ticket.acks != -1 and original.index:
-            # The original is in this log already, and this client asked for no more than that.
+            # The original is in this log already, and acks=0 or acks=1 asks for no more.
             ticket.log_append_time = original.batch.max_timestamp
             self.state.accept(ticket, original.batch.base_offset)
         else:
@@ -192,17 +193,17 @@ class Admission:
         self.state.refuse(ticket, REASON_CODES[decision.reason])
 
     def _proved(self, ticket: ProduceTicket) -> None:
-        """This node leads, so judge the gap again, for good."""
+        """The barrier proved that this node leads: judge the gap again, and now answer it."""
         ticket.barrier_passed = True
         self._enter(ticket)
 
     # --- room in the producer table -----------------------------------------------------------
 
     def _make_room(self) -> bool:
-        """Decide to forget the producer that was idle longest. False: all have requests in flight.
+        """Decide to forget the producer that was idle longest. False: none is idle.
 
-        The decision lies in the log before the batch that needed the room, and requests are judged
-        as if it were applied already.
+        The decision is in the log before the batch that needs the room, and requests are judged as
+        if it were applied already.
         """
         victims = self.table.longest_idle(1)
         self.expire(victims)
@@ -218,13 +219,15 @@ class Admission:
     # --- the leader queue ---------------------------------------------------------------------
 
     def command(self, payload: bytes, ticket: Ticket | None) -> None:
-        """Queue a decision of the state machine behind what is already admitted."""
+        """Queue a command behind everything that is already admitted."""
         self.queue.append(CommandItem(payload, ticket))
 
     def take(self, inflight_bytes: int) -> Proposals | None:
-        """As much of the queue as the byte budget allows; at least one when nothing is under way.
+        """Take from the queue as much as the byte budget allows; at least one item if no bytes are
+        in flight. None: there is nothing to propose.
 
-        Batches are stamped here: if the proposal is refused, they fail and the stamp with them.
+        Batches are stamped here. If the proposal is refused, the batches fail, so their stamps are
+        never used.
         """
         if not self.queue:
             return None
@@ -257,18 +260,19 @@ class Admission:
         return Proposals(term, proposals) if proposals else None
 
     def _set_time(self, ticket: ProduceTicket) -> None:
-        """LogAppendTime: when the batch came, but never before what lies in front of it."""
+        """LogAppendTime: the arrival time of the batch, but not earlier than that of a batch before
+        it."""
         self._append_time = max(self._append_time, ticket.wall_ms)
         ticket.batch = appended_at(ticket.batch, self._append_time)
         ticket.log_append_time = self._append_time
 
     def proposed(self, first: LogIndex | None) -> list[Item]:
-        """Outcome of the last `take`.
+        """The outcome of proposing what `take` returned. `first`: the index of its first item.
 
-        Accepted: the items now have their index and are *enqueued*; returns them, in order.
-        Refused (the term is over, or leadership is being
-        transferred): nothing that was admitted in this term may succeed any more, because its
-        predecessors did not (promise-R4); everything fails and the list is empty.
+        The items now have their indexes and are *enqueued*; they are returned, in order. `first` is
+        None if the proposal was refused: the term is over, or leadership is being transferred. Then
+        everything that was admitted in this term fails, because its predecessors failed
+        (promise-R4), and the list is empty.
         """
         taken, self._taken = self._taken, []
         if first is None:
@@ -287,7 +291,7 @@ class Admission:
     # --- ends ---------------------------------------------------------------------------------
 
     def fail(self) -> None:
-        """Nothing that is not yet in the log may enter it any more; tell everybody so."""
+        """Leadership is lost: fail everything that has no place in the log."""
         state = self.state
         for item in self.queue:
             if isinstance(item, ProduceTicket):
@@ -304,10 +308,10 @@ class Admission:
             state.not_leader(ticket)
 
     def overdue(self, now: Micros) -> None:
-        """Answer clients whose time is up.
+        """Answer clients whose time limit has passed.
 
-        Who is looked into has no deadline (`inspector.py`); everything else keeps its place and may
-        still be stored.
+        A batch that is being checked has no deadline (`inspector.py`). All other batches keep their
+        places and may still be stored.
         """
         state = self.state
         for item in (*self.mutex.waiters(), *self.queue):
@@ -322,18 +326,18 @@ class Admission:
                 state.refuse(parked, ErrorCode.REQUEST_TIMED_OUT)
 
     def _parked(self) -> Iterable[tuple[ProduceTicket, ProduceTicket]]:
-        """Every duplicate that waits, behind the original it waits for."""
+        """Every parked duplicate, as (original, duplicate)."""
         for in_flight in self.table.in_flight():
             for parked in in_flight.waiters:
                 yield in_flight.owner, parked
 
     def admitted(self) -> Iterable[Item]:
-        """What is on its way into the log, in order, without a place in it yet."""
+        """The items that wait for a place in the log, in order."""
         yield from self._taken
         yield from self.queue
 
     def open_tickets(self) -> Iterable[Ticket]:
-        """Every ticket in here that waits for its answer."""
+        """Every ticket of this part that waits for its answer."""
         yield from self.inspector.waiting
         yield from self.mutex.waiters()
         for item in self.queue:

@@ -1,10 +1,10 @@
-"""The commands in a partition's log, by table: msgpack lists of a name and one argument.
+"""The commands in a partition's log: msgpack lists of a name and one argument.
 
-    ["expire", [producer, ...]]    producers to forget: idle ones, or for room in the table; each an
-                                   id, or a pair of id and epoch where a profile tells epochs apart
-    ["delete_records", offset]     a new log start
+    ["expire", [producer, ...]]    producers to forget, because they are idle or the table is full;
+                                   each an id, or [id, epoch] if the profile has `epochs_apart`
+    ["delete_records", offset]     a new log start offset
 
-Read again before they are applied, for the reasons given in `ottla.broker.controller.commands`.
+Commands are checked before they are applied; `ottla.broker.controller.commands` says why.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ COMMANDS: Mapping[str, Field] = {
     "expire": listing(_producer),
     "delete_records": whole(0, INT64_MAX),
 }
-"""By name: what the argument is."""
+"""By name: the type of the argument."""
 
 
 def encode_command(name: str, argument: object) -> bytes:
-    """A command as it lies in the log."""
+    """A command as it is stored in the log."""
     packed: bytes = msgpack.packb([name, argument])
     return packed
 
@@ -55,8 +55,8 @@ def encode_command(name: str, argument: object) -> bytes:
 def sound_command(
     payload: bytes, end: Offset, settings: PartitionSettings, index: LogIndex
 ) -> tuple[str, Unpacked]:
-    """Name and argument of the command at `index` of a partition's log, which ends at offset `end`
-    there. One that is none is refused: its name is empty, and the broker's log says why."""
+    """Name and argument of the command at log `index`, where the log end offset is `end`. If the
+    payload is not a valid command, the name is empty, and the broker's log says why."""
     try:
         return _decode(payload, end)
     except CommandError as why:

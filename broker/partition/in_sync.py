@@ -1,21 +1,21 @@
 """Which replicas are in sync, as their leader sees it: Kafka's rule on top of Raft's commit.
 
-A follower is in sync while it has been *caught up* within the lag time (promise-A2, Kafka's
-lastCaughtUpTime): it held everything the leader's log held at some moment not longer ago than that.
-Raft's quorum is untouched by this; `min.insync.replicas` only gates what is accepted (error 19) and
-what is confirmed (error 20).
+A follower is in sync if it was *caught up* within the lag time (promise-A2, Kafka's
+lastCaughtUpTime): at some moment within that time it held everything that the leader's log held
+then. Raft's quorum does not depend on this. `min.insync.replicas` only decides what is accepted
+(error 19) and what is confirmed (error 20).
 
-How "caught up at" is learnt, each in O(1) per acknowledgement:
+The leader learns when a follower was caught up, each in O(1) per acknowledgement:
 
-* an acknowledgement up to the leader's current log end: caught up now;
-* an acknowledgement up to a *mark*, the log end as of an earlier contact: caught up when the mark
-  was set. Kafka moves the mark with every fetch, which works because a follower has one fetch at a
-  time; here many appends are under way at once and a mark that moved each time would never be
-  reached by a follower that is steadily one round trip behind. So a mark stays until reached, and
-  who is steadily behind by less than half the lag time is in sync;
-* nothing to acknowledge: while the follower's match is the log end, any sign of life (`contact`)
-  keeps it caught up; and the leader's own append ends that state (`appended`), so that a follower
-  that idled along is not out of sync before it had a chance to answer.
+* The follower acknowledges the leader's current log end: it is caught up now.
+* The follower acknowledges a *mark*, which was the log end at an earlier contact: it was caught up
+  when the mark was set. Kafka moves the mark with every fetch, because a follower has one fetch at
+  a time. Here many appends are in flight at once. A follower that is always one round trip behind
+  would never reach a mark that moves each time. So a mark stays until it is reached. A follower
+  that is always behind by less than half the lag time is in sync.
+* There is nothing to acknowledge, because the follower's match is the log end: each contact
+  (`contact`) counts as caught up. When the leader appends (`appended`), a follower that was idle
+  counts as caught up until that moment, so that it has the lag time to answer.
 
 All positions are last log indexes, all times `Micros` of one monotonic clock.
 """
@@ -43,9 +43,9 @@ class _Follower:
 
 
 class InSync:
-    """The in-sync replicas of one partition; meaningful on its leader, from `begin` on.
+    """The in-sync replicas of one partition; valid on its leader, from `begin` on.
 
-    `replica_lag` is the lag time, `voters` all replicas, `node` the one that asks.
+    `replica_lag` is the lag time, `voters` are all replicas, `node` is this node.
     """
 
     __slots__ = (
@@ -69,9 +69,9 @@ class InSync:
         self.begin(0, 0)
 
     def begin(self, now: Micros, log_end: LogIndex) -> None:
-        """A leadership starts: every voter counts as in sync for one lag time.
+        """A leadership begins: every voter counts as in sync for one lag time.
 
-        `log_end` is the last index of the leader's log, what it appends first not included.
+        `log_end` is the last index of the leader's log before its own first entry.
         """
         self._log_end = log_end
         self._followers = {
@@ -80,10 +80,10 @@ class InSync:
         self._stable_until = _NEVER
 
     def appended(self, log_end: LogIndex, now: Micros) -> None:
-        """The leader's log now ends at `log_end`; once a turn, not once an entry.
+        """The leader's log now ends at `log_end`. Called once per turn, not once per entry.
 
-        A follower that held everything until now, and was heard of within the lag time, was caught
-        up until this moment.
+        A follower that held everything before this append, and was heard of within the lag time,
+        counts as caught up at `now`.
         """
         before = self._log_end
         for follower in self._followers.values():
@@ -111,7 +111,8 @@ class InSync:
         state.mark_at = now
 
     def contact(self, follower: NodeId, at: Micros) -> None:
-        """`follower` was alive and following at `at` (a vouching beat; may lie in the past)."""
+        """A heartbeat says that `follower` was alive and followed at `at`, which may be in the
+        past."""
         state = self._followers.get(follower)
         if state is None or at <= state.contacted:
             return
@@ -128,10 +129,10 @@ class InSync:
         )
 
     def below_minimum(self, minimum: int, now: Micros) -> bool:
-        """Whether fewer replicas are in sync than `min.insync.replicas` asks for.
+        """Whether fewer replicas are in sync than `min.insync.replicas` requires.
 
-        The effective minimum is never more than there are replicas (K-WATERMARK). Costs two
-        comparisons as long as nobody can have fallen out since the last answer.
+        The minimum never exceeds the number of replicas (K-WATERMARK). The call costs two
+        comparisons unless a replica may have fallen out of sync since the last call.
         """
         if now > self._stable_until:
             self._recount(now)
@@ -141,7 +142,7 @@ class InSync:
         if at <= state.caught_up:
             return
         if now - state.caught_up > self._replica_lag:
-            self._stable_until = _NEVER  # it may just have come back
+            self._stable_until = _NEVER  # it was out of sync, so count again
         state.caught_up = at
 
     def _recount(self, now: Micros) -> None:

@@ -1,13 +1,14 @@
 """`Inspector`: Kafka's checks of a produced batch's bytes, in order of arrival (hop 4).
 
-**Theory.** Most batches are judged when they come. One that holds very much is looked into in
-slices (`looking.py`, docs/decisions/0017), and until it is judged everything produced to this
-partition waits behind it, in order of arrival: as in Kafka, which validates under the log's lock.
-So the order of a connection and of a producer stays what it was.
+**Theory.** Most batches are checked when they arrive. A very large one is checked in slices
+(`ottla.broker.turn.looks`, docs/decisions/0017). Until its check is finished, everything produced
+to this partition waits behind it, in order of arrival, as in Kafka, which validates under the log's
+lock. So the order of a connection and of a producer does not change.
 
-A client's time limit begins when its batch is judged, as in Kafka: what waits here is not overdue,
-for it could only be told of a timeout without an offset, and be stored all the same. So it stays in
-flight on its connection, and counts there, for as long as it keeps anybody busy here.
+A client's time limit begins when the check of its batch is finished, as in Kafka. A batch that
+waits here is never overdue: the client would get a timeout without an offset, and the batch could
+still be stored. So the request stays in flight on its connection, and counts there, as long as it
+is here.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from ottla.raft.types import Micros
 
 @unique
 class Unfinished(Enum):
-    """No verdict yet."""
+    """The check is not finished."""
 
     UNFINISHED = "there is more to look into"
 
@@ -36,19 +37,19 @@ UNFINISHED = Unfinished.UNFINISHED
 
 
 class Inspector:
-    """See the module's text. One per partition."""
+    """See the module's docstring. One per partition."""
 
     def __init__(self, state: PartitionState):
         self._state = state
         self.waiting: deque[ProduceTicket] = deque()
-        """Who waits for a verdict, in order of arrival; the first one is being looked into."""
+        """Tickets whose check is not finished, in order of arrival; the first is being checked."""
         self._looking: Looking | None = None
         self._allowance = Allowance()
         self._max_bytes = min(state.settings.max_message_bytes, state.settings.segment_bytes)
 
     def refusal(self, ticket: ProduceTicket, now: Micros) -> ErrorCode | Unfinished | None:
-        """Kafka's checks in Kafka's order, from K-CHECKS 12 on; None: the batch may enter.
-        `UNFINISHED`: ask `look_on` when there is another slice."""
+        """Kafka's checks in Kafka's order, from K-CHECKS 12 on. Returns the error, or None if the
+        batch may enter. `UNFINISHED`: call `look_on` for another slice."""
         state = self._state
         if ticket.acks == -1 and state.below_minimum(now):
             return ErrorCode.NOT_ENOUGH_REPLICAS
@@ -75,19 +76,19 @@ class Inspector:
         return self._look(ticket, AT_LEAST)
 
     def wait(self, ticket: ProduceTicket, now: Micros) -> None:
-        """Keep a batch until it is judged; its client's time limit stands still."""
+        """Keep a ticket until its check is finished; its time limit stands still."""
         ticket.patience = max(ticket.deadline - now, LEAST_PATIENCE)
         ticket.deadline = NEVER
         self.waiting.append(ticket)
 
     def judged(self, now: Micros) -> ProduceTicket:
-        """Let go of the first of those that wait; from now on its client's time passes."""
+        """Remove and return the first waiting ticket; its time limit runs from now on."""
         ticket = self.waiting.popleft()
         ticket.deadline = now + ticket.patience
         return ticket
 
     def look_on(self, ticket: ProduceTicket, now: Micros) -> ErrorCode | Unfinished | None:
-        """The same for the first of those that wait, in another slice."""
+        """As `refusal`, for the first waiting ticket: continue its check, or begin it."""
         if self._looking is None:
             return self.refusal(ticket, now)
         return self._look(ticket, 0)
@@ -110,7 +111,7 @@ class Inspector:
         return None
 
     def drop_all(self) -> list[ProduceTicket]:
-        """Forget everybody; returns who waited."""
+        """Drop all waiting tickets and return them."""
         waiting = list(self.waiting)
         self.waiting.clear()
         self._looking = None

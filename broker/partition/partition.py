@@ -1,16 +1,17 @@
 """`Partition`: Kafka's semantics on top of an agreed log, without I/O.
 
-A `Replica` drives it through the `Machine` protocol. What happens where:
+A `Replica` calls it through the `Machine` protocol:
 
-    submit        tickets, to admission (produce), reads (fetch, offsets) or here (DeleteRecords)
-    appended      the local log grew: index of offsets, waiting requests
-    apply         an entry is committed: producer table, high watermark, answers
-    resign        everybody who waits is told to go elsewhere; speculation vanishes
+    submit        a ticket goes to admission (produce), reads (fetch, offsets), or is handled here
+                  (DeleteRecords)
+    appended      the local log grew: extend the offset index
+    apply         entries are committed: producer table, high watermark, answers
+    resign        leadership is lost: refuse everybody who waits, drop all speculation
 
-Leader epoch is Raft term, here and nowhere else. Offsets count records, log indexes count entries;
-`OffsetIndex` is the one map between them.
+The leader epoch is the Raft term; the conversion is made only here. Offsets count records, log
+indexes count entries; `OffsetIndex` is the only map between them.
 
-Commands in the log are those of `commands.py`. What is none of them changes nothing.
+Commands in the log are those of `commands.py`. An invalid command changes nothing.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ from ottla.raft.types import Entry, EntryKind, LogIndex, Micros, Snapshot, Term
 AT_ONCE: Micros = 0
 EVER: LogIndex = 1 << 63
 EXPIRY_CHECKS_PER_PERIOD = 4
-"""Idle producers are looked for this many times per expiry period."""
+"""How often per expiry period the leader looks for idle producers."""
 MAX_EXPIRED_AT_ONCE = 1000
 
 
 class Partition(LogWatcher):
-    """The machine of one partition replica; see the module's text."""
+    """The machine of one partition replica; see the module's docstring."""
 
     def __init__(self, settings: PartitionSettings, in_sync: InSync):
         self.settings = settings
@@ -61,10 +62,10 @@ class Partition(LogWatcher):
         self.outbox = self.state.outbox
         self.snapshots = Snapshots(self.state, self.table)
         self._overdue_from: Micros | None = None
-        """No open ticket is due before this; a lower bound, not the exact time."""
+        """A lower bound: no open ticket has an earlier deadline. None: there is no open ticket."""
         self._next_expiry_check: Micros | None = None
         self._careful_to: LogIndex = 0
-        """Up to here `_may_apply` is asked before entries are applied."""
+        """For entries up to this index `_may_apply` is asked before they are applied."""
         self._proposed_at: Micros = 0
 
     @property
@@ -80,7 +81,7 @@ class Partition(LogWatcher):
     # --- commands -----------------------------------------------------------------------------
 
     def submit(self, ticket: Ticket, now: Micros) -> None:
-        """Take in one command."""
+        """Take one ticket."""
         due = self._overdue_from
         if due is None or ticket.deadline < due:
             self._overdue_from = ticket.deadline
@@ -112,7 +113,7 @@ class Partition(LogWatcher):
             self.admission.command(encode_command("delete_records", offset), ticket)
 
     def _delete_proved(self, ticket: DeleteRecordsTicket) -> None:
-        """Another leader's high watermark is no higher."""
+        """The barrier proved that there is no newer leader with a higher high watermark."""
         ticket.proved = True
         self._delete_records(ticket)
 
@@ -126,7 +127,7 @@ class Partition(LogWatcher):
         return min(due, check)
 
     def tick(self, now: Micros) -> None:
-        """Answer overdue clients; propose to forget idle producers."""
+        """Answer overdue clients, propose to forget idle producers, continue a snapshot."""
         if self._overdue_from is not None and self._overdue_from <= now:
             self.admission.overdue(now)
             self.purgatory.overdue(now)
@@ -148,7 +149,8 @@ class Partition(LogWatcher):
         return min((each.deadline for each in open_tickets if not each.done), default=None)
 
     def _expire_idle(self, now: Micros) -> None:
-        """A decision in the log, so that every replica forgets the same producers (sim-I25)."""
+        """Queue the decision to forget idle producers. It goes through the log, so that every
+        replica forgets the same ones (sim-I25)."""
         expiry = self.settings.producer_expiry
         self._next_expiry_check = now + expiry // EXPIRY_CHECKS_PER_PERIOD
         if not self.leadership.synced:
@@ -158,7 +160,7 @@ class Partition(LogWatcher):
     # --- the way into the log -----------------------------------------------------------------
 
     def has_pending(self) -> bool:
-        """Whether somebody waits in the leader queue."""
+        """Whether an item waits in the leader queue."""
         return len(self.admission.queue) > 0
 
     def take_proposals(self, inflight_bytes: int, now: Micros) -> Proposals | None:
@@ -167,25 +169,25 @@ class Partition(LogWatcher):
         return self.admission.take(inflight_bytes)
 
     def proposed(self, first: LogIndex | None) -> None:
-        """Its outcome: index of the first item, None when refused."""
+        """The outcome of a proposal: the index of its first item, None if it was refused."""
         items = self.admission.proposed(first)
         if first is not None:
             self.state.in_sync.appended(first + len(items) - 1, self._proposed_at)
             self.purgatory.enter(items)
 
     def appended(self, entries: Sequence[Entry]) -> None:
-        """These entries are the tail of the local log now."""
+        """These entries were appended to the local log."""
         self.state.index.extend(entries)
 
     def truncated(self, first: LogIndex) -> None:
-        """Entries from `first` on are gone: another leader's log replaced them."""
+        """Entries from `first` on were removed: another leader's entries replace them."""
         assert first > self.state.applied, f"truncation at {first}, applied {self.state.applied}"
         self.state.index.truncate_from(first)
 
     # --- committed entries --------------------------------------------------------------------
 
     def apply(self, entries: Sequence[Entry], now: Micros) -> None:
-        """Committed, each exactly once and in order, on every replica."""
+        """Apply committed entries. Called on every replica, in order, once for each entry."""
         state, first, last = self.state, entries[0].index, entries[-1].index
         if first <= self._careful_to and not self._may_apply(entries):
             return
@@ -218,7 +220,8 @@ class Partition(LogWatcher):
         self.reads.moved()
 
     def _may_apply(self, entries: Sequence[Entry]) -> bool:
-        """After a snapshot was read, or while one is written or read. False: not yet."""
+        """Prepare for entries that meet a snapshot which is being written or read, or was read.
+        False: a snapshot is being read, so the entries wait."""
         snapshots = self.snapshots
         if snapshots.reading:
             snapshots.late += entries
@@ -229,11 +232,11 @@ class Partition(LogWatcher):
         return True
 
     def _that_count(self, entries: Sequence[Entry]) -> Sequence[Entry]:
-        """Of what a follower applies at once, the entries that leave something behind.
+        """The entries that a follower has to apply; the others would leave no trace.
 
-        A producer is known by its last batches (`ProducerTable`), so those before them need not be
-        applied, unless a command between them asks who is known. The last batch of all counts in
-        any case: the high watermark stands behind it.
+        The table keeps only the last batches of a producer (`ProducerTable`), so a follower may
+        skip earlier ones. If there is a command among the entries, all are applied, because it may
+        depend on the table. The last batch is never skipped: it gives the high watermark.
         """
         window = self.settings.profile.window
         if self.leadership.leading or len(entries) <= window or self.settings.profile.epochs_apart:
@@ -276,20 +279,20 @@ class Partition(LogWatcher):
         self.snapshots.wanted = True
 
     def _finish_command(self, item: CommandItem) -> None:
-        """Answer the command's own ticket, compact what it made superfluous."""
+        """Answer the ticket of a command that was applied."""
         if isinstance(item.ticket, DeleteRecordsTicket):
             item.ticket.log_start_offset = self.state.log_start_offset
             self.state.answer(item.ticket, ErrorCode.NONE)
 
     def _synced(self, now: Micros) -> None:
-        """sync() of promise-R3: what earlier terms replicated is applied; serve from here."""
+        """The sync() of promise-R3 is done: all entries of earlier terms are applied. Serve now."""
         self._next_expiry_check = now + self.settings.producer_expiry // EXPIRY_CHECKS_PER_PERIOD
         self.leadership.open()
 
     # --- role ---------------------------------------------------------------------------------
 
     def resign(self) -> None:
-        """Serve nobody any more: who waits is told to go elsewhere, speculation vanishes."""
+        """Leadership is lost: refuse everybody who waits, and drop all speculation."""
         state = self.state
         self._next_expiry_check = None
         for in_flight in self.table.new_term(self.leadership.term):
@@ -306,7 +309,7 @@ class Partition(LogWatcher):
     # --- snapshots ----------------------------------------------------------------------------
 
     def _begin_snapshot(self, term: Term = 0) -> None:
-        """Entries that hold nothing above the log start may go."""
+        """Begin a snapshot, so that entries below the log start offset can be dropped."""
         self._compacted(self.snapshots.begin(term))
 
     def _go_on_with_snapshot(self, now: Micros) -> None:
@@ -327,7 +330,7 @@ class Partition(LogWatcher):
             self._careful_to = self.table.applied_index
 
     def restore(self, snapshot: Snapshot, now: Micros) -> None:
-        """Replace everything by this snapshot; the log goes on behind its index."""
+        """Replace the whole state by this snapshot. The log continues after its index."""
         self.snapshots.restore(snapshot, now)
         self._compacted(None)
         self.outbox.compaction = None

@@ -2,12 +2,12 @@
 
 Kafka calls it DelayedProduce.
 
-Items stand in log order, so a commit settles a prefix. An answer may leave earlier, by the client's
-time limit or by acks=1; the item stays until its entry commits or leadership ends, since parked
-duplicates and producer state hang on it.
+Items are in log order, so a commit settles the first ones. An item may be answered earlier, because
+of the client's time limit or acks=1. It stays here until its entry is committed or leadership ends,
+because parked duplicates and the producer's state depend on it.
 
-Time limits are checked lazily: one lower bound for the whole partition, scanned only when it comes
-(nearly every request is answered long before).
+Time limits cost little: the partition has one lower bound for all deadlines, and `overdue` looks at
+the items only when that time comes. Nearly every request is answered long before.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ottla.raft.types import LogIndex, Micros
 
 
 class Purgatory:
-    """Items that have their place in the log and wait for its commit."""
+    """Items that have a place in the log and wait for its commit."""
 
     def __init__(self, state: PartitionState):
         self.state = state
@@ -33,8 +33,8 @@ class Purgatory:
         return len(self._items)
 
     def enter(self, items: Iterable[Item]) -> None:
-        """Just enqueued, in log order. acks=0 and acks=1 get their answer on the way in, and so do
-        copies that came before their original had its place (RP-COPIES)."""
+        """Take items that were just enqueued, in log order. Requests with acks=0 or acks=1 are
+        answered now, and so are their parked copies (RP-COPIES)."""
         for item in items:
             if isinstance(item, ProduceTicket):
                 offset = item.batch.base_offset
@@ -48,7 +48,7 @@ class Purgatory:
             self._items.append(item)
 
     def _appended(self, ticket: ProduceTicket, base_offset: int) -> None:
-        """The answer of who waits for no commit, to leave once the store has the batch."""
+        """Answer a request that does not wait for the commit, once the store has the batch."""
         if not ticket.done:
             ticket.done = True
             ticket.base_offset = base_offset
@@ -56,11 +56,11 @@ class Purgatory:
             self.state.outbox.after_append.append(ticket)
 
     def settle(self, index: LogIndex, enough: bool) -> list[CommandItem]:
-        """Entries up to `index` are committed and applied: answer whoever waits for them.
+        """Entries up to `index` are committed and applied: answer the requests that wait for them.
 
-        `enough`: as many replicas are in sync as min.insync.replicas asks for; if not, the record
-        is stored and the client must know it is less safe than it asked for (promise-K2).
-        Returns the items that are commands, for their owner to finish.
+        `enough`: whether as many replicas are in sync as min.insync.replicas requires. If not, the
+        batch is stored, and the answer says that too few replicas have it (promise-K2). Returns the
+        items that are commands, which the caller must finish.
         """
         items = self._items
         commands: list[CommandItem] = []
@@ -73,7 +73,7 @@ class Purgatory:
         return commands
 
     def answer(self, ticket: ProduceTicket, base_offset: int, enough: bool) -> None:
-        """Outcome of a committed batch, for its own request or a parked copy of it."""
+        """Answer a request whose batch is committed, or a parked copy of such a request."""
         if ticket.done:
             return
         self.state.accept(ticket, base_offset)
@@ -81,7 +81,8 @@ class Purgatory:
             ticket.error = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
     def overdue(self, now: Micros) -> None:
-        """REQUEST_TIMED_OUT with the real base offset; the data stays (K-ACKS)."""
+        """Answer overdue requests with REQUEST_TIMED_OUT and the real base offset; the data stays
+        (K-ACKS)."""
         for item in self._items:
             if isinstance(item, CommandItem):
                 if item.ticket is not None and item.ticket.deadline <= now:
@@ -91,7 +92,8 @@ class Purgatory:
                 self.state.refuse(item, ErrorCode.REQUEST_TIMED_OUT)
 
     def fail(self) -> None:
-        """Leadership is lost: the fate of these entries is for the next leader's log to show."""
+        """Leadership is lost: refuse everything. The next leader's log decides whether these
+        entries are committed."""
         for item in self._items:
             if isinstance(item, CommandItem):
                 if item.ticket is not None:
@@ -101,7 +103,7 @@ class Purgatory:
         self._items.clear()
 
     def open_tickets(self) -> Iterable[Ticket]:
-        """Every ticket in here that waits for its answer."""
+        """Every ticket of this part that waits for its answer."""
         for item in self._items:
             ticket = item if isinstance(item, ProduceTicket) else item.ticket
             if ticket is not None and not ticket.done:

@@ -1,10 +1,10 @@
-"""What readers may see of one partition: fetch, offsets by time, epochs (promise-K3).
+"""Reads of one partition: fetch, offsets by time, epochs (promise-K3).
 
-Readers see committed records only, everything below the high watermark. A new leader knows its high
-watermark only when its own first entry has committed; until then readers wait, at most their own
-limit, so that no client ever sees the high watermark go back.
+Readers see only committed records: those below the high watermark. A new leader knows its high
+watermark only when its own first entry is committed. Until then readers wait, at most up to their
+own time limit, so that no client ever sees the high watermark go back.
 
-Answers name ranges of log indexes. Bytes are read by the driver.
+Answers name ranges of log indexes. The driver reads the bytes.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ ReadTicket = FetchTicket | ListOffsetsTicket | EpochEndTicket | WatchTicket
 
 
 class Reads:
-    """Read side of one partition."""
+    """The reads of one partition."""
 
     def __init__(self, state: PartitionState):
         self.state = state
         self._leadership = state.leadership
         self._watching: list[WatchTicket] = []
         self.held = False
-        """The high watermark stands still, though more is committed."""
+        """Whether the high watermark stands still although more is committed."""
 
     def submit(self, ticket: ReadTicket) -> None:
         """Answer a read, or keep it until it can be answered."""
@@ -57,7 +57,7 @@ class Reads:
             self._serve(ticket)
 
     def _turn_away(self, ticket: ReadTicket) -> None:
-        """Somebody else leads; but Kafka compares epochs first."""
+        """Refuse: this node does not lead. As in Kafka, a wrong leader epoch is reported first."""
         claimed = ANY_EPOCH if isinstance(ticket, WatchTicket) else ticket.current_leader_epoch
         error = self._epoch_error(claimed)
         if error is ErrorCode.NONE:
@@ -80,7 +80,8 @@ class Reads:
         self.state.answer(ticket, error)
 
     def _epoch_error(self, claimed: Term) -> ErrorCode:
-        """A client that names a leader epoch must name this one (KIP-320); -1 names none."""
+        """The error if a client names another leader epoch than this one (KIP-320). -1: it names
+        none."""
         if claimed in {ANY_EPOCH, self._leadership.term}:
             return ErrorCode.NONE
         if claimed > self._leadership.term:
@@ -107,11 +108,12 @@ class Reads:
         return ErrorCode.NONE
 
     def _lies_elsewhere(self, ticket: FetchTicket) -> bool:
-        """Whether the reader has records that this log has not."""
+        """Whether the reader has records that this log does not have."""
         return ticket.offset > self.state.index.next_offset or self._contradicts(ticket)
 
     def _contradicts(self, ticket: FetchTicket) -> bool:
-        """Whether this log did not have the reader's last epoch, or not as far as its offset."""
+        """Whether this log lacks the reader's last epoch, or that epoch ended here before the
+        reader's offset."""
         epoch = ticket.last_fetched_epoch
         if epoch == ANY_EPOCH:
             return False
@@ -119,14 +121,15 @@ class Reads:
         return end is None or end.epoch < epoch or end.start_offset < ticket.offset
 
     def _end_of(self, epoch: Term) -> EpochStart | None:
-        """Where an epoch ended; see `OffsetIndex.end_offset_for_epoch`."""
+        """The end of an epoch; see `OffsetIndex.end_offset_for_epoch`."""
         state = self.state
         return state.index.end_offset_for_epoch(
             epoch, state.index.next_offset, state.log_start_offset
         )
 
     def _doubt(self, ticket: FetchTicket) -> None:
-        """What is not in this log may be in that of a newer leader: prove that there is none."""
+        """A newer leader's log may have what this log lacks: prove by a barrier that there is no
+        newer leader."""
         ticket.deadline = max(ticket.deadline, ticket.proof_deadline)
         self._leadership.barriers.ask(ticket, self._proved)
 
@@ -148,14 +151,16 @@ class Reads:
             ticket.index = self._candidate(ticket.timestamp, ticket.behind) or 0
 
     def _epoch_at(self, offset: Offset) -> Term:
-        """The leader epoch in force at `offset`; the current one where nothing was written yet."""
+        """The leader epoch at `offset`; the current one if the log has no record there or
+        before."""
         for start in reversed(self.state.index.epoch_starts()):
             if start.start_offset <= offset:
                 return start.epoch
         return self._leadership.term
 
     def _candidate(self, timestamp: Millis, behind: LogIndex) -> LogIndex | None:
-        """The batch to look into for a time; None when no committed one can hold it."""
+        """The log index of the batch to search for a time; None if no committed batch can have a
+        record for it."""
         state, index = self.state, self.state.index
         if state.log_start_offset >= state.high_watermark:
             return None
@@ -173,11 +178,11 @@ class Reads:
         else:
             self._watching.append(ticket)
 
-    # --- what happens to those who wait -------------------------------------------------------
+    # --- tickets that wait --------------------------------------------------------------------
 
     def show(self, enough: bool) -> None:
-        """Let readers see all that is committed, or hold the high watermark where it stands because
-        not enough replicas are in sync (K-WATERMARK, docs/decisions/0014)."""
+        """If `enough` replicas are in sync, let readers see everything committed. Else hold the
+        high watermark where it is (K-WATERMARK, docs/decisions/0014)."""
         self.held = not enough
         self._leadership.notice_followers(None if enough else self._look_again)
         if enough:
@@ -186,13 +191,13 @@ class Reads:
             state.high_watermark = state.index.end_offset(state.applied)
 
     def _look_again(self, now: Micros) -> None:
-        """A follower moved: enough may be in sync again."""
+        """A follower advanced: enough replicas may be in sync again."""
         if not self.state.below_minimum(now):
             self.show(enough=True)
             self.moved()
 
     def moved(self) -> None:
-        """The high watermark passed something: wake who watches for it."""
+        """The high watermark may have moved: answer the watchers that it has passed."""
         if not self._watching:
             return
         high = self.state.high_watermark
@@ -207,7 +212,7 @@ class Reads:
         self._watching = still
 
     def overdue(self, now: Micros) -> None:
-        """Time is up: watchers hear that nothing came."""
+        """Answer overdue watchers with REQUEST_TIMED_OUT."""
         watching, self._watching = self._watching, []
         for watch in watching:
             if watch.cancelled:
@@ -218,12 +223,12 @@ class Reads:
                 self._watching.append(watch)
 
     def fail(self) -> None:
-        """This node leads no longer; what is committed is for others to show."""
+        """This node no longer leads: refuse all watchers."""
         self.show(enough=True)
         for ticket in self._watching:
             self.state.not_leader(ticket)
         self._watching.clear()
 
     def open_tickets(self) -> Iterable[Ticket]:
-        """Every ticket in here that waits for its answer."""
+        """Every ticket of this part that waits for its answer."""
         return self._watching

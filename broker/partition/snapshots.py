@@ -1,20 +1,21 @@
-"""Snapshots of a partition: what replaces the entries below its log start.
+"""Snapshots of a partition, which replace the entries below its log start offset.
 
-A snapshot is due when the log start has moved. It has the offsets of the
-entries that it replaces, and the producer table as it is when the snapshot is begun, which is ahead
-of them: replaying the entries between does not change it again (`ProducerTable.applied_index`).
+A snapshot is due when the log start offset has moved. It has the offsets of the entries that it
+replaces, and the producer table at the moment when the snapshot begins. That table is ahead of the
+replaced entries; replaying the entries in between does not change it
+(`ProducerTable.applied_index`).
 
-**In steps.** Writing the producers down, or reading them, costs some microseconds each, and a
-partition may remember 100,000 of them or more. So a turn of the replica does `AT_ONCE` of them, and
-`tick` is due again at once. Fewer producers are done on the spot, as if there were no steps.
+**In steps.** Writing or reading one producer costs some microseconds, and a partition may know
+100,000 producers or more. So one turn of the replica handles `AT_ONCE` producers, and then `tick`
+is due again at once. A smaller table is handled in a single step.
 
-* While a snapshot is *written*, entries go on being applied. What they are about to change is kept
-  as it was (`keep`). If the log start moves meanwhile, the next snapshot follows.
-* While one is *read*, the old table goes bit by bit and the new one is not there yet, so what is
-  committed waits in `late`. Nobody is served out of it: a leader serves after it has applied its
-  own first entry.
+* While a snapshot is *written*, entries are still applied. The old state of a producer is kept
+  before it changes (`keep`). If the log start offset moves meanwhile, another snapshot follows.
+* While a snapshot is *read*, the old table is dropped in steps and the new one is not complete, so
+  committed entries wait in `late`. No client is served from it, because a leader serves only after
+  it has applied its own first entry.
 
-A snapshot that is not finished when the node stops was never begun: the next one makes up for it.
+If the node stops before a snapshot is finished, the snapshot is lost; a later one replaces it.
 """
 
 from __future__ import annotations
@@ -35,19 +36,19 @@ from ottla.raft.types import Entry, EntryKind, LogIndex, Micros, Snapshot, Term
 
 SNAPSHOT_VERSION = 2
 PRODUCERS = "producers"
-"""The field for the producer table."""
+"""The name of the field with the producer table."""
 AT_ONCE = 500
-"""Producers written or read in one turn."""
+"""How many producers are written or read in one turn."""
 
 
 class Snapshots:
-    """See the module's text. One per partition replica."""
+    """See the module's docstring. One per partition replica."""
 
     def __init__(self, state: PartitionState, table: ProducerTable):
         self.wanted = False
-        """The log start has moved."""
+        """A snapshot is due: the log start offset has moved."""
         self.late: list[Entry] = []
-        """Committed while a snapshot is read."""
+        """Entries that were committed while a snapshot is read."""
         self._state = state
         self._table = table
         self._table_term: Term = 0  # of the last entry that the latest snapshot's table knows
@@ -58,19 +59,20 @@ class Snapshots:
 
     @property
     def busy(self) -> bool:
-        """Whether one is being written or read: `step` has something to do."""
+        """Whether a snapshot is being written or read: `step` has something to do."""
         return self._encoding is not None or self._decoding is not None
 
     @property
     def reading(self) -> bool:
-        """Whether one is being read: nothing can be applied."""
+        """Whether a snapshot is being read: no entry can be applied."""
         return self._decoding is not None
 
     # --- writing
 
     def begin(self, term: Term = 0) -> Compaction | None:
-        """Write one of the state now; `term` is that of the entry applied last, if it is a new one.
-        None: not yet, or none is needed."""
+        """Begin to write a snapshot of the present state. `term`: the term of the last applied
+        entry; 0 if there is no new one. Returns the snapshot if it is finished at once; None if it
+        is not, or if none is needed."""
         self._table_term = max(self._table_term, term)
         if self._encoding is not None:
             return None
@@ -93,12 +95,12 @@ class Snapshots:
         return self._encode() if self._encoding.left <= AT_ONCE else None
 
     def keep(self, entries: Sequence[Entry]) -> None:
-        """These are about to be applied while a snapshot is written."""
+        """Entries will be applied next: if a snapshot is being written, keep what they change."""
         encoding = self._encoding
         if encoding is None:
             return
         if entries[0].index <= self._table.applied_index:
-            # What the table knows beyond its log may be taken back (`doubt`).
+            # `doubt` may take back what the table knows beyond the log: write the snapshot later.
             self._encoding, self.wanted = None, True
             return
         for entry in entries:
@@ -109,8 +111,9 @@ class Snapshots:
                     self._table.keep_for(encoding, who)
 
     def doubt(self, entries: Sequence[Entry]) -> None:
-        """A snapshot's table is ahead of its log. If that goes on in a later term than the table
-        was made in, what the table knows beyond is lost: disks forgot it (flush policy *off*)."""
+        """The table of a snapshot may be ahead of the log. If the log continues with an entry of a
+        later term than the table's, the disks have lost the entries that the table knows beyond it
+        (flush policy *off*). Then drop their effects."""
         for entry in entries:
             if entry.index <= self._table.applied_index and entry.term > self._table_term:
                 index = entry.index - 1
@@ -129,7 +132,8 @@ class Snapshots:
     # --- reading
 
     def restore(self, snapshot: Snapshot, now: Micros) -> None:
-        """Replace everything by this snapshot; the log goes on behind its index."""
+        """Replace the whole state by this snapshot. The log continues after its index. A large
+        producer table is read by later calls of `step`."""
         body = msgpack.unpackb(snapshot.data)
         assert body["version"] == SNAPSHOT_VERSION, f"snapshot version {body['version']}"
         state = self._state
@@ -138,8 +142,8 @@ class Snapshots:
         state.index.restore(IndexState(last_index, next_offset, epochs))
         self._table_term = body["producers_term"]
         state.applied = state.shown = snapshot.meta.index
-        # The log start may lie behind the snapshot's last entry; the command that moved it there
-        # is replayed, and until then start <= high watermark <= end must hold.
+        # The log start offset may be behind the snapshot's last entry. The command that moved it is
+        # replayed; until then start <= high watermark <= end must hold.
         state.high_watermark = state.index.next_offset
         state.log_start_offset = min(body["log_start_offset"], state.high_watermark)
         self._encoding, self.wanted = None, False
@@ -158,7 +162,7 @@ class Snapshots:
             self._decoding = None
 
     def step(self) -> Compaction | None:
-        """Do some more; returns the snapshot if that was the last of it."""
+        """Write or read `AT_ONCE` more producers. Returns the snapshot if it is now written."""
         if self._decoding is not None:
             self._decode()
             return None
@@ -166,8 +170,8 @@ class Snapshots:
 
 
 def _packed(body: Mapping[str, Unpacked], producers: memoryview) -> bytes:
-    """The body with its producers, as `msgpack.packb` writes it. They may be 20 MB, and are copied
-    once where it would copy them three times: that is what the last turn of a snapshot takes."""
+    """The body with its producers, as `msgpack.packb` would write it. The producers may be 20 MB
+    and are copied once here, three times by `packb`; the copy is most of a snapshot's last turn."""
     parts: list[bytes | memoryview] = [bytes([0x80 | len(body)])]
     for name, value in body.items():
         parts.append(msgpack.packb(name))
@@ -179,7 +183,7 @@ def _packed(body: Mapping[str, Unpacked], producers: memoryview) -> bytes:
 
 
 def _head(size: int) -> bytes:
-    """What msgpack writes before so many bytes."""
+    """The header that msgpack writes before `size` bytes."""
     for tag, width in ((0xC4, 1), (0xC5, 2)):
         if size < 1 << 8 * width:
             return bytes([tag]) + size.to_bytes(width, "big")

@@ -1,8 +1,7 @@
-"""What the parts of one partition share: its offsets, its role, and the answers on their way out.
+"""What the parts of one partition share: its offsets, its leadership, and its answers.
 
-A partition is split by question: `admission.py` decides whether and in which order a batch enters
-the log, `reads.py` what a reader may see, `partition.py` what a committed entry changes. All three
-look at this one record; each field names the part that writes it.
+`admission.py` decides whether and in which order a batch enters the log, `reads.py` what a reader
+may see, `partition.py` what a committed entry changes. All of them use this one object.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from ottla.raft.types import GroupId, LogIndex, Micros, NodeId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionSettings:
-    """The settings one partition obeys: the cluster's, overridden by the topic's."""
+    """The settings of one partition: those of the cluster, overridden by those of the topic."""
 
     group: GroupId
     node: NodeId
@@ -35,20 +34,21 @@ class PartitionSettings:
     max_message_bytes: int
     min_insync_replicas: int
     leader_queue_bytes: int
-    """Bytes proposed and not yet committed; more wait in the leader queue."""
+    """Limit of the bytes that are proposed and not yet committed; more wait in the leader queue."""
     max_producers: int
     producer_expiry: Micros
     counters: Counters
     records: RecordRules = DEFAULT_RULES
-    """What is asked of the records in a batch."""
+    """What the topic requires of the records in a batch."""
     segment_bytes: int = 1 << 30
-    """No batch may be larger, though there are no segments: Kafka could not store it in one."""
+    """Limit of a batch's size, as in Kafka, which stores a batch in one segment. (There are no
+    segments here.)"""
     looks: Looks = field(default_factory=Looks)
-    """How much of them may be looked into before others have their turn: the node's."""
+    """How much checking of records is allowed before others may run; shared by the whole node."""
 
 
 class PartitionState:
-    """One record per partition replica; invariant: log start <= high watermark <= log end."""
+    """One per partition replica. Invariant: log start <= high watermark <= log end."""
 
     __slots__ = (
         "__weakref__",
@@ -70,34 +70,34 @@ class PartitionState:
         self.leadership = Leadership(
             _keeping_nobody(self.not_leader), followers=in_sync, counters=settings.counters
         )
-        """Its term is Kafka's leader epoch: the one conversion."""
-        # Progress: written by partition.py on apply.
+        """Its term is Kafka's leader epoch."""
+        # `apply` of partition.py writes these.
         self.applied: LogIndex = 0
         self.high_watermark: Offset = 0
         self.shown: LogIndex = 0
-        """The last entry that readers may see; the high watermark stands behind it. Less than
+        """The last entry that readers may see; the high watermark is its end offset. Less than
         `applied` while too few replicas are in sync."""
         self.log_start_offset: Offset = 0
         self.outbox = Outbox()
 
     def answer(self, ticket: Ticket, error: ErrorCode) -> None:
-        """The ticket is done with this outcome; the first outcome stands."""
+        """Answer the ticket with `error`, unless it is answered already."""
         if not ticket.done:
             ticket.done = True
             ticket.error = error
             self.outbox.now.append(ticket)
 
     def refuse(self, ticket: ProduceTicket, error: ErrorCode) -> None:
-        """Refuse a batch that changed nothing, with the log start a client decides by.
+        """Refuse a batch, with the log start offset.
 
-        `log_start_offset` tells "state lost by retention" from "data lost" (K-CODES).
+        By `log_start_offset` a client tells data deleted by retention from lost data (K-CODES).
         """
         if not ticket.done:
             ticket.log_start_offset = self.log_start_offset
             self.answer(ticket, error)
 
     def accept(self, ticket: ProduceTicket, base_offset: Offset) -> None:
-        """Answer success with the batch's place in the log."""
+        """Answer success with the batch's base offset."""
         if not ticket.done:
             ticket.done = True
             ticket.base_offset = base_offset
@@ -115,25 +115,26 @@ class PartitionState:
         self.answer(ticket, ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def lost(self, ticket: ProduceTicket, base_offset: Offset) -> None:
-        """Leadership went while the batch waited for its commit: say where it lay in this log."""
+        """Leadership was lost while the batch waited for its commit: answer NOT_LEADER_OR_FOLLOWER
+        with its base offset in this log."""
         if not ticket.done:
             ticket.base_offset = base_offset
             ticket.log_start_offset = self.log_start_offset
             self.not_leader(ticket)
 
     def below_minimum(self, now: Micros) -> bool:
-        """Fewer replicas in sync than min.insync.replicas asks for (promise-K2)."""
+        """Whether fewer replicas are in sync than min.insync.replicas requires (promise-K2)."""
         return self.in_sync.below_minimum(self.settings.min_insync_replicas, now)
 
     def check_offsets(self) -> None:
-        """The order every reader relies on; broken, nothing may be served any more."""
+        """Assert the order of the offsets, on which every reader relies."""
         start, high, end = self.log_start_offset, self.high_watermark, self.index.next_offset
         assert start <= high <= end, f"log start {start} <= high watermark {high} <= log end {end}"
 
 
 def _keeping_nobody(refuse: Callable[[Ticket], None]) -> Callable[[Ticket], None]:
-    """The same, for a part of whom it belongs to: the two do not keep each other alive, so a
-    partition that is dropped leaves nothing to the collector of cycles."""
+    """As `refuse`, but with a weak reference to its object. So a partition and its leadership do
+    not keep each other alive, and a dropped partition needs no garbage collection."""
     found = WeakMethod(refuse)
 
     def refuse_while_there(ticket: Ticket) -> None:
