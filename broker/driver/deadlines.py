@@ -1,26 +1,27 @@
-"""`DeadlineWatch`: when each replica of a node must be looked at though nothing arrives for it.
+"""`DeadlineWatch`: when each replica of a node must be checked although no input arrives for it.
 
-Every replica has deadlines: an election, a retransmission, an overdue client. They stand in one
-timer queue. A *look* first lets the beats vouch (for a follower: its leader was heard; for a
-leader: its followers were), which usually moves the deadline on, and only then gives the replica a
-turn if something is really due.
+Every replica has deadlines: an election, a retransmission, an overdue client. One timer queue has
+them all. A *look* at a replica first lets heartbeats vouch: for a follower, that its leader was
+heard; for a leader, that its followers were. That usually moves the deadline. The replica gets a
+turn only if something is due after that.
 
-With a thousand idle partitions even looking is too much. So a look that finds a replica vouched for
-*trusts* the peers concerned and takes its election or quorum deadline out of the queue. It comes
-back when there is reason for doubt, and nothing is decided by trust itself:
+With a thousand idle partitions even looks cost too much. So if a look finds that heartbeats vouch
+for a replica, it *trusts* the peers concerned: the replica's election or check-quorum deadline is
+taken out of the queue. It comes back when there is a reason for doubt. Trust decides nothing:
 
-| doubt | how it is noticed |
+| reason for doubt | how it is noticed |
 |---|---|
-| a peer fell silent | `silent_peers`, asked at every beat: all who trust it are looked at |
-| a peer claims something else, or no longer | the items of its beat, or a full beat |
-| a peer stopped following in a group | what its acknowledgement names, and the last did not |
-| the replica's own role, term or leader changed | `doubt` by the runner |
+| a peer fell silent | `due` looks at all replicas that trust the peer |
+| a peer makes another claim, or none | the items of its heartbeat, or a full heartbeat |
+| a peer stopped following in a group | a group that its acknowledgement newly names |
+| the replica's own role, term or leader changed | the runner calls `doubt` |
 
 A leader that is trusted is still looked at twice per lag time, so that idle followers stay in sync.
 
-A peer that falls silent, or comes back, may concern thousands of replicas. So a turn of the event
-loop sees `MOST_LOOKS` of them, and the others are due in the next one. A beat with more items than
-that comes again and again to a node that is not heard; it counts by what it changed.
+A peer that falls silent or comes back may concern thousands of replicas. So one iteration of the
+event loop does at most `MOST_LOOKS` looks; the others are due in the next one. A heartbeat with
+more items than that is repeated as long as its sender gets no acknowledgement; then only the groups
+that it changed are looked at.
 """
 
 from __future__ import annotations
@@ -39,19 +40,19 @@ from ottla.raft.roles import Role
 from ottla.raft.types import GroupId, Micros, NodeId
 
 GLANCE: Micros = 50_000
-"""How soon after a turn a busy replica is looked at, at the latest."""
+"""A busy replica is looked at no later than this after a turn."""
 AT_ONCE: Micros = 0
-"""A time that is past: what is due then is due now."""
+"""A time in the past: what is due then is due now."""
 MOST_LOOKS = 200
-"""Looks in one turn of the event loop, at some 20 us each; the rest is due in the next one."""
+"""Looks in one iteration of the event loop, about 20 us each; the rest is due in the next one."""
 
 Vouched: TypeAlias = Sequence[tuple[NodeId, Micros]]
-"""Followers, with when each was heard."""
+"""Followers, and when each was heard."""
 
 
 class DeadlineWatch:
-    """See the module's text. `hosted_replicas` are the node's replicas; what looks at some of them
-    yields those that need a turn."""
+    """See the module's docstring. `hosted_replicas` are the node's replicas. Methods that look at
+    replicas yield those that need a turn."""
 
     def __init__(
         self,
@@ -65,13 +66,13 @@ class DeadlineWatch:
         self._beats = beats
         self._hosted_replicas = hosted_replicas
         self._timers: TimerQueue[GroupId] = TimerQueue()
-        # Silence is noticed well before any election or quorum deadline.
+        # Half the shortest timeout, so that silence is noticed before any such deadline.
         self._patience: Micros = config.election_timeout_ms * 1000 // 2
         self._lag_look: Micros = max(config.replica_lag_ms * 1000 // 2, self._patience)
         self._led_by: dict[NodeId, dict[GroupId, None]] = {}
         self._followed_by: dict[NodeId, dict[GroupId, None]] = {}
         self._doubted: dict[GroupId, None] = {}
-        """To be looked at, in order."""
+        """Groups to be looked at, in order."""
 
     # --- the queue ----------------------------------------------------------------------------
 
@@ -80,18 +81,18 @@ class DeadlineWatch:
         return AT_ONCE if self._doubted else self._timers.next()
 
     def before_turn(self, hosted: HostedReplica) -> None:
-        """A replica that trusts, or whose look is due, is about to take a turn, in which it judges
-        its own deadlines: tell it what beats vouched for first, and look at it by its deadlines
-        from here on."""
+        """Call this before a turn of a replica that trusts or whose look is due. In the turn the
+        replica judges its own deadlines, so tell it first what heartbeats vouch for. From then on
+        it no longer trusts."""
         hosted.trusting = False
         self.vouch(hosted)
 
     def after_turn(self, hosted: HostedReplica, now: Micros) -> bool:
-        """A replica took a turn: its deadlines may have moved. True: a look was put off or on.
+        """A replica took a turn: its deadlines may have moved. True: the time of its look changed.
 
-        A busy replica is looked at a glance later, not asked after every turn: what falls due in
-        between is noticed that much late. With the next beat, where that comes first: the node
-        wakes for it anyway.
+        The deadlines of a busy replica are not computed after every turn. It is looked at within
+        `GLANCE`, so what is due in between is noticed that much later; or at the next heartbeat, if
+        that is earlier, because the node wakes up for it anyway.
         """
         if now < hosted.look_at <= now + GLANCE:
             return False
@@ -104,11 +105,11 @@ class DeadlineWatch:
         self._timers.set(hosted.group, when)
 
     def forget(self, group: GroupId) -> None:
-        """The replica is gone."""
+        """The replica was removed."""
         self._timers.set(group, None)
 
     def due(self, now: Micros) -> Iterator[HostedReplica]:
-        """Look at everything that is due, and at all who trust a peer that fell silent."""
+        """Look at all replicas that are due, and at those that trust a peer that fell silent."""
         for group in self._timers.pop_due(now, MOST_LOOKS):
             hosted = self._hosted_replicas[group]
             if self._look(hosted, now):
@@ -118,7 +119,7 @@ class DeadlineWatch:
             yield from self._look_again(now)
 
     def _look(self, hosted: HostedReplica, now: Micros) -> bool:
-        """True: it needs a turn."""
+        """Look at one replica. True: it needs a turn."""
         followers = self.vouch(hosted)
         replica = hosted.replica
         hosted.trusting = self._may_trust(hosted, followers, now)
@@ -140,16 +141,16 @@ class DeadlineWatch:
                 del self._doubted[group]
         for group in doubted:
             hosted = self._hosted_replicas.get(group)
-            # Where a turn is due, that sees to it.
+            # A replica that is dirty gets a turn anyway.
             if hosted is not None and not hosted.dirty and self._look(hosted, now):
                 yield hosted
 
     # --- vouching -----------------------------------------------------------------------------
 
     def vouch(self, hosted: HostedReplica) -> Vouched:
-        """Tell the core what beats vouched for since it last asked; returns that, for a leader. The
-        same beat is not told twice: a candidate would follow once more whom it stands against for
-        their silence."""
+        """Tell the core what heartbeats vouch for. For a leader, returns its followers and when
+        each was heard. The same heartbeat is not told twice: otherwise a candidate would follow the
+        old leader again, although that leader has been silent."""
         replica, group = hosted.replica, hosted.group
         core = replica.core
         if core.role is Role.LEADER:
@@ -165,8 +166,8 @@ class DeadlineWatch:
         return ()
 
     def _may_trust(self, hosted: HostedReplica, followers: Vouched, now: Micros) -> bool:
-        """Whether beats vouch for this replica right now, a leader by `followers`; remembers whom
-        it relies on."""
+        """Whether heartbeats vouch for this replica now; for a leader, those of `followers`. Keeps
+        which peers the replica trusts."""
         core, group = hosted.replica.core, hosted.group
         if core.role is Role.LEADER:
             heard = [peer for peer, at in followers if now - at < self._patience]
@@ -187,30 +188,31 @@ class DeadlineWatch:
     # --- doubt --------------------------------------------------------------------------------
 
     def doubt(self, hosted: HostedReplica) -> None:
-        """The replica's role, term or leader changed: trust has to be found anew."""
+        """The replica's role, term or leader changed: it no longer trusts."""
         hosted.trusting = False
 
     @property
     def doubts(self) -> bool:
-        """Whether `due` has some left to look at."""
+        """Whether `due` has replicas left to look at."""
         return len(self._doubted) > 0
 
     def beat_taken(
         self, beat: Beat, changed: Iterable[GroupId], now: Micros
     ) -> Iterator[HostedReplica]:
-        """A peer said what it leads, and of these it is no longer what it was: look at them."""
+        """A peer's heartbeat was taken: look at the replicas that it concerns. `changed`: the
+        groups for which its claim changed."""
         if len(beat.items) > MOST_LOOKS:
             return self.doubt_all(changed, now)
         trusted = self._led_by.pop(beat.sender, {}) if beat.full else {}
         return self.doubt_all([*trusted, *(item.group for item in beat.items)], now)
 
     def doubt_all(self, groups: Iterable[GroupId], now: Micros) -> Iterator[HostedReplica]:
-        """Look at these, or leave some of them to `due` (`doubts`)."""
+        """Look at these groups; if there are too many, the rest is left to `due` (`doubts`)."""
         self._doubted.update(dict.fromkeys(groups))
         return self._look_again(now)
 
     def _doubt_the_silent(self, now: Micros) -> None:
-        """Doubt whatever trusts a peer of which nothing was heard for too long."""
+        """Doubt all replicas that trust a peer that has been silent for too long."""
         before, beats = now - self._patience, self._beats
         if self._led_by:
             self._take_silent(self._led_by, beats.heard, before)

@@ -1,4 +1,4 @@
-"""How leaderships, replicas and nodes end: what is answered, and what the log says."""
+"""The end of leaderships, replicas and nodes: their last answers, and messages in the log."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ log = logging.getLogger("ottla")
 def close_replica(
     hosted: HostedReplica, node: NodeId, now: Micros, failed: Exception | None
 ) -> None:
-    """No turns any more: answer who waits, as well as a replica that may be broken can. `failed`:
-    why its node stops by itself; behind a store's error nothing may be called done."""
+    """Close a replica and answer its open tickets. The replica may be broken, so an exception is
+    only logged. `failed`: the error for which the node stops; after a `StoreError` no batch is
+    answered as stored."""
     try:
         waiting = hosted.replica.close(now)
         answer(not_stored(waiting) if isinstance(failed, StoreError) else waiting, node)
@@ -26,8 +27,8 @@ def close_replica(
 
 
 def resign(hosted_replicas: Iterable[HostedReplica], now: Micros) -> Iterator[HostedReplica]:
-    """A sync that hangs leaves every write behind it uncertain: leaders resign. Yields those that
-    did; each needs a turn."""
+    """A sync hangs, so the outcome of all writes that wait for it is uncertain: all leaders resign.
+    Yields the replicas that did; each needs a turn."""
     for hosted in hosted_replicas:
         if hosted.replica.leading:
             hosted.replica.step_down(now)
@@ -35,7 +36,8 @@ def resign(hosted_replicas: Iterable[HostedReplica], now: Micros) -> Iterator[Ho
 
 
 def log_stop(node: NodeId, error: Exception) -> None:
-    """Say why a node stops: a store that failed is the machine's fault, all else is ours."""
+    """Log why a node stops. A failed store is the machine's fault, everything else a bug of
+    ours."""
     if isinstance(error, StoreError):
         log.error("node %d stops: %s", node, error)
     else:

@@ -1,15 +1,14 @@
-"""`FastAppend`: the short way of a follower's append, from the network to the acknowledgement.
+"""`FastAppend`: handles a follower's append directly, from the message to the acknowledgement.
 
-A leader's entries usually find their follower idle: nothing in its inbox, nothing unsynced, the log
-ends where they begin. Then its turn has one outcome (append, sync, acknowledge) that nothing else
-can be part of, so it is taken where the message arrives, and neither an inbox nor the scheduler nor
-an `Effects` value is needed for it. `Replica.follow` decides whether this is such a message;
-anything else goes the general way, and so does everything on a store whose syncs take time, where
-appends of many groups had better share one (`Runner.pump`).
+When a leader's entries arrive, the follower is usually idle: its inbox is empty, everything is
+synced, and its log ends where the entries begin. Then its turn has only one outcome: append, sync,
+acknowledge. So the turn is taken where the message arrives, without inbox, scheduler and `Effects`
+value. `Replica.follow` decides whether a message is of this kind. All others go through the inbox,
+and so does everything if the store's syncs take time, because then appends of many groups should
+share one sync (`Runner.pump`).
 
-What is committed is applied by the next turn of the general kind, which the next beat that tells of
-a commit brings, or here when much has gathered (`replica.MOST_UNAPPLIED`): many small commits are
-applied as one.
+Committed entries are applied together: by the next ordinary turn, which comes with the next
+heartbeat that has a new commit index, or here if there are many of them (`replica.MOST_UNAPPLIED`).
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from ottla.raft.types import Micros, NodeId
 
 
 class FastAppend:
-    """See the module's text. One per node."""
+    """See the module's docstring. One per node."""
 
     __slots__ = ("_node", "_open", "_sender", "_store", "_syncer", "syncs", "turns")
 
@@ -42,12 +41,12 @@ class FastAppend:
         self._syncer = syncer
         self._open = store.immediate and syncer.each_turn
         self.turns = 0
-        """Turns taken here."""
+        """How many turns were taken here."""
         self.syncs = 0
-        """Of which so many were durable at once."""
+        """How many of these turns were durable at once."""
 
     def take(self, hosted: HostedReplica, message: AppendEntries, now: Micros) -> bool:
-        """Take the follower's turn; False: nothing was done. Raises `StoreError`."""
+        """Take the follower's turn. False: nothing was done. Raises `StoreError`."""
         if hosted.dirty or hosted.urgent or hosted.trusting or not self._open:
             return False
         reply = hosted.replica.follow(message, now)
@@ -63,7 +62,7 @@ class FastAppend:
         return True
 
     def _wait(self, hosted: HostedReplica, message: AppendEntries, reply: AppendReply) -> None:
-        """The sync takes time after all: acknowledge when it has ended."""
+        """The sync was not done at once: acknowledge when it has ended."""
         effects = Effects(message.group)
         effects.persisted = (message.last_index, message.term)
         effects.messages_after = (reply,)

@@ -1,19 +1,19 @@
-"""`Syncer`: when a node's appended turns become durable, and what happens then.
+"""`Syncer`: syncs the appended turns of a node, and reports when they are durable.
 
-Turns come in after their append and leave, in order, once a sync covers them. At most one sync is
-under way; what arrives meanwhile is covered by the next one, so the number of syncs per request
-falls as load rises (group commit). The flush policy decides what counts:
+A turn is added after its append, and reported, in order, once a sync covers it. At most one sync
+runs at a time; turns that are added meanwhile are covered by the next one. So the number of syncs
+per request falls as load rises (group commit). The flush policy says when a turn counts as durable:
 
 | policy | a turn counts as durable |
 |---|---|
-| each-turn | when the sync that was started right after it has ended |
+| each-turn | when the sync that begins right after it has ended |
 | interval | when the next sync of the interval has ended |
-| off | as soon as the store has taken it; the interval's sync follows, and nobody waits for it |
+| off | as soon as the store has taken it; nobody waits for the sync of the interval |
 
-With *off*, a node that dies between the two loses what it has called durable.
+With *off*, a node that crashes before that sync loses turns that counted as durable.
 
-A sync that fails, or takes longer than `sync_stall_ms`, makes the outcome of every write behind it
-uncertain (promise-R5); the owner is told and decides.
+If a sync fails, or takes longer than `sync_stall_ms`, the outcome of every write that waits for it
+is uncertain (promise-R5). The owner decides what follows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ Turn = TypeVar("Turn")
 
 
 class Syncer(Generic[Turn]):
-    """See the module's text. `Turn` is whatever the owner wants back when it is durable."""
+    """See the module's docstring. `Turn` is any object; the owner gets it back when it is
+    durable."""
 
     def __init__(
         self,
@@ -46,13 +47,13 @@ class Syncer(Generic[Turn]):
         self.on_durable = on_durable
         self.on_failed = on_failed
         self.syncs = 0
-        """Syncs asked of the store so far."""
+        """How many syncs were begun so far."""
         self.due: Micros | None = None
-        """When `poll` should be called though nothing happens (policies *interval* and *off*)."""
+        """When to call `poll` even if no turn is added (policies *interval* and *off*)."""
         self._store = store
         self._policy = config.flush
         self.each_turn = config.flush is FlushPolicy.EACH_TURN
-        """A turn counts as durable with the sync behind it."""
+        """Whether the policy is *each-turn*."""
         self._interval: Micros = config.flush_interval_ms * 1000
         self._stall: Micros = config.sync_stall_ms * 1000
         self._clockwork = clockwork
@@ -60,17 +61,18 @@ class Syncer(Generic[Turn]):
         self._waiting: list[Turn] = []
         self._covered: list[Turn] = []
         self._owed = False
-        """Policy *off*: something was called durable that is not."""
+        """Policy *off*: a turn was reported as durable and is not synced yet."""
         self._started: Micros | None = None
         self._under_way: tuple[Work, SyncJob] | None = None
         self._closed = False
 
     def add(self, turn: Turn) -> None:
-        """The store has taken this turn's append; `poll` once all turns of a pump are in."""
+        """Add a turn whose append the store has taken. Call `poll` once all turns of a pump are
+        added."""
         self._waiting.append(turn)
 
     def poll(self) -> None:
-        """Start the sync that the policy asks for, unless one is under way."""
+        """Begin a sync if the policy requires one now, unless one is running."""
         if self._policy is FlushPolicy.OFF and self._waiting:
             turns, self._waiting = self._waiting, []
             self._owed = True
@@ -120,24 +122,24 @@ class Syncer(Generic[Turn]):
         self.poll()
 
     def stalled(self) -> bool:
-        """A sync has been under way for longer than any healthy disk takes."""
+        """Whether a sync has been running for longer than `sync_stall_ms`."""
         return self._started is not None and self._now() - self._started >= self._stall
 
     def close(self) -> None:
-        """Nothing is durable from here on; a job under way ends unheard."""
+        """From now on nothing is reported as durable; the end of a running job is ignored."""
         self._closed = True
 
     async def drained(self) -> None:
-        """After `close`: wait for a job under way, so that the store may be used again."""
+        """After `close`: wait for a running job, so that the store may be used again."""
         if self._under_way is not None:
             await self._under_way[0].wait()
             self.finish()
 
     def finish(self) -> None:
-        """After `close`: the writer is idle, also where nobody waited for it (`drained` may have
-        been cancelled); the store may be used again."""
+        """After `close`, when the writer thread is idle: finish the job, so that the store may be
+        used again. (`drained` does this, but it may have been cancelled.)"""
         if self._under_way is not None:
             _, job = self._under_way
             self._under_way = None
-            with suppress(StoreError):  # Who closes the store next will hear of it.
+            with suppress(StoreError):  # the next call of the store raises it again
                 self._store.finish_sync(job)

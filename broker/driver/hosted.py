@@ -1,7 +1,7 @@
-"""What a runner keeps beside each replica, and beside each turn that is under way.
+"""What a runner keeps about each replica and about each turn in progress.
 
-A replica knows nothing of its node. What the parts of the driver remember about it stands in its
-`HostedReplica`. Each field there is written by one part of the driver, all others read it
+A replica knows nothing of its node. The parts of the driver keep what they know about a replica in
+its `HostedReplica`. Each field is written by one part of the driver only; the others read it
 (`tests/tidy/test_owners.py`).
 """
 
@@ -18,11 +18,11 @@ from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term
 
 
 def unheard(*_: object) -> None:
-    """Nobody wants to know."""
+    """The default callback: does nothing."""
 
 
 class HostedReplica:
-    """A replica's place in its runner, with what the runner remembers about it."""
+    """A replica in its runner, and what the parts of the driver keep about it."""
 
     __slots__ = (
         "applied",
@@ -43,37 +43,38 @@ class HostedReplica:
     def __init__(self, replica: Replica, urgent: bool):
         self.replica = replica
         self.group: GroupId = replica.group
-        # By `Runner`.
+        # Written by `Runner`.
         self.dirty = False
+        """The replica will get a turn in the next pump."""
         self.gone = False
-        """Removed: it takes no turn any more, whoever still holds it."""
-        # By `Notices`: what the rest of the node has heard.
+        """The replica was removed: it takes no more turns, even if a part still refers to it."""
+        # Written by `Notices`: the values that the rest of the node was last told.
         self.soft = replica.soft
         self.leads = False
         self.applied: LogIndex = 0
         self.commit: LogIndex = 0
         self.term: Term = replica.core.term
-        # By `DeadlineWatch`.
+        # Written by `DeadlineWatch`.
         self.look_at: Micros = 0
-        """When its deadlines are looked at next; in the past: not in the queue."""
+        """When its deadlines are looked at next; a time in the past: it is not in the queue."""
         self.told: tuple[NodeId, Term, Micros] | None = None
-        """What beats vouched for when its core last heard of it: leader, term, and when."""
+        """What heartbeats vouched for when the core was last told: leader, term, and when heard."""
         self.trusting = False
-        """See `deadlines.py`."""
-        # By nobody.
+        """Whether it trusts its peers; see `deadlines.py`."""
+        # Never changed.
         self.urgent = urgent
-        """The node waits for what it applies (`Runner.report_to`), and its followers hear of a
-        commit at once, not with the next beat."""
+        """The node waits for what this replica applies (`Runner.report_to`), so its followers get a
+        new commit index at once, not with the next heartbeat."""
 
 
 def term_of(hosted_replicas: Mapping[GroupId, HostedReplica], group: GroupId) -> Term | None:
-    """The term of a group's replica here; None where there is none."""
+    """The term of this node's replica of a group; None if there is no such replica."""
     hosted = hosted_replicas.get(group)
     return None if hosted is None else hosted.replica.core.term
 
 
 def tell_whether_it_leads(hosted: HostedReplica, beats: Heartbeats) -> None:
-    """The node's heartbeats vouch for a group from when its replica here comes to lead."""
+    """Tell the node's heartbeats whether the replica leads: they vouch for groups that it leads."""
     soft, core = hosted.soft, hosted.replica.core
     if soft.role is Role.LEADER:
         followers = tuple(each for each in core.voters if each != core.config.node)
@@ -83,6 +84,6 @@ def tell_whether_it_leads(hosted: HostedReplica, beats: Heartbeats) -> None:
 
 
 Turn: TypeAlias = tuple[HostedReplica, Effects]
-"""One turn on its way: its effects are performed up to their append, then wait for a sync."""
+"""A turn in progress. Its effects are carried out up to the append; the rest waits for a sync."""
 NOTHING = Effects(0)
-"""Of a turn whose effects are carried out already."""
+"""For a turn whose effects are carried out already."""

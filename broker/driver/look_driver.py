@@ -1,4 +1,4 @@
-"""`LookDriver`: begins a slice of looks when the loop has been around, as long as some wait."""
+"""`LookDriver`: begins a slice of `Looks` in each iteration of the loop, as long as groups wait."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ottla.raft.types import GroupId
 
 
 class LookDriver:
-    """The driver's part: begins a slice when the loop has been around, as long as some wait."""
+    """Plans the slices of a node, and gives each waiting replica a `LookOnTicket`."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""`Notices`: what the rest of a node hears after the turns of its replicas.
+"""`Notices`: tells the rest of a node what the turns of its replicas have changed.
 
-The runner asks after each turn (`after_turn`). What changed is said to the heartbeats, to the watch
-over deadlines, to the node, and before it to those who watch (`Runner.watch`).
+The runner calls `after_turn` after each turn. It reports changes to the heartbeats, to the
+`DeadlineWatch`, and to the node; watchers (`Runner.watch`) hear them before the node does.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ottla.raft.types import Entry, Micros
 
 
 class Notices:
-    """See the module's text. One per runner."""
+    """See the module's docstring. One per runner."""
 
     def __init__(self, beats: Heartbeats, deadlines: DeadlineWatch):
         self._beats = beats
@@ -25,22 +25,23 @@ class Notices:
         self.on_role: Callable[[HostedReplica], None] = unheard
         self.on_applied: Callable[[HostedReplica], None] = unheard
         self.on_dropped: Callable[[HostedReplica, Sequence[Entry]], None] = unheard
-        """The log of a newer leader replaced these entries."""
+        """Called if entries of a newer leader replaced these entries."""
 
     def report_to(
         self, role: Callable[[HostedReplica], None], applied: Callable[[HostedReplica], None]
     ) -> None:
-        """Who acts when a role, term or leader changed, and when more is applied."""
+        """Set the functions to call when a role, term or leader changed, and when more is
+        applied."""
         self.on_role, self.on_applied = role, applied
 
     def watch(self, watcher: Watcher) -> None:
-        """Tell `watcher` what becomes of the replicas from now on."""
+        """Report changes of the replicas to `watcher`, from now on."""
         self.on_role = told_first(watcher.role_changed, self.on_role)
         self.on_applied = told_first(watcher.applied, self.on_applied)
         self.on_dropped = told_first(watcher.dropped, self.on_dropped)
 
     def after_turn(self, hosted: HostedReplica, now: Micros) -> bool:
-        """What other parts of the node want to know after a turn. True: a look moved."""
+        """Report what a turn changed. True: the time of the replica's look changed."""
         if hosted.gone:
             return False
         replica = hosted.replica
@@ -50,7 +51,8 @@ class Notices:
             hosted.commit = commit
             self._beats.committed(hosted.group, commit, replica.core.commit_known_to)
         if replica.applied != hosted.applied:
-            # Not the commit: after a restart entries are applied a turn later, when they are read.
+            # This is not the commit index: after a restart, entries are read before they are
+            # applied, so they are applied in a later turn.
             hosted.applied = replica.applied
             self.on_applied(hosted)
         if hosted.urgent and hosted.leads:
@@ -60,7 +62,7 @@ class Notices:
         return self._deadlines.after_turn(hosted, now)
 
     def _role_moved(self, hosted: HostedReplica) -> None:
-        """Role, term or known leader are others than after the last turn."""
+        """Role, term or known leader have changed since the last turn."""
         hosted.soft = soft = hosted.replica.soft
         hosted.leads = soft.role is Role.LEADER
         self._deadlines.doubt(hosted)

@@ -1,15 +1,15 @@
-"""`Reading`: what a node reads back from its store, so much in each turn of the event loop.
+"""`Reading`: limits how many entries a node reads back from its store per iteration of the loop.
 
-Nearly all entries are handed on where they were written. Two kinds are read back: those that a
-follower has missed, and those that a replica has to apply after a restart. There may be 100,000 of
-them, in each of a thousand partitions, at 1 us each from memory and 10 from a disk, and all nodes
-of a process share one loop. So a node has an allowance of `READ_ENTRIES`; who wants more stands in
-line, in the order of asking, and the line goes on when the loop has been around.
+Nearly all entries are passed on from memory when they are written. Two kinds are read back: those
+that a follower has missed, and those that a replica must apply after a restart. Each of a thousand
+partitions may have 100,000 of them; one costs 1 us from memory and 10 us from a disk, and all nodes
+of a process share one loop. So a node may read `READ_ENTRIES` per iteration. Further reads wait in
+a line, in order, for the next iterations.
 
-What is sent while somebody stands in line goes behind it: an append must not overtake the one
-before it.
+While reads wait in the line, messages with entries wait behind them, because an append must not
+overtake an earlier one.
 
-Entries are counted, never time: the simulator sees the same line.
+Entries are counted, never time, so that the simulator has the same line in every run.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ from ottla.log.store import LogStore
 from ottla.raft.types import LogIndex
 
 READ_ENTRIES = 2_000
-"""Entries read back in one turn of the loop."""
+"""Entries read back in one iteration of the loop."""
 APPLIED_AT_ONCE = 500
-"""Entries read for one turn of a replica."""
+"""Entries read back for one turn of a replica, at most."""
 READ_BYTES = 4 << 20
-"""Bytes read for it."""
+"""Bytes read back for one turn of a replica, at most."""
 
 
 class Reading:
-    """See the module's text. One per node; `later` calls when the loop has been around, `submit`
-    gives a replica something to do, `broken` is told what goes wrong in a call of `later`."""
+    """See the module's docstring. One per node. `later` calls a function in the next iteration of
+    the loop; `submit` gives a replica its entries; `broken` is called with an exception that a
+    waiting read raises."""
 
     def __init__(
         self,
@@ -51,10 +52,10 @@ class Reading:
         self._planned = False
         self._held = False
         self.waiting: deque[tuple[int, Callable[[], None]]] = deque()
-        """Who stands in line, and for how many entries."""
+        """The line: the number of entries and the function that reads them."""
 
     def run(self, entries: int, call: Callable[[], None]) -> None:
-        """Do what reads so many entries: now, or when its turn has come."""
+        """Call `call`, which reads so many entries: now, or when the line has reached it."""
         if self.waiting or self._left <= 0:
             self.waiting.append((entries, call))
             self._plan()
@@ -63,34 +64,35 @@ class Reading:
             call()
 
     def read_back(self, hosted: HostedReplica, first: LogIndex, last: LogIndex) -> None:
-        """Give a replica the entries it has to apply, or some of them: it asks again."""
+        """Give a replica the entries that it must apply, or the first of them; it will ask for the
+        rest."""
         last = min(last, first + APPLIED_AT_ONCE - 1)
         self.run(last + 1 - first, partial(self._hand, hosted, first, last))
 
     def _hand(self, hosted: HostedReplica, first: LogIndex, last: LogIndex) -> None:
         if hosted.gone:
             return
-        overtaken = hosted.replica.applied >= first  # by a snapshot, while it stood in line
+        overtaken = hosted.replica.applied >= first  # a snapshot replaced them meanwhile
         found = () if overtaken else self._store.read(hosted.group, first, last, READ_BYTES)
         self._submit(hosted, EntriesRead(found))
 
     def refill(self) -> None:
-        """The loop has been around."""
+        """A new iteration of the loop: allow `READ_ENTRIES` again."""
         if not self.waiting:
             self._left = READ_ENTRIES
 
     def hold(self) -> None:
-        """The node is paused: the line stands still until `release`."""
+        """The node is paused: nothing in the line is read until `release`."""
         self._held = True
 
     def release(self) -> None:
-        """It goes on."""
+        """The node goes on: continue with the line."""
         self._held = False
         if self.waiting:
             self._plan()
 
     def close(self) -> None:
-        """Nobody waits any more."""
+        """Drop the line."""
         self.waiting.clear()
 
     def _plan(self) -> None:
@@ -108,7 +110,7 @@ class Reading:
                 entries, call = self.waiting.popleft()
                 self._left -= entries
                 call()
-        except Exception as error:  # noqa: BLE001 - nobody above would notice
+        except Exception as error:  # noqa: BLE001 - the loop would only log it
             self._broken(error)
         if self.waiting:
             self._plan()

@@ -1,13 +1,13 @@
-"""`Runner`: carries out the effects of one node's replicas, by whatever clockwork it is handed.
+"""`Runner`: carries out the effects of one node's replicas, on the clockwork that it is given.
 
-Everything a node does to the outside world on behalf of its replicas happens here: appending to the
-store, sending messages, answering tickets, reading entries.
+Everything that a node does for its replicas happens here: appending to the store, sending messages,
+answering tickets, reading entries.
 
-**A pump** lets replicas that have something to do take their turns, then performs all their effects
-together: one `LogStore.append`, then the messages and answers that need no disk, then one sync for
-all (group commit, `group_commit.py`). While a sync is under way in the writer thread, the node goes
-on. `Runner.write` is that append. What the node writes as it opens and drops replicas goes through
-it, too; the short way of a follower (`FastAppend`) alone does not.
+**A pump** lets all replicas that have something to do take a turn. Then it carries out all their
+effects together: one `LogStore.append`, then the messages and answers that need no sync, then one
+sync for all (group commit, `group_commit.py`). While the writer thread runs a sync, the node goes
+on. `Runner.write` is that append. When the node opens or drops replicas, it also writes by
+`Runner.write`. Only the short way of a follower (`FastAppend`) appends without it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from ottla.raft.types import GroupId, Micros, NodeId
 
 
 class Runner:
-    """See the module's text. All methods run on the loop's thread."""
+    """See the module's docstring. All methods run on the loop's thread."""
 
     def __init__(
         self,
@@ -60,10 +60,10 @@ class Runner:
         self.hosted_replicas: dict[GroupId, HostedReplica] = {}
         self.paused = self._closed = False
         self.failed: Exception | None = None
-        """The store's error, once it failed: this node does nothing any more."""
+        """The error for which this node has stopped; None while it works."""
         self._on_failed: Callable[[Exception], None] = unheard
         self.write: Callable[[Sequence[Write]], None] = store.append
-        """See the module's text. Raises `StoreError`."""
+        """See the module's docstring. Raises `StoreError`."""
         self._turns = 0
         self._sender = sender
         soon = clockwork.call_soon
@@ -92,12 +92,12 @@ class Runner:
 
     @property
     def turns(self) -> int:
-        """Turns taken so far."""
+        """How many turns were taken so far."""
         return self._turns + self._fast_append.turns
 
     @property
     def syncs(self) -> int:
-        """Syncs asked of the store so far."""
+        """How many syncs were begun so far."""
         return self.syncer.syncs + self._fast_append.syncs
 
     def report_to(
@@ -107,19 +107,19 @@ class Runner:
         role: Callable[[HostedReplica], None] = unheard,
         applied: Callable[[HostedReplica], None] = unheard,
     ) -> None:
-        """Before the first turn: what the node does when the runner stops, when a replica's role,
-        term or leader changed, and when it has applied more."""
+        """Set the node's functions, before the first turn: for when the runner fails, when a
+        replica's role, term or leader changed, and when a replica has applied more."""
         self._on_failed = failed
         self._notices.report_to(role, applied)
 
     def watch(self, watcher: Watcher) -> None:
-        """Tell `watcher` what becomes of the replicas from now on."""
+        """Report changes of the replicas to `watcher`, from now on."""
         self._notices.watch(watcher)
 
     # --- replicas -----------------------------------------------------------------------------
 
     def add(self, replica: Replica, *, urgent: bool = False) -> HostedReplica:
-        """Take a replica in; it gets its first turn soon. `urgent`: see `HostedReplica`."""
+        """Add a replica; it gets its first turn soon. `urgent`: see `HostedReplica`."""
         hosted = HostedReplica(replica, urgent)
         self.hosted_replicas[replica.group] = hosted
         self.beats.term_moved(replica.group)
@@ -127,7 +127,7 @@ class Runner:
         return hosted
 
     def remove(self, group: GroupId) -> None:
-        """Let a replica go, and tell whoever waits on it; its store is the caller's to delete."""
+        """Remove a replica and answer its open tickets. The caller deletes its log."""
         hosted = self.hosted_replicas.pop(group, None)
         if hosted is not None:
             self.deadlines.forget(group)
@@ -138,13 +138,13 @@ class Runner:
             self._close(hosted)
 
     def submit(self, hosted: HostedReplica, item: Ticket | EntriesRead | Message) -> None:
-        """Put something into a replica's inbox and see that it gets its turn."""
+        """Put an input into a replica's inbox, and give the replica a turn soon."""
         hosted.replica.submit(item)
         if not hosted.dirty:
             self.wake(hosted)
 
     def wake(self, hosted: HostedReplica) -> None:
-        """See that this replica gets a turn soon; one that is gone only answers."""
+        """Give this replica a turn soon. A removed replica only answers its tickets."""
         if hosted.gone:
             self._close(hosted)
         elif not hosted.dirty:
@@ -155,7 +155,7 @@ class Runner:
                 self._scheduler.mark(self)
 
     def receive(self, message: Message) -> bool:
-        """A Raft message of another node. False: its group is not known here."""
+        """Take a Raft message of another node. False: this node has no replica of its group."""
         hosted = self.hosted_replicas.get(message.group)
         if hosted is None:
             return False
@@ -177,7 +177,7 @@ class Runner:
     # --- pumping ------------------------------------------------------------------------------
 
     def pump(self) -> None:
-        """Let everyone who has something to do take a turn, then perform the effects together."""
+        """Let all replicas that have something to do take a turn, and carry out their effects."""
         self._marked = False
         if self.paused or self._closed:
             return
@@ -186,7 +186,7 @@ class Runner:
         try:
             self._take_turns(taken, now)
         except Exception:
-            # What they have not answered yet may not be called done (promise-R5).
+            # Batches of tickets that are not answered yet may not be stored (promise-R5).
             for _, effects in taken:
                 answer(not_stored((*effects.answers, *effects.answers_after_append)), self.node)
             raise
@@ -216,14 +216,15 @@ class Runner:
             self._perform(turn)
 
     def _put_off(self, dirty: list[HostedReplica]) -> int:
-        """All but so many take their turns when the loop has been around; returns how many."""
+        """Keep `MOST_TURNS` of `dirty`; the others take their turns in the next iteration of the
+        loop. Returns `MOST_TURNS`."""
         self._dirty, dirty[MOST_TURNS:] = dirty[MOST_TURNS:], []
         self._marked = True
         self._scheduler.mark_later(self)
         return MOST_TURNS
 
     def _look_around(self, taken: Sequence[Turn], now: Micros) -> None:
-        """Tell the rest of the node what these turns changed, and when to wake for them again."""
+        """Report what these turns changed to the rest of the node, and set the alarm if need be."""
         moved = (rings_at := self._alarm.at) is None or self.beats.deadline() < rings_at
         for hosted, _ in taken:
             moved |= self._notices.after_turn(hosted, now)
@@ -253,8 +254,9 @@ class Runner:
     # --- messages -----------------------------------------------------------------------------
 
     def on_beat(self, beat: Beat) -> None:
-        """Another node vouches for the groups it leads. Who cannot write follows nobody: a leader
-        that counts on disks that hang leads for good and commits nothing (sim-S69)."""
+        """Another node vouches for the groups that it leads. If this node's disk hangs, it does not
+        acknowledge: otherwise a leader could rely on followers that cannot write, lead for ever and
+        commit nothing (sim-S69)."""
         now = self._now()
         if beat.ack is not None:
             self.on_beat_ack(beat.ack)
@@ -268,7 +270,7 @@ class Runner:
             self._sender.send(self.node, ack.to, ack)
 
     def on_beat_ack(self, ack: BeatAck) -> None:
-        """Another node follows the groups we lead."""
+        """Another node acknowledges that it follows in groups that this node leads."""
         now = self._now()
         for message in self.beats.on_ack(ack, now):
             self.receive(message)
@@ -277,7 +279,7 @@ class Runner:
             self._wake_all(self.deadlines.doubt_all(refused, now))
 
     def _wake_all(self, due: Iterable[HostedReplica]) -> None:
-        """Who needs a turn after what peers said gets it; the others are looked at soon."""
+        """Give these replicas a turn, and set the alarm if others have to be looked at."""
         for hosted in due:
             self.wake(hosted)
         if self.deadlines.doubts:
@@ -286,13 +288,13 @@ class Runner:
     # --- durable, or not ----------------------------------------------------------------------
 
     def _durable(self, covered: Sequence[Turn]) -> None:
-        """What these turns wrote is on disk: say so, to the others and to the cores."""
+        """These turns are durable: send their messages, and tell the cores."""
         if self.paused:
             self._unsaid.extend(covered)
             return
         try:
             self._echo(covered, self._now())
-        except Exception as error:  # noqa: BLE001 - a sync ends with nobody above to notice
+        except Exception as error:  # noqa: BLE001 - the caller of this callback would only log it
             self.broken(error)
 
     def _echo(self, covered: Sequence[Turn], now: Micros) -> None:
@@ -308,8 +310,8 @@ class Runner:
                     self.wake(hosted)
 
     def broken(self, error: Exception) -> None:
-        """The store is gone, or an invariant does not hold: this node stops, the others go on. What
-        was answered is answered; who still waits hears of the stop."""
+        """The store failed or an invariant is broken: this node stops, the others go on. Open
+        tickets are answered as the node stops."""
         log_stop(self.node, error)
         self.failed = error
         self._on_failed(error)
@@ -317,7 +319,7 @@ class Runner:
     # --- time ---------------------------------------------------------------------------------
 
     def _arm(self) -> None:
-        """One alarm for everything this node waits for."""
+        """Set the node's one alarm to the earliest time at which something is due."""
         at = self.beats.deadline()
         for other in (self.deadlines.next(), self.syncer.due):
             if other is not None and other < at:
@@ -329,7 +331,7 @@ class Runner:
             return
         try:
             self._do_what_is_due(self._now())
-        except Exception as error:  # noqa: BLE001 - a node without its alarm must not seem alive
+        except Exception as error:  # noqa: BLE001 - a node whose alarm failed must stop
             self.broken(error)
 
     def _do_what_is_due(self, now: Micros) -> None:
@@ -351,13 +353,13 @@ class Runner:
         close_replica(hosted, self.node, self._now(), self.failed)
 
     def pause(self) -> None:
-        """Stop doing anything, as a process that is stopped by its operating system."""
+        """Stop doing anything, like a process that the operating system has stopped (SIGSTOP)."""
         self.paused = True
         self._reading.hold()
         self._alarm.stop()
 
     def resume(self) -> None:
-        """Go on where `pause` stopped."""
+        """Continue after `pause`."""
         self.paused = False
         self._reading.release()
         unsaid, self._unsaid = self._unsaid, []
@@ -368,7 +370,7 @@ class Runner:
         self._arm()
 
     def close(self) -> None:
-        """Stop for good and tell whoever still waits; the store is the caller's to close."""
+        """Stop for good and answer all open tickets. The caller closes the store."""
         self._closed = True
         self._dirty = []
         self._reading.close()

@@ -1,7 +1,8 @@
-"""`MessageSender`: fills in what a message of Raft only names, entries and chunks, and sends it.
+"""`MessageSender`: fills entries and chunks into Raft's messages, which only name them, and sends.
 
-What was just written is handed on. What is read back from the store waits its turn (`reading.py`),
-and so does what comes behind it: a message must not overtake the one before it.
+Entries that this turn has written are taken from memory. Others are read back from the store, which
+may have to wait (`reading.py`). Later messages with entries then wait, too, because a message must
+not overtake an earlier one.
 """
 
 from __future__ import annotations
@@ -19,32 +20,33 @@ from ottla.raft.types import GroupId, NodeId, Snapshot, Term
 
 
 class Sender(Protocol):
-    """Whoever carries messages to other nodes."""
+    """Sends messages to other nodes."""
 
     def send(self, sender: NodeId, to: NodeId, message: object) -> None:
-        """Deliver, late or never; in order for each pair of nodes."""
+        """Send a message. It may arrive late or never; each pair of nodes keeps its order."""
 
 
 class Transport(Sender, Protocol):
-    """Connects nodes: one process's own network, or the simulator's."""
+    """Connects nodes: the network inside one process, or that of the simulator."""
 
     def attach(self, node: NodeId, receive: Callable[[NodeId, object], None], /) -> None:
-        """Messages to `node` go to `receive(sender, message)` from now on."""
+        """From now on call `receive(sender, message)` for messages to `node`."""
 
     def detach(self, node: NodeId, /) -> None:
-        """Nothing reaches `node` any more."""
+        """From now on no message reaches `node`."""
 
 
 WHOLE_RANGE = 1 << 62
-"""Bytes read for one message: the core has bounded its range (`RaftConfig.max_append_bytes`), and a
-message with less than it names is ignored."""
+"""Limit of the bytes read for one message: none, because the core has bounded its range
+(`RaftConfig.max_append_bytes`), and a follower ignores a message with fewer entries than it
+names."""
 SNAPSHOTS_KEPT = 4
-"""Snapshots in memory for the sake of their next chunks."""
+"""How many snapshots stay in memory for their next chunks."""
 
 
 class MessageSender:
-    """Sends for `node`; reads bytes from `store`, entries as `reading` lets it. `term_of`: of the
-    replica of a group here."""
+    """Sends for `node`. It reads snapshots from `store`, and entries when `reading` allows it.
+    `term_of` returns the term of this node's replica of a group."""
 
     __slots__ = ("_line", "_node", "_reading", "_sender", "_snapshots", "_store", "_term_of")
 
@@ -66,8 +68,8 @@ class MessageSender:
         self._term_of = term_of
 
     def send(self, message: Message, written: Sequence[Write] = ()) -> None:
-        """Fill in and send; a message that cannot be filled in is dropped, for the core will hear
-        of the compaction and send the snapshot instead. `written`: by the same turn."""
+        """Fill in and send a message. `written`: the writes of the same turn. A message whose
+        entries are compacted is dropped: the core will send the snapshot instead."""
         if isinstance(message, AppendEntries):
             if message.last_index > message.prev_index and not _handed_on(message, written):
                 count = message.last_index - message.prev_index
@@ -84,8 +86,8 @@ class MessageSender:
         self._sender.send(self._node, message.to, message)
 
     def _snapshot(self, message: InstallSnapshot) -> Snapshot | None:
-        """The one that a chunk is of, if it is still the latest. It is read and checked as a whole,
-        so it is kept from the first chunk to the last, unless many are sent at once."""
+        """The snapshot of a chunk; None if it is no longer the latest. The store reads and checks a
+        snapshot as a whole, so it is kept from its first chunk to its last (`SNAPSHOTS_KEPT`)."""
         group, kept = message.group, self._snapshots
         snapshot = kept.pop(group, None)
         if snapshot is None or snapshot.meta.index != message.index:
@@ -99,8 +101,8 @@ class MessageSender:
         return snapshot
 
     def _read(self, message: AppendEntries) -> None:
-        """Fill in from the store, and send, unless who asked for it leads no more: its log may be
-        another one by now."""
+        """Fill in entries from the store and send, unless this node's replica has another term now:
+        then its log may have changed."""
         group, first = message.group, message.prev_index + 1
         if self._term_of(group) != message.term:
             return
@@ -110,7 +112,7 @@ class MessageSender:
 
 
 def _handed_on(message: AppendEntries, written: Sequence[Write]) -> bool:
-    """Fill in what was just written, which is not read back. False: it was not."""
+    """Fill in the entries if this turn has written them. False: it has not."""
     first, last = message.prev_index + 1, message.last_index
     for write in written:
         if write.first == first and write.entries and write.entries[-1].index == last:

@@ -1,10 +1,9 @@
-"""What may be asked of the controller: one value per command.
+"""The commands of the controller: one class per command.
 
-Whoever asks (a handler, a node, a cluster, the simulator) builds one; it goes to the controller's
-leader as it is, in a `ControlTicket`, from node to node too. The leader checks what is in it, and
-it becomes bytes in one place, where it enters the controller's log
-(`ottla.broker.controller.commands`). In the log a creation is a `PlaceTopic`, which names all that
-was left open here.
+A handler, a node, a cluster or the simulator makes a command. The command goes to the controller's
+leader in a `ControlTicket`, if need be from node to node. The leader checks it and encodes it for
+the controller's log (`ottla.broker.controller.commands`). In the log a creation is a `PlaceTopic`,
+which states everything that a `CreateTopic` leaves open.
 """
 
 from __future__ import annotations
@@ -19,32 +18,32 @@ from ottla.log.types import Unpacked
 from ottla.raft.types import Micros, NodeId
 
 Origin: TypeAlias = tuple[NodeId, int, int]
-"""What makes a controller command the same when it is sent again: the node that asks, its life
-(`incarnation`), and the number it has there."""
+"""Identifies a controller command that may be sent again: the node that asks, that node's
+incarnation, and the command's number there."""
 THE_DEFAULT = -1
-"""For a count: as many as the cluster's settings say."""
+"""A count with this value means the default of the cluster's settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How much is applied here? Answered without the log."""
+    """Asks up to which log index the controller's leader has applied its log. Not in the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class CreateTopic:
-    """A topic as it is asked for; its name may be anything."""
+    """Create a topic as a client asks for it. Nothing of it is checked yet, not even the name."""
 
     name: str
     partitions: int = THE_DEFAULT
     replication_factor: int = THE_DEFAULT
     assignments: tuple[tuple[int, tuple[NodeId, ...]], ...] = ()
-    """Partition and its nodes; empty: the controller places."""
+    """For each partition its number and its nodes. Empty: the controller chooses the nodes."""
     configs: Mapping[str, str | None] = field(default_factory=dict)
     validate_only: bool = False
 
     @classmethod
     def of(cls, topic: Topic, nodes: int, default_factor: int) -> CreateTopic:
-        """What creates `topic` on a cluster of `nodes` nodes."""
+        """The command that creates `topic` in a cluster of `nodes` nodes."""
         configs = {name: str(value) for name, value in topic.configs.items()}
         if topic.assignment is not None:
             placed = tuple((place, tuple(each)) for place, each in enumerate(topic.assignment))
@@ -57,25 +56,25 @@ class CreateTopic:
 
 @dataclass(frozen=True, slots=True)
 class DeleteTopic:
-    """A topic goes, named in one of two ways."""
+    """Delete a topic, given by its name or by its id."""
 
     name: str | None = None
     topic_id: bytes | None = None
     by: Origin | None = None
-    """Who asked, in the log only: whose command may come again, and must not be done again."""
+    """Only in the log: who asked. So a command that is sent again is not carried out again."""
 
 
 @dataclass(frozen=True, slots=True)
 class AllocateProducerIds:
-    """A block of producer ids for a node."""
+    """Give a block of producer ids to a node."""
 
     node: NodeId
     by: Origin | None = None
-    """As above."""
+    """As in `DeleteTopic`."""
 
 
 Command: TypeAlias = Position | CreateTopic | DeleteTopic | AllocateProducerIds
 Decided: TypeAlias = Callable[[ErrorCode, dict[str, Unpacked]], None]
-"""Called once with how a command ended, and the fields of its answer."""
+"""Called once with the outcome of a command and the fields of its answer."""
 Control: TypeAlias = Callable[[Command, Decided, Micros], None]
-"""Has the controller decide a command, wherever it leads, until a deadline."""
+"""Sends a command to the controller's leader, whichever node that is, with a deadline."""

@@ -1,15 +1,15 @@
 """`Effects`: what one turn of a replica asks its driver to do.
 
-The driver carries a turn's effects out in this order (docs/explanation/architecture.md, The turn):
+The driver carries out a turn's effects in this order (docs/explanation/architecture.md, The turn):
 
-1. `LogStore.append(writes)`: reads see the entries from here on,
-2. send `messages` (entries may reach followers before the own disk is done, thesis 10.2.1),
+1. call `LogStore.append(writes)`: reads see the entries from here on,
+2. send `messages` (entries may reach followers before this node's disk has them, thesis 10.2.1),
 3. call `on_enqueued` of `enqueued`, `on_done` of `answers`, then of `answers_after_append`,
-4. sync as the flush policy says; when it is done, send `messages_after` (submit what is addressed
-   to this node) and call `Replica.synced(persisted)`.
+4. sync as the flush policy says. When the sync is done, send `messages_after` (a message to this
+   node itself is submitted instead) and call `Replica.synced(persisted)`.
 
-Reads are effects too: `read` names a range of committed entries that the replica no longer holds
-and needs for `apply`; the driver reads them from the store and submits `EntriesRead`.
+A read is an effect, too: `read` names a range of committed entries that the replica must apply and
+does not have in memory. The driver reads them from the store and submits `EntriesRead`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ottla.raft.types import Entry, GroupId, LogIndex, Term
 
 
 class Effects:
-    """See the module's text. A field left at its default asks for nothing, and costs nothing: most
-    turns set three of them."""
+    """See the module's docstring. A field with its default asks for nothing and costs nothing; most
+    turns set three fields."""
 
     messages: Sequence[Message] = ()
     writes: Sequence[Write] = ()
@@ -33,19 +33,20 @@ class Effects:
     enqueued: Sequence[ProduceTicket] = ()
     messages_after: Sequence[Message] = ()
     persisted: tuple[LogIndex, Term] | None = None
-    """The last entry of `writes` and its term, to be echoed once durable."""
+    """Index and term of the last entry of `writes`, for `Replica.synced` once it is durable."""
     read: tuple[LogIndex, LogIndex] | None = None
+    """First and last index of the entries to read."""
     dropped: Sequence[Entry] = ()
-    """Entries that `writes` replace by those of a newer leader, in order; nothing to do but to say
-    so: whoever was told that they are stored has lost them (promise-K4)."""
+    """Entries that `writes` replace by those of a newer leader, in order. The driver only reports
+    them: a client that was told that they are stored has lost them (promise-K4)."""
 
     def __init__(self, group: GroupId):
         self.group = group
 
 
 class EntriesRead:
-    """Input: the entries an `Effects.read` asked for, or the first of them; none where a snapshot
-    has overtaken the question."""
+    """Input: the entries that an `Effects.read` asked for, or the first of them. Empty if a
+    snapshot has replaced them meanwhile."""
 
     __slots__ = ("entries",)
 

@@ -1,20 +1,21 @@
-"""`Leadership`: what it means to lead a term, the same for every machine.
+"""`Leadership`: the state of leading a term, the same for every machine.
 
-A machine has one. Its replica says when a term begins and ends, when the barriers of that term end,
-and how far followers are; the machine asks whether it leads, and since when:
+Each machine has one. Its replica reports when a term begins and ends, when barriers end, and how
+far followers are. The machine asks it whether this node leads and may serve:
 
-    begin        this node leads: the *opening wait* begins. What earlier terms replicated is known
-                 when the term's own first entry is applied (promise-R3); until then nobody is
-                 served. Who comes earlier waits (`wait`)
-    opens, open  asked by the machine as it applies: the wait is over, everybody in it is served, in
-                 order of arrival, but who only reads after who writes
+    begin        this node leads, and the *opening wait* begins. Only when the term's own first
+                 entry is applied does the leader know all that earlier terms replicated
+                 (promise-R3). Until then nobody is served; tickets wait (`wait`)
+    opens, open  the machine calls these as it applies entries: when the wait is over, all waiting
+                 tickets are served in order of arrival, writes before reads
     barriers     answers that need proof that this node still leads (`barriers.py`)
-    followers    who counts how far followers are; nobody, where Raft's majority is all that counts
+    followers    an object that follows the progress of followers, or nothing if only Raft's
+                 majority counts
     stop, follow, close
-                 this node leads no more. The machine is told (`Machine.resign`), and calls `fail`
-                 where those who wait here have their turn to be refused
+                 this node no longer leads. The replica then calls `Machine.resign`, which calls
+                 `fail` to refuse the tickets that wait here
 
-`refuse`, which the machine hands in, answers in its own words that another node leads.
+The machine hands in `refuse`, which answers a ticket that another node leads.
 """
 
 from __future__ import annotations
@@ -30,40 +31,40 @@ from ottla.raft.types import NO_NODE, LogIndex, Matched, Micros, NodeId, Term
 
 
 class Followers(Protocol):
-    """Whoever counts how far a leader's followers are: a partition's in-sync rule."""
+    """Follows the progress of a leader's followers: the in-sync rule of a partition."""
 
     def begin(self, now: Micros, log_end: LogIndex, /) -> None:
         """A term begins; `log_end` is the last index before its own first entry."""
 
     def note(self, follower: NodeId, match: LogIndex, log_end: LogIndex, now: Micros, /) -> None:
-        """The follower's log is known to equal ours up to `match`; ours ends at `log_end`."""
+        """The follower's log equals the leader's up to `match`; the leader's ends at `log_end`."""
 
     def contact(self, follower: NodeId, at: Micros, /) -> None:
-        """The follower was alive and following at `at`, maybe some time ago."""
+        """The follower was alive and followed at `at`, which may be in the past."""
 
 
 class _Uncounted:
-    """Raft's majority is all that counts."""
+    """For a machine for which only Raft's majority counts."""
 
     def begin(self, now: Micros, log_end: LogIndex) -> None:
-        """Nobody is counted."""
+        """Nothing to do."""
 
     def note(self, follower: NodeId, match: LogIndex, log_end: LogIndex, now: Micros) -> None:
-        """Nobody is counted."""
+        """Nothing to do."""
 
     def contact(self, follower: NodeId, at: Micros) -> None:
-        """Nobody is counted."""
+        """Nothing to do."""
 
 
 class Waiting(NamedTuple):
-    """A ticket in the opening wait, and how it goes on."""
+    """A ticket in the opening wait, and the function that serves it afterwards."""
 
     ticket: Ticket
     serve: Callable[[Matched], None]
 
 
 class Leadership:
-    """See the module's text. `counters` count what happens to it, where somebody wants to know."""
+    """See the module's docstring. `counters`: where its events are counted."""
 
     __slots__ = (
         "_counters",
@@ -89,13 +90,13 @@ class Leadership:
     ):
         self.leading = False
         self.leader: NodeId = NO_NODE
-        """Who leads; `NO_NODE` while nobody is known to."""
+        """The leader; `NO_NODE` if none is known."""
         self.term: Term = 0
-        """The leader's."""
+        """The term of the leader."""
         self.term_start: LogIndex = 0
-        """Leading: the first entry of the term."""
+        """While this node leads: the index of the first entry of its term."""
         self.synced = False
-        """Leading, and everything earlier terms replicated is applied."""
+        """Whether this node leads, and everything that earlier terms replicated is applied."""
         self.barriers = Barriers(refuse)
         self._refuse = refuse
         self._waiting: list[Waiting] = []
@@ -114,19 +115,19 @@ class Leadership:
         self._followers.begin(now, term_start - 1)
 
     def stop(self) -> bool:
-        """This node leads no more. True: it did until now."""
+        """This node no longer leads. True: it led until now."""
         was_leading, self.leading, self.synced = self.leading, False, False
         return was_leading
 
     def follow(self, leader: NodeId, term: Term) -> bool:
-        """This node follows `leader`, or nobody that is known. True: it led until now."""
+        """This node follows `leader`, or `NO_NODE` if none is known. True: it led until now."""
         self._counters.step_downs += self.leading
         self.leader, self.term = leader, term
         return self.stop()
 
     def close(self) -> bool:
-        """The replica ends with its node, or its topic: that is no step-down. True: it led until
-        now."""
+        """The replica ends, because its node stops or its topic is deleted; that does not count as
+        a step-down. True: it led until now."""
         self.leader = NO_NODE
         return self.stop()
 
@@ -135,8 +136,8 @@ class Leadership:
     def wait(
         self, ticket: Ticket, serve: Callable[[Matched], None], *, reads: bool = False
     ) -> None:
-        """Leading, and not synced: `serve(ticket)` once it is, unless it is answered before.
-        `reads`: the ticket writes nothing."""
+        """Call `serve(ticket)` when the opening wait is over, unless the ticket is answered before.
+        This node leads and is not synced. `reads`: the ticket only reads."""
         (self._readers if reads else self._waiting).append(Waiting(ticket, serve))
 
     def _take_waiting(self) -> list[Waiting]:
@@ -146,11 +147,11 @@ class Leadership:
         return waiting
 
     def opens(self, applied: LogIndex) -> bool:
-        """Whether the opening wait ends with what is applied now: once in each term."""
+        """Whether the opening wait ends now that entries up to `applied` are applied."""
         return self.leading and not self.synced and applied >= self.term_start
 
     def open(self) -> None:
-        """It is over: serve who waited."""
+        """End the opening wait: serve the tickets that waited."""
         self.synced = True
         for each in self._take_waiting():
             if not each.ticket.done:
@@ -159,7 +160,7 @@ class Leadership:
     # --- barriers -----------------------------------------------------------------------------
 
     def take_barriers(self) -> int:
-        """How many barriers to start now; each ends in one `barriers.ended`, in order."""
+        """How many barriers to start now; each ends in one call of `barriers.ended`, in order."""
         wanted = self.barriers.take()
         self._counters.barriers += wanted
         return wanted
@@ -169,23 +170,23 @@ class Leadership:
     def follower_progress(
         self, follower: NodeId, match: LogIndex, log_end: LogIndex, now: Micros
     ) -> None:
-        """The follower's log is known to equal ours, which ends at `log_end`, up to `match`."""
+        """The follower's log equals this one up to `match`; this one ends at `log_end`."""
         self._followers.note(follower, match, log_end, now)
         if self._noticed is not None:
             self._noticed(now)
 
     def follower_contact(self, follower: NodeId, at: Micros) -> None:
-        """The follower was alive and following at `at`, maybe some time ago."""
+        """The follower was alive and followed at `at`, which may be in the past."""
         self._followers.contact(follower, at)
 
     def notice_followers(self, call: Callable[[Micros], None] | None) -> None:
-        """From now on `call(now)` after each progress of a follower; None: no more."""
+        """From now on call `call(now)` after each progress of a follower. None: stop calling."""
         self._noticed = call
 
-    # --- those who wait -----------------------------------------------------------------------
+    # --- waiting tickets ----------------------------------------------------------------------
 
     def overdue(self, now: Micros) -> None:
-        """Who has waited too long is sent elsewhere: none of them has a place in the log yet."""
+        """Refuse tickets whose deadline has passed: none of them has a place in the log yet."""
         for waiting in (self._waiting, self._readers):
             for each in [each for each in waiting if each.ticket.deadline <= now]:
                 waiting.remove(each)
@@ -193,13 +194,13 @@ class Leadership:
         self.barriers.overdue(now)
 
     def fail(self) -> None:
-        """This node leads no more: everybody who waits here is sent elsewhere."""
+        """This node no longer leads: refuse all tickets that wait here."""
         for each in self._take_waiting():
             self._refuse(each.ticket)
         self.barriers.fail()
 
     def open_tickets(self) -> Iterator[Ticket]:
-        """Every ticket in here that waits for its answer."""
+        """Every ticket of this part that waits for its answer."""
         for each in chain(self._waiting, self._readers):
             yield each.ticket
         yield from self.barriers.open_tickets()

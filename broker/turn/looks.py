@@ -1,13 +1,13 @@
-"""Looks: how much of their batches the replicas of a node look into before others have their turn.
+"""`Looks`: how much checking of records the replicas of a node may do in one iteration of the loop.
 
-**Theory.** Looking into a batch may take seconds, and all nodes of a process share one event loop.
-So a node has an allowance for each time the loop comes around (`SLICE`, counted in records, never
-in time), which its replicas work off in their turns. A replica that is not through says so
-(`wait`), and looks on in a turn that the driver gives it when the loop has been around. The other
-inputs of that replica, and all of the others, are taken in between.
+**Theory.** Checking the records of a batch may take seconds, and all nodes of a process share one
+event loop. So a node has an allowance for each iteration of the loop (`SLICE`, counted in records,
+never in time), which its replicas use in their turns. A replica whose check is not finished calls
+`wait`; the driver gives it another turn in the next iteration. Other inputs of that replica, and
+all other replicas, are handled in between.
 
-Who had to wait without a look at all goes first in the next slice: one huge batch holds up only
-what comes behind it in its own partition.
+In the next slice, replicas that had no part of the last one come first. So one huge batch delays
+only what is produced to its own partition.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from ottla.log.record_walk import SLICE, Allowance
 from ottla.raft.types import GroupId
 
 AT_LEAST = 256
-"""What each batch gets when it comes, however much of the slice is used up, in plain records:
-enough for nearly every batch, so that it does not wait for others."""
+"""The allowance, in plain records, that each batch gets when it arrives, even if the slice is used
+up. It is enough for nearly every batch, so that most batches do not wait for others."""
 
 
 def _nobody() -> None:
-    """No driver asked."""
+    """Without a driver there is nothing to plan."""
 
 
 class Looks(Allowance):
-    """The allowance of a node, and who waits for the next one. Endless without a driver."""
+    """The allowance of a node, and the groups that wait for the next slice. Without a driver the
+    allowance is unlimited."""
 
     __slots__ = ("_next", "_worked", "plan", "waiting")
 
@@ -36,25 +37,26 @@ class Looks(Allowance):
         self._next: dict[GroupId, None] = {}
         self._worked: dict[GroupId, None] = {}
         self.plan: Callable[[], None] = _nobody
-        """The driver's: see that there is a next slice."""
+        """A function of the driver that plans the next slice."""
         self.waiting = False
-        """Somebody waits; the driver asks after each pump."""
+        """Whether a group waits for the next slice; the driver reads it after each pump."""
 
     def drive(self, plan: Callable[[], None]) -> None:
-        """There is a driver: the first slice begins, and `plan` sees that there is a next one."""
+        """A driver takes over: begin the first slice. `plan` must plan the next one."""
         self.left, self.plan = SLICE, plan
 
     def use(self, records: int) -> None:
-        """A replica has looked into so many."""
+        """A replica has checked records: take them from the allowance."""
         self.left -= records
 
     def wait(self, group: GroupId, worked: bool) -> None:
-        """The replica is not through; `worked`: it had a part of this slice."""
+        """The check of this group's replica is not finished. `worked`: it used a part of this
+        slice."""
         (self._worked if worked else self._next)[group] = None
         self.waiting = True
 
     def refill(self) -> list[GroupId]:
-        """Begin a slice; returns who waits for it, in order."""
+        """Begin a slice. Returns the groups that wait for it, in order."""
         waiting = [*self._next, *self._worked]
         self._next.clear()
         self._worked.clear()

@@ -1,18 +1,18 @@
-"""The seam between consensus and what is agreed on: a replica drives one `Machine`.
+"""`Machine`: the interface between a replica and its replicated state machine.
 
-`broker/turn/replica.py` puts a `RaftCore` and a `Machine` together; `Partition` (Kafka semantics)
-and `Controller` (topics, producer ids) are the two machines. Both are pure: calls in, values out,
-no I/O, no clock, no randomness.
+`broker/turn/replica.py` joins a `RaftCore` and a `Machine`. The two machines are `Partition` (Kafka
+semantics) and `Controller` (topics, producer ids). Both have no I/O, no clock and no randomness.
 
-Order of calls in one turn: `submit` for each ticket of the inbox, `tick` when a deadline passed,
-then as often as something moves: `take_proposals` and `proposed` (leader only), `apply`. What is
-done lies in the `outbox`; the replica moves it into its `Effects`.
+Calls in one turn: `submit` for each ticket of the inbox; then `take_proposals` and `proposed` (on
+the leader) and `apply`, again as long as something changes; `tick` when a deadline has passed. The
+machine puts finished tickets into its `outbox`, and the replica moves them into its `Effects`.
 
-**Leading.** The replica keeps the machine's `leadership` up to date; the machine asks it. Only when
-a leadership ends is the machine called (`resign`), for then those who wait must be answered.
+**Leading.** The replica keeps the machine's `leadership` up to date, and the machine reads it. When
+a leadership ends, the replica calls `resign`, because waiting tickets must be answered.
 
-**What is not committed.** A machine is told of entries when they are committed. One that decides by
-what lies in its log before that, as a partition gives offsets, is a `LogWatcher` as well.
+**Entries that are not committed.** A machine gets entries when they are committed. A machine that
+also needs the uncommitted entries of its log, as a partition does to give out offsets, is a
+`LogWatcher`, too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ottla.raft.types import Entry, LogIndex, Micros, Proposal, Snapshot, Term
 
 @dataclass(slots=True)
 class Proposals:
-    """What a machine wants appended, and the term in which its conditions were checked."""
+    """What a machine wants to append, and the term in which it decided that."""
 
     expected_term: Term
     items: list[Proposal]
@@ -36,75 +36,77 @@ class Proposals:
 
 @dataclass(slots=True)
 class Compaction:
-    """The machine no longer needs entries up to `index`; `data` restores what they made."""
+    """A snapshot: `data` replaces the entries up to `index`, which the machine no longer needs."""
 
     index: LogIndex
     data: bytes
 
 
 class Outbox:
-    """What a machine leaves for its replica, which takes it away at the end of its turn."""
+    """Finished tickets and a snapshot of a machine; its replica takes them at the end of a turn."""
 
     __slots__ = ("after_append", "compaction", "enqueued", "now")
 
     def __init__(self) -> None:
         self.now: list[Ticket] = []
-        """Safe to answer at once."""
+        """Tickets to answer at once."""
         self.after_append: list[Ticket] = []
-        """acks=0 and 1: once the store has taken this turn's append."""
+        """Tickets (acks=0 and 1) to answer once the store has taken this turn's append."""
         self.enqueued: list[ProduceTicket] = []
-        """Not done: `on_enqueued` is due, the place in the log is certain (promise-R1)."""
+        """Tickets whose place in the log is certain (promise-R1): `on_enqueued` is due. They are
+        not answered yet."""
         self.compaction: Compaction | None = None
-        """A snapshot that should be stored."""
+        """A snapshot to store."""
 
 
 class Machine(Protocol):
-    """A replicated state machine as a replica drives it."""
+    """A replicated state machine, as its replica calls it."""
 
     leadership: Leadership
     outbox: Outbox
 
     def submit(self, ticket: Ticket, now: Micros) -> None:
-        """Take in one command."""
+        """Take one ticket."""
 
     def deadline(self) -> Micros | None:
-        """The next point in time at which `tick` has something to do."""
+        """When `tick` has something to do next; None: there is no such time."""
 
     def tick(self, now: Micros) -> None:
-        """A deadline may have passed."""
+        """Do what is due at `now`."""
 
     def has_pending(self) -> bool:
         """Whether `take_proposals` may have something."""
 
     def take_proposals(self, inflight_bytes: int, now: Micros) -> Proposals | None:
-        """What may be proposed now, given the bytes proposed and not yet committed."""
+        """What to propose now. `inflight_bytes`: bytes that are proposed and not yet committed."""
 
     def proposed(self, first: LogIndex | None) -> None:
-        """Outcome of the last `take_proposals`: index of its first item, None when refused."""
+        """The outcome of the last `take_proposals`: the index of its first item; None if it was
+        refused."""
 
     def apply(self, entries: Sequence[Entry], now: Micros) -> None:
         """These entries are committed; called once for each, in log order."""
 
     def resign(self) -> None:
-        """This node leads no more: answer every open ticket; what speculated, forgets."""
+        """This node no longer leads: answer every open ticket, and drop all speculation."""
 
     def restore(self, snapshot: Snapshot, now: Micros) -> None:
-        """Replace everything by this snapshot; what counts time starts at `now`."""
+        """Replace the whole state by this snapshot. Idle times start at `now`."""
 
 
 class LogWatcher:
-    """A machine that is told what is in its log, committed or not."""
+    """A machine that also follows the uncommitted entries of its log."""
 
     def appended(self, entries: Sequence[Entry]) -> None:
-        """These entries are now the tail of the local log (own proposals included)."""
+        """These entries were appended to the local log; its own proposals are among them."""
 
     def truncated(self, first: LogIndex) -> None:
-        """Entries from `first` on are gone."""
+        """Entries from `first` on were removed."""
 
 
 NOBODY = LogWatcher()
 
 
 def find_log_watcher(machine: Machine) -> LogWatcher:
-    """The machine, if it watches its log."""
+    """The machine if it is a `LogWatcher`, else one that does nothing."""
     return machine if isinstance(machine, LogWatcher) else NOBODY

@@ -1,14 +1,14 @@
 """`Replica`: one member of one Raft group, taking turns (docs/explanation/architecture.md).
 
-A replica joins a `RaftCore` (what is agreed) to a `Machine` (what it means). Everything that
-happens to it lies in its inbox: messages of other members, tickets of clients, completed reads. A
-*turn* drains the inbox, asks the two cores until nothing moves any more, and returns one `Effects`
-value. Nothing is decided anywhere else and nothing here does I/O, so the same turn runs in a user's
+A replica joins a `RaftCore` (what is agreed) and a `Machine` (what it means). All its inputs go
+into its inbox: messages of other members, tickets of clients, completed reads. A *turn* drains the
+inbox, calls the core and the machine until nothing changes any more, and returns one `Effects`
+value. All decisions are made in turns, and a turn does no I/O. So the same code runs in a user's
 test, in production and under the simulator's clock.
 
-Entries appended but not yet applied are kept in `_tail`, so that a commit needs no read. After a
-restart the tail is empty while the log is not; then the missing range is asked for as an effect
-(`Effects.read`) and comes back as an input (`EntriesRead`).
+Entries that are appended and not yet applied are kept in `_tail`, so that a commit needs no read.
+After a restart the tail may be empty although the log is not. Then the turn asks for the missing
+entries by an effect (`Effects.read`), and they come back as an input (`EntriesRead`).
 """
 
 from __future__ import annotations
@@ -46,13 +46,14 @@ from ottla.raft.types import (
 )
 
 MOST_UNAPPLIED = 256
-"""Committed entries that `Replica.follow` leaves to be applied later, as one."""
+"""`Replica.follow` applies committed entries only if there are this many; fewer wait for the next
+turn, which applies them together."""
 
 Input: TypeAlias = Message | Ticket | EntriesRead
 
 
 class Replica:
-    """See the module's text. `submit` is cheap; all work is done in `turn`."""
+    """See the module's docstring. `submit` only adds to the inbox; `turn` does the work."""
 
     __slots__ = (
         "_barriers",
@@ -74,37 +75,39 @@ class Replica:
     def __init__(
         self, group: GroupId, core: RaftCore, machine: Machine, unapplied: Sequence[Entry] = ()
     ):
-        """`unapplied`: entries at the end of the log that are at hand already."""
+        """`unapplied`: the last entries of the log, if the caller has them in memory."""
         self.group = group
         self.core = core
         self.machine = machine
         self.soft = SoftState(core.role, core.term, core.leader)
         """Role, term and leader as of the last turn."""
         self.applied: LogIndex = core.log.first_index - 1
-        """The last entry the machine was given; at first, that of the snapshot it begins with."""
+        """The last index that the machine has applied; at first, that of its snapshot."""
         self._last_index: LogIndex = core.last_index
-        """The last entry the log watcher has seen."""
+        """The last index that the log watcher has seen."""
         self._leadership = machine.leadership
         self._log_watcher = find_log_watcher(machine)
         self._inbox: list[Input] = []
         self.submit: Callable[[Input], None] = self._inbox.append
-        """Put something into the inbox, in order of arrival."""
+        """Add an input to the inbox."""
         self._tail: deque[Entry] = deque(unapplied)
         self._reading = False
         self._barriers: deque[int] = deque()
         self._due: Micros = 0
-        """Before this no deadline needs a look; 0 while that is not known."""
+        """No deadline is due before this time; 0 if that is not known."""
 
     # --- inputs -------------------------------------------------------------------------------
 
     def vouch(self, message: Heartbeat | HeartbeatReply, at: Micros) -> None:
-        """A beat between nodes vouched for this group at `at` (maybe earlier than now)."""
+        """A heartbeat between nodes vouches for this group at time `at`, which may be in the
+        past."""
         self.core.step(message, at)
         if isinstance(message, HeartbeatReply):
             self._leadership.follower_contact(message.sender, at)
 
     def synced(self, index: LogIndex, term: Term, now: Micros) -> bool:
-        """Entries up to `index`, whose entry has `term`, are durable. True: a turn is due."""
+        """Entries up to `index` are durable; the entry at `index` has `term`. True: a turn is
+        due."""
         self.core.persisted(index, term, now)
         return self.core.has_ready()
 
@@ -113,16 +116,18 @@ class Replica:
         self.core.step_down(now)
 
     def campaign(self, now: Micros) -> None:
-        """Stand for election, as if its patience had ended: an administrator or a test wants it."""
+        """Start an election, as if the election timeout had passed, for an administrator or a
+        test."""
         self.core.campaign(now)
 
     def transfer(self, to: NodeId, now: Micros) -> bool:
-        """Hand the leadership to that follower. False: this node does not lead, or does already."""
+        """Start to transfer the leadership to `to`. False if it cannot begin (see
+        `RaftCore.transfer`)."""
         return self.core.transfer(to, now)
 
     def close(self, now: Micros) -> list[Ticket]:
-        """The node ends: it leads nobody, and every ticket in here is answered
-        NOT_LEADER_OR_FOLLOWER, fate unknown."""
+        """The replica ends: it no longer leads. Returns all its open tickets, answered
+        NOT_LEADER_OR_FOLLOWER; the fate of their batches is unknown."""
         core, machine = self.core, self.machine
         core.step_down(now)
         self.soft = SoftState(core.role, core.term, core.leader)
@@ -139,7 +144,8 @@ class Replica:
         return answers
 
     def deadline(self) -> Micros | None:
-        """When a turn is due though nothing arrives. Turns before that time spare the question."""
+        """When a turn is due even if no input arrives. Turns before that time do not check the
+        deadlines."""
         due, machine = self.core.deadline, self.machine.deadline()
         if due is None or (machine is not None and machine < due):
             due = machine
@@ -147,7 +153,7 @@ class Replica:
         return due
 
     def work_deadline(self) -> Micros | None:
-        """The same, without what a peer that was heard puts off: elections, quorum checks."""
+        """As `deadline`, but without election timeout and check-quorum, which a heartbeat moves."""
         self._due = 0
         mine, machine = self.core.work_deadline, self.machine.deadline()
         if mine is None or machine is None:
@@ -157,11 +163,12 @@ class Replica:
     # --- the turn -----------------------------------------------------------------------------
 
     def follow(self, message: AppendEntries, now: Micros) -> AppendReply | None:
-        """The turn of an idle follower that is sent what comes next in its log (see
-        `fast_append.py`).
+        """The turn of an idle follower that gets the next entries of its log (see
+        `ottla.broker.driver.fast_append`).
 
-        Its effects: write `message.entries`, then call `synced`, then send what is returned. What
-        is committed may be left to the next `turn`. None: nothing was done, `submit` the message.
+        The caller must write `message.entries`, call `synced`, and then send the reply that is
+        returned. Committed entries may be left to the next `turn`. None: nothing was done, and the
+        caller must `submit` the message.
         """
         reply = None if self._inbox else self.core.follow(message, now)
         if reply is not None:
@@ -174,10 +181,9 @@ class Replica:
         return reply
 
     def turn(self, now: Micros) -> Effects:
-        """Drain the inbox, decide, and say what is to be done."""
+        """Drain the inbox, decide, and return the effects."""
         effects = Effects(self.group)
-        # Cleared when all is taken in: whoever closes a replica that broke on the way finds who
-        # still waits.
+        # The inbox is cleared afterwards: if this raises, `close` still finds the tickets in it.
         self._take_in(self._inbox, effects, now)
         self._inbox.clear()
         if now < self._due:
@@ -195,7 +201,7 @@ class Replica:
         for item in inbox:
             if isinstance(item, Ticket):
                 if doubt and self.leading and core.role is not Role.LEADER:
-                    # It must not be answered out of what this turn has already replaced.
+                    # The machine must see that it lost the leadership before it gets a ticket.
                     self._settle(effects, now)
                 doubt = False
                 machine.submit(item, now)
@@ -211,30 +217,30 @@ class Replica:
                     self._progress(item, item.index, now)
 
     def _progress(self, reply: AppendReply | SnapshotReply, match: LogIndex, now: Micros) -> None:
-        """A follower says that it holds everything up to `match`. That counts for the in-sync rule
-        only if the core believes it too: not of an earlier term (the follower may have been
-        truncated since), nor if it claims more than there is."""
+        """A follower says that it holds everything up to `match`. The in-sync rule ignores a reply
+        of an earlier term, because the follower may have truncated its log since, and a reply that
+        claims more entries than there are. The core ignores both, too."""
         core = self.core
         if reply.term == core.term and match <= core.last_index:
             self._leadership.follower_progress(reply.sender, match, core.last_index, now)
 
     def _settle_due(self, effects: Effects, now: Micros) -> None:
-        """The same when a deadline may have passed."""
+        """As `_settle`, when a deadline may have passed."""
         self._due = 0
         core, machine = self.core, self.machine
         at = core.deadline
         if at is not None and at <= now:
             core.advance(now)
         self._settle(effects, now)
-        # Behind what the inbox brought: a client without patience still hears its real offset.
+        # After the inbox: so a client with a time limit of 0 still gets its real offset.
         at = machine.deadline()
         if at is not None and at <= now:
             machine.tick(now)
             self._settle(effects, now)
 
     def _settle(self, effects: Effects, now: Micros) -> None:
-        """Propose, start barriers, take what the core has ready, apply; again while something came
-        of it that the machine may want to propose after, or the core to say."""
+        """Propose, start barriers, take the core's `Ready`, apply; again as long as the machine may
+        have more to propose or the core has more effects."""
         core, machine = self.core, self.machine
         barriers, outbox = self._leadership.barriers, machine.outbox
         moved = True
@@ -252,10 +258,10 @@ class Replica:
                 moved = machine.has_pending() or len(barriers.found) > 0 or core.has_effects()
 
     def _propose(self, now: Micros) -> None:
-        """Propose what the leader queue lets go, start barriers."""
+        """Propose what the machine's leader queue has, and start barriers."""
         core, machine = self.core, self.machine
         if core.role is Role.LEADER:
-            # What is proposed and not yet committed counts against the leader queue's budget.
+            # Bytes that are proposed and not yet committed count against the queue's budget.
             inflight_bytes = core.log.bytes_between(core.commit, core.last_index)
             proposals = machine.take_proposals(inflight_bytes, now)
             if proposals is not None:
@@ -331,7 +337,7 @@ class Replica:
         effects.persisted = (snapshot.meta.index, snapshot.meta.term)
 
     def _compact(self, compaction: Compaction, effects: Effects) -> None:
-        """Store the machine's snapshot and let go of the entries it stands for."""
+        """Store the machine's snapshot and drop the entries that it replaces."""
         self.machine.outbox.compaction = None
         index, data = compaction.index, compaction.data
         term = self.core.log.term_at(index)
@@ -342,7 +348,8 @@ class Replica:
         self.core.compact(meta)
 
     def _apply_committed(self, commit: LogIndex, effects: Effects, now: Micros) -> bool:
-        """Apply what is committed and at hand; ask for a read of what is not."""
+        """Apply committed entries that are in memory; ask for a read if they are not. True: some
+        were applied."""
         tail = self._tail
         first = self.applied + 1
         if not tail or tail[0].index > first:
@@ -361,7 +368,8 @@ class Replica:
         return True
 
     def _apply_read(self, read: EntriesRead, now: Micros) -> None:
-        """Entries from the store; a snapshot may have overtaken them meanwhile."""
+        """Apply entries that were read from the store. A snapshot may have replaced them meanwhile;
+        then they are ignored."""
         self._reading = False
         first, commit = self.applied + 1, self.core.commit
         entries = [each for each in read.entries if first <= each.index <= commit]
@@ -383,10 +391,10 @@ class Replica:
 
     @property
     def leading(self) -> bool:
-        """Leads, as of the last turn."""
+        """Whether this node leads, as of the last turn."""
         return self.soft.role is Role.LEADER
 
     @property
     def leadership(self) -> tuple[NodeId, Term]:
-        """Who leads as of the last turn, 0 when nobody is known to, and in which term."""
+        """Leader and term as of the last turn; the leader is 0 if none is known."""
         return self.soft.leader, self.soft.term

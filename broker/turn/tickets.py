@@ -1,9 +1,9 @@
-"""Commands to a replica: what may lie in an inbox beside Raft's own messages.
+"""Tickets: the commands that a replica's inbox may have besides Raft's messages.
 
-A command is a *ticket*: a small mutable object that goes into the inbox of a replica, is filled in
-by the state machine (`error` and the answer's fields), and comes back in `Effects.answers`, where
-the driver calls `on_done(ticket)`, exactly once. Tickets are plain slotted classes because one is
-made for every produce request; there is no future and no task behind them.
+A *ticket* is a small mutable object. It goes into the inbox of a replica; the state machine fills
+in `error` and the fields of the answer; it comes back in `Effects.answers`, and the driver calls
+`on_done(ticket)` exactly once. Tickets are plain classes without a future or a task, because one is
+made for every produce request.
 
 Times are Micros of the driver's monotonic clock. Offsets count records.
 """
@@ -32,36 +32,36 @@ from ottla.raft.types import LogIndex, Matched, Micros, NodeId
 log = logging.getLogger("ottla")
 
 NEVER: Micros = 2**63 - 1
-"""The deadline of what waits for ever."""
+"""The deadline of a ticket that waits for ever."""
 LEAST_PATIENCE: Micros = 1000
-"""Kafka's timers tick in milliseconds: a client that waits 0 ms or less hears of a timeout within
-one, and of plain success from a single replica (K-ACKS)."""
+"""The smallest time limit. A limit of 0 ms or less counts as one millisecond, as in Kafka, whose
+timers tick in milliseconds; a single replica succeeds within it (K-ACKS)."""
 ANY_EPOCH: Term = -1
-"""The client did not say which leader epoch it believes in."""
+"""The client did not name a leader epoch."""
 CONSUMER = -1
-"""Replica id of a client that is no replica: it sees what is committed."""
+"""The replica id of a client that is not a replica: it sees only committed records."""
 DEBUGGER = -2
-"""Replica id of a client that wants to see this replica's own log, whoever leads (Kafka's
-DEBUGGING_REPLICA_ID)."""
+"""The replica id of a client that reads this replica's own log, even if this node does not lead
+(Kafka's DEBUGGING_REPLICA_ID)."""
 
 
 class Ticket:
-    """What all commands share: a limit in time, an outcome, and who wants to know.
+    """What all tickets share: a deadline, an outcome, and the function to call with it.
 
-    What a ticket is made with stands in its `__init__`; the rest begins as its class says, so that
-    making one costs no more than what it is made with.
+    `__init__` sets only what it is given; all other fields begin as class attributes, so that
+    making a ticket is cheap.
     """
 
     done = False
-    """Has its outcome; further outcomes do not count."""
+    """Whether the ticket has its outcome; later outcomes do not count."""
     error = ErrorCode.NONE
 
     def __init__(self, on_done: Callable[[Matched], None], deadline: Micros, owner: Owner = None):
         self.on_done = on_done
         self.deadline = deadline
-        """Point in time after which the state machine answers with a timeout of its own kind."""
+        """After this time the state machine answers with its own kind of timeout."""
         self.owner = owner
-        """Whatever the submitter wants to find again in `on_done`; never read in between."""
+        """An object of the caller, for `on_done`; nobody else reads it."""
 
 
 class ProduceTicket(Ticket):
@@ -69,23 +69,24 @@ class ProduceTicket(Ticket):
     (docs/explanation/architecture.md)."""
 
     on_enqueued: Callable[[ProduceTicket], None] | None = None
-    """Stage one of `replicate_in_stages`: the place in the log is certain (promise-R1)."""
-    # The answer.
+    """Called at the first stage of `replicate_in_stages`: the place in the log is certain
+    (promise-R1)."""
+    # The fields of the answer.
     base_offset: Offset = NO_OFFSET
     log_append_time: Millis = NO_TIMESTAMP
     log_start_offset: Offset = NO_OFFSET
     leader: NodeId = 0
-    """With NOT_LEADER_OR_FOLLOWER: who leads instead, 0 when unknown."""
+    """With NOT_LEADER_OR_FOLLOWER: the node that leads, 0 if it is not known."""
     leader_epoch: Term = -1
     faults: Sequence[Fault] = ()
-    """With INVALID_TIMESTAMP: what is wrong with which record."""
-    # The partition's own notes while the ticket is under way.
+    """With INVALID_TIMESTAMP: the faulty records, and what is wrong with each."""
+    # Fields for the partition while it handles the ticket.
     term: Term = 0
     index: LogIndex = 0
     in_flight: InFlight | None = None
     barrier_passed = False
     patience: Micros = 0
-    """What is left of the client's time limit while `deadline` stands still."""
+    """The rest of the client's time limit while the ticket has no deadline (`Inspector.wait`)."""
 
     def __init__(
         self,
@@ -97,18 +98,21 @@ class ProduceTicket(Ticket):
         *,
         wall_ms: Millis = NO_CLOCK,
     ):
-        # Ticket.__init__, written out: one call less for every request.
+        # The lines of Ticket.__init__: this saves a call for every request.
         self.on_done = on_done
         self.deadline = deadline
         self.owner = owner
         self.batch = batch
         self.acks = acks
         self.wall_ms = wall_ms
-        """The wall clock when the batch came, for the limits of its records' times."""
+        """The wall clock at the arrival of the batch, by which the times of its records are
+        checked.
+        """
 
 
 def not_stored(tickets: Sequence[Ticket]) -> Sequence[Ticket]:
-    """The store failed, or a turn broke: no batch among these may be called stored."""
+    """The store failed, or a turn raised: answer all produce tickets with KAFKA_STORAGE_ERROR,
+    because their batches may not be stored."""
     for ticket in tickets:
         if isinstance(ticket, ProduceTicket):
             ticket.error = ErrorCode.KAFKA_STORAGE_ERROR
@@ -116,7 +120,8 @@ def not_stored(tickets: Sequence[Ticket]) -> Sequence[Ticket]:
 
 
 def answer(tickets: Iterable[Ticket], node: NodeId) -> None:
-    """Tell whoever submitted them; what goes wrong there is not the fault of the replica."""
+    """Call `on_done` of all tickets. An exception in it is logged: it is not the replica's
+    fault."""
     for ticket in tickets:
         try:
             ticket.on_done(ticket)
@@ -125,9 +130,11 @@ def answer(tickets: Iterable[Ticket], node: NodeId) -> None:
 
 
 class LookOnTicket(Ticket):
-    """The driver's: there is another slice to look into batches (`looking.py`). Never answered.
-    Whoever is judged then has a deadline from then on, which may be the earliest: so its own is 0,
-    and the replica asks anew."""
+    """Of the driver: there is another slice for checking batches (`looks.py`). Never answered.
+
+    Its own deadline is 0, so that the replica computes its deadlines again: a batch whose check
+    ends now gets a deadline, which may be the earliest one.
+    """
 
     __slots__ = ()
 
@@ -136,10 +143,10 @@ class LookOnTicket(Ticket):
 
 
 class FetchTicket(Ticket):
-    """Which entries may a reader at `offset` see now? The bytes are read by the driver.
+    """Asks which entries a reader at `offset` may see now. The driver reads the bytes.
 
-    With `last_fetched_epoch`, the leader epoch of the record before `offset` in the reader's own
-    log, it is also told where the two logs part, if they do (KIP-595).
+    `last_fetched_epoch` is the leader epoch of the record before `offset` in the reader's own log.
+    If it is given, the answer also says where the two logs begin to differ, if they do (KIP-595).
     """
 
     __slots__ = (
@@ -176,16 +183,16 @@ class FetchTicket(Ticket):
         self.current_leader_epoch = current_leader_epoch
         self.last_fetched_epoch = last_fetched_epoch
         self.proof_deadline = proof_deadline
-        """Takes the place of an earlier `deadline` while leadership has to be proved: how long that
-        takes has nothing to do with how long the client waits for records."""
+        """The least `deadline` while a barrier has to prove the leadership. It does not depend on
+        how long the client waits for records."""
         self.proved = False
-        """This node led when it was asked for after `offset` seemed to lie above the log, or in
-        another one."""
+        """Whether a barrier has proved that this node leads. That is asked for if `offset` is above
+        this log, or if the reader's log differs from this one."""
         # The answer: entries first_index..last_index hold committed records from `offset` on;
-        # first_index == 0 when there are none yet.
+        # first_index is 0 if there are none yet.
         self.diverging: EpochStart | None = None
-        """The largest epoch <= `last_fetched_epoch` in this log, and its end: behind that the
-        reader's log is another one."""
+        """The largest epoch <= `last_fetched_epoch` in this log, and its end: from there on the
+        reader's log differs. None: the logs agree."""
         self.first_index: LogIndex = 0
         self.last_index: LogIndex = 0
         self.high_watermark: Offset = NO_OFFSET
@@ -195,7 +202,8 @@ class FetchTicket(Ticket):
 
 
 class WatchTicket(Ticket):
-    """Tell me when the high watermark passes `beyond`, leadership is lost, or time is up."""
+    """Answered when the high watermark passes `beyond`, the leadership is lost, or the deadline has
+    passed."""
 
     __slots__ = ("beyond", "cancelled")
 
@@ -209,16 +217,17 @@ class WatchTicket(Ticket):
         super().__init__(on_done, deadline, owner)
         self.beyond = beyond
         self.cancelled = False
-        """Set by the submitter who no longer cares; the ticket is then dropped unanswered."""
+        """Set by the caller that no longer needs the answer: the ticket is dropped unanswered."""
 
 
 class ListOffsetsTicket(Ticket):
     """Offset by timestamp (ListOffsets): -1 latest, -2 earliest, -3 max timestamp, else a time.
 
-    For a time (or -3) the answer names the candidate batch, `index`; the driver looks inside it,
-    no deeper than `log_start_offset`. When a header promised a time that no record has, the driver
-    asks again with `behind` set to that index. `asker` is the replica id of the client: for all but
-    a `CONSUMER` latest is the log end.
+    For a time (or -3) the answer is `index`, the log index of the batch to search, 0 if there is
+    none. The handler searches it from `log_start_offset` on. If no record of the batch has the time
+    that its header promises, the handler asks again with `behind` set to that index. `asker` is the
+    replica id of the client: latest is the high watermark for a `CONSUMER`, else the log end
+    offset.
     """
 
     __slots__ = (
@@ -253,7 +262,7 @@ class ListOffsetsTicket(Ticket):
 
 
 class EpochEndTicket(Ticket):
-    """Where did leader epoch `epoch` end (OffsetForLeaderEpoch, KIP-320)?"""
+    """Asks where leader epoch `epoch` ended (OffsetForLeaderEpoch, KIP-320)."""
 
     __slots__ = ("current_leader_epoch", "end", "epoch")
 
@@ -269,11 +278,11 @@ class EpochEndTicket(Ticket):
         self.epoch = epoch
         self.current_leader_epoch = current_leader_epoch
         self.end: EpochStart | None = None
-        """The largest epoch <= `epoch` that wrote something, and the offset behind its last."""
+        """The largest epoch <= `epoch` that has a record, and the offset after its last record."""
 
 
 class DeleteRecordsTicket(Ticket):
-    """Move the log start to `offset` (-1: the high watermark), by a decision in the log."""
+    """Move the log start offset to `offset` (-1: the high watermark), by a command in the log."""
 
     __slots__ = ("log_start_offset", "offset", "proved")
 
@@ -287,7 +296,7 @@ class DeleteRecordsTicket(Ticket):
         super().__init__(on_done, deadline, owner)
         self.offset = offset
         self.proved = False
-        """As of a `FetchTicket`, above the high watermark."""
+        """As in `FetchTicket`; asked for if `offset` is above the high watermark."""
         self.log_start_offset: Offset = NO_OFFSET
 
 
@@ -308,8 +317,8 @@ class ControlTicket(Ticket):
         super().__init__(on_done, deadline, owner)
         self.command = command
         self.origin = origin
-        """Whose it is; None: of somebody who never sends it again."""
+        """Identifies a command that may be sent again; None: it is never sent again."""
         self.result: dict[str, Unpacked] = {}
         self.index: LogIndex = 0
-        """Where it stands in the controller's log, 0 when it never entered it; in the answer to a
-        *position*, what is applied."""
+        """The command's index in the controller's log, 0 if it is not in it. In the answer to a
+        `Position`: the last applied index."""

@@ -1,4 +1,4 @@
-"""Who is told what becomes of the replicas of a node, and acts on nothing: `Runner.watch`."""
+"""`Watcher`: observes the replicas of a node (`Runner.watch`), for tests and the simulator."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ _H = TypeVar("_H", bound=_Hosted)
 
 @dataclass(frozen=True, slots=True)
 class Watcher:
-    """What somebody wants to hear of the replicas of a node, each time before the node acts on it.
+    """Functions that are called when a replica changes, each time before the node acts on it.
 
-    Each call names the group; its replica is to be had from the node's view
-    (`ottla.broker.node.inspection`). A call that is None is not made and costs nothing.
+    Each gets the group; the node's view has the replica (`ottla.broker.node.inspection`). A
+    function that is None costs nothing.
     """
 
     applied: Heard | None = None
-    """A replica has applied more of its log."""
+    """The replica has applied more of its log."""
     role_changed: Heard | None = None
-    """It has another role, term or known leader."""
+    """The replica's role, term or known leader has changed."""
     dropped: Callable[[GroupId, Sequence[Entry]], None] | None = None
-    """The log of a newer leader replaced these entries of it."""
+    """Entries of a newer leader have replaced these entries of the replica."""
 
 
 def told_first(
     heard: Callable[Concatenate[GroupId, _More], None] | None,
     act: Callable[Concatenate[_H, _More], None],
 ) -> Callable[Concatenate[_H, _More], None]:
-    """Tell a watcher of a group, if it wants to hear that, and then whoever acts on it."""
+    """A function that calls `heard` (if it is not None) and then `act`."""
     if heard is None:
         return act
 
