@@ -1,4 +1,4 @@
 """Kafka's semantics of one partition on top of an agreed log, without I/O.
 
-Not here: on which nodes a partition is, and who may ask it (`controller`, `node`, `wire`).
+Not: on which nodes a partition is, and who may ask it (`controller`, `node`, `wire`).
 """

@@ -1,4 +1,4 @@
 """What a turn of a replica is: its inputs (tickets), its machine, and its effects, without I/O.
 
-Not here: the driver, which calls turns and carries out their effects (`driver`).
+Not: the driver, which calls turns and carries out their effects (`driver`).
 """
