@@ -1,4 +1,4 @@
 """Kafka's protocol: bytes of clients to requests, answers to bytes; one handler per API in `api`.
 
-Not: what is decided about records and topics. It sees a node only as `host`.
+Not: decisions about records and topics. This room sees a node only through the protocol `Host`.
 """

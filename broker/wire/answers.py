@@ -1,11 +1,11 @@
-"""What clients are answered, as values: one NamedTuple per API, whatever version it leaves in.
+"""Answers to clients as values: one NamedTuple per API, for all versions.
 
 Handlers (`broker/wire/api/`) make these and know nothing of bytes. The connection writes them in
-the version of the request (`ottla.broker.wire.translation`); the simulator's clients get them as
-they are. The names of the fields are those of Kafka's schemas; a field that a version does not have
-is left out. Errors are `ErrorCode`, durations `Millis`, topic ids 16 bytes.
+the version of the request (`ottla.broker.wire.translation`); the simulator's clients get the
+values. Fields have the names of Kafka's schemas; a field that a version does not have is left out.
+Errors are `ErrorCode`, durations `Millis`, topic ids 16 bytes.
 
-Arrays are collections: the items of a large one may be made while it is written (`Lazily`).
+Arrays are collections; the items of a large array may be made while it is written (`Lazily`).
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from ottla.log.types import (
 from ottla.raft.types import NodeId
 
 NOT_ASKED = -(2**31)
-"""Authorized operations: the client did not ask, or its version of the request cannot."""
+"""Authorized operations: the client did not ask for them, or its version of the request cannot."""
 
 Item = TypeVar("Item")
 Source = TypeVar("Source")
 
 
 class Lazily(Collection[Item]):
-    """An array with an item for each of `items`, made when it is its turn."""
+    """An array with one item for each of `items`; `describe` makes an item when it is needed."""
 
     __slots__ = ("_describe", "_items")
 
@@ -56,7 +56,7 @@ class Lazily(Collection[Item]):
         return map(self._describe, self._items)
 
     def __contains__(self, item: object) -> bool:
-        """Whether there is such an item; makes them for it."""
+        """Whether there is such an item; makes items until it is found."""
         return any(item == each for each in self)
 
 
@@ -64,7 +64,7 @@ class Lazily(Collection[Item]):
 
 
 class PartitionProduced(NamedTuple):
-    """What came of the batch for one partition."""
+    """The outcome of the batch for one partition."""
 
     partition: int
     error: ErrorCode
@@ -73,14 +73,14 @@ class PartitionProduced(NamedTuple):
     log_start_offset: Offset = NO_OFFSET
     message: str | None = None
     leader: NodeId = -1
-    """Current leader, -1 when unknown; said with NOT_LEADER_OR_FOLLOWER only (KIP-951)."""
+    """The current leader, -1 if it is not known; only with NOT_LEADER_OR_FOLLOWER (KIP-951)."""
     leader_epoch: Term = -1
     faults: Sequence[Fault] = ()
-    """What is wrong with which record."""
+    """The faulty records, and what is wrong with each."""
 
 
 class TopicProduced(NamedTuple):
-    """The same of a topic."""
+    """The outcomes for one topic."""
 
     topic: str
     partitions: Sequence[PartitionProduced]
@@ -91,34 +91,35 @@ class ProduceAnswer(NamedTuple):
 
     topics: Sequence[TopicProduced]
     brokers: Sequence[BrokerImage] = ()
-    """Where the leaders are that it names."""
+    """The addresses of the leaders that the answer names."""
 
 
 # ---- Fetch
 
 
 class PartitionFetched(NamedTuple):
-    """What is given of one partition."""
+    """The records of one partition."""
 
     partition: int
     error: ErrorCode
     high_watermark: Offset = NO_OFFSET
     log_start_offset: Offset = NO_OFFSET
     batches: Sequence[RecordBatch] = ()
-    """The first may begin before the offset asked for."""
+    """The first batch may begin before the offset that was asked for."""
     aborted_is_null: bool = True
-    """Kafka answers null, but for partitions it does not know (K-FETCH), and to who reads
-    what is committed."""
+    """Whether the list of aborted transactions is null, as in Kafka (K-FETCH). It is empty instead
+    for an unknown partition, and for a client with isolation level *read committed*."""
     cut: tuple[RecordBatch, int] | None = None
-    """The batch behind `batches`, and how many bytes of its beginning are given."""
+    """The batch behind `batches`, and how many of its first bytes are sent."""
     diverging: EpochStart | None = None
-    """Where the asker's log and this one part (version 12 on)."""
+    """Where the client's log and this one begin to differ (from version 12 on)."""
     leader_epoch: Term = -1
-    """In which term the replica answered. No version says it; the simulator's history does."""
+    """The term in which the replica answered. It is in no version of the answer, only in the
+    simulator's history."""
 
 
 class TopicFetched(NamedTuple):
-    """The same of a topic."""
+    """The records of one topic."""
 
     topic: str
     partitions: Collection[PartitionFetched]
@@ -135,7 +136,7 @@ class FetchAnswer(NamedTuple):
 
 
 class PartitionListed(NamedTuple):
-    """What was found in one partition."""
+    """The offset that was found in one partition."""
 
     partition_index: int
     error_code: ErrorCode = ErrorCode.NONE
@@ -145,7 +146,7 @@ class PartitionListed(NamedTuple):
 
 
 class TopicListed(NamedTuple):
-    """The same of a topic."""
+    """The offsets that were found in one topic."""
 
     name: str
     partitions: Collection[PartitionListed]
@@ -161,7 +162,7 @@ class ListOffsetsAnswer(NamedTuple):
 
 
 class MetadataBroker(NamedTuple):
-    """A node that clients may turn to."""
+    """A node that clients may connect to."""
 
     node_id: NodeId
     host: str
@@ -170,7 +171,7 @@ class MetadataBroker(NamedTuple):
 
 
 class PartitionDescribed(NamedTuple):
-    """Who leads one partition: -1 when nobody is known to."""
+    """One partition: its leader (-1 if none is known) and its replicas."""
 
     error_code: ErrorCode
     partition_index: int
@@ -182,7 +183,7 @@ class PartitionDescribed(NamedTuple):
 
 
 class TopicDescribed(NamedTuple):
-    """A topic, or why it is none."""
+    """A topic, or the error for one that is not known."""
 
     error_code: ErrorCode
     name: str | None
@@ -202,11 +203,11 @@ class MetadataAnswer(NamedTuple):
     cluster_authorized_operations: int = NOT_ASKED
 
 
-# ---- topics made and deleted
+# ---- topics created and deleted
 
 
 class ConfigCreated(NamedTuple):
-    """A config of a topic, and where its value comes from."""
+    """A config of a topic, and the source of its value."""
 
     name: str
     value: str | None
@@ -216,7 +217,7 @@ class ConfigCreated(NamedTuple):
 
 
 class TopicCreated(NamedTuple):
-    """What came of one topic."""
+    """The outcome of the creation of one topic."""
 
     name: str
     error_code: ErrorCode = ErrorCode.NONE
@@ -234,7 +235,7 @@ class CreateTopicsAnswer(NamedTuple):
 
 
 class TopicDeleted(NamedTuple):
-    """What came of one topic."""
+    """The outcome of the deletion of one topic."""
 
     name: str | None
     topic_id: bytes
@@ -252,7 +253,7 @@ class DeleteTopicsAnswer(NamedTuple):
 
 
 class RecordsDeleted(NamedTuple):
-    """Where the log of one partition begins now."""
+    """The log start offset of one partition after the deletion."""
 
     partition_index: int
     low_watermark: Offset = NO_OFFSET
@@ -260,7 +261,7 @@ class RecordsDeleted(NamedTuple):
 
 
 class TopicRecordsDeleted(NamedTuple):
-    """The same of a topic."""
+    """The log start offsets of one topic."""
 
     name: str
     partitions: Collection[RecordsDeleted]
@@ -285,7 +286,7 @@ class EpochEnd(NamedTuple):
 
 
 class TopicEpochEnds(NamedTuple):
-    """The same of a topic."""
+    """The ends of epochs in one topic."""
 
     topic: str
     partitions: Collection[EpochEnd]
@@ -346,7 +347,7 @@ class DescribeClusterAnswer(NamedTuple):
 
 
 class Coordinator(NamedTuple):
-    """Who looks after one key."""
+    """The coordinator of one key."""
 
     error_code: ErrorCode
     error_message: str | None = None
@@ -357,6 +358,6 @@ class Coordinator(NamedTuple):
 
 
 class FindCoordinatorAnswer(NamedTuple):
-    """Answer to FindCoordinator from version 4 on; before, it is a `Coordinator`."""
+    """Answer to FindCoordinator from version 4 on. Before version 4 it is a `Coordinator`."""
 
     coordinators: Collection[Coordinator]

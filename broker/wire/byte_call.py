@@ -1,4 +1,4 @@
-"""`ByteCall`: a request that came as bytes, and whose answer leaves as bytes; and its `Route`."""
+"""`ByteCall`: a request that came as bytes and is answered in bytes; and its `Route`."""
 
 from __future__ import annotations
 
@@ -18,34 +18,35 @@ Write = Callable[[Matched, list[Piece]], Steps]
 
 
 class Route(NamedTuple):
-    """How requests of one API and version are read, by whom they are answered, and how that is
+    """For one API and version: how requests are read, which handler answers, how answers are
     written."""
 
     key: int
     version: int
     handle: Callable[[Matched, Call], None]
     read: Callable[[ReadOnlyBuffer, int], Matched]
-    """Makes a request value of a frame from some byte on. Raises `FrameError`."""
+    """Reads a request value from a frame; its body begins at the given byte. Raises
+    `FrameError`."""
     write: Write
     header_tags: bool
-    """The request's header ends in tagged fields."""
+    """Whether the request's header ends in tagged fields."""
     answer_tagged: bool
-    """So does the answer's."""
+    """Whether the answer's header ends in tagged fields."""
     shortcut: Shortcut | None
-    """Reads most of the requests faster (Produce only)."""
+    """Reads most requests faster; only for Produce."""
 
 
 class ByteCall(Call):
     """See `Call`."""
 
     memo: Matched = None
-    """What the short cut of Produce wants to find again when it answers."""
+    """Data that the short cut of Produce keeps for its answer."""
 
     def __init__(
         self, link: Link, route: Route, correlation_id: int, client_id: str | None, size: int
     ):
-        """`size` is the bytes of the request's frame."""
-        # Slot.__init__, written out: one call less for every request.
+        """`size`: the bytes of the request's frame."""
+        # The lines of Slot.__init__: this saves a call for every request.
         self.size = size
         self.link = link
         self.host = link.host
@@ -55,7 +56,7 @@ class ByteCall(Call):
         self.client_id = client_id
 
     def __str__(self) -> str:
-        """For messages about it."""
+        """API and version, for messages about this request."""
         return f"API {self.route.key} version {self.version}"
 
     @property
@@ -73,9 +74,9 @@ class ByteCall(Call):
         self.answer_parts(pieces)
 
     def answer_parts(self, parts: Sequence[Piece]) -> None:
-        """Answer with a body in pieces, which are joined only on their way out."""
+        """Answer with a body in pieces, which are joined only when they are sent."""
         if self.finish(parts):
-            self.on_lost = None  # Who would be called refers to this call.
+            self.on_lost = None  # this breaks the cycle of references between call and handler
             self.link.done(self)
 
     def answer_bytes(self, body: bytes) -> None:

@@ -1,9 +1,9 @@
-"""What callers of the raw client ask for, checked before anything is written.
+"""Checks the arguments of the raw client before a request is written.
 
-A client that sends exactly what it is told must not guess: a name of an API or of a field that
-there is not, a version that the codec does not know, and values that fit no field raise
-`ConfigError`, which says what there is. Fields that another version of the same API has may stand
-in any request; the codec leaves them out where they are not known (`codec.build`).
+The raw client sends exactly what its caller asks for, so it must not guess. An unknown API or
+field, a version that the codec does not know, or a value that does not fit raises `ConfigError`,
+which says what is possible. A request may contain fields that only another version of the API has;
+the codec leaves them out (`codec.build`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ottla.broker.wire.guard import Entity, nested_entity
 
 API_KEYS: dict[str, int] = {name: key for key, name in API_NAMES.items()}
 DEEPEST = 10
-"""Lists and entities within each other; no request has more than seven."""
+"""How deep lists and entities may be nested; no request has more than seven levels."""
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -35,7 +35,8 @@ def api_key(api: object) -> int:
 
 
 def chosen_version(key: int, version: object) -> int:
-    """A version that the codec knows; for None the highest that Ottla serves."""
+    """`version`, if the codec knows it; for None the highest version that Ottla serves. Raises
+    `ConfigError`."""
     if version is None and key in BY_KEY:
         return BY_KEY[key].served[1]
     known = known_versions(key)
@@ -49,8 +50,8 @@ def chosen_version(key: int, version: object) -> int:
 
 
 def check_fields(key: int, version: int, fields: Mapping[str, object]) -> None:
-    """Whether every field that is named is one of some version, and lists and texts are what they
-    should be. Raises `ConfigError`."""
+    """Raise `ConfigError` if a field exists in no version of the API, or if a list or a text has
+    another type."""
     named = set(_named(fields))
     cls = request_schema(key, version).cls
     if not named <= field_names(cls):
@@ -67,8 +68,8 @@ def _check_names(key: int, named: set[str]) -> None:
 
 
 def _check_values(cls: type[Entity], values: Mapping[str, object], inside: str = "") -> None:
-    """Whether lists are lists and texts are texts: the codec would take a text for a list of
-    letters, and bytes for a text. Raises `ConfigError`."""
+    """Raise `ConfigError` if a list or a text has another type: the codec would take a text for a
+    list of letters, and bytes for a text."""
     for item in dataclass_fields(cls):
         value, where = values.get(item.name), f"{inside}{item.name}"
         nested, is_array = nested_entity(item.type)
@@ -84,7 +85,8 @@ def _check_values(cls: type[Entity], values: Mapping[str, object], inside: str =
 
 
 def _members(where: str, value: object) -> object:
-    """The members of an array, so many as one may have; what is no list at all stays as it is."""
+    """The members of an array, at most as many as an argument may have. A value that is no
+    collection is returned as it is. Raises `ConfigError`."""
     if isinstance(value, list | tuple) or not isinstance(value, Iterable):
         return value
     if isinstance(value, str | bytes | bytearray | Mapping | Iterator):
@@ -93,7 +95,7 @@ def _members(where: str, value: object) -> object:
 
 
 def _named(value: object, depth: int = DEEPEST) -> Iterator[str]:
-    """Every name of a field in a request; what has itself for a member ends somewhere."""
+    """Every field name in a request, at most `depth` levels deep: a value may contain itself."""
     if not depth:
         return
     if isinstance(value, Mapping):
@@ -104,7 +106,7 @@ def _named(value: object, depth: int = DEEPEST) -> Iterator[str]:
 
 
 def unfit(key: int, version: int, error: Exception) -> ConfigError:
-    """What to raise when the codec cannot make a request of the values it was given."""
+    """The error to raise if the codec cannot make a request of these values."""
     names = listed(request_schema(key, version).shape)
     why = f"{type(error).__name__}: {shown(str(error))}"
     return ConfigError(f"{API_NAMES[key]} {version} of {names}: a value does not fit ({why})")

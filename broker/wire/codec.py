@@ -3,17 +3,17 @@
 kio has one module per message, version and direction, each with frozen dataclasses ("entities"),
 a native reader and a Python writer. This module
 
-* finds the entity classes of an API key and version when they are first needed (a schema module
-  costs milliseconds to import, a broker uses a dozen of the two thousand) and keeps them,
-* reads a request header by hand, and a body through kio's native reader,
-* builds answers from plain values: `Schema.build(**fields)` drops fields a version does not have
-  and takes nested entities as dicts, so a handler is written once for all its versions,
-* hides kio's habits: durations are ints in milliseconds here, topic ids 16 bytes.
+* finds the entity classes of an API key and version when they are first needed, and keeps them (a
+  schema module takes milliseconds to import, and a broker uses a dozen of two thousand),
+* reads a request header itself, and a body by kio's native reader,
+* builds entities from plain values: `Schema.build(**fields)` drops fields that a version does not
+  have and takes nested entities as dicts, so a caller works for all versions,
+* converts kio's types: durations are ints in milliseconds here, topic ids 16 bytes.
 
-What does not fit the schema raises `FrameError`; the connection closes on it, as Kafka does.
+Bytes that do not fit the schema raise `FrameError`; then the connection closes, as Kafka does it.
 
-kio's readers want a read-only buffer, and read from it without copying; only `records` (and
-strings) come out as fresh objects.
+kio's readers need a read-only buffer, and read from it without a copy; only `records` and strings
+are new objects.
 """
 
 from __future__ import annotations
@@ -46,10 +46,9 @@ from ottla.broker.wire.walk import (
 
 @contextmanager
 def _hypothesis_hidden() -> Iterator[None]:
-    """kio registers its types with hypothesis wherever that can be imported.
-
-    That costs every process 0.5 s and 200 MB for something only kio's own tests use. A None in
-    `sys.modules` makes the import fail, and kio takes that for "not installed".
+    """kio registers its types with hypothesis if hypothesis can be imported. That costs each
+    process 0.5 s and 200 MB, and only kio's own tests use it. With None in `sys.modules` the import
+    fails, and kio takes hypothesis for not installed.
     """
     hidden = sys.modules.get("hypothesis")
     sys.modules["hypothesis"] = None  # type: ignore[assignment]
@@ -63,7 +62,7 @@ def _hypothesis_hidden() -> Iterator[None]:
 
 
 with _hypothesis_hidden():
-    # The one place where kio looks for hypothesis; everything else in kio builds on this module.
+    # The only module of kio that imports hypothesis; all others import this one.
     import kio.static.primitive  # noqa: F401
 
 from kio.serial import _serialize, entity_reader, entity_writer, writers  # noqa: E402
@@ -101,13 +100,13 @@ API_NAMES: dict[int, str] = {
     68: "consumer_group_heartbeat",
     69: "consumer_group_describe",
 }
-"""API key → kio's name of the schema, for every API that Ottla speaks, as broker or client."""
+"""API key to kio's name of the schema, for every API that Ottla speaks as broker or client."""
 
 API_VERSIONS_KEY = 18
 MANY_BYTES = 1 << 15
-"""A body of so many may have thousands of elements."""
+"""A body with this many bytes may have thousands of elements."""
 MAX_HEADER_TAGS = 1_000
-"""Tagged fields in a header; no version of Kafka knows any for a request."""
+"""Most tagged fields in a header; Kafka defines none for a request."""
 
 _HEADER = Struct(">hhih")
 
@@ -120,11 +119,11 @@ class RequestHeader(NamedTuple):
     correlation_id: int
     client_id: str | None
     end: int
-    """Where the header ends, but for the tagged fields of header v2."""
+    """Where the header ends; the tagged fields of header v2 follow."""
 
 
 def read_header(frame: ReadOnlyBuffer) -> RequestHeader:
-    """Read a request header from the front of a frame. Raises `FrameError` when it is cut off."""
+    """Read the request header at the start of a frame. Raises `FrameError` if it is cut off."""
     size = len(frame)
     if size < _HEADER.size:
         raise FrameError(f"a frame of {size} bytes holds no request header")
@@ -137,10 +136,8 @@ def read_header(frame: ReadOnlyBuffer) -> RequestHeader:
 
 
 def skip_tags(frame: ReadOnlyBuffer, at: int) -> int:
-    """Step over a section of tagged fields (KIP-482); returns where it ends. Raises `FrameError`.
-
-    A header has no tagged fields that mean something.
-    """
+    """Skip the tagged fields of a header (KIP-482), which have no meaning there. Returns where they
+    end. Raises `FrameError`."""
     if at < len(frame) and frame[at] == 0:
         return at + 1
     count, at = read_varint(frame, at)
@@ -172,7 +169,7 @@ class Schema:
             if isinstance(found, type) and getattr(found, "__type__", None) is direction
         )
         flexible = bool(self.cls.__flexible__)
-        # The answer to ApiVersions keeps header v0 for ever, so that any client can read it.
+        # The answer to ApiVersions always has header v0, so that every client can read it.
         self.header_tags = flexible and not (
             direction is EntityType.response and key == API_VERSIONS_KEY
         )
@@ -185,13 +182,12 @@ class Schema:
     def read(
         self, frame: ReadOnlyBuffer, at: int, translate: Callable[[Entity], Entity] = _same
     ) -> Entity:
-        """Decode the entity that starts at byte `at`, and return what `translate` makes of it.
-        Raises `FrameError`; ignores what follows.
+        """Decode the entity that begins at byte `at`, and return `translate` of it. Bytes after it
+        are ignored. Raises `FrameError`.
 
-        The guard goes first (`ottla.broker.wire.guard`), and once more when the codec stumbles: it
-        may be over text that is not UTF-8. Of 20,000 elements nothing is garbage before the last is
-        there; to look for some every 700 would take as long as reading them. Nor is any of it while
-        they are worked off, over many turns of the loop.
+        The guard checks the body first (`ottla.broker.wire.guard`). If kio then fails, the guard
+        checks it once more, for text that is not UTF-8. A large body is read without garbage
+        collection: its objects all stay in use, and collections would take as long as reading.
         """
         if len(frame) - at < MANY_BYTES:
             return translate(self._read_body(frame, at))
@@ -214,7 +210,8 @@ class Schema:
             raise self._unread(error) from error
 
     def _unread(self, error: Exception) -> FrameError:
-        """kio's own errors, but also ValueError for a code or a time that it does not know."""
+        """The `FrameError` for an error of kio. Also a `ValueError` occurs, for an unknown code or
+        time."""
         return FrameError(f"{self.cls.__name__}: {error}")
 
     def write(self, entity: Entity) -> bytes:
@@ -226,7 +223,7 @@ class Schema:
         return buffer.getvalue()
 
     def build(self, **values: Entity) -> Entity:
-        """Make the entity; see `build`."""
+        """Make an entity of this schema; see the function `build`."""
         return build(self.cls, **values)
 
     @property
@@ -257,7 +254,7 @@ def _schema(key: int, version: int, direction: EntityType) -> Schema:
 
 @cache
 def known_versions(key: int) -> Sequence[int]:
-    """The versions of an API that kio has schemas of."""
+    """The versions of an API that kio has schemas for, ascending."""
     package = load(f"kio.schema.{API_NAMES[key]}")
     found = [each.name for each in iter_modules(package.__path__)]
     return sorted(int(each[1:]) for each in found if each[:1] == "v" and each[1:].isdigit())
@@ -267,7 +264,7 @@ _names: dict[type[Entity], frozenset[str]] = {}
 
 
 def field_names(cls: type[Entity]) -> frozenset[str]:
-    """The names of an entity's fields, and of those of the entities in it."""
+    """The names of an entity's fields and of the fields of all entities in it."""
     found = _names.get(cls)
     if found is None:
         nested = [nested_entity(item.type)[0] for item in fields(cls)]
@@ -277,10 +274,10 @@ def field_names(cls: type[Entity]) -> frozenset[str]:
 
 
 def build(cls: type[Entity], **values: Entity) -> Entity:
-    """Make an entity from plain values, whatever version `cls` is of.
+    """Make an entity of class `cls`, of any version, from plain values.
 
-    Fields the version does not have are dropped, those not given take the schema's default.
-    A nested entity may be given as a dict, a list of them as any iterable. Milliseconds are ints,
+    A field that the version does not have is dropped; a field that is not given has the schema's
+    default. A nested entity may be a dict, a list of them any iterable. Milliseconds are ints,
     error codes anything with a `.value`, topic ids 16 bytes.
     """
     shape = _shapes.get(cls)
@@ -293,14 +290,14 @@ _shapes: dict[type[Entity], dict[str, Callable[[Entity], Entity]]] = {}
 
 
 def _shape(cls: type[Entity]) -> dict[str, Callable[[Entity], Entity]]:
-    """For each field of an entity: how a plain value becomes what kio's writer wants."""
+    """For each field of an entity: the function that converts a plain value for kio's writer."""
     return {
         item.name: converter(item.metadata.get("kafka_type"), item.type) for item in fields(cls)
     }
 
 
 def converter(kafka_type: str | None, annotation: Entity) -> Callable[[Entity], Entity]:
-    """How a plain value becomes what kio's writer of a field wants."""
+    """The function that converts a plain value for kio's writer of a field."""
     nested, is_array = nested_entity(annotation)
     one: Callable[[Entity], Entity]
     if nested is not None:
@@ -343,5 +340,5 @@ _PLAIN: dict[str, Callable[[Entity], Entity]] = {
 
 
 def id_bytes(topic_id: UUID | None) -> bytes:
-    """A topic id of kio's as 16 bytes."""
+    """A topic id of kio as 16 bytes."""
     return ZERO_ID if topic_id is None else topic_id.bytes

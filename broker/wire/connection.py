@@ -1,19 +1,18 @@
 """One client connection: bytes to requests, answers to bytes.
 
-**In.** Where bytes are received to, and what is kept of them: `ottla.broker.wire.receiving`. Frames
-are cut, decoded, and begun in one go; no task and no future is made. What a limit of the pipeline,
-or a client that does not read its answers, forbids to begin stays in the connection's own buffer,
-and the socket is not read until there is room (promise-S1): nothing fails. So does what follows
-`TURN_REQUESTS` requests that were decoded the general way, until the loop has been around: a flood
-of small requests is worth seconds, and elections wait on the same loop.
+**In.** `ottla.broker.wire.receiving` has the receive buffers. Frames are cut, decoded and begun in
+one call, without a task or a future. If a limit of the pipeline is reached, or the client does not
+read its answers, no further request begins: its bytes stay in the connection's own buffer, and the
+socket is not read until there is room (promise-S1). Nothing fails. The same happens after
+`TURN_REQUESTS` requests that were decoded without the short cut, until the next iteration of the
+loop: a flood of small requests may take seconds, and elections wait on the same loop.
 
-**Out.** Answers gather in the pipeline and leave once per data event, or once per burst of
-callbacks: the server collects the connections that have something to send and flushes them
-together.
+**Out.** Answers wait in the pipeline and leave once per data event, or once per burst of callbacks:
+the server collects connections that have answers and flushes them together.
 
-**Ends.** Frames of impossible size, headers and bodies that do not parse, APIs or versions that
-are not served: the connection closes (as measured on Apache Kafka 4.3.1), once everything before
-has been answered, and the log says why. Bytes after a good body are ignored.
+**Ends.** The connection closes for a frame of impossible size, a header or body that cannot be
+parsed, and an API or version that is not served (as measured on Apache Kafka 4.3.1). It closes once
+everything before is answered, and the log says why. Bytes after a good body are ignored.
 """
 
 from __future__ import annotations
@@ -43,15 +42,16 @@ if TYPE_CHECKING:
     from ottla.broker.wire.server import Server
 
 WRITE_HIGH_WATER = 1 << 20
-"""Unsent bytes above which no request of the connection is begun."""
+"""With more unsent bytes than this, no further request of the connection begins."""
 LAST_WORDS_SECONDS = 1.0
-"""How long a client may take to read its last answers from a node that stops by itself."""
+"""How long a client may take to read its last answers when the node stops by itself."""
 TURN_REQUESTS = 32
-"""Requests decoded the general way after which the connection lets the others have their turn."""
+"""After this many requests without the short cut, the connection waits for the next iteration of
+the loop."""
 BYTES_A_UNIT = 128
-"""Bytes of a request that cost a unit of the turn to decode (`ottla.broker.event_loop.slices`)."""
+"""Decoding this many bytes of a request costs one unit (`ottla.broker.event_loop.slices`)."""
 SEND_AFTER = 256
-"""Answers that may gather before some are sent."""
+"""If more answers than this are ready, they are sent before the next request begins."""
 
 _NO_ROUTES: dict[int, Route] = {}
 _FRAME = Struct(">ihhih")
@@ -60,7 +60,7 @@ _read_frame = _FRAME.unpack_from
 
 
 class Connection(Receiving):
-    """See the module's text. Made by `ottla.broker.wire.server.Server` for each client."""
+    """See the module's docstring. `ottla.broker.wire.server.Server` makes one for each client."""
 
     def __init__(self, server: Server):
         config = server.host.config
@@ -72,7 +72,7 @@ class Connection(Receiving):
         self._reading = True
         self._unwritable = self._writing_paused = False
         self._turn_left = TURN_REQUESTS
-        """0: the turn is over, and `_next_turn` is planned."""
+        """Requests left in this iteration of the loop; 0: `_next_turn` is planned."""
         self._flush_planned = False
         self._outgoing = Outgoing()
         self._portion_planned = False
@@ -80,16 +80,17 @@ class Connection(Receiving):
     # -- asyncio's side ---------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """asyncio: the client is there."""
-        # uvloop has a class of its own for it.
+        """asyncio: a client has connected."""
+        # uvloop has its own class of transports.
         self.transport = cast(asyncio.Transport, transport)
         self.transport.set_write_buffer_limits(high=WRITE_HIGH_WATER)
         self.server.opened(self)
-        # uvloop starts to read behind this call, whatever has been asked for by then.
+        # uvloop begins to read after this call, even if reading was paused in it.
         self.server.loop.call_soon(self._steer_reading)
 
     def connection_lost(self, _exc: Exception | None) -> None:
-        """asyncio: the client is gone; requests under way are told, their answers dropped."""
+        """asyncio: the client has disconnected. Requests in flight are told; their answers are
+        dropped."""
         self.transport = None
         self._let_go()
         self._outgoing = Outgoing()
@@ -99,13 +100,13 @@ class Connection(Receiving):
                 try:
                     on_lost, slot.on_lost = slot.on_lost, None
                     on_lost()
-                except Exception as error:  # noqa: BLE001 - the next one is to hear of it, too
+                except Exception as error:  # noqa: BLE001 - the other requests must be told, too
                     self._tell("a request whose client is gone was not given up", error)
 
     def buffer_updated(self, nbytes: int) -> None:
-        """asyncio: `nbytes` have been received into the buffer last asked for."""
+        """asyncio: `nbytes` were received into the buffer of the last `get_buffer`."""
         self.last_active = self.server.loop.time()
-        self._flush_planned = True  # whatever is answered on the way leaves at the end
+        self._flush_planned = True  # answers that are ready meanwhile leave at the end
         try:
             if self._own is None:
                 scratch = self.server.scratch_readonly
@@ -123,7 +124,7 @@ class Connection(Receiving):
         self._steer_reading()
 
     def resume_writing(self) -> None:
-        """asyncio: it does again."""
+        """asyncio: the client reads its answers again."""
         self._writing_paused = False
         self._unwritable = bool(self._outgoing)
         self.flush()
@@ -131,9 +132,10 @@ class Connection(Receiving):
     # -- in: frames to requests -------------------------------------------------------------
 
     def _begin_frames(self, view: memoryview, start: int, end: int) -> int:
-        """Begin the whole frames in `view[start:end]`; returns where the first one left starts."""
+        """Begin the complete frames in `view[start:end]`. Returns where the first frame begins that
+        was not begun."""
         pipeline = self.pipeline
-        # Of a large frame the records are copied in steps, and not by a shortcut.
+        # The records of a large frame are copied in steps, which the short cut does not do.
         routes = self.server.routes if len(view) <= LARGE_BYTES else _NO_ROUTES
         self._blocked = False
         while end - start >= _FRAME_HEAD_BYTES:
@@ -167,13 +169,14 @@ class Connection(Receiving):
         return end if pipeline.doomed else start
 
     def _check_size(self, view: memoryview, start: int, end: int) -> None:
-        """Refuse a frame whose size alone tells that it is none, before any more of it comes."""
+        """Refuse a frame with an impossible size, before more of it is received."""
         why = size_refusal(view[start:end], self._max_frame)
         if why is not None:
             self._refuse(why)
 
     def _begin(self, view: memoryview, start: int, end: int) -> bool:
-        """Decode one request the general way, hand it to its handler. False: not in this turn."""
+        """Decode one request without the short cut and call its handler. False: it must wait for
+        the next iteration of the loop."""
         units = 1 + (end - start) // BYTES_A_UNIT
         if not self.server.slices.take(units, self._next_turn):
             self._blocked = True
@@ -205,13 +208,14 @@ class Connection(Receiving):
         return True
 
     def failed(self, call: ByteCall, error: Exception) -> None:
-        """A handler has a bug: the loop's owner hears of it, and only this client is cut off."""
+        """A handler raised, which is a bug: report it to the loop's exception handler, and close
+        only this connection."""
         what = f"{call} failed"
         self._tell(what, error)
         call.close(f"{what}: {error!r}")
 
     def _refuse(self, reason: str) -> None:
-        """Close after everything before has been answered; the log says why."""
+        """Close the connection once everything before is answered; the log says why."""
         self.server.refused(self, reason)
         slot = Slot(0)
         slot.finish(closing=reason)
@@ -219,7 +223,7 @@ class Connection(Receiving):
         self.pipeline.done(slot)
 
     def _begin_kept(self) -> None:
-        """Begin what lies in the own buffer, as far as it may."""
+        """Begin frames of the connection's own buffer, as far as the limits allow."""
         if self._own is not None:
             view = memoryview(self._own).toreadonly()
             self._keep(view, self._begin_frames(view, self._start, self._end), self._end)
@@ -242,7 +246,7 @@ class Connection(Receiving):
         self.flush()
 
     def _steer_reading(self) -> None:
-        """Read the socket exactly while what it brings could begin."""
+        """Pause or resume reading: the socket is read only while a request could begin."""
         transport = self.transport
         if transport is None or transport.is_closing():
             return
@@ -257,30 +261,30 @@ class Connection(Receiving):
     # -- out: answers to bytes --------------------------------------------------------------
 
     def done(self, call: ByteCall) -> None:
-        """A call has been answered: see `Link`."""
+        """A call is answered: see `Link`."""
         self.pipeline.done(call)
         if not self._flush_planned:
             self._flush_planned = True
             self.server.flush_soon(self)
 
     def charge(self, call: ByteCall, size: int) -> None:
-        """A call may come to hold that many bytes: see `Link`."""
+        """The answer of a call may need `size` bytes: see `Link`."""
         self.pipeline.charge(call, size)
 
     def hold(self) -> None:
-        """A call is at work over several turns: see `Link`."""
+        """A call works over several iterations of the loop: see `Link`."""
         self.pipeline.hold()
 
     def release(self) -> None:
-        """It no longer is."""
+        """The end of `hold`: see `Link`."""
         self.pipeline.release()
         if not self._flush_planned:
             self._flush_planned = True
             self.server.flush_soon(self)
 
     def flush(self) -> None:
-        """Send what may leave, begin what now has room, until neither is left to do. What fails
-        here ends here: whoever flushes one connection flushes others behind it."""
+        """Send answers and begin requests until neither is possible. It never raises, because the
+        caller flushes other connections after this one."""
         self._flush_planned = True
         try:
             while not self.server.paused:
@@ -295,13 +299,13 @@ class Connection(Receiving):
         self._flush_planned = False
 
     def _next_turn(self) -> None:
-        """The other connections have had theirs: go on with what is kept."""
+        """A new iteration of the loop: go on with the bytes that were kept."""
         self._turn_left = TURN_REQUESTS
         if self.transport is not None and not self.transport.is_closing():
             self.flush()
 
     def _send(self) -> None:
-        """Hand what is ready to the transport, as few and as large pieces as may be."""
+        """Give the answers that are ready to the transport, in few, large pieces."""
         transport = self.transport
         if transport is None:
             return
@@ -324,7 +328,8 @@ class Connection(Receiving):
             transport.close()
 
     def _send_on(self, transport: asyncio.Transport) -> None:
-        """Hand on a portion of a large answer; the next one is for another turn of the loop."""
+        """Give the transport the next portion of a large answer; another one follows in the next
+        iteration of the loop."""
         if self._writing_paused or self._portion_planned:
             return
         self.last_active = self.server.loop.time()
@@ -340,23 +345,24 @@ class Connection(Receiving):
         self.flush()
 
     def _tell(self, what: str, error: Exception) -> None:
-        """The loop's owner hears of a bug; by default that is a line of the log."""
+        """Report a bug to the loop's exception handler; by default that is a line in the log."""
         self.server.loop.call_exception_handler({"message": what, "exception": error})
 
     def _broke(self, error: Exception) -> None:
-        """What failed belongs to no one request: this client is cut off, and nobody else."""
+        """An error that belongs to no single request: close only this connection."""
         self._tell("a client's connection failed and is closed", error)
         self.pipeline.ready.clear()
         self.abort()
 
     def abort(self) -> None:
-        """Drop the client at once."""
+        """Close the connection at once."""
         if self.transport is not None:
             shut_down(descriptor_of(self.transport))
             self.transport.abort()
 
     def leave(self) -> None:
-        """The node has stopped: send what is answered, unless it is paused, and begin no more."""
+        """The node has stopped: send the answers that are ready (unless the node is paused), then
+        close."""
         server = self.server
         if server.paused or self.transport is None:
             self.abort()
@@ -364,15 +370,15 @@ class Connection(Receiving):
         try:
             self._outgoing.write(self.transport, sys.maxsize)
             self._send()
-        except Exception as error:  # noqa: BLE001 - the next connection is to leave, too
+        except Exception as error:  # noqa: BLE001 - other connections must be closed, too
             self._broke(error)
         if self.transport is not None:
             self.transport.close()
         server.loop.call_later(LAST_WORDS_SECONDS, self.abort)
 
     def idle_since(self) -> float:
-        """Loop time since when nothing came or went; now while requests, or memory for one, are
-        under way."""
+        """The loop time of the last data in or out. If a request is in flight, or a frame waits for
+        memory, the present time."""
         transport = self.transport
         waits = len(self.pipeline) or (self._full and not self._blocked)
         if waits and not (transport is None or transport.is_closing()):

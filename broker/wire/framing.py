@@ -1,4 +1,4 @@
-"""Answers as bytes: frames around what is ready, handed to the transport in few, large pieces."""
+"""Puts answers into frames and gives them to the transport in few, large pieces."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from ottla.broker.wire.byte_call import ByteCall
 from ottla.broker.wire.pipeline import Slot
 
 JOIN_BELOW_BYTES = 1 << 16
-"""Answers below this size leave as one piece: a copy is cheaper than a vector."""
+"""Answers of fewer bytes are joined: a copy is cheaper than several pieces."""
 
 PORTION_BYTES = 1 << 20
-"""Of a larger answer, given to the transport at once."""
+"""A larger answer is given to the transport in portions of this size."""
 
 _HEAD = Struct(">ii").pack
 _HEAD_TAGGED = Struct(">iix").pack
 
 
 def frames(ready: Sequence[Slot], pieces: list[bytes | memoryview]) -> int:
-    """Append the answers of these slots, framed, to `pieces`; returns their size.
+    """Append the frames of the answers of these slots to `pieces`. Returns their total size.
 
-    Raises `struct.error` for an answer whose size does not fit its int32.
+    Raises `struct.error` if the size of an answer does not fit into an int32.
     """
     total = 0
     for slot in ready:
         parts = slot.parts
         if not parts:
             continue
-        call = cast(ByteCall, slot)  # others have no answer
+        call = cast(ByteCall, slot)  # only a ByteCall has an answer
         size = (len(parts[0]) if len(parts) == 1 else sum(map(len, parts))) + 4
         if call.route.answer_tagged:
             size += 1
@@ -44,11 +44,11 @@ def frames(ready: Sequence[Slot], pieces: list[bytes | memoryview]) -> int:
 
 
 class Outgoing:
-    """What is on its way to the transport, in portions.
+    """Pieces that wait for the transport, which gets them in portions.
 
-    Some transports copy what they are given, once or twice (CPython's before 3.12 joins the pieces
-    of `writelines`, and keeps what the socket does not take in a bytearray). So a large answer is
-    handed over a portion at a time, and the next one when the client has taken most of it.
+    Some transports copy their input, once or twice (CPython's before 3.12 joins the pieces of
+    `writelines`, and copies what the socket does not take into a bytearray). So the transport gets
+    a large answer in portions, the next one when the client has taken most of the last.
     """
 
     __slots__ = ("_pieces",)
@@ -57,15 +57,15 @@ class Outgoing:
         self._pieces: deque[bytes | memoryview] = deque()
 
     def __len__(self) -> int:
-        """Pieces that are left."""
+        """How many pieces are left."""
         return len(self._pieces)
 
     def keep(self, pieces: Sequence[bytes | memoryview]) -> None:
-        """Take in what is to leave behind all that is left."""
+        """Add pieces at the end."""
         self._pieces.extend(pieces)
 
     def write(self, transport: asyncio.Transport, most: int = PORTION_BYTES) -> None:
-        """Hand the first `most` bytes to the transport, or a piece more."""
+        """Give the first `most` bytes to the transport, or up to one piece more."""
         portion, total = [], 0
         while self._pieces and total < most:
             piece = self._pieces.popleft()
@@ -80,12 +80,12 @@ class Outgoing:
 
 
 def write(transport: asyncio.Transport, pieces: Sequence[bytes | memoryview], total: int) -> None:
-    """Hand `pieces`, of `total` bytes together, to the transport."""
+    """Give `pieces`, of `total` bytes together, to the transport."""
     if total < JOIN_BELOW_BYTES or total < 4096 * len(pieces):
         transport.write(b"".join(pieces))
     else:
-        # CPython's writelines stops nobody at the limit before 3.12.9 and 3.13.2 (gh-127655); its
-        # write does, unless it is given nothing.
+        # Before 3.12.9 and 3.13.2 CPython's writelines does not pause writing at the high-water
+        # mark (gh-127655). Its write does, unless its argument is empty.
         filled = [each for each in pieces if each]
         transport.writelines(filled[:-1])
         transport.write(filled[-1])

@@ -1,7 +1,7 @@
-"""What clients are answered that need a consumer group, as values: there are none.
+"""Answers to clients that need a consumer group, as values: all of them are refusals.
 
-See `ottla.broker.wire.answers`, whose part this is: every client that needs a group is refused at
-once (`ottla.broker.wire.api.no_groups`).
+A part of `ottla.broker.wire.answers`. Ottla has no groups, so every such client is refused at once
+(`ottla.broker.wire.api.no_groups`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ottla.log.types import NO_OFFSET, Millis, Offset, Term
 
 
 class GroupRefused(NamedTuple):
-    """Answer to the requests that have one error for all, with whatever else a version wants."""
+    """Answer to requests that have one error for all, with the other fields of their versions."""
 
     error_code: ErrorCode
     error_message: str
@@ -30,7 +30,7 @@ class GroupRefused(NamedTuple):
 
 
 class ConsumerHeartbeatRefused(NamedTuple):
-    """Answer to ConsumerGroupHeartbeat, whose assignment is null where there is none."""
+    """Answer to ConsumerGroupHeartbeat; its assignment is null."""
 
     error_code: ErrorCode
     error_message: str
@@ -39,7 +39,7 @@ class ConsumerHeartbeatRefused(NamedTuple):
 
 
 class OffsetRefused(NamedTuple):
-    """Nothing is kept of this partition."""
+    """The refusal for one partition: no offset is stored."""
 
     partition_index: int
     error_code: ErrorCode
@@ -49,14 +49,15 @@ class OffsetRefused(NamedTuple):
 
 
 class TopicOffsetsRefused(NamedTuple):
-    """The same of a topic."""
+    """The refusals for one topic."""
 
     name: str
     partitions: Collection[OffsetRefused]
 
 
 class OffsetsRefused(NamedTuple):
-    """Answer to OffsetCommit, OffsetDelete and OffsetFetch, and what the last says of a group."""
+    """Answer to OffsetCommit, OffsetDelete and OffsetFetch; also one group in an answer to
+    OffsetFetch."""
 
     error_code: ErrorCode
     topics: Collection[TopicOffsetsRefused] = ()
@@ -70,7 +71,7 @@ class GroupsOffsetsRefused(NamedTuple):
 
 
 class GroupDescribed(NamedTuple):
-    """Why there is nothing to say of a group."""
+    """The refusal to describe one group."""
 
     group_id: str
     error_code: ErrorCode
@@ -92,7 +93,7 @@ class DescribeGroupsAnswer(NamedTuple):
 
 
 class GroupDeleted(NamedTuple):
-    """Why a group was not forgotten."""
+    """The refusal to delete one group."""
 
     group_id: str
     error_code: ErrorCode

@@ -1,33 +1,35 @@
-"""The guard in front of the codec: no length that a peer sends is believed before it is checked.
+"""The guard in front of the codec: checks every length in a body before kio reads the body.
 
-**Why.** kio's native reader reserves room for as many elements as an array says it has: a compact
-array of 2**33 elements, five bytes, ends the process that way
+**Why.** kio's native reader allocates memory for as many elements as an array claims to have. So
+five bytes, a compact array of 2**33 elements, would end the process
 (docs/decisions/0015-guard-in-front-of-the-codec.md says what would have to change in kio).
 
-**How.** A `Guard` is compiled once for each schema, from the fields of its entity classes. It is a
-*plan* for each class: where the bytes of fixed size between two fields of variable size are merely
-added up, and a *step* for each field that has a length, a count, tags, or a boolean. A step takes
-the place where its field begins and returns where it ends. `Guard.check` runs the plan over a body:
+**How.** A `Guard` is compiled once for each schema, from the fields of its entity classes. It has a
+*plan* for each class. A plan adds up the bytes of fixed size, and has a *step* for each field with
+a length, a count, tags, or a boolean. A step takes the position where its field begins and returns
+the position where it ends. `Guard.check` runs the plan over a body:
 
-* what an array needs at the least (its count times the least size of an element) must be left, and
-  so must every byte that a length promises; null is refused where the schema has none,
-* elements and tagged fields are counted, each by its *weight*, and so are all bytes but those of
-  records: a body with too many is refused. The codec copies texts at 1 to 4 nanoseconds a byte.
+* For an array, at least its count times the least size of an element must be left; for a length, as
+  many bytes as it says. Null is refused if the schema does not allow it.
+* Elements and tagged fields are counted, each by its *weight*, and so are all bytes except records.
+  A body with too many is refused. (The codec copies texts at 1 to 4 nanoseconds a byte.)
 
-Nothing is decoded and nothing reserved; plans nest as deep as the schema, never as deep as bytes.
+The guard decodes nothing and allocates nothing. Plans nest as deep as the schema, whatever the
+bytes say.
 
-**What Kafka takes and kio does not.** A step that meets one of these notes a *fix*: the same value
-in the one form that kio reads. A body with fixes is written anew: that is rare, and for large
-bodies refused (`Limits.mended`).
+**What Kafka accepts and kio does not.** A step that finds such a value notes a *fix*: the same
+value in the form that kio reads. A body with fixes is rewritten. That is rare, and refused for
+large bodies (`Limits.mended`).
 
-* a boolean other than 0 and 1 is true, every negative length or count means null,
-* varints are 32 bits that wrap, and need not be of the shortest form,
-* tagged fields may come in any order, twice (the last one counts), with any size if they are known
-  (Kafka believes the schema), and are skipped if they are not,
-* a time of more milliseconds than kio has becomes the longest, and each malformed piece of a text
-  U+FFFD, as in Java; texts are looked into only when the codec has stumbled over one (`texts`).
+* A boolean other than 0 and 1 is true; every negative length or count means null.
+* Varints are 32 bits that wrap, and need not be in the shortest form.
+* Tagged fields may come in any order, or twice (the last one counts). A known field may state any
+  size (Kafka goes by the schema); an unknown one is skipped.
+* A time with more milliseconds than kio allows becomes the longest possible. Each malformed piece
+  of a text becomes U+FFFD, as in Java. Texts are checked only after the codec has failed (`texts`).
 
-**Cost.** 2 to 5 microseconds, 0.2 to 0.7 for each element of variable size, none for others: 15 ms.
+**Cost.** 2 to 5 microseconds for a body, and 0.2 to 0.7 for each element of variable size: at most
+15 ms.
 """
 
 from __future__ import annotations
@@ -56,15 +58,15 @@ from ottla.broker.wire.walk import (
     with_fixes,
 )
 
-Entity: TypeAlias = Any  # kio makes a class per API, version and direction, found when it runs
+Entity: TypeAlias = Any  # kio has a class per API, version and direction, found at run time
 
 LONGEST_MILLIS = (2**63 - 1) // 1000
-"""kio counts microseconds in 64 bits."""
+"""The longest duration of kio, which counts microseconds in 64 bits."""
 
 RECORDS_WEIGHT = 2
-"""Of records, even of null: a handler looks into each partition's."""
+"""The weight of records, also of null: a handler checks those of each partition."""
 TEXT_WEIGHT = 2
-"""Of a text: 19,999 names of 200 bytes beyond ASCII took one turn 29 to 68 ms."""
+"""The weight of a text: 19,999 non-ASCII names of 200 bytes took 29 to 68 ms."""
 
 _FIXED = {
     "int8": 1,
@@ -80,7 +82,7 @@ _FIXED = {
     "float64": 8,
     "datetime_i64": 8,
 }
-"""Sizes of kio's types whose every value is good."""
+"""Sizes of kio's types for which every value is valid."""
 
 
 def nested_entity(annotation: object) -> tuple[type[Entity] | None, bool]:
@@ -98,7 +100,7 @@ def nested_entity(annotation: object) -> tuple[type[Entity] | None, bool]:
 
 
 class Guard:
-    """Checks bodies of one schema; see the module's text."""
+    """Checks bodies of one schema; see the module's docstring."""
 
     __slots__ = ("_limits", "_name", "_plan")
 
@@ -108,10 +110,11 @@ class Guard:
         self._limits = limits
 
     def check(self, frame: ReadOnlyBuffer, at: int, *, texts: bool = False) -> bytes | None:
-        """Check the body that starts at byte `at`: None if the codec may read it as it stands,
-        else the body as the codec takes it. With `texts` also what is not UTF-8 is fixed.
+        """Check the body that begins at byte `at`. None: the codec may read it as it is. Else
+        returns the body in the form that the codec reads. With `texts`, text that is not UTF-8 is
+        fixed, too.
 
-        Raises `FrameError` for what Kafka refuses, and for more elements than are allowed.
+        Raises `FrameError` for a body that Kafka refuses, and for one that exceeds the limits.
         """
         walk = Walk(frame, self._limits, texts)
         try:
@@ -132,18 +135,18 @@ _Step: TypeAlias = Callable[[Walk, int], int]
 
 
 class _Plan(NamedTuple):
-    """How to step over an entity, or over the only value that an element consists of."""
+    """How to step over an entity, or over an element that is a single value."""
 
     steps: tuple[tuple[int, _Step], ...]
-    """Bytes to skip, and the step behind them."""
+    """For each step: how many bytes to skip before it, and the step."""
     tail: int
-    """Bytes behind the last step."""
+    """Bytes after the last step."""
     least: int
-    """The least size of the whole."""
+    """The least size of the entity."""
     tags_only: bool = False
-    """All is of fixed size but the tagged fields at the end."""
+    """Whether everything except the tagged fields at the end has a fixed size."""
     weight: int = 1
-    """For how many elements one of these counts: see `_plan_of`."""
+    """For how many elements this one counts: see `_plan_of`."""
 
 
 def _run(plan: _Plan, walk: Walk, at: int) -> int:
@@ -155,8 +158,8 @@ def _run(plan: _Plan, walk: Walk, at: int) -> int:
 def _plan_of(entity: type[Entity]) -> _Plan:
     """The plan of an entity class.
 
-    It weighs what its texts, arrays and records do, and 1 at the least: an array costs the codec,
-    and whoever goes on with the entity, about as much as an entity of numbers alone.
+    Its weight is the sum of those of its texts, arrays and records, and at least 1: an array costs
+    the codec and the handler about as much as an entity that has only numbers.
     """
     flexible = bool(entity.__flexible__)
     steps: list[tuple[int, _Step]] = []
@@ -171,7 +174,7 @@ def _plan_of(entity: type[Entity]) -> _Plan:
             continue
         least += part.least
         if part.steps:
-            # A field has one step at most, and nothing of fixed size around it.
+            # The plan of a field has either one step or a fixed size.
             steps.append((skip, part.steps[0][1]))
             weight += part.weight
             skip = 0
@@ -185,7 +188,7 @@ def _plan_of(entity: type[Entity]) -> _Plan:
 
 
 def _single(plan: _Plan) -> _Step:
-    """The plan as one step."""
+    """The whole plan as one step."""
 
     def step(walk: Walk, at: int) -> int:
         return _run(plan, walk, at)
@@ -214,7 +217,7 @@ def _plan_of_field(name: str, kind: str | None, annotation: object, flexible: bo
 
 
 def _plan_of_value(name: str, kind: str, nullable: bool, flexible: bool) -> _Plan:
-    """The plan of a field, or an element, that is no entity."""
+    """The plan of a field or an element that is not an entity."""
     if kind == "string":
         length = COMPACT if flexible else SHORT
         return _one(_string(Field(name, nullable, length)), length.least, TEXT_WEIGHT)
@@ -233,14 +236,14 @@ def _plan_of_value(name: str, kind: str, nullable: bool, flexible: bool) -> _Pla
 
 
 def _boolean(walk: Walk, at: int) -> int:
-    """Anything but 0 is true."""
+    """A boolean: every value except 0 is true."""
     if walk.frame[at] > 1:
         walk.mend(at, at + 1, b"\1")
     return at + 1
 
 
 def _duration(walk: Walk, at: int) -> int:
-    """Milliseconds, at most 292,000 years of them."""
+    """A duration in milliseconds, at most 292,000 years."""
     value: int = read_long(walk.frame, at)[0]
     if not -LONGEST_MILLIS <= value <= LONGEST_MILLIS:
         walk.mend(at, at + 8, long_bytes(LONGEST_MILLIS if value > 0 else -LONGEST_MILLIS))
@@ -300,7 +303,7 @@ def _records(step: _Step) -> _Step:
 
 
 def _array(field: Field, item: _Plan) -> _Step:
-    """The step over an array: its count, and all of its elements."""
+    """The step over an array: its count and its elements."""
     elements = _elements(item)
 
     def compact(walk: Walk, at: int) -> int:
@@ -322,7 +325,7 @@ def _array(field: Field, item: _Plan) -> _Step:
 
 
 def _elements(item: _Plan) -> Callable[[Walk, int, int], int]:
-    """The step over a number of elements; what can be done for all of them at once is."""
+    """The step over all elements of an array; done for all at once where that is possible."""
     least, tail, steps, tags_only = item.least, item.tail, item.steps, item.tags_only
     only = steps[0][1] if len(steps) == 1 and not tail and not steps[0][0] else None
     weight = max(item.weight, 1)
@@ -345,12 +348,13 @@ def _elements(item: _Plan) -> Callable[[Walk, int, int], int]:
 
 
 def _no_tags(frame: ReadOnlyBuffer, at: int, count: int, size: int) -> bool:
-    """Whether the last byte of each of `count` elements of `size` bytes says: no tagged fields."""
+    """Whether none of `count` elements of `size` bytes has tagged fields: whether the last byte of
+    each is 0."""
     return bytes(frame[at + size - 1 : at + count * size : size]) == bytes(count)
 
 
 def _optional(plan: _Plan) -> _Step:
-    """An entity that may be null (KIP-893): a byte in front of it says so, if it is negative."""
+    """An entity that may be null (KIP-893): it is null if the byte before it is negative."""
 
     def step(walk: Walk, at: int) -> int:
         mark = walk.frame[at]
@@ -367,11 +371,12 @@ class _Tagged(NamedTuple):
 
     step: _Step
     nullable: bool
-    """Then null is its default, and kio knows no other way to say it."""
+    """Whether it may be null. Then null is its default, and kio reads null only as a field that is
+    left out."""
 
 
 def _tags(name: str, known: dict[int, _Tagged]) -> _Step:
-    """A section of tagged fields, of which those in `known` mean something."""
+    """The step over a section of tagged fields. `known` has those of the schema, by tag."""
 
     def step(walk: Walk, at: int) -> int:
         return at + 1 if walk.frame[at] == 0 else section(walk, at)
@@ -401,7 +406,7 @@ def _tags(name: str, known: dict[int, _Tagged]) -> _Step:
 
 
 def _tagged(step: _Step, walk: Walk, at: int) -> tuple[bytes, int]:
-    """What a known tagged field holds, in the form that the codec takes, and where it ends."""
+    """The content of a known tagged field in the form that the codec reads, and where it ends."""
     outer, walk.fixes = walk.fixes, []
     end = step(walk, at)
     data = with_fixes(walk.frame, at, end, walk.fixes)
@@ -410,7 +415,7 @@ def _tagged(step: _Step, walk: Walk, at: int) -> tuple[bytes, int]:
 
 
 def _section(found: dict[int, bytes]) -> bytes:
-    """A section of tagged fields."""
+    """The bytes of a section with these tagged fields."""
     out = bytearray(varint(len(found)))
     for tag in sorted(found):
         data = found[tag]

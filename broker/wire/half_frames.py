@@ -1,20 +1,20 @@
-"""Frames of which only a part has come: what they may be, and how much memory they may hold.
+"""Half frames, of which only a part has arrived: their sizes, and a limit of their memory.
 
-A frame that has come in part lies in a buffer of its connection for as long as its client likes.
-`HalfFrames` counts these buffers for all connections of a server, and with them frames that are
-whole and may not begin yet, and large ones that are at work. While there is room nobody notices.
-When there is none,
+A half frame is in a buffer of its connection until its client sends the rest. `HalfFrames` counts
+these buffers for all connections of a server. It also counts whole frames that may not begin yet,
+and large frames whose requests are in progress. Below the limit it changes nothing. At the limit,
 
-* whoever would hold more *waits*: its socket is not read. It goes on in the order of waiting;
-* the oldest half frame may grow beyond the limit, or else all would wait for each other: each has a
-  part, and nobody has room for the rest. One at a time: what the others hold is within the limit;
-* a half frame that its client has not completed after `PATIENCE_SECONDS` goes. The time in which
-  it waited does not count, and a whole frame never goes: the client is not to blame for that.
+* a connection that needs more memory *waits*: its socket is not read. Connections go on in the
+  order in which they began to wait;
+* the oldest half frame may grow beyond the limit. Otherwise all could wait for each other, each
+  with a part of a frame. Only one may do so, while all others together are within the limit;
+* a half frame that its client has not completed after `PATIENCE_SECONDS` is dropped. Time in which
+  it waited does not count. A whole frame is never dropped, because its client is not to blame.
 
-So a server holds the limit, one frame beside it, and `SMALL_BYTES` for each connection: so much
-everybody may hold without being counted, so that small requests pass while large ones wait.
+So a server holds at most the limit, one frame, and `SMALL_BYTES` for each connection. A connection
+may always hold `SMALL_BYTES`, so that small requests pass while large ones wait.
 
-Sans-IO: the time is handed in, and the server, which has the timers, asks for who is `overdue`.
+Sans-IO: the time is handed in, and the server, which has the timers, calls `overdue`.
 docs/decisions/0032-memory-of-half-frames.md has the reasons.
 """
 
@@ -30,22 +30,24 @@ from ottla.broker.wire.translation.produce_shortcut import PRODUCE_KEY
 from ottla.broker.wire.walk import REQUEST_LIMITS
 
 SMALLEST_FRAME = 10
-"""API key, version, correlation id and the length of the client id."""
+"""The smallest frame: API key, version, correlation id and the length of the client id."""
 PLAIN_FRAME_BYTES = REQUEST_LIMITS.body_bytes + (1 << 20)
-"""The largest frame without records: a body of the largest size, and room for any header."""
+"""The largest frame without records: the largest body, and room for any header."""
 SMALL_BYTES = 1 << 14
-"""What each connection may hold without being counted."""
+"""How many bytes each connection may hold without being counted."""
 PATIENCE_SECONDS = 10.0
-"""How long a half frame may take while others wait for memory."""
+"""How long a client may take to complete a frame while others wait for memory."""
 GRANTED_BYTES = 1 << 22
-"""For so many one turn of the loop lets connections go on: memory takes its time to be given."""
+"""After granting this many bytes, the rest waits for the next iteration of the loop, because
+getting memory takes time."""
 
 _SIZE = Struct(">i")
 _SIZE_AND_KEY = Struct(">ih")
 
 
 def size_refusal(head: memoryview, most: int) -> str | None:
-    """Why a frame that begins with these bytes, 4 at least, is none; `most` is the largest."""
+    """Why a frame with this beginning (at least 4 bytes) is refused for its size, or None. `most`:
+    the largest size of a frame."""
     (size,) = _SIZE.unpack_from(head)
     if size < SMALLEST_FRAME or size > most:
         return f"a frame of {size} bytes, limit {most}"
@@ -60,16 +62,17 @@ class Holder(Protocol):
     """A connection, as `HalfFrames` sees it."""
 
     def go_on(self) -> None:
-        """What was asked for is there: it is counted already."""
+        """The memory that it waited for is granted, and counted already."""
 
     def too_slow(self) -> None:
-        """Its client has had its time."""
+        """Its client has not completed the frame in time."""
 
 
 class HalfFrames:
-    """What the connections of a server hold of frames that are not done; see the module's text.
+    """Counts the memory of unfinished frames of a server; see the module's docstring.
 
-    `pressed` is called with whether anybody waits, each time that changes.
+    `most`: the limit in bytes. `pressed(waits)` is called whenever it changes whether a connection
+    waits.
     """
 
     def __init__(
@@ -81,24 +84,25 @@ class HalfFrames:
     ):
         self.most = most
         self.held = 0
-        """Bytes counted."""
+        """How many bytes are counted now."""
         self._time = time
         self._call_soon = call_soon
         self._pressed = pressed
         self._planned = False
         self._bytes: dict[object, int] = {}
         self._half: dict[Holder, float] = {}
-        """Half frames, the oldest first, with the time from which their patience counts."""
+        """Half frames, oldest first, and the time from which `PATIENCE_SECONDS` counts."""
         self._waiting: dict[Holder, int] = {}
-        """Who waits, in order, and for how many bytes in all."""
+        """Connections that wait, in order, and how many bytes each needs in all."""
 
     @property
     def waiting(self) -> int:
-        """How many wait."""
+        """How many connections wait."""
         return len(self._waiting)
 
     def ask(self, holder: Holder, size: int) -> bool:
-        """May this half frame hold `size` bytes in all? False: not before its `go_on`."""
+        """Ask whether this half frame may hold `size` bytes in all. False: it must wait for
+        `go_on`."""
         if size <= SMALL_BYTES:
             self.hold(holder, size)
             return True
@@ -113,7 +117,7 @@ class HalfFrames:
         return True
 
     def hold(self, holder: object, size: int) -> None:
-        """Count what somebody holds anyway, instead of what was counted for it so far."""
+        """Count `size` bytes for this holder, instead of what was counted for it so far."""
         size = size if size > SMALL_BYTES else 0
         before = self._bytes.pop(holder, 0)
         if size:
@@ -123,19 +127,19 @@ class HalfFrames:
             self._plan()
 
     def whole(self, holder: Holder) -> None:
-        """What it holds is no half frame, or not the same as before."""
+        """The holder has no half frame any more, or another one."""
         if self._half.pop(holder, None) is not None:
             self._plan()
 
     def drop(self, holder: Holder) -> None:
-        """It holds nothing any more."""
+        """The holder has no memory any more and waits for none."""
         if self._waiting.pop(holder, None) is not None and not self._waiting:
             self._pressed(False)
         self.whole(holder)
         self.hold(holder, 0)
 
     def overdue(self) -> Holder | None:
-        """A connection whose client has had its time while others wait."""
+        """A connection whose client is too slow while others wait; None if there is none."""
         now = self._time()
         for holder, since in self._half.items() if self._waiting else ():
             if holder not in self._waiting and since + PATIENCE_SECONDS <= now:
@@ -143,29 +147,30 @@ class HalfFrames:
         return None
 
     def due(self) -> float:
-        """When the next one may be overdue."""
+        """When the next connection may be overdue."""
         starts = [since for holder, since in self._half.items() if holder not in self._waiting]
         return min(starts, default=self._time()) + PATIENCE_SECONDS
 
     def restart(self) -> None:
-        """Nobody has been read for a while: the patience with all counts from now."""
+        """No socket was read for some time: all clients get `PATIENCE_SECONDS` again."""
         self._half = dict.fromkeys(self._half, self._time())
 
     def _may(self, holder: Holder, size: int, *, alone: bool) -> bool:
-        """Whether it may hold so much; `alone`: nobody waits before it."""
+        """Whether the holder may have `size` bytes. `alone`: nobody waits before it."""
         others = self.held - self._bytes.get(holder, 0)
         if others <= self.most and next(iter(self._half)) is holder:
             return True
         return alone and others + size <= self.most
 
     def _plan(self) -> None:
-        """Memory has become free, or another half frame is the oldest: see in the next turn."""
+        """Memory is free, or another half frame is the oldest: plan to grant memory."""
         if self._waiting and not self._planned:
             self._planned = True
             self._call_soon(self._grant)
 
     def _grant(self) -> None:
-        """Let those go on for whom there is room: the oldest, and the first in order."""
+        """Let connections go on while there is room: the oldest half frame, and the first that
+        waits."""
         self._planned = False
         granted = 0
         while self._waiting:
@@ -184,7 +189,7 @@ class HalfFrames:
             holder.go_on()
 
     def _next(self) -> Holder | None:
-        """Who may go on next, of those that wait."""
+        """The waiting connection that may go on next, or None."""
         for holder in (next(iter(self._half)), next(iter(self._waiting))):
             if holder in self._waiting and self._may(holder, self._waiting[holder], alone=True):
                 return holder
@@ -192,12 +197,12 @@ class HalfFrames:
 
 
 class LargeCall(ByteCall):
-    """A request with a large frame: counted until it is settled."""
+    """A request with a large frame, which is counted until the request is finished."""
 
     _counted: HalfFrames
 
     def count(self, halves: HalfFrames) -> None:
-        """It is at work."""
+        """The request begins: count its frame."""
         self._counted = halves
         halves.hold(self, self.size)
 

@@ -1,8 +1,7 @@
 """What a node offers to its request handlers: the `Host` protocol.
 
-Handlers (`broker/wire/api/`) are written against this page and nothing else; `broker/node/node.py`
-provides it. All calls run on the node's event loop thread and return at once; answers come by
-callback.
+Handlers (`broker/wire/api/`) use only this protocol; `broker/node/node.py` implements it. All calls
+run on the thread of the node's event loop and return at once; results come by callback.
 """
 
 from __future__ import annotations
@@ -26,29 +25,30 @@ if TYPE_CHECKING:
 
 
 class Listener(Protocol):
-    """Where the clients of a node come in."""
+    """A node's listener for clients."""
 
     address: tuple[str, int]
-    """Where it listens, once started."""
+    """Host and port where it listens, once started."""
 
     @property
     def connections(self) -> int:
-        """Clients connected now."""
+        """How many clients are connected now."""
 
     async def start(self, port: Port) -> None:
-        """Listen. Raises `OSError`."""
+        """Begin to listen. Raises `OSError`."""
 
     def stop(self, *, politely: bool = False) -> None:
-        """Stop listening and drop every client: at once, or with what has been answered."""
+        """Stop listening and close all connections: at once or, if `politely`, after sending the
+        answers that are ready."""
 
     def cut_connections(self) -> int:
-        """Drop every client at once, and go on listening; returns how many there were."""
+        """Close all connections at once and go on listening. Returns how many there were."""
 
     def pause(self) -> None:
         """Read nothing and send nothing until `resume`."""
 
     def resume(self) -> None:
-        """Go on where `pause` stopped."""
+        """Continue after `pause`."""
 
 
 class ReplicaInbox(Protocol):
@@ -58,86 +58,90 @@ class ReplicaInbox(Protocol):
 
 
 class Host(Protocol):
-    """A node, seen by a request handler."""
+    """A node, as a request handler sees it."""
 
     node: NodeId
     cluster_id: str
     config: ClusterConfig
     remarks: Remarks
     slices: Slices
-    """For what one turn of the loop has no room for; handlers use `Call.run`."""
+    """Runs work that is too long for one iteration of the loop; handlers use `Call.run`."""
     searches: Searches
-    """Looks into stored batches, in slices."""
+    """Searches stored batches, in slices."""
 
     def now(self) -> Micros:
-        """Monotonic clock."""
+        """The time of the monotonic clock."""
 
     def wall_ms(self) -> Millis:
-        """Wall clock, ms since 1970."""
+        """The time of the wall clock, in ms since 1970."""
 
     def call_at(self, when: Micros, call: Callable[[], None]) -> Callable[[], None]:
-        """Run `call` at `when`; returns the function that cancels it."""
+        """Call `call` at `when`. Returns the function that cancels it."""
 
     def topics(self) -> Mapping[str, TopicImage]:
         """All topics by name, as far as this node has applied the controller's log."""
 
     def knows_all_topics(self) -> bool:
-        """Whether a name that is not among `topics` is no topic's: not before this node has known
-        all that the controller had decided, and only while it hears the controller's leader."""
+        """Whether a name that is not in `topics` is certainly not a topic. True only after this
+        node has caught up with the controller's log, and while it hears the controller's leader."""
 
     def brokers(self, asked: Iterable[GroupId] = ()) -> Sequence[BrokerImage]:
-        """The nodes a client may turn to that asked about these groups: never none."""
+        """The nodes to which a client may connect that asked about these groups; at least one."""
 
     def registered(self) -> Sequence[BrokerImage]:
-        """Every node of the cluster that was ever started, up or not."""
+        """Every node of the cluster that was ever started, running or not."""
 
     def controller(self) -> NodeId:
-        """Leader of the controller group; the last known one, 0 before there was any."""
+        """The leader of the controller group, or the last known one; 0 if none was ever known."""
 
     def leader(self, group: GroupId) -> LeaderImage:
-        """Who leads a partition."""
+        """The leader of a partition."""
 
     def replica(self, topic: str, partition: int) -> ReplicaInbox | None:
-        """The replica of that partition on this node; None when it has none."""
+        """This node's replica of that partition; None if it has none."""
 
     def submit(self, replica: ReplicaInbox, ticket: Ticket) -> None:
-        """Put a command into the replica's inbox; it takes its turn soon."""
+        """Put a ticket into the replica's inbox; the replica takes a turn soon."""
 
     def read(self, group: GroupId, first: LogIndex, last: LogIndex, max_bytes: int) -> list[Entry]:
-        """Committed entries `first..last` of a hosted replica: at most `max_bytes`, at least one.
+        """Committed entries `first..last` of a hosted replica: at least one, and as many as fit
+        into `max_bytes`.
 
-        Raises `ottla.log.errors.CompactedError` when they are gone; `StoreError` when they cannot
-        be read, and then this node stops as soon as that has been answered.
+        Raises `ottla.log.errors.CompactedError` if they are compacted, `StoreError` if they cannot
+        be read; then this node stops once the request is answered.
         """
 
     def control(self, command: Command, done: Decided, deadline: Micros) -> None:
-        """Have the controller decide `command`, wherever its leader is.
+        """Send `command` to the controller's leader, whichever node that is.
 
-        `done(error, result)` once; REQUEST_TIMED_OUT when it was not decided in time, as far as is
-        known here (it may be, or still become so).
+        `done(error, result)` is called once. REQUEST_TIMED_OUT: this node learned no outcome in
+        time; the command may have been carried out, or may be later.
         """
 
     def new_producer_id(self, done: Callable[[ErrorCode, ProducerId, ProducerEpoch], None]) -> None:
-        """A producer id nobody ever had, epoch 0; COORDINATOR_LOAD_IN_PROGRESS while no block of
-        ids could be had."""
+        """Call `done` with a new producer id and epoch 0; with COORDINATOR_LOAD_IN_PROGRESS if this
+        node has no block of ids."""
 
 
 def absent_topic(host: Host) -> ErrorCode:
-    """What Metadata says of a name that is not in the catalog: it does not exist, or *not yet*."""
+    """The error of Metadata for a name that is not in the catalog: the topic does not exist, or
+    this node may not know it yet."""
     known = host.knows_all_topics()
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if known else ErrorCode.LEADER_NOT_AVAILABLE
 
 
 def absent_partition(host: Host) -> ErrorCode:
-    """What all others say: clients that hear *not led here* ask again, and elsewhere."""
+    """The error of all other APIs for it. A client that gets NOT_LEADER_OR_FOLLOWER asks again, and
+    other nodes."""
     known = host.knows_all_topics()
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if known else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def named_controller(host: Host, brokers: Sequence[BrokerImage]) -> NodeId:
-    """The controller that clients are told of: one of `brokers`, or they fail (K-CONTROLLER).
+    """The controller to name to clients. It must be one of `brokers`, or clients fail
+    (K-CONTROLLER).
 
-    Its leader, as far as this node knows; else this node; of one that is cut off, any other.
+    It is the controller's leader, if this node knows it; else this node; else the first broker.
     """
     nodes = [broker.node for broker in brokers]
     return next((each for each in (host.controller(), host.node) if each in nodes), nodes[0])

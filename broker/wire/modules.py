@@ -1,7 +1,7 @@
-"""Modules that requests need, imported when the first of their kind arrives.
+"""Imports modules when the first request that needs them arrives.
 
-Importing one opens a file. A peer that opens connections until no descriptor is left would so cut
-off others, at their first request of a kind. So one descriptor is kept for that.
+An import opens a file. If a peer opens connections until no descriptor is left, other clients would
+fail at the first request that needs an import. So one spare descriptor is kept for imports.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ _NONE_LEFT = frozenset({errno.EMFILE, errno.ENFILE})
 
 
 class _Spare:
-    """A descriptor that is open for nothing but to be closed in need."""
+    """A descriptor that is kept open to be closed when an import needs one."""
 
     users = 0
-    """Listeners of this process."""
+    """How many listeners this process has."""
     held: int | None = None
     lock = make_lock()
-    """Clusters of one process may run in several threads."""
+    """Needed because clusters of one process may run in several threads."""
 
 
 def keep_spare() -> None:
-    """Hold one, if there is any, until who asked for it says `give_up_spare`."""
+    """Keep a spare descriptor, if there is one, until the same caller calls `give_up_spare`."""
     with _Spare.lock:
         _Spare.users += 1
         _hold()
 
 
 def give_up_spare() -> None:
-    """The last of them closes it."""
+    """The end of `keep_spare`; the last caller closes the descriptor."""
     with _Spare.lock:
         _Spare.users -= 1
         if not _Spare.users:
@@ -55,7 +55,7 @@ def _let_go() -> None:
 
 
 def load(name: str) -> ModuleType:
-    """The module of that name. Raises what importing it raises."""
+    """Import the module of that name. Raises what the import raises."""
     try:
         return import_module(name)
     except OSError as error:

@@ -1,18 +1,19 @@
-"""The connection as a state machine: what may be in flight, and what is answered in which order.
+"""The connection as a state machine: what may be in flight, and in which order answers leave.
 
-Sans-IO and deciding: the asyncio connection and the simulator's drive the same object. Requests
-are begun in the order in which they arrived, at once, as long as the limits allow; they may finish
-in any order; they leave in the order in which they were begun (promise-S1). A request that has no
-answer (Produce with acks=0, promise-P1) only keeps its place: it leaves nothing behind.
+Sans-IO: the asyncio connection and the simulator's connection use the same object. Requests begin
+in the order in which they arrived, as soon as the limits allow. They may finish in any order. Their
+answers leave in the order in which they began (promise-S1). A request without an answer (Produce
+with acks=0, promise-P1) only keeps its place in that order.
 
-A request may end in *closing* the connection: an error with acks=0 (promise-P2), bytes that are no
-request. That takes effect when everything before it has left, because Kafka, which works on one
-request at a time, would not have seen it earlier; from the moment it is decided nothing new begins.
+A request may end by *closing* the connection: an error with acks=0 (promise-P2), or bytes that are
+not a request. Once that is decided, no further request begins. The connection closes when
+everything before has left, because Kafka, which handles one request at a time, would not have seen
+the error earlier.
 
-At a limit nothing fails: `may_begin` is false until a request leaves, and whoever reads the
-socket stops reading. Who waits behind whom is decided by `Limits` in one method and nowhere else:
-one request at a time, as Kafka does it, is `Limits(requests=1)`; one produce request at a time and
-nothing behind it, as Redpanda did it up to v22.1.4, is `produce_alone`.
+At a limit nothing fails: `may_begin` is false until a request leaves, and the socket is not read.
+Only `_decide` says by `Limits` which request waits. One request at a time, as in Kafka, is
+`Limits(requests=1)`. One produce request at a time with nothing behind it, as in Redpanda up to
+v22.1.4, is `produce_alone`.
 """
 
 from __future__ import annotations
@@ -29,15 +30,16 @@ class Limits(NamedTuple):
     """How much one connection may have in flight."""
 
     requests: int
-    """Requests begun and not yet left."""
+    """Limit of requests that have begun and whose answers have not left."""
     bytes: int
-    """Bytes of those requests, and of what their answers may hold. One always fits."""
+    """Limit of the bytes of those requests and of their answers. A single request is always
+    allowed."""
     produce_alone: bool = False
-    """Nothing begins behind a produce request that has no answer yet (RP-STAGING)."""
+    """Whether no request begins while a produce request has no answer (RP-STAGING)."""
 
 
 def limits_of(config: ClusterConfig) -> Limits:
-    """What the connections of a cluster may have in flight."""
+    """The limits of each connection of a cluster."""
     one_stage = profile_named(config.profile).one_stage
     return Limits(config.max_inflight_requests, config.max_inflight_bytes, one_stage)
 
@@ -45,30 +47,30 @@ def limits_of(config: ClusterConfig) -> Limits:
 class Slot:
     """The place of one request in its pipeline."""
 
-    # Class attributes, not slots: what a slot begins with costs nothing then.
+    # Class attributes, so that a new slot need not set them.
     parts: Sequence[bytes | memoryview] | None = None
-    """The answer; None while there is none yet, empty when there will be none."""
+    """The answer. None: there is none yet; empty: there will be none."""
     closing: str | None = None
-    """Why the connection ends with this request."""
+    """Why the connection closes after this request; None: it does not."""
     on_lost: Callable[[], None] | None = None
     """Called once if the connection is lost before the request was finished."""
 
     def __init__(self, size: int):
         self.size = size
-        """Bytes this request is charged for."""
+        """How many bytes this request counts for."""
 
     @property
     def produces(self) -> bool:
-        """Whether it is a produce request; asked only where others may have to wait behind it."""
+        """Whether it is a produce request; used only with `Limits.produce_alone`."""
         return False
 
     @property
     def finished(self) -> bool:
-        """Whether it is settled, by an answer or by the loss of the connection."""
+        """Whether it is finished, by an answer or by the loss of the connection."""
         return self.parts is not None
 
     def finish(self, parts: Sequence[bytes | memoryview] = (), closing: str | None = None) -> bool:
-        """Settle what this request leaves; False (and no change) when it was settled before."""
+        """Finish the request with its answer. False, and no change: it was finished before."""
         if self.parts is not None:
             return False
         self.parts = parts
@@ -77,7 +79,7 @@ class Slot:
 
 
 class Pipeline:
-    """See the module's text."""
+    """See the module's docstring."""
 
     __slots__ = (
         "_held",
@@ -95,26 +97,26 @@ class Pipeline:
         self.limits = limits
         self._in_flight: deque[Slot] = deque()
         self._producing: Slot | None = None
-        """The produce request that others wait behind."""
+        """The produce request for which others wait (`Limits.produce_alone`)."""
         self._held = 0
-        """Works of requests in flight that others wait behind."""
+        """How many calls of `hold` are not released; other requests wait for them."""
         self.bytes = 0
-        """What is charged for the requests in flight."""
+        """The bytes that the requests in flight count for."""
         self.ready: list[Slot] = []
         """Slots that may leave now, in order; the driver sends and clears them."""
         self.may_begin = True
         """Whether the next request may be begun now."""
         self.doomed = False
-        """A closing slot exists: nothing new begins."""
+        """Whether a slot will close the connection: no further request begins."""
         self.closing: str | None = None
-        """Set when the driver should close, once `ready` has been sent."""
+        """Why the driver must close the connection once `ready` is sent; None: it must not."""
 
     def __len__(self) -> int:
-        """Requests in flight."""
+        """How many requests are in flight."""
         return len(self._in_flight)
 
     def begin(self, slot: Slot) -> None:
-        """Take in the next request in order of arrival."""
+        """Add the next request, in order of arrival."""
         in_flight = self._in_flight
         in_flight.append(slot)
         self.bytes += slot.size
@@ -126,14 +128,14 @@ class Pipeline:
             self._decide()
 
     def charge(self, slot: Slot, size: int) -> None:
-        """Charge a request in flight for `size` bytes more, which its answer may come to hold."""
+        """Count `size` more bytes for a request in flight, which its answer may need."""
         slot.size += size
         self.bytes += size
         self._decide()
 
     def hold(self) -> None:
-        """Nothing begins before `release`: a request in flight is at work, over several turns of
-        the loop. What it begins must come before what those behind it begin."""
+        """Let no request begin before `release`. A request in flight works over several iterations
+        of the loop, and all that it does must come before what later requests do."""
         self._held += 1
         self._decide()
 
@@ -143,7 +145,7 @@ class Pipeline:
         self._decide()
 
     def done(self, slot: Slot) -> None:
-        """`slot` has been finished: everything that thereby may leave goes to `ready`."""
+        """`slot` is finished: move all answers that may leave now to `ready`."""
         if slot is self._producing:
             self._producing = None
             self._decide()
@@ -164,14 +166,14 @@ class Pipeline:
             self._decide()
 
     def _decide(self) -> None:
-        """The one place that says whether a request may be begun."""
+        """Set `may_begin`: the only place that decides whether a request may begin."""
         in_flight = len(self._in_flight)
         room = in_flight < self.limits.requests and self.bytes < self.limits.bytes
         free = self._producing is None and not self._held and not self.doomed
         self.may_begin = free and (in_flight == 0 or room)
 
     def lost(self) -> list[Slot]:
-        """The connection is gone: the slots nobody will hear of, finished, in order.
+        """The connection is lost: finish all unfinished slots and return them, in order.
 
         The driver calls `on_lost` of those that have one.
         """

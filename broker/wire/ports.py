@@ -1,13 +1,13 @@
-"""`ReservedPort`: where a node listens, for as long as its cluster lives.
+"""`ReservedPort`: the port of a node, which stays reserved as long as its cluster exists.
 
-A node that was killed, or has failed, listens no more, and its clients are refused. Its port stays
-the node's all the same: no other program may get it before `restart`. On Linux a listener that is
-shut down stays bound, and may listen again later; so the cluster keeps it, and hands a copy to the
-event loop for each life of the node. While it does not listen it has no SO_REUSEADDR either, and so
-nobody else can bind there, whatever they say. Elsewhere the port of a dead node is free.
+A killed or failed node does not listen, and its clients are refused. But no other program may get
+its port before `restart`. On Linux a listening socket that is shut down stays bound and can listen
+again later. So the cluster keeps the socket, and gives the event loop a copy for each incarnation
+of the node. While the node does not listen, the socket has no SO_REUSEADDR, so no other program can
+bind the port. On other systems the port of a dead node is free.
 
-That is also how a listener ends for good if a child was forked behind our back (by code that is not
-Python's): what the child has a copy of is shut down, and listens no more.
+Shutting down also ends a listener if code outside of Python has forked a child: the child's copy of
+the socket does not listen any more, either.
 """
 
 from __future__ import annotations
@@ -31,47 +31,47 @@ if TYPE_CHECKING:
 
 BACKLOG = 1024
 TRIES = 20
-"""Free ports tried, where a name has several addresses and all need the same one."""
+"""How many free ports are tried if a host has several addresses, which all need the same port."""
 HOLDS = sys.platform == "linux"
 OF_THE_PORT = frozenset({errno.EADDRINUSE, errno.EACCES, errno.EPERM})
-"""Errors that another port of the same host might not meet."""
+"""Errors of the port: another port of the same host might work."""
 OF_THE_PROCESS = frozenset({errno.EMFILE, errno.ENFILE})
-"""Errors that no other address would spare it: there are too few descriptors."""
+"""Errors of the process: it has too few descriptors, so no other address would work."""
 Place: TypeAlias = tuple[int, str, int]
 """Family, address, and zone (of a link-local address of IPv6; else 0)."""
 
 
 class Listening(Protocol):
-    """What listens: `asyncio.Server`, as far as it is used."""
+    """A listener: the part of `asyncio.Server` that is used."""
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
 
 
 class Port(Protocol):
-    """Where a node listens."""
+    """The port of a node."""
 
     address: Address
-    """Host, as it was given, and port."""
+    """Host as the caller gave it, and port number."""
 
     async def listen(
         self, loop: asyncio.AbstractEventLoop, accept: Callable[[], asyncio.BaseProtocol]
     ) -> Listening:
-        """Take clients in. Raises `OSError`."""
+        """Begin to accept clients. Raises `OSError`."""
 
     def close(self) -> None:
-        """Let go of the port."""
+        """Release the port."""
 
 
 class ReservedPort:
-    """See the module's text. Raises `UnusableAddressError`, an `OSError`, when the port is in use,
-    or there is no such host on this machine."""
+    """See the module's docstring. Raises `UnusableAddressError`, an `OSError`, if the port is in
+    use or this machine does not have the host's address."""
 
     def __init__(self, host: str, port: int):
         host = bare_host(host)
         with _named(host, port):
             self._places = _places_of(host)
-            """What the host stands for."""
+            """The addresses of the host."""
         self._sockets: list[socket.socket] = []
         disown_in_children(self)
         try:
@@ -83,7 +83,8 @@ class ReservedPort:
             raise
 
     def _bind(self, port: int) -> int:
-        """Bind all sockets; a free port that one address has may be in use at another."""
+        """Bind a socket for each address and return the port number. A port that is free at one
+        address may be in use at another; then another free port is tried."""
         for _ in range(0 if port else TRIES - 1):
             with suppress(OSError):
                 return self._bind_all(port)
@@ -91,7 +92,7 @@ class ReservedPort:
         return self._bind_all(port)
 
     def _bind_all(self, port: int) -> int:
-        # The system takes a port back that it has chosen itself; so it is asked for by its number.
+        # A port that the system has chosen may be given away later, so bind it by its number.
         with _bound(self._places[0], port) as chosen:
             number = int(chosen.getsockname()[1])
             for place in self._places:
@@ -114,8 +115,9 @@ class ReservedPort:
             for each in self._sockets:
                 copy = each.dup()
                 listener.copies.append(copy)
-                # In two steps: asyncio's, which does both, waits when the loop watches the copy
-                # already, and who is cancelled there has no server whose close ends that.
+                # In two steps: create_server with start_serving waits while the loop already
+                # watches
+                # the copy. If that is cancelled, there is no server to close.
                 server = await loop.create_server(
                     accept, sock=copy, backlog=BACKLOG, start_serving=False
                 )
@@ -127,7 +129,7 @@ class ReservedPort:
         return listener
 
     def listens_no_more(self) -> None:
-        """The port refuses clients; it stays reserved."""
+        """Stop listening: clients are refused, and the port stays reserved."""
         self._share(0)
         for each in self._sockets:
             with suppress(OSError):
@@ -143,7 +145,7 @@ class ReservedPort:
         return [each.fileno() for each in self._sockets]
 
     def close(self) -> None:
-        """Let go of the port."""
+        """Release the port."""
         for each in self._sockets:
             each.close()
         self._sockets.clear()
@@ -163,7 +165,7 @@ class _Listener:
         return [each.fileno() for each in self.copies]
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._port.listens_no_more()
         for server in self.servers:
             server.close()
@@ -172,13 +174,14 @@ class _Listener:
 
 
 def descriptor_of(transport: asyncio.BaseTransport | None) -> int:
-    """Of a connection's socket; -1 when there is none."""
+    """The descriptor of a connection's socket; -1 if there is none."""
     found = None if transport is None else transport.get_extra_info("socket")
     return -1 if found is None else int(found.fileno())
 
 
 def shut_down(descriptor: int) -> None:
-    """End a connection for everybody who has a copy of its descriptor, before it is closed here."""
+    """Shut a connection down, also for processes that have a copy of its descriptor. Call it before
+    the connection is closed here."""
     if descriptor >= 0:
         with suppress(OSError):
             copy = socket.socket(fileno=os.dup(descriptor))
@@ -188,7 +191,7 @@ def shut_down(descriptor: int) -> None:
 
 @contextmanager
 def _named(host: str, port: int) -> Iterator[None]:
-    """What the system says of an address, with the name of the argument that is to be another."""
+    """Turn an `OSError` about an address into one that names the argument to change."""
     try:
         yield
     except OSError as error:
@@ -203,13 +206,13 @@ def _named(host: str, port: int) -> Iterator[None]:
 
 
 def _places_of(host: str) -> list[Place]:
-    """All that a host stands for. Raises `OSError`."""
+    """All addresses of a host. Raises `OSError`."""
     if host in {"", "::"}:
         if socket.has_ipv6 and _is_bindable((socket.AF_INET6, "::", 0)):
             return [(socket.AF_INET6, "::", 0)]
         if host == "":
             return [(socket.AF_INET, "0.0.0.0", 0)]  # noqa: S104 - all addresses were asked for
-    # Not `socket.getaddrinfo`, which green threads replace by one that waits in their own way.
+    # Not `socket.getaddrinfo`, because libraries of green threads replace that function.
     found = _socket.getaddrinfo(host, None, 0, socket.SOCK_STREAM)
     places = dict.fromkeys(_place(each[0], each[4]) for each in found)
     bindable = [each for each in places if len(places) == 1 or _is_bindable(each)]
@@ -221,7 +224,7 @@ def _place(family: int, address: Sequence[str | int | bytes]) -> Place:
 
 
 def _is_bindable(place: Place) -> bool:
-    """Whether this machine has the address; `localhost` may name ::1 where there is no IPv6."""
+    """Whether this machine has the address; `localhost` may mean ::1 on a machine without IPv6."""
     try:
         _bound(place, 0).close()
     except OSError:

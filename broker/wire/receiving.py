@@ -1,13 +1,13 @@
-"""Where a connection receives to, and what it keeps of what came.
+"""The receive buffers of a connection, and the bytes that it keeps.
 
-The loop receives straight into a buffer. While no frame is cut in half that is one buffer shared by
-all connections of a server (the loop asks for a buffer, receives and reports before it turns to
-another socket), so a thousand idle connections hold none. A half frame moves to a buffer of its
-own, which grows in steps, so that announcing 100 MB costs nobody 100 MB. So does what may not begin
-yet. All these buffers together are bounded: see `ottla.broker.wire.half_frames`. Whose frames come
-whole never meets that.
+The loop receives directly into a buffer. As long as only whole frames arrive, all connections of a
+server share one buffer, because the loop asks for a buffer, receives and reports before it handles
+another socket. So a thousand idle connections need no buffers. A half frame is moved to a buffer of
+its connection, which grows in steps: a client that announces 100 MB does not cost 100 MB. Whole
+frames that may not begin yet are moved there, too. `ottla.broker.wire.half_frames` limits all these
+buffers together.
 
-A half frame does not grow while the pipeline takes no request: it could not begin.
+A half frame does not grow while the pipeline accepts no request, because it could not begin.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ if TYPE_CHECKING:
     from ottla.broker.wire.server import Server
 
 FIRST_BUFFER_BYTES = 1 << 16
-"""A frame up to this size gets its buffer at once, a larger one as its bytes come in: a thousand
-clients that announce much and send little must not fill the memory."""
+"""A frame up to this size gets its whole buffer at once, a larger one as its bytes arrive, because
+a thousand clients may announce much and send little."""
 WHOLE_FROM_BYTES = 1 << 20
-"""With so much of a frame at hand it gets a buffer for all of it: to move 64 MB from one buffer to
-the next takes a turn of 50 ms."""
+"""Once this much of a frame has arrived, it gets a buffer for the whole frame: moving 64 MB from
+one buffer to another takes 50 ms."""
 STEP_BYTES = 1 << 18
-"""How much more of such a frame is received at once: the others are to have their turn."""
+"""How much more of such a frame is received at once, so that others can run in between."""
 SPARE_BYTES = 1 << 22
-"""The largest receive buffer that is kept for reuse, and that is filled with zeros before."""
+"""The largest receive buffer that is kept for reuse. Larger ones are memory of the system
+(mmap)."""
 
 ReceiveBuffer: TypeAlias = bytearray | mmap
 
@@ -41,25 +42,27 @@ _SIZE = Struct(">i")
 
 
 def room_for(at_hand: int, frame: int) -> int:
-    """How large the buffer of a frame should be, with so many of its bytes at hand."""
+    """The size of the buffer for a frame of `frame` bytes, of which `at_hand` have arrived."""
     if at_hand >= WHOLE_FROM_BYTES:
         return frame
     return min(frame, max(FIRST_BUFFER_BYTES, 4 * at_hand))
 
 
 class Receiving(asyncio.BufferedProtocol, ABC):
-    """The receiving side of a connection: see the module's text."""
+    """The receiving side of a connection: see the module's docstring."""
 
     _own: ReceiveBuffer | None = None
-    """Bytes received and not begun: `_own[_start:_end]`, at least the head of a half frame."""
+    """The connection's own buffer; `_own[_start:_end]` are bytes of requests that have not
+    begun."""
     _start = 0
     _end = 0
     _limit = 0
-    """Where receiving into `_own` stops: at the end of the frame, or of what it may hold so far."""
+    """Receiving into `_own` stops here: at the end of the frame, or of the memory granted so
+    far."""
     _blocked = False
-    """What lies in `_own` waits for room in the pipeline."""
+    """The bytes in `_own` wait for room in the pipeline."""
     _full = False
-    """Nothing more is to be received: `_blocked`, or memory is waited for."""
+    """Nothing more may be received: the connection is `_blocked`, or waits for memory."""
 
     def __init__(self, server: Server, pipeline: Pipeline):
         self.server = server
@@ -67,21 +70,22 @@ class Receiving(asyncio.BufferedProtocol, ABC):
         self._halves: HalfFrames = server.half_frames
 
     def get_buffer(self, _sizehint: int) -> memoryview:
-        """asyncio: where to receive to."""
+        """asyncio: the buffer to receive into."""
         if self._own is None:
             return self.server.scratch
         return memoryview(self._own)[self._end : self._limit]
 
     @abstractmethod
     def go_on(self) -> None:
-        """There is memory for what the half frame waited for."""
+        """The memory that the half frame waited for is granted."""
 
     @abstractmethod
     def too_slow(self) -> None:
-        """The half frame has had its time while others wait."""
+        """The half frame was not completed in time while others wait."""
 
     def _keep(self, view: memoryview, start: int, end: int) -> None:
-        """Of `view`, bytes `start` to `end` are left: keep them until there are more, or room."""
+        """Bytes `start` to `end` of `view` have not begun: keep them until more arrive or the
+        pipeline has room."""
         if start == end:
             if self._own is not None:
                 self._let_go()
@@ -91,7 +95,7 @@ class Receiving(asyncio.BufferedProtocol, ABC):
             self._keep_half(view, start, end)
 
     def _keep_whole(self, view: memoryview, start: int, end: int) -> None:
-        """A frame may not begin: it stays where it is, and nothing is received behind it."""
+        """A whole frame may not begin: keep it, and receive nothing more."""
         self._full = True
         self._halves.whole(self)
         if self._own is None:
@@ -100,13 +104,13 @@ class Receiving(asyncio.BufferedProtocol, ABC):
             self._start, self._end = start, end
 
     def _keep_half(self, view: memoryview, start: int, end: int) -> None:
-        """Make room for more of a frame, as far as there is any."""
+        """Keep a half frame, and make room for more of it if memory is granted."""
         known = self._own is not None and start == self._start
         if known and end < self._limit:
             self._end, self._full = end, False
             return
         if not known:
-            # Of the frame before it something may be counted, and the buffer be large.
+            # The count, and a large buffer, may still be those of the previous frame.
             self._halves.whole(self)
         rest = end - start
         size = 4 + (_SIZE.unpack_from(view, start)[0] if rest >= 4 else 0)
@@ -122,7 +126,7 @@ class Receiving(asyncio.BufferedProtocol, ABC):
             self._move(view, start, end, rest, rest)
 
     def _grow(self, view: memoryview, start: int, end: int, room: int, most: int) -> None:
-        """The frame may hold `most` bytes now, in a buffer of `room`."""
+        """The frame may now have `most` bytes, in a buffer of `room` bytes."""
         if self._own is None or len(self._own) < room or start:
             self._move(view, start, end, room, most)
         else:
@@ -130,16 +134,19 @@ class Receiving(asyncio.BufferedProtocol, ABC):
         self._limit = most
 
     def _move(self, view: memoryview, start: int, end: int, room: int, most: int) -> None:
-        """Move what is left to a buffer of `room` bytes, of which `most` are to be filled."""
+        """Move the bytes that are left to a buffer of `room` bytes, of which `most` may be
+        filled."""
         fresh = self.server.take_buffer(room)
         rest = end - start
         fresh[:rest] = view[start:end]
         self._own, self._start, self._end, self._limit = fresh, 0, rest, rest
-        # The system gives memory of its own page by page, Python all at once; a spare may be large.
+        # Memory of the system is used page by page as it is filled, a bytearray all at once. A
+        # spare
+        # buffer may be larger than `room`.
         self._halves.hold(self, most if isinstance(fresh, mmap) else len(fresh))
 
     def _let_go(self) -> None:
-        """Nothing is left."""
+        """No bytes are left: give the own buffer back."""
         own, self._own = self._own, None
         self._blocked = self._full = False
         if own is not None:

@@ -1,8 +1,8 @@
-"""What the log says about clients: each thing once, however often its cause comes again.
+"""`Remarks`: messages about clients in the log, each only once.
 
-A client that is refused asks again and again, so that a line for each request would bury all
-others. What was said is remembered for the cluster's life, and bounded: ids of clients are chosen
-by clients.
+A client that is refused asks again and again; a line for each request would hide all other lines.
+What was said is remembered as long as the cluster exists. The number is limited, because clients
+choose their client ids.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ import logging
 log = logging.getLogger("ottla")
 
 MOST = 1000
-"""Different remarks; what follows is left out, which is the last remark."""
+"""How many different remarks are logged; a last line says that no more follow."""
 LONGEST = 300
-"""Characters of a line; a client id may have 32,767."""
+"""Characters of a line, at most; a client id may have 32,767."""
 
 
 class Remarks:
-    """Says things once."""
+    """Logs each remark once."""
 
     def __init__(self) -> None:
         self._said: set[str] = set()
 
     def once(self, key: str, line: str) -> None:
-        """Log `line` as a warning, unless that was done for this key."""
+        """Log `line` as a warning, unless a line was logged for this key before."""
         key = key[:LONGEST]
         if key in self._said or len(self._said) >= MOST:
             return

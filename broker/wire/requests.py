@@ -1,12 +1,12 @@
-"""What clients ask, as values: one NamedTuple per API, whatever version it came in.
+"""Requests of clients as values: one NamedTuple per API, for all versions.
 
-Handlers (`broker/wire/api/`) take these and know nothing of bytes. The connection makes them of
+Handlers (`broker/wire/api/`) take these and know nothing of bytes. The connection makes them from
 what the codec has read (`ottla.broker.wire.translation.reading`); the simulator's clients make them
-themselves. So the names of the fields are those of Kafka's schemas, and a default says what a
-version means that does not have the field.
+directly. Fields have the names of Kafka's schemas. A default is the meaning of a version without
+the field.
 
-Durations are `Micros`, topic ids 16 bytes. Arrays are collections: a large one is translated while
-it is walked over, so walk once.
+Durations are `Micros`, topic ids 16 bytes. Arrays are collections. A large array is translated
+while it is iterated, so iterate it only once.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from ottla.log.types import NO_PRODUCER_ID, Millis, Offset, ProducerEpoch, Produ
 from ottla.raft.types import Micros, NodeId
 
 ZERO_ID = bytes(16)
-"""The topic id that means: none."""
+"""The topic id that means *none*."""
 NO_EPOCH: ProducerEpoch = -1
 NO_SESSION = 0
-"""The fetch session id that means: none."""
+"""The fetch session id that means *none*."""
 
 
 # ---- Produce
 
 
 class ProducePartition(NamedTuple):
-    """What is to be appended to one partition."""
+    """The records to append to one partition."""
 
     partition: int
-    """Kafka's `index`, which a tuple has a method of."""
+    """Kafka's `index`; a tuple has a method of that name."""
     records: bytes | memoryview | None
-    """Record batches; a view where they lie in a frame that is not kept."""
+    """Record batches. A view points into the request's frame, which is not kept."""
 
 
 class ProduceTopic(NamedTuple):
-    """What is to be appended to one topic."""
+    """The records to append to one topic."""
 
     name: str
     partition_data: Collection[ProducePartition]
@@ -56,7 +56,7 @@ class ProduceRequest(NamedTuple):
 
 
 class FetchPartition(NamedTuple):
-    """Where to read one partition."""
+    """From where to read one partition."""
 
     partition: int
     fetch_offset: Offset
@@ -66,7 +66,7 @@ class FetchPartition(NamedTuple):
 
 
 class FetchTopic(NamedTuple):
-    """Where to read one topic."""
+    """From where to read the partitions of one topic."""
 
     topic: str
     partitions: Collection[FetchPartition]
@@ -89,7 +89,7 @@ class FetchRequest(NamedTuple):
 
 
 class ListOffsetsPartition(NamedTuple):
-    """Which time, or special timestamp, is asked of a partition."""
+    """The time, or special timestamp, to find in one partition."""
 
     partition_index: int
     timestamp: Millis
@@ -97,7 +97,7 @@ class ListOffsetsPartition(NamedTuple):
 
 
 class ListOffsetsTopic(NamedTuple):
-    """What is asked of a topic."""
+    """The times to find in the partitions of one topic."""
 
     name: str
     partitions: Collection[ListOffsetsPartition]
@@ -122,7 +122,7 @@ class MetadataTopic(NamedTuple):
 
 
 class MetadataRequest(NamedTuple):
-    """Who leads what? `topics` None: all."""
+    """Describe topics and their leaders. `topics` None: all topics."""
 
     topics: Collection[MetadataTopic] | None = None
     allow_auto_topic_creation: bool = True
@@ -130,7 +130,7 @@ class MetadataRequest(NamedTuple):
     include_topic_authorized_operations: bool = False
 
 
-# ---- topics made and deleted
+# ---- topics created and deleted
 
 
 class Assignment(NamedTuple):
@@ -148,7 +148,7 @@ class ConfigWanted(NamedTuple):
 
 
 class TopicWanted(NamedTuple):
-    """A topic that is to be made."""
+    """A topic to create."""
 
     name: str
     num_partitions: int
@@ -158,7 +158,7 @@ class TopicWanted(NamedTuple):
 
 
 class CreateTopicsRequest(NamedTuple):
-    """Make topics."""
+    """Create topics."""
 
     topics: Collection[TopicWanted]
     timeout: Micros
@@ -177,30 +177,30 @@ class DeleteTopicsRequest(NamedTuple):
 
     timeout: Micros
     topic_names: Collection[str] = ()
-    """By name, before version 6."""
+    """Topics by name, before version 6."""
     topics: Collection[TopicNamed] = ()
-    """From then on."""
+    """Topics by name or id, from version 6 on."""
 
 
 # ---- DeleteRecords
 
 
 class DeleteRecordsPartition(NamedTuple):
-    """Where the log of a partition is to begin."""
+    """The new log start offset of one partition."""
 
     partition_index: int
     offset: Offset
 
 
 class DeleteRecordsTopic(NamedTuple):
-    """The same of a topic."""
+    """The new log start offsets of one topic."""
 
     name: str
     partitions: Collection[DeleteRecordsPartition]
 
 
 class DeleteRecordsRequest(NamedTuple):
-    """Move the log start of partitions."""
+    """Move the log start offsets of partitions."""
 
     topics: Collection[DeleteRecordsTopic]
     timeout: Micros
@@ -210,7 +210,7 @@ class DeleteRecordsRequest(NamedTuple):
 
 
 class EpochPartition(NamedTuple):
-    """Which epoch's end is asked for."""
+    """The leader epoch whose end to find in one partition."""
 
     partition: int
     leader_epoch: Term
@@ -218,14 +218,14 @@ class EpochPartition(NamedTuple):
 
 
 class EpochTopic(NamedTuple):
-    """The same of a topic."""
+    """The leader epochs whose ends to find in one topic."""
 
     topic: str
     partitions: Collection[EpochPartition]
 
 
 class OffsetForLeaderEpochRequest(NamedTuple):
-    """Where did leader epochs end?"""
+    """Find the ends of leader epochs."""
 
     topics: Collection[EpochTopic]
 
@@ -234,14 +234,14 @@ class OffsetForLeaderEpochRequest(NamedTuple):
 
 
 class ApiVersionsRequest(NamedTuple):
-    """What is served here?"""
+    """List the APIs and versions that are served."""
 
     client_software_name: str = "unknown"
     client_software_version: str = "unknown"
 
 
 class InitProducerIdRequest(NamedTuple):
-    """A producer id for a new producer, or its next epoch after an error (KIP-360)."""
+    """Give a producer id to a new producer, or the next epoch after an error (KIP-360)."""
 
     transactional_id: str | None = None
     producer_id: ProducerId = NO_PRODUCER_ID
@@ -249,7 +249,7 @@ class InitProducerIdRequest(NamedTuple):
 
 
 class DescribeClusterRequest(NamedTuple):
-    """Which brokers are there?"""
+    """List the brokers of the cluster."""
 
     include_cluster_authorized_operations: bool = False
     endpoint_type: int = 1
@@ -257,7 +257,7 @@ class DescribeClusterRequest(NamedTuple):
 
 
 class FindCoordinatorRequest(NamedTuple):
-    """Who looks after a key?"""
+    """Find the coordinator of a key."""
 
     key_type: int = 0
     coordinator_keys: Collection[str] | None = None
@@ -265,32 +265,32 @@ class FindCoordinatorRequest(NamedTuple):
 
 
 class GroupRequest(NamedTuple):
-    """JoinGroup, SyncGroup and others of which nothing is looked at."""
+    """JoinGroup, SyncGroup and other requests of which no field is read."""
 
 
 class ConsumerGroupHeartbeatRequest(NamedTuple):
-    """A member of a group of the newer protocol is alive."""
+    """A heartbeat of a member of a group (newer protocol)."""
 
 
 class OffsetDeleteRequest(NamedTuple):
-    """Forget offsets."""
+    """Delete committed offsets."""
 
 
 class OffsetCommitPartition(NamedTuple):
-    """A partition with an offset to keep."""
+    """A partition with an offset to commit."""
 
     partition_index: int
 
 
 class OffsetCommitTopic(NamedTuple):
-    """The same of a topic."""
+    """The partitions of one topic with an offset to commit."""
 
     name: str
     partitions: Collection[OffsetCommitPartition]
 
 
 class OffsetCommitRequest(NamedTuple):
-    """Keep offsets for a group."""
+    """Commit offsets for a group."""
 
     topics: Collection[OffsetCommitTopic]
 
@@ -303,34 +303,34 @@ class OffsetFetchTopic(NamedTuple):
 
 
 class OffsetFetchGroup(NamedTuple):
-    """What is asked of one group."""
+    """The partitions whose committed offsets are asked for, of one group."""
 
     group_id: str
     topics: Collection[OffsetFetchTopic] | None
 
 
 class OffsetFetchRequest(NamedTuple):
-    """Which offsets are kept?"""
+    """Read committed offsets."""
 
     topics: Collection[OffsetFetchTopic] | None = None
-    """Of one group; None: all."""
+    """For one group, before version 8; None: all topics."""
     groups: Collection[OffsetFetchGroup] | None = None
-    """Of several, from version 8 on."""
+    """For several groups, from version 8 on."""
 
 
 class DescribeGroupsRequest(NamedTuple):
-    """What are these groups?"""
+    """Describe groups."""
 
     groups: Collection[str]
 
 
 class ConsumerGroupDescribeRequest(NamedTuple):
-    """What are these groups of the newer protocol?"""
+    """Describe groups of the newer protocol."""
 
     group_ids: Collection[str]
 
 
 class DeleteGroupsRequest(NamedTuple):
-    """Forget these groups."""
+    """Delete groups."""
 
     groups_names: Collection[str]

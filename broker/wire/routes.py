@@ -1,8 +1,7 @@
-"""Routes: how requests of each API and version are read, by whom they are answered, how that is
-written.
+"""Routes: how requests of each API and version are read, handled and answered.
 
-A route is made when the first request of its kind arrives: schema modules cost milliseconds to
-import, and a broker uses a dozen of them. So do handlers.
+A route is made when the first request of its API and version arrives, because schema modules and
+handlers take milliseconds to import, and a broker uses only a dozen of them.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _handlers: dict[int, Handler] = {}
 
 
 def handler(key: int) -> Handler:
-    """The `handle` of a served API; its module is imported at the first call."""
+    """The function `handle` of a served API; its module is imported at the first call."""
     found = _handlers.get(key)
     if found is None:
         module = load(f"ottla.broker.wire.api.{table.BY_KEY[key].module}")
@@ -41,21 +40,22 @@ def handler(key: int) -> Handler:
 
 
 class Routes(dict[int, Route]):
-    """Those that a node has met so far, by key * 65536 + version.
+    """The routes that a node has used so far, by key * 65536 + version.
 
-    What a node has learned of its requests changes how much a turn of its loop takes of them. So it
-    is the node's own: a simulated run must not depend on what ran in the process before.
+    A route learns from its requests (`Shortcut`), and that changes how many requests one iteration
+    of the loop handles. So each node has its own routes: a simulated run must not depend on what
+    ran in the process before.
     """
 
     def find(self, key: int, version: int) -> Route:
-        """The route of a pair, made if it is met for the first time. Raises `FrameError`."""
+        """The route of an API and version, made if it is the first time. Raises `FrameError`."""
         return self.get(key * 65536 + version) or self._make(key, version)
 
     def _make(self, key: int, version: int) -> Route:
         if not table.serves(key, version):
             if key != API_VERSIONS_KEY:
                 raise FrameError(f"API {key} version {version} is not served")
-            # The one request that is answered in a version nobody knows: its body stays unread.
+            # ApiVersions is answered in every version; the body of an unknown version is not read.
             write = writer(key, 0)
             return Route(key, version, handler(key), _unread, write, False, False, None)
         schema = request_schema(key, version)
@@ -66,7 +66,7 @@ class Routes(dict[int, Route]):
             reader(version, schema) if key == PRODUCE_KEY else _reading(key, schema),
             writer(key, version),
             schema.header_tags,
-            # As the answer's schema says too, but Produce packs its answers without importing one.
+            # The answer's schema says the same, but Produce does not import one for its answers.
             version >= table.BY_KEY[key].flexible_from and key != API_VERSIONS_KEY,
             Shortcut(version) if key == PRODUCE_KEY else None,
         )
@@ -83,7 +83,7 @@ def _reading(key: int, schema: Schema) -> Callable[[ReadOnlyBuffer, int], Matche
 
 
 def writer(key: int, version: int) -> Write:
-    """What writes the answers of an API in that version."""
+    """The function that writes the answers of an API in that version."""
     if key == PRODUCE_KEY:
         return partial(produce_answer.pack_in_steps, version)
     if key == FETCH_KEY:

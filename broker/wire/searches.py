@@ -1,8 +1,8 @@
-"""`Searches`: looks into stored batches for offsets by time, in slices.
+"""`Searches`: searches stored batches for offsets by time, in slices.
 
-**Theory.** A search walks over the records of a batch, which may take as long as taking the batch
-in did. All searches of a node share one allowance for each time the loop comes around, and take
-turns: a search that is not through goes to the end of the queue.
+**Theory.** A search walks over the records of a batch, which may take as long as the check when the
+batch was produced. All searches of a node share one allowance per iteration of the loop. A search
+that is not finished goes to the end of the queue.
 """
 
 from __future__ import annotations
@@ -15,21 +15,23 @@ from ottla.log.record_walk import SLICE, Allowance
 from ottla.log.records import Found, Search
 
 _ASKED = 16
-"""What beginning a search costs, in plain records."""
+"""The cost of beginning a search, in plain records."""
 
 
 class Searches:
-    """See the module's text. `call_soon` runs something when the loop has been around."""
+    """See the module's docstring. `call_soon` calls a function in the next iteration of the
+    loop."""
 
     def __init__(self, call_soon: Callable[[Callable[[], None]], object]):
         self._call_soon = call_soon
         self._queue: deque[tuple[Search, Callable[[Found | RecordsError], None]]] = deque()
         self._planned = False
         self.allowance = Allowance(SLICE)
-        """What a search has to work off."""
+        """The allowance that all searches must use."""
 
     def begin(self, search: Search, done: Callable[[Found | RecordsError], None]) -> None:
-        """Run `search`, at once if it can be; `done` is told what it found, or raised."""
+        """Run `search`, at once if the allowance permits. `done` gets its result or its
+        `RecordsError`."""
         self._queue.append((search, done))
         self.allowance.left -= _ASKED
         if not self._planned:

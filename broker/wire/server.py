@@ -1,8 +1,8 @@
-"""A node's listener: accepts clients, and does for all its connections what is cheaper together.
+"""A node's listener: accepts clients, and has what all its connections share.
 
-That is: one receive buffer and one bound for all others (see `ottla.broker.wire.receiving`), one
-`call_soon` for all answers of a burst, one timer for the idle limit. `pause` holds everything, as a
-stopped process would: bytes stay in the sockets, answers in the pipelines.
+They share one receive buffer, one limit for all other buffers (see `ottla.broker.wire.receiving`),
+one `call_soon` for all answers of a burst, and one timer for the idle limit. After `pause` nothing
+moves, as in a stopped process: bytes stay in the sockets, answers in the pipelines.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from ottla.log.forking import disown_in_children
 
 SCRATCH_BYTES = 1 << 18
 REFUSALS_TOLD = 16
-"""Refused clients that the log names one by one; then only each time their number has doubled. What
-a peer sends must not fill a disk, nor a pipe that nobody reads."""
+"""The log names this many refused clients one by one, then only one each time their number has
+doubled: a peer must not be able to fill a disk, or a pipe that nobody reads."""
 LATE_SECONDS = 1.0
-"""A sweep that comes so much later than it should sees a process that did not run."""
+"""If a timer is later than this, the process did not run in between."""
 
 log = logging.getLogger("ottla")
 
 
 class Server:
-    """The Kafka listener of one node. Make it inside the loop that shall run it."""
+    """The Kafka listener of one node. It must be made inside the loop that will run it."""
 
     def __init__(self, host: Host):
         self.host = host
@@ -40,7 +40,7 @@ class Server:
         self.loop = asyncio.get_running_loop()
         self.paused = False
         self.address: tuple[str, int] = ("", 0)
-        """Where the listener listens, once started."""
+        """Host and port where it listens, once started."""
         self._scratch = bytearray(SCRATCH_BYTES)
         self._spare: ReceiveBuffer | None = None
         self._connections: dict[Connection, None] = {}
@@ -64,18 +64,20 @@ class Server:
         keep_spare()
 
     def descriptors(self) -> list[int]:
-        """Of the clients' connections: see `ottla.log.forking`."""
+        """The descriptors of the clients' connections: see `ottla.log.forking`."""
         return [descriptor_of(each.transport) for each in list(self._connections)]
 
     def _accept(self) -> Connection:
-        """Take a client in. Raises when the listener stopped between its arrival and this call."""
+        """Accept a client. Raises if the listener has stopped since the client arrived."""
         if self._stopped:
-            # asyncio would fail a step later, at its transport, and keep the socket in a cycle.
+            # Without this, asyncio would fail later at the transport and keep the socket in a
+            # cycle.
             raise ConnectionAbortedError("the listener has stopped")
         return Connection(self)
 
     def stop(self, *, politely: bool = False) -> None:
-        """Stop listening and drop every client: at once, or with what has been answered."""
+        """Stop listening and close all connections: at once or, if `politely`, after sending the
+        answers that are ready."""
         self._stopped = True
         if self._listener is not None:
             self._listener.close()
@@ -92,7 +94,7 @@ class Server:
         self._idle_timer = self._slow_timer = None
 
     def cut_connections(self) -> int:
-        """Drop every client at once, and go on listening; returns how many there were."""
+        """Close all connections at once and go on listening. Returns how many there were."""
         clients = list(self._connections)
         for connection in clients:
             connection.abort()
@@ -105,7 +107,7 @@ class Server:
             connection.flush()
 
     def resume(self) -> None:
-        """Go on where `pause` stopped."""
+        """Continue after `pause`."""
         self.paused = False
         self.half_frames.restart()
         for connection in list(self._connections):
@@ -113,13 +115,13 @@ class Server:
 
     @property
     def connections(self) -> int:
-        """Clients connected now."""
+        """How many clients are connected now."""
         return len(self._connections)
 
     # -- for connections --------------------------------------------------------------------
 
     def opened(self, connection: Connection) -> None:
-        """A client has connected; the loop may have accepted it before a stop and say so now."""
+        """A client has connected. The loop may report this after a stop; then close it."""
         if self._stopped:
             connection.abort()
             return
@@ -128,11 +130,11 @@ class Server:
             self._sweep_at(self.loop.time() + self.host.config.connections_max_idle_ms / 1000)
 
     def closed(self, connection: Connection) -> None:
-        """A client is gone."""
+        """A client has disconnected."""
         self._connections.pop(connection, None)
 
     def refused(self, connection: Connection, reason: str) -> None:
-        """The connection closes, for it sent what is no request: say why, but not without end."""
+        """A connection closes because its bytes are not a request: log why (`REFUSALS_TOLD`)."""
         self._refusals += 1
         number = self._refusals
         if number <= REFUSALS_TOLD or number & (number - 1) == 0:
@@ -141,10 +143,10 @@ class Server:
             log.warning("closes the connection of %s (%d so far): %s", where, number, reason)
 
     def take_buffer(self, size: int) -> ReceiveBuffer:
-        """A buffer of at least `size` bytes, to hold what is left of a data event.
+        """A buffer of at least `size` bytes for a connection.
 
-        Python fills a bytearray with zeros, 30 ms of a turn for 100 MB. A large buffer is memory of
-        the system's, which gives it page by page as bytes come in.
+        Python fills a bytearray with zeros, which takes 30 ms for 100 MB. So a large buffer is
+        memory of the system (mmap), which provides its pages as bytes arrive.
         """
         spare = self._spare
         if spare is not None and len(spare) >= size:
@@ -153,15 +155,14 @@ class Server:
         return bytearray(size) if size <= SPARE_BYTES else mmap(-1, size)
 
     def give_buffer(self, buffer: ReceiveBuffer) -> None:
-        """A connection needs its buffer no longer: keep the largest sensible one for the next.
-
-        Fresh memory for every frame of 1 MB costs as much as receiving into it.
+        """A connection no longer needs its buffer: keep the largest one up to `SPARE_BYTES` for
+        reuse. New memory for each frame of 1 MB costs as much as receiving into it.
         """
         if len(buffer) <= SPARE_BYTES and len(buffer) > len(self._spare or b""):
             self._spare = buffer
 
     def flush_soon(self, connection: Connection) -> None:
-        """Flush `connection` when the callbacks that run now are through."""
+        """Flush `connection` after the callbacks that run now."""
         if not self._to_flush:
             self.loop.call_soon(self._flush_all)
         self._to_flush.append(connection)
@@ -172,8 +173,9 @@ class Server:
             connection.flush()
 
     def _pressed(self, pressed: bool) -> None:
-        """Somebody waits for memory, or nobody any more: see `ottla.broker.wire.half_frames`."""
-        # What is received to it has to be kept, room or not.
+        """Connections begin to wait for memory, or none waits any more: see
+        `ottla.broker.wire.half_frames`."""
+        # Bytes received into the shared buffer must be kept even if there is no memory.
         self.scratch = memoryview(self._scratch)[: SMALL_BYTES if pressed else SCRATCH_BYTES]
         if pressed and self._slow_timer is None and not self._stopped:
             self._judge_at(self.half_frames.due())
@@ -182,14 +184,14 @@ class Server:
         self._slow_timer = self.loop.call_at(when, self._judge, when)
 
     def _judge(self, due: float) -> None:
-        """Drop half frames that have had their time; look again while anybody waits."""
+        """Drop a half frame that was not completed in time; check again while others wait."""
         self._slow_timer = None
         now = self.loop.time()
         if now - due > LATE_SECONDS or self.paused:
-            self.half_frames.restart()  # What clients sent meanwhile is yet to be read.
+            self.half_frames.restart()  # Bytes that clients sent meanwhile are not read yet.
         holder = self.half_frames.overdue()
         if holder is not None:
-            holder.too_slow()  # One a turn: to give back 100 MB takes its time.
+            holder.too_slow()  # Only one at a time: releasing 100 MB takes long.
         if self.half_frames.waiting:
             self._judge_at(self.half_frames.due())
 
@@ -197,12 +199,12 @@ class Server:
         self._idle_timer = self.loop.call_at(when, self._sweep, when)
 
     def _sweep(self, due: float) -> None:
-        """Drop who has been idle for too long; look again when the next one may have been."""
+        """Close connections that were idle for too long; check again when the next one may be."""
         self._idle_timer = None
         limit = self.host.config.connections_max_idle_ms / 1000
         now = self.loop.time()
         if now - due > LATE_SECONDS:
-            # What clients sent while the process did not run is yet to be read.
+            # Bytes that clients sent while the process did not run are not read yet.
             self._sweep_at(now + LATE_SECONDS)
             return
         oldest = None

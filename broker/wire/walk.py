@@ -1,7 +1,7 @@
-"""One pass over bytes that a peer sent: numbers as Kafka reads them, what is left, what is mended.
+"""`Walk`: the state of the guard's pass over the bytes of a body (`ottla.broker.wire.guard`).
 
-`Walk` is the state of a pass; `ottla.broker.wire.guard` says where it leads. Nothing here decodes
-more than numbers, but for texts in a body over which the codec has stumbled already.
+It reads numbers as Kafka does, keeps the limits, and collects fixes. It decodes only numbers, and
+texts in a body that the codec has failed to read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ottla.broker.wire.translation.packing import varint
 ReadOnlyBuffer: TypeAlias = bytes | memoryview
 
 LONGEST_TEXT = 0x7FFF
-"""Bytes of a string, in every version."""
+"""The longest string in bytes, in every version."""
 _BEGINNING_OF_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 _REPLACEMENT = "\ufffd".encode()
 
@@ -31,7 +31,8 @@ long_bytes = _LONG.pack
 
 
 def read_varint(frame: ReadOnlyBuffer, at: int) -> tuple[int, int]:
-    """A varint as Kafka reads it, 32 bits with a sign, and where it ends. Raises `FrameError`."""
+    """A varint as Kafka reads it (32 bits with a sign), and the position after it. Raises
+    `FrameError`."""
     value = 0
     for shift in range(0, 35, 7):
         if at >= len(frame):
@@ -45,10 +46,10 @@ def read_varint(frame: ReadOnlyBuffer, at: int) -> tuple[int, int]:
 
 
 def decode_text(raw: bytes) -> str:
-    """UTF-8, or what Java makes of it: U+FFFD for each malformed piece.
+    """The text of UTF-8 bytes, with U+FFFD for each malformed piece, as in Java.
 
-    Python does the same, but for the three bytes of a lone surrogate: one piece for Java, three
-    for Python.
+    Python does the same, except for the three bytes of a lone surrogate, which are one piece in
+    Java and three in Python.
     """
     try:
         return raw.decode()
@@ -60,39 +61,39 @@ _NO_ID = bytes(16)
 
 
 class Limits(NamedTuple):
-    """What a body may have."""
+    """The limits of a body."""
 
     elements: int
-    """Those of all its arrays, by their weight, its tagged fields, and two for each topic id."""
+    """Elements of all arrays by their weight, plus tagged fields, plus two for each topic id."""
     mended: int
-    """In a body that must be written anew, because it holds what kio does not take."""
+    """Elements of a body that must be rewritten, because kio does not read it as it is."""
     text_bytes: int
-    """Of texts beyond ASCII, in a body in which some are not UTF-8: mending costs up to 70
-    nanoseconds for each byte."""
+    """Bytes of non-ASCII texts in a body with text that is not UTF-8; fixing takes up to 70
+    nanoseconds per byte."""
     body_bytes: int
-    """But for records."""
+    """Bytes of a body without its records."""
 
 
 REQUEST_LIMITS = Limits(elements=20_000, mended=2_000, text_bytes=1 << 18, body_bytes=3 << 20)
-"""Decoding 20,000 elements takes the codec 10 to 30 ms and up to 10 MB, which leaves room in a turn
-of 50 ms; no client of a cluster that fits into one process names as many topics and partitions at
-once. 2,000 elements are checked twice, written anew and decoded twice in 10 ms. In 3 MiB there is
-room for 10,000 names, the most there may be, of 249 bytes, the most a topic's may have; of texts
-beyond ASCII so many take 7 to 15 ms more."""
+"""The limits of a request. Decoding 20,000 elements takes the codec 10 to 30 ms and up to 10 MB; an
+iteration of the loop should take at most 50 ms. No client of a cluster in one process names so many
+topics and partitions at once. Checking, rewriting and decoding 2,000 elements twice takes 10 ms. 3
+MiB have room for 10,000 names (more would exceed the elements) of 249 bytes, the longest name of a
+topic; if they are not ASCII, they take 7 to 15 ms more."""
 ANSWER_LIMITS = Limits(elements=2_000_000, mended=2_000_000, text_bytes=1 << 28, body_bytes=1 << 31)
-"""An answer is read by a client, which has no turns: a large cluster's Metadata must come through.
-"""
+"""The limits of an answer. A client reads it and has no loop to keep short; the Metadata answer of
+a large cluster must be possible."""
 
 
 class Length(NamedTuple):
     """How a length or count is encoded."""
 
     read: Callable[[ReadOnlyBuffer, int], tuple[int, int]]
-    """What it says, and where it ends. A negative number is null."""
+    """The number, and the position after it. A negative number means null."""
     write: Callable[[int], bytes]
-    """The usual form; -1 is null."""
+    """The bytes of a number in the usual form; -1 means null."""
     least: int
-    """The least size of it."""
+    """The least size of the encoded number."""
 
 
 def _read_compact(frame: ReadOnlyBuffer, at: int) -> tuple[int, int]:
@@ -106,7 +107,7 @@ COMPACT = Length(_read_compact, lambda size: varint(size + 1), 1)
 
 
 class Field(NamedTuple):
-    """What a step knows of its field."""
+    """A field with a length, as its step knows it."""
 
     name: str
     nullable: bool
@@ -114,7 +115,7 @@ class Field(NamedTuple):
 
 
 class Fix(NamedTuple):
-    """Bytes `start` to `stop` of the frame are to be read as `data`."""
+    """Replaces bytes `start` to `stop` of the frame by `data`."""
 
     start: int
     stop: int
@@ -131,17 +132,17 @@ class Walk:
         self.end = len(frame)
         self.limits = limits
         self.room = limits.mended if texts else limits.elements
-        """Elements that may still come."""
+        """How many more elements are allowed."""
         self.text_room = limits.text_bytes
         self.records = 0
-        """Bytes of records so far, with their lengths."""
+        """Bytes of records so far, including their lengths."""
         self.texts = texts
         self.fixes: list[Fix] = []
-        """In the order of the bytes."""
+        """The fixes, in the order of their positions."""
 
     def take(self, count: int, least: int, at: int, weight: int = 1) -> None:
-        """`count` elements of at least `least` bytes each begin at byte `at`; how many of usual
-        ones each is worth is its `weight`."""
+        """Count `count` elements, which begin at byte `at` and have at least `least` bytes each.
+        Each counts `weight` times. Raises `FrameError`."""
         if count * least > self.end - at:
             raise FrameError(
                 f"{count} elements of at least {least} bytes in the last {self.end - at}"
@@ -153,25 +154,26 @@ class Walk:
             raise FrameError(f"more than {self.limits.elements} elements")
 
     def topic_id(self, at: int) -> int:
-        """The step over a topic id: one that is not zero counts as two elements, for it costs the
-        codec 2 microseconds, most of it in Python's UUID."""
+        """The step over a topic id. An id that is not zero counts as two elements, because it costs
+        the codec 2 microseconds, most of it in Python's UUID."""
         if self.frame[at : at + 16] != _NO_ID:
             self.take(2, 0, at)
         return at + 16
 
     def refuse_mending(self) -> None:
-        """There are too many elements for a body that is to be written anew."""
+        """Raise `FrameError`: the body has too many elements to be rewritten."""
         raise FrameError(f"more than {self.limits.mended} elements, not all in a usual form")
 
     def mend(self, start: int, stop: int, data: bytes) -> None:
-        """Note a fix."""
+        """Note a fix. Raises `FrameError` if the body is too large for fixes."""
         limits = self.limits
         if not self.texts and limits.elements - self.room > limits.mended:
             self.refuse_mending()
         self.fixes.append(Fix(start, stop, data))
 
     def odd_length(self, field: Field, at: int) -> tuple[int, int]:
-        """A length or count at byte `at`, -1 for null, and where it ends."""
+        """Read the length or count at byte `at`, -1 for null, and the position after it. Notes a
+        fix if it is not in the usual form. Raises `FrameError`."""
         size, after = field.length.read(self.frame, at)
         if size < 0:
             size = -1
@@ -183,7 +185,7 @@ class Walk:
         return size, after
 
     def text(self, field: Field, at: int) -> int:
-        """A string whose length stands at byte `at`, looked into if that is wanted."""
+        """The step over a string whose length is at byte `at`; with `texts` it is checked."""
         start = at
         size, at = self.odd_length(field, at)
         if size > LONGEST_TEXT:
@@ -196,7 +198,8 @@ class Walk:
         return stop
 
     def _mend_text(self, field: Field, start: int, raw: bytes, stop: int) -> None:
-        """Look into a string: its length stands at byte `start`, and it ends before `stop`."""
+        """Check a string and note a fix if it is not UTF-8. Its length is at byte `start`, and it
+        ends before `stop`."""
         self.text_room -= len(raw)
         if self.text_room < 0:
             raise FrameError(f"more than {self.limits.text_bytes} bytes of text, not all UTF-8")
@@ -206,12 +209,12 @@ class Walk:
         if len(good) > LONGEST_TEXT:
             raise FrameError(f"{field.name}: not UTF-8, and too long to be mended")
         if self.fixes and self.fixes[-1].start == start:
-            self.fixes.pop()  # of the length alone
+            self.fixes.pop()  # the fix of the length; the new fix replaces length and text
         self.mend(start, stop, field.length.write(len(good)) + good)
 
 
 def with_fixes(frame: ReadOnlyBuffer, start: int, stop: int, fixes: list[Fix]) -> bytes:
-    """Bytes `start` to `stop` of the frame, with the fixes that lie in them."""
+    """Bytes `start` to `stop` of the frame, with the fixes in them applied."""
     pieces: list[ReadOnlyBuffer] = []
     for fix in fixes:
         pieces += (frame[start : fix.start], fix.data)
