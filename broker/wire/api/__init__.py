@@ -1,1 +1,1 @@
-"""One module per Kafka API; `ottla.broker.wire.api.table` says which, in which versions."""
+"""One module per Kafka API; `ottla.broker.wire.api.table` lists them with their versions."""

@@ -1,11 +1,11 @@
 """ApiVersions (key 18), versions 0 to 4.
 
-The answer is generated from `ottla.broker.wire.api.table`. A version nobody here knows is answered
-in the form of version 0 with UNSUPPORTED_VERSION and one entry, the range of ApiVersions itself,
-and the connection stays open: clients fall back by it (K-FRAME). From version 3 on
-the client names its software; a name or version outside `[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?`
-is INVALID_REQUEST (KIP-511). No features are finalized, which keeps every client away from
-transaction version 2 (K-FEATURES).
+The answer is generated from `ottla.broker.wire.api.table`. An unknown version is answered in the
+form of version 0 with UNSUPPORTED_VERSION and one entry, the range of ApiVersions itself; the
+connection stays open, and the client then uses a version in that range (K-FRAME). From version 3 on
+the client names its software; a name or version that does not match
+`[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?` is INVALID_REQUEST (KIP-511). No features are finalized,
+so no client uses transaction version 2 (K-FEATURES).
 """
 
 from __future__ import annotations

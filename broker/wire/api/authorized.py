@@ -1,8 +1,8 @@
 """Authorized operations (KIP-430): what Metadata and DescribeCluster say a client may do.
 
-This broker refuses nobody anything, so whoever asks is told all operations that there are for the
-kind of resource, as a bit field: bit n stands for Kafka's AclOperation n. That is what Apache Kafka
-4.3.1 answers without an authorizer.
+This broker has no authorization, so a client that asks gets all operations of the kind of resource,
+as a bit field: bit n is Kafka's AclOperation n. Apache Kafka 4.3.1 without an authorizer answers
+the same.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ TOPIC_OPERATIONS = 3576
 
 
 def cluster_operations(request: MetadataRequest | DescribeClusterRequest) -> int:
-    """The bit field for the cluster that is due to `request`."""
+    """The bit field for the cluster, or `NOT_ASKED` if the request does not ask for it."""
     asked = request.include_cluster_authorized_operations
     return CLUSTER_OPERATIONS if asked else NOT_ASKED
 
 
 def topic_operations(request: MetadataRequest) -> int:
-    """The bit field for each topic that is due to `request`."""
+    """The bit field for each topic, or `NOT_ASKED` if the request does not ask for it."""
     asked = request.include_topic_authorized_operations
     return TOPIC_OPERATIONS if asked else NOT_ASKED

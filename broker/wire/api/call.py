@@ -1,16 +1,16 @@
-"""`Call`: one request under way, as a handler sees it.
+"""`Call`: one request in progress, as a handler sees it.
 
-A handler gets `(request, call)` and answers exactly once, now or from a callback later, with one of
-`answer`, `no_answer` or `close`. Whatever it answers leaves the connection in the order of the
-requests (`ottla.broker.wire.pipeline`). Calling any of them again, or after the connection is gone,
-does nothing: a handler need not know.
+A handler gets `(request, call)` and answers exactly once, at once or later from a callback, by
+`answer`, `no_answer` or `close`. Answers leave the connection in the order of the requests
+(`ottla.broker.wire.pipeline`). A second answer, or one after the connection is lost, does nothing,
+so a handler need not check.
 
-Request and answer are values (`ottla.broker.wire.requests`, `ottla.broker.wire.answers`). What a
-call makes of an answer is its own affair: that of a real connection makes bytes
-(`ottla.broker.wire.byte_call`), that of a simulated one keeps the value.
+Request and answer are values (`ottla.broker.wire.requests`, `ottla.broker.wire.answers`). The call
+of a real connection encodes the answer (`ottla.broker.wire.byte_call`); that of a simulated
+connection keeps the value.
 
-A `Call` is also the slot of the request in its connection's pipeline, so that a request costs one
-object; the fields marked so belong to `pipeline` and `connection`, not to handlers.
+A `Call` is also the `Slot` of the request in its connection's pipeline, so that a request costs
+only one object. The fields of `Slot` belong to `pipeline` and `connection`, not to handlers.
 """
 
 from __future__ import annotations
@@ -27,57 +27,58 @@ if TYPE_CHECKING:
 
 
 Asked = ParamSpec("Asked")
-"""What comes back to a handler: a ticket, an outcome of the controller, nothing from a timer."""
+"""The arguments of a handler's callback: a ticket, an outcome of the controller, none of a
+timer."""
 Steps: TypeAlias = Generator[int, None, None]
-"""See `slices.py`: each yields what it was in units."""
+"""Work in steps (`ottla.broker.event_loop.slices`): each step yields its cost in units."""
 
 
 class Link(Protocol):
-    """The connection, as its calls use it."""
+    """The connection, as its calls see it."""
 
     host: Host
 
     def done(self, call: Matched) -> None:
-        """`call` has been answered, or will not be."""
+        """`call` is answered, or will not be answered."""
 
     def charge(self, call: Matched, size: int) -> None:
-        """`call` may come to hold an answer of `size` bytes."""
+        """The answer of `call` may need `size` bytes."""
 
     def hold(self) -> None:
-        """Begin nothing before `release`."""
+        """Begin no request before `release`."""
 
     def release(self) -> None:
         """The end of a `hold`."""
 
     def failed(self, call: Matched, error: Exception) -> None:
-        """The handler of `call` has a bug."""
+        """The handler of `call` raised `error`, which is a bug."""
 
 
 class Call(Slot, ABC):
-    """See the module's text."""
+    """See the module's docstring."""
 
     link: Link
     host: Host
     """The node that serves the request."""
     version: int
-    """Of the API, in which the request came."""
+    """The version of the request."""
     client_id: str | None
 
     @property
     def owner(self) -> object:
-        """The node whose work the steps of this call are (`slices.Job`)."""
+        """The node for which the steps of this call work (`slices.Job`)."""
         return self.host
 
     @abstractmethod
     def answer(self, answer: object) -> None:
-        """Answer with the API's answer."""
+        """Answer with the answer value of the API."""
 
     def run(self, steps: Iterator[int]) -> None:
-        """Take `steps`, over as many turns of the loop as they need
+        """Run `steps`, over as many iterations of the loop as they need
         (`ottla.broker.event_loop.slices`).
 
-        Whoever has something to do for each topic or partition of a request does it in steps. No
-        request behind this one is begun meanwhile. A step that fails ends this call.
+        A handler that works on each topic or partition of a request does so in steps. The
+        connection begins no other request meanwhile. If a step raises, the connection is closed.
         """
         work = _Work(self, steps)
         if not self.host.slices.run(work):
@@ -95,7 +96,8 @@ class Call(Slot, ABC):
             self.link.done(self)
 
     def guarded(self, callback: Callable[Asked, None]) -> Callable[Asked, None]:
-        """`callback`, which ends this call where it fails: nobody else would answer the client."""
+        """`callback`, but if it raises, the connection is closed: else the client would get no
+        answer."""
 
         def guarded(*asked: Asked.args, **named: Asked.kwargs) -> None:
             try:
@@ -107,15 +109,15 @@ class Call(Slot, ABC):
         return guarded
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
-        """`callback()` once if the connection is lost before this call was answered."""
+        """Call `callback()` once if the connection is lost before this call is answered."""
         self.on_lost = callback
 
     def charge(self, size: int) -> None:
-        """Say that the answer may hold up to `size` bytes: counts as in flight until it leaves."""
+        """Count `size` more bytes, which the answer may need, as in flight until it leaves."""
         self.link.charge(self, size)
 
     def hold(self) -> None:
-        """Have the connection begin nothing before `release`."""
+        """Let the connection begin no request before `release`."""
         self.link.hold()
 
     def release(self) -> None:
@@ -133,14 +135,14 @@ class _Work:
         self.owner = call.owner
         self.steps = steps
         self.holds = False
-        """The connection begins nothing else until this has ended."""
+        """The connection begins no request until this work has ended."""
 
     def wanted(self) -> bool:
-        """Not when the client is gone."""
+        """Whether to go on: False once the call is answered or the client is gone."""
         return self._call.parts is None
 
     def ended(self, error: Exception | None) -> None:
-        """The connection may go on."""
+        """The work has ended: let the connection go on."""
         if error is not None:
             self._call.link.failed(self._call, error)
         if self.holds:

@@ -1,11 +1,12 @@
 """CreateTopics (key 19), versions 2 to 7.
 
-Every node serves it: the controller decides, wherever it leads, and every topic by itself. Which
-topics are refused, and with which code and message, stands in `ottla.broker.controller.requests`; a
-name that occurs twice in a request is INVALID_REQUEST, once, and none of the two is created; of a
-request for more than 10,000 topics and partitions every topic is POLICY_VIOLATION, as in Kafka. The
-answer waits until this node knows the new topics too, at most the request's timeout, then
-REQUEST_TIMED_OUT: the topic may be created or not. `validate_only` asks the same and creates none.
+Every node serves it and sends one command per topic to the controller's leader.
+`ottla.broker.controller.requests` has the checks with their codes and messages. A name that occurs
+twice in a request is answered once, with INVALID_REQUEST, and not created. If a request asks for
+more than 10,000 topics and partitions, every topic is POLICY_VIOLATION, as in Kafka. The answer
+waits until this node knows the new topics, but at most the request's timeout. Then it is
+REQUEST_TIMED_OUT, and the topic may be created or not. `validate_only` checks the same and creates
+nothing.
 
 From version 5 on the answer says what was created: partitions, replication factor and all configs;
 from version 7 on the topic id. With an error these are -1, -1, none, and zero (K-CREATE-TOPICS).
@@ -32,19 +33,19 @@ from ottla.log.types import Unpacked
 UNDECIDED = {
     ErrorCode.REQUEST_TIMED_OUT: "The controller did not decide in time; it may still.",
 }
-"""What is said about codes that come from the way to the controller, not from its decision."""
+"""Messages for codes that do not come from the controller's decision."""
 
 TOO_MANY = "Excessively large number of partitions per request."
 COMMAND_UNITS = 100
-"""What it costs to have the controller decide one command, and its nodes open or drop a first few
-replicas (`ottla.broker.event_loop.slices`). Each partition that is created by it costs one more."""
+"""The cost of one command to the controller, with the first few replicas that its nodes open or
+drop (`ottla.broker.event_loop.slices`). Each partition to create costs one more."""
 MOST_CREATED = 10_000
 """Topics and partitions that one request may create: Kafka's MAX_PARTITIONS_PER_BATCH and
 MAX_RECORDS_PER_USER_OP."""
 
 
 def handle(request: CreateTopicsRequest, call: Call) -> None:
-    """Have the controller decide about every topic, answer once."""
+    """Send a command for every topic to the controller, and answer once."""
     topics: dict[str, TopicCreated] = {}
     asked = Asking(call, lambda: call.answer(CreateTopicsAnswer(list(topics.values()))))
     asked.run(_ask(request, call, asked, topics))
@@ -85,7 +86,7 @@ def _ask(
             topics[name] = _refused(name, error, TOO_MANY if too_many else "Duplicate topic name.")
             yield 1
             continue
-        topics[name] = TopicCreated(name)  # the place that its outcome takes
+        topics[name] = TopicCreated(name)  # keeps the order; the outcome replaces it
         configs = {each.name: each.value for each in topic.configs}
         asked.begin()
         with nothing_collected(aged=True, least=MANY_OBJECTS):
@@ -95,7 +96,7 @@ def _ask(
 
 
 def _size(topic: TopicWanted, config: ClusterConfig) -> int:
-    """Partitions that a topic of the request asks for, whether it can have them or not."""
+    """How many partitions the request asks for in this topic, valid or not."""
     if topic.assignments:
         return len(topic.assignments)
     return config.default_partitions if topic.num_partitions == -1 else max(0, topic.num_partitions)
@@ -116,8 +117,8 @@ def _creation(
 
 
 def _refused(name: str, error: ErrorCode, message: str) -> TopicCreated:
-    """An error and what there is to say about it. What that quotes may be as long as a string can
-    be, and then no text fits it: it is cut, and what cannot be printed is spelt out."""
+    """The refusal of a topic. The message may quote a very long value, so it is cut, and characters
+    that cannot be printed are escaped."""
     return TopicCreated(name, error, printable(message))
 
 

@@ -1,10 +1,11 @@
-"""DeleteRecords (key 21), versions 0 to 2: move the log start of partitions.
+"""DeleteRecords (key 21), versions 0 to 2: move the log start offset of partitions.
 
-The new log start is decided in the partition's log, so all replicas move; the answer comes when
-that entry is committed and names the log start that resulted. Offset -1 means the high watermark;
-an offset above it or below -1 is 1, one below the log start changes nothing and succeeds. Unknown
-partition 3, not led here 6, not decided in time 7 (it may still be). With an error the low
-watermark is -1. Of a partition that is named twice the last entry counts, and one is answered.
+The new log start offset is a command in the partition's log, so that all replicas apply it. The
+answer comes when that entry is committed, with the resulting log start offset. Offset -1 means the
+high watermark. An offset above it or below -1 is error 1; an offset below the log start offset
+changes nothing and succeeds. An unknown partition is error 3, one that is not led here 6, one not
+decided in time 7 (it may be decided later). With an error the low watermark is -1. If a partition
+is named twice, the last entry counts, and it is answered once.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from ottla.broker.wire.requests import DeleteRecordsRequest
 from ottla.log.types import NO_OFFSET
 
 TICKET_UNITS = 10
-"""What it costs to ask one partition, and all its replicas to agree
+"""The cost of one partition, including the work of all its replicas
 (`ottla.broker.event_loop.slices`)."""
 
 
 def handle(request: DeleteRecordsRequest, call: Call) -> None:
-    """Ask every partition's leader, answer once."""
+    """Send a ticket to every partition, and answer once."""
     call.run(_ask(request, call))
 
 

@@ -1,16 +1,17 @@
 """DeleteTopics (key 20), versions 1 to 6: by name, from version 6 on also by topic id.
 
-Every node serves it: the controller decides, wherever it leads, each topic by itself. The answer
-waits until this node has forgotten the topic too, so that a produce that follows is answered 3, at
-most the request's timeout, then REQUEST_TIMED_OUT. Unknown names are 3, unknown ids 100, each with
-a message.
+Every node serves it and sends one command per topic to the controller's leader. The answer waits
+until this node has dropped the topic, so that a later produce is answered with error 3; but at most
+the request's timeout, then it is REQUEST_TIMED_OUT. An unknown name is error 3, an unknown id 100,
+each with a message.
 
-What is not clearly named is INVALID_REQUEST and stays, as in Kafka (ControllerApis.deleteTopics):
+An ambiguous entry is INVALID_REQUEST and deletes nothing, as in Kafka
+(ControllerApis.deleteTopics):
 
-    name and id in one entry, or neither    each such entry is answered by itself; the topics it
-                                            names may be deleted by other entries
-    the same name, or the same id, twice    answered once; a name that is named twice does not keep
-                                            its id, in an entry of its own, from being deleted
+    name and id in one entry, or neither    each such entry is answered; other entries may delete
+                                            the topics that it names
+    the same name, or the same id, twice    answered once; if a name occurs twice, an entry with
+                                            its id can still delete the topic
     a name and, in another entry, its id    answered once, with both
 """
 
@@ -40,7 +41,7 @@ NAME_OF_THE_ID = "The provided topic name maps to an ID that was already supplie
 
 
 class _Named(NamedTuple):
-    """One topic as it is answered, and why it is not deleted; empty: the controller decides."""
+    """One topic of the answer. `why`: why it is refused; empty: the controller decides."""
 
     name: str | None
     topic_id: bytes
@@ -48,11 +49,11 @@ class _Named(NamedTuple):
 
 
 Judging: TypeAlias = Generator[int, None, list[_Named]]
-"""Steps that find out what is to be answered."""
+"""Steps whose result are the topics of the answer."""
 
 
 def handle(request: DeleteTopicsRequest, call: Call) -> None:
-    """Have the controller decide about every topic, answer once."""
+    """Send a command for every topic to the controller, and answer once."""
     responses: list[TopicDeleted] = []
     asked = Asking(call, lambda: call.answer(DeleteTopicsAnswer(responses)))
     asked.run(_ask(request, call, asked, responses))
@@ -87,12 +88,12 @@ def _ask(
 
 
 def _refused(topic: TopicDeleted, error: ErrorCode, message: str) -> TopicDeleted:
-    """An error and what there is to say about it, cut where no text would fit it."""
+    """The refusal of a topic; a message that is too long is cut."""
     return topic._replace(error_code=error, error_message=printable(message))
 
 
 def _entries(request: DeleteTopicsRequest) -> Iterator[tuple[str | None, bytes]]:
-    """What the request names, as (name, topic id); the zero id is none."""
+    """The entries of the request as (name, topic id); the zero id means *none*."""
     for name in request.topic_names:
         yield name, ZERO_ID
     for topic in request.topics:
@@ -100,7 +101,7 @@ def _entries(request: DeleteTopicsRequest) -> Iterator[tuple[str | None, bytes]]
 
 
 class _Asked:
-    """What the entries of a request come to together."""
+    """Collects facts about all entries of a request."""
 
     def __init__(self) -> None:
         self.times: Counter[tuple[str | None, bytes]] = Counter()
@@ -108,12 +109,12 @@ class _Asked:
         self.known: dict[str, bytes] = {}
         """The topic ids of the names that exist."""
         self.taken: set[bytes] = set()
-        """Of those, the ids that another entry supplies."""
+        """Those of these ids that are also in another entry."""
 
     def read(
         self, entries: Iterator[tuple[str | None, bytes]], topics: Mapping[str, TopicImage]
     ) -> Steps:
-        """Look at all entries."""
+        """Read all entries, in steps."""
         supplied: set[bytes] = set()
         for name, topic_id in entries:
             self.times[name, topic_id] += 1
@@ -131,7 +132,7 @@ class _Asked:
 def _judged(
     entries: Iterator[tuple[str | None, bytes]], topics: Mapping[str, TopicImage]
 ) -> Judging:
-    """What is to be answered, in the order of the request; see the module's table."""
+    """The topics of the answer, in the order of the request; see the module's table."""
     asked = _Asked()
     yield from asked.read(entries, topics)
     judged: list[_Named] = []

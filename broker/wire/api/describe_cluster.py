@@ -1,9 +1,9 @@
-"""DescribeCluster (key 60), versions 0 to 2: the brokers that are up, and who controls.
+"""DescribeCluster (key 60), versions 0 to 2: the brokers that are running, and the controller.
 
-From version 1 on the request says which kind of endpoint it means: a broker asked for controllers
-(2) answers MISMATCHED_ENDPOINT_TYPE with an empty cluster id and controller -1, any other kind is
-UNSUPPORTED_ENDPOINT_TYPE (K-DESCRIBE-CLUSTER). A broker that is not up is what Kafka calls fenced:
-listed from version 2 on, if the request asks for those too (KIP-1073).
+From version 1 on the request has an endpoint type. If it asks for controllers (2), a broker answers
+MISMATCHED_ENDPOINT_TYPE with an empty cluster id and controller -1; any other type is
+UNSUPPORTED_ENDPOINT_TYPE (K-DESCRIBE-CLUSTER). A broker that is not running is *fenced* in Kafka's
+words: it is listed from version 2 on, if the request asks for fenced brokers (KIP-1073).
 """
 
 from __future__ import annotations

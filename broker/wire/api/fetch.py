@@ -1,35 +1,35 @@
 """Fetch (key 1), versions 4 to 12. Answers as measured on Apache Kafka 4.3.1 (K-FETCH).
 
-* Only committed records are seen; the last stable offset is the high watermark, because there are
-  no transactions.
-* *Limits*: the first batch of the answer always comes whole, whatever the limits say (KIP-74);
-  behind it the bytes are cut at `partition_max_bytes` and `max_bytes`, in the middle of a batch.
-  The first batch of a further partition comes whole or not at all. With a negative limit whoever
-  has something to read gets UNKNOWN_SERVER_ERROR; a negative `max_bytes` is 0 but for the first.
-  Whatever is asked for, an answer holds at most `MOST_BYTES`, as with Kafka's `fetch.max.bytes`,
-  and `MOST_BATCHES`.
-* *Which partitions*: of one that is named twice the last entry counts, and one is answered. Those
-  that do not exist are answered 3, behind the others, and do not count for anything else: while
-  others are waited for, they wait too.
-* *Waiting*: with less than `min_bytes` to give, the request waits for the high watermarks to move,
-  at most `max_wait`. The error of a partition that exists is answered at once, and so is an epoch
-  that diverges; where records of the partition were read before the error (its leader resigned
-  while the request waited, its topic was deleted), it is these that are given at once, and the
-  error is for the next request to hear.
-* *Epochs*: `current_leader_epoch` must be the leader's, `last_fetched_epoch` (version 12) must have
-  been in its log up to the offset asked for. Else there are no records but the diverging epoch
-  (KIP-595), or OFFSET_OUT_OF_RANGE where the log knows only earlier ones. Below 0, each names none.
-* *Storage*: what the store cannot give is KAFKA_STORAGE_ERROR, and the node stops behind it.
-* *Isolation*: 0 and 1 see the same, but with 1 the list of aborted transactions is empty instead of
-  null. Another level is UNKNOWN_SERVER_ERROR, for the request and for every entry as it was
-  named, if any partition of it exists.
-* *Sessions* (KIP-227, version 7 on) are refused politely: whoever asks for one gets a full answer
-  with session id 0, which means "none", and goes on without; going on with a session id that was
-  never given out is FETCH_SESSION_ID_NOT_FOUND.
-* Reads as a follower (replica_id >= 0) are NOT_LEADER_OR_FOLLOWER: replicas replicate by Raft.
+* Only committed records are visible. There are no transactions, so the last stable offset is the
+  high watermark.
+* *Limits*: the first batch of the answer is always complete, even if it exceeds the limits
+  (KIP-74). Further bytes are cut at `partition_max_bytes` and `max_bytes`, also in the middle of a
+  batch. The first batch of another partition is complete or left out. With a negative
+  `partition_max_bytes`, a partition that has records is UNKNOWN_SERVER_ERROR; a negative
+  `max_bytes` does the same to the first partition, and counts as 0 for the others. An answer has at
+  most `MOST_BYTES` (Kafka's `fetch.max.bytes`) and `MOST_BATCHES`.
+* *Partitions*: if a partition is named twice, the last entry counts, and it is answered once. A
+  partition that does not exist is answered with error 3, after the others. It does not end the wait
+  for other partitions.
+* *Waiting*: if there are fewer than `min_bytes`, the request waits until a high watermark moves, at
+  most `max_wait`. An error of a partition that exists ends the wait, and so does a diverging epoch.
+  If records of that partition were read before the error (its leader resigned while the request
+  waited, or its topic was deleted), they are sent, and the next request gets the error.
+* *Epochs*: `current_leader_epoch` must be the leader's. `last_fetched_epoch` (version 12) must be
+  in the leader's log up to the offset asked for. Else the answer has no records but the diverging
+  epoch (KIP-595), or OFFSET_OUT_OF_RANGE if the log has no such epoch. A value below 0 means
+  *none*.
+* *Storage*: if the store cannot read, the answer is KAFKA_STORAGE_ERROR, and then the node stops.
+* *Isolation*: levels 0 and 1 read the same, but with 1 the list of aborted transactions is empty
+  instead of null. Another level is UNKNOWN_SERVER_ERROR for the request and for each of its
+  entries, if any of its partitions exists.
+* *Sessions* (KIP-227, from version 7 on) are not kept. A client that asks for one gets a full
+  answer with session id 0, which means *none*. A request with a session id is
+  FETCH_SESSION_ID_NOT_FOUND.
+* A read as a follower (replica_id >= 0) is NOT_LEADER_OR_FOLLOWER, because replicas use Raft.
 
-A request works in *rounds*: each asks every partition what may be seen from where the last round
-stopped, and reads it; between two rounds it watches the high watermarks.
+A request works in *rounds*. Each round asks every partition what may be read from where the last
+round stopped, and reads it. Between two rounds the request watches the high watermarks.
 """
 
 from __future__ import annotations
@@ -51,30 +51,31 @@ from ottla.log.types import EpochStart, RecordBatch
 from ottla.raft.types import EntryKind, LogIndex, Micros
 
 MOST_BYTES = 55 << 20
-"""Kafka's default of `fetch.max.bytes`: so an answer's size fits its int32, and the memory."""
+"""Kafka's default of `fetch.max.bytes`. The size of an answer must fit into an int32."""
 MOST_BATCHES = 20_000
-"""So many of the smallest there are hold 1.4 MB, and more would cost their milliseconds each."""
+"""Most batches in an answer: 1.4 MB of the smallest batches. More would take too long to send."""
 BATCHES_A_UNIT = 10
-"""Batches that cost a unit of the turn to read (`ottla.broker.event_loop.slices`)."""
+"""Reading this many batches costs one unit (`ottla.broker.event_loop.slices`)."""
 READ_BYTES = 1 << 18
-"""Read in one step."""
+"""Bytes read in one step."""
 BYTES_A_UNIT = 1 << 15
-"""Bytes that cost a unit of the turn to read (`ottla.broker.event_loop.slices`)."""
+"""Reading this many bytes costs one unit (`ottla.broker.event_loop.slices`)."""
 TICKET_UNITS = 10
-"""What it costs to ask one partition, or to watch it, with the turn that its replica takes."""
+"""The cost of asking or watching one partition, including the turn of its replica."""
 WATCHES_AT_ONCE = 8
 WATCH_STEP: Micros = 20_000
-"""So many watches end together, the next ones by so much later: each wakes its replica. That must
-be few also where the loop comes late: hundreds of them are a turn of 50 ms."""
+"""At most `WATCHES_AT_ONCE` watches have the same deadline; the next ones have deadlines
+`WATCH_STEP` later. Each watch that ends gives its replica a turn, and hundreds of turns at once
+take 50 ms."""
 READ_UNCOMMITTED = 0
 ISOLATION_LEVELS = (READ_UNCOMMITTED, 1)
-"""And read_committed."""
+"""read_uncommitted, read_committed."""
 FULL_FETCH_EPOCHS = (0, -1)
-"""Session epochs that ask for everything: a new session, or none."""
+"""Session epochs of a full fetch: a new session, or none."""
 
 
 def handle(request: FetchRequest, call: Call) -> None:
-    """Answer at once, or when there is enough."""
+    """Answer at once, or when there are enough records."""
     if call.version >= 7 and request.session_epoch not in FULL_FETCH_EPOCHS:
         call.answer(FetchAnswer((), ErrorCode.FETCH_SESSION_ID_NOT_FOUND))
         return
@@ -101,7 +102,7 @@ def _refuse(request: FetchRequest, call: Call) -> None:
 
 
 class _Fetch:
-    """One request under way."""
+    """One request in progress."""
 
     def __init__(self, request: FetchRequest, call: Call):
         host = call.host
@@ -112,21 +113,21 @@ class _Fetch:
         self.proof_deadline = leadership_deadline(host)
         self.parts: list[Part] = []
         self.absent: list[Part] = []
-        """Those that do not exist."""
+        """Partitions that do not exist."""
         self.readable: list[tuple[Part, LogIndex, LogIndex]] = []
-        """What this round may read: of a partition, first and last entry."""
+        """What this round may read: a partition, and the indexes of its first and last entry."""
         self.bytes = self.batches = 0
         self.crowded = False
-        """A batch found no room in `max_bytes`: more than that could have been given."""
+        """A batch did not fit into `max_bytes`, so the answer is full."""
         self.interrupted = False
-        """A partition has nothing more to give here: do not wait for it."""
+        """A partition ends the request: do not wait for more."""
         self.undecided = 0
         self.watches: list[WatchTicket] = []
         self.cancel_timer: Callable[[], None] | None = None
         call.on_cancel(self.stop_waiting)
 
     def locate(self, request: FetchRequest) -> Steps:
-        """Find the replicas of all partitions; of one named twice, the last entry counts."""
+        """Find the replicas of all partitions. If one is named twice, the last entry counts."""
         named: dict[tuple[str, int], Part] = {}
         for topic in request.topics:
             if not topic.partitions:
@@ -143,10 +144,10 @@ class _Fetch:
         self.call.charge(max(0, min(self.max_bytes, most)))
 
     def round(self) -> Steps:
-        """Ask every partition that can still give something."""
+        """Ask every partition that may have more records."""
         host = self.call.host
         asked = [part for part in self.parts if part.replica and not part.error and not part.full]
-        self.undecided = len(asked) + 1  # and the asking itself
+        self.undecided = len(asked) + 1  # this method itself counts as one
         decided = self.call.guarded(self.decided)
         for part in asked:
             ticket = FetchTicket(
@@ -168,7 +169,7 @@ class _Fetch:
             self.finish()
 
     def decided(self, ticket: FetchTicket) -> None:
-        """One partition has said what may be seen."""
+        """One partition has answered what may be read."""
         part = ticket.owner
         assert isinstance(part, Part)
         part.leader_epoch = ticket.leader_epoch
@@ -185,15 +186,15 @@ class _Fetch:
         self.end()
 
     def end(self) -> None:
-        """One partition has decided, or all have been asked."""
+        """One partition has answered, or all have been asked."""
         self.undecided -= 1
         if self.undecided == 0 and not self.call.finished:
             self.call.run(self.end_of_round())
 
     def fail(self, part: Part, error: ErrorCode) -> None:
-        """This partition's error ends the request; what was read of it before is still given.
+        """This partition's error ends the request; records of it that were read before are sent.
 
-        To wait on would be in vain, and a circle: who leads no longer answers a watch at once.
+        Waiting on would be a loop: a replica that no longer leads answers a watch at once.
         """
         host = self.call.host
         if part.batches:
@@ -204,13 +205,13 @@ class _Fetch:
             part.fail(error)
 
     def diverge(self, part: Part, end: EpochStart) -> None:
-        """Nothing of this log is for this reader: that is an answer, and ends the request."""
+        """The reader's log differs from this one: answer that, and end the request."""
         part.diverging = end
         part.aborted_is_null = True
         self.interrupted = True
 
     def read(self, part: Part, index: LogIndex, last: LogIndex) -> Steps:
-        """Take what the limits allow of these entries."""
+        """Read entries `index .. last`, as many as the limits allow."""
         assert part.replica is not None
         limit = min(part.limit, self.max_bytes) if part is self.parts[0] else part.limit
         if limit < 0:
@@ -235,11 +236,11 @@ class _Fetch:
             yield 1 + len(entries) // BATCHES_A_UNIT + (self.bytes - before) // BYTES_A_UNIT
 
     def room(self, part: Part) -> int:
-        """Bytes that may still be given."""
+        """How many more bytes may be sent of this partition."""
         return min(part.limit - part.bytes, self.max_bytes - self.bytes)
 
     def take(self, part: Part, batch: RecordBatch) -> None:
-        """Give this batch, or as much of it as there is room for."""
+        """Add this batch to the answer, or as much of it as there is room for."""
         size, room = len(batch), self.room(part)
         if self.batches == MOST_BATCHES:
             part.full = self.crowded = True
@@ -247,7 +248,7 @@ class _Fetch:
         if size > room and self.bytes:
             part.full = True
             self.crowded = self.crowded or size > self.max_bytes - self.bytes
-            # Kafka replaces what is no whole batch, and loses the list on the way.
+            # Kafka replaces an incomplete batch, and then has no list of aborted transactions.
             part.aborted_is_null = part.aborted_is_null or (room > 0 and not part.batches)
             size = max(room, 0) if part.batches else 0
             if size:
@@ -260,7 +261,7 @@ class _Fetch:
         self.bytes += size
 
     def end_of_round(self) -> Steps:
-        """Read; answer, or wait for more, unless the client is gone."""
+        """Read what the partitions allow. Then answer, or wait for more."""
         readable, self.readable = self.readable, []
         for part, first, last in readable:
             yield from self.read(part, first, last)
@@ -272,9 +273,10 @@ class _Fetch:
             yield from self.wait()
 
     def wait(self) -> Steps:
-        """Watch the high watermarks until one moves, or time is up.
+        """Watch the high watermarks until one moves or the deadline has passed.
 
-        It is the timer that ends the wait; a watch ends by itself so that none is kept for good.
+        The timer ends the wait. A watch has its own deadline, so that a replica does not keep it
+        for ever.
         """
         host = self.call.host
         self.cancel_timer = host.call_at(self.deadline, self.call.guarded(self.finish))
@@ -288,19 +290,19 @@ class _Fetch:
             watches.append(watch)
             host.submit(part.replica, watch)
             if self.watches is not watches:
-                return  # One was answered at once: the next round has begun.
+                return  # A watch was answered at once: the next round has begun.
             yield TICKET_UNITS
             if self.watches is not watches:
                 return
 
     def moved(self, watch: WatchTicket) -> None:
-        """A high watermark passed what was seen, or leadership is lost, or time is up."""
+        """A high watermark has moved, the leadership is lost, or the deadline has passed."""
         if not watch.cancelled:
             self.stop_waiting()
             self.call.run(self.round())
 
     def stop_waiting(self) -> None:
-        """Forget the watches and the timer."""
+        """Cancel the watches and the timer."""
         for watch in self.watches:
             watch.cancelled = True
         self.watches = []
@@ -309,7 +311,7 @@ class _Fetch:
             self.cancel_timer = None
 
     def finish(self) -> None:
-        """Answer with what there is."""
+        """Answer with what was read."""
         self.stop_waiting()
         found = groupby([*self.parts, *self.absent], key=attrgetter("topic"))
         topics = [TopicFetched(topic, Lazily(list(each), Part.answer)) for topic, each in found]
@@ -322,7 +324,7 @@ def _exists(part: Part, host: Host) -> bool:
 
 
 def _locate(part: Part, host: Host, request: FetchRequest) -> bool:
-    """Find the partition's replica, or say why there is none; False: it does not exist."""
+    """Find the partition's replica, or set the error. False: the partition does not exist."""
     part.aborted_is_null = request.isolation_level == READ_UNCOMMITTED
     if not _exists(part, host):
         part.fail(absent_partition(host))

@@ -1,5 +1,4 @@
-"""One partition of a Fetch (`ottla.broker.wire.api.fetch`): what is asked of it, and what was
-found."""
+"""`Part`: one partition of a Fetch (`ottla.broker.wire.api.fetch`)."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from ottla.log.types import NO_OFFSET, EpochStart, RecordBatch, Term
 
 
 class Part:
-    """One partition of a fetch: where to go on, and what was read."""
+    """One partition of a fetch: what the request asks for, and what was read so far."""
 
     __slots__ = (
         "aborted_is_null",
@@ -41,29 +40,29 @@ class Part:
         self.limit: int = wanted.partition_max_bytes
         self.epoch: int = max(wanted.current_leader_epoch, ANY_EPOCH)
         self.last_fetched_epoch = max(wanted.last_fetched_epoch, ANY_EPOCH)
-        """Not yet compared with the log."""
+        """The client's epoch, until it is compared with the log."""
         self.diverging: EpochStart | None = None
         self.replica: ReplicaInbox | None = None
         self.error = ErrorCode.NONE
         self.aborted_is_null = True
         self.leader_epoch: Term = -1
-        """Of the replica that answered last."""
+        """The term of the replica's last answer."""
         self.high_watermark = NO_OFFSET
         self.log_start_offset = NO_OFFSET
         self.batches: list[RecordBatch] = []
         self.bytes = 0
         self.cut: tuple[RecordBatch, int] | None = None
         self.full = False
-        """There is more, but the limits are used up."""
+        """There are more records, but the limits are reached."""
 
     def fail(self, error: ErrorCode) -> None:
-        """An error instead of records."""
+        """Answer this error instead of records."""
         self.error = error
         self.high_watermark = self.log_start_offset = NO_OFFSET
         self.aborted_is_null = True
 
     def answer(self) -> PartitionFetched:
-        """What has been found out so far."""
+        """The answer for this partition, as far as it is known."""
         return PartitionFetched(
             self.partition,
             self.error,

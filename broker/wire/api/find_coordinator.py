@@ -1,15 +1,15 @@
-"""FindCoordinator (key 10), versions 0 to 6: where a group or a transactional id is looked after.
+"""FindCoordinator (key 10), versions 0 to 6: the coordinator of a group or a transactional id.
 
-Neither exists yet (docs/not-implemented.md), and clients shall hear so at once. By key type:
+Ottla has neither yet (docs/not-implemented.md), and a client should learn that at once. By key
+type:
 
-* a group: this node, although it has no groups. librdkafka asks for every consumer, since its
-  consumers must name a group; an error here would reach also those that only `assign`, and their
-  commits would wait 45 s for a coordinator. The refusal stands one step behind, where a group is
-  really used: `ottla.broker.wire.api.no_groups`;
-* a transactional id: TRANSACTIONAL_ID_AUTHORIZATION_FAILED, the code that every client takes as
-  final (docs/decisions/0027-no-groups-yet.md);
-* a share group, or what Kafka does not know either: INVALID_REQUEST, as Kafka does where it has
-  none.
+* a group: this node, although it has no groups. librdkafka asks this for every consumer, because
+  its consumers must name a group. An error here would also affect consumers that only `assign`, and
+  their commits would wait 45 s for a coordinator. So the refusal comes with the next request, which
+  really uses the group: `ottla.broker.wire.api.no_groups`;
+* a transactional id: TRANSACTIONAL_ID_AUTHORIZATION_FAILED, which every client takes as final
+  (docs/decisions/0027-no-groups-yet.md);
+* a share group or an unknown type: INVALID_REQUEST, as in Kafka without share groups.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _found(key_type: int, call: Call) -> Coordinator:
 
 
 def _this_node(host: Host) -> Coordinator:
-    """This node, as clients are told of it; of one that is cut off, another."""
+    """This node as a coordinator; if it is cut off, another node that it names to clients."""
     brokers = host.brokers()
     named = next((each for each in brokers if each.node == host.node), brokers[0])
     return Coordinator(ErrorCode.NONE, None, named.node, named.host, named.port)

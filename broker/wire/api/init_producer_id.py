@@ -1,14 +1,14 @@
-"""InitProducerId (key 22), versions 0 to 5: an id that nobody has, for an idempotent producer.
+"""InitProducerId (key 22), versions 0 to 5: a new producer id for an idempotent producer.
 
-Without a transactional id the answer is always a new id with epoch 0, whatever id and epoch the
-request carries (K-PRODUCER-ID): such a producer bumps its epoch by itself. Naming only one of
-id and epoch is INVALID_REQUEST, so is an empty transactional id. While this node has no
-block of ids yet: COORDINATOR_LOAD_IN_PROGRESS, which clients retry.
+Without a transactional id the answer is always a new id with epoch 0, also if the request has an id
+and an epoch (K-PRODUCER-ID): such a producer raises its epoch by itself. A request with only one of
+id and epoch is INVALID_REQUEST, and so is an empty transactional id. While this node has no block
+of ids, the answer is COORDINATOR_LOAD_IN_PROGRESS, and clients retry.
 
-Transactions are not served (docs/not-implemented.md). Another transactional id is refused with
-TRANSACTIONAL_ID_AUTHORIZATION_FAILED, the code that every client takes as final here: Java and
-librdkafka make the producer unusable (K-CLIENTS), where a retriable code would have it wait
-for ever. The response has no field for a text.
+Transactions are not implemented (docs/not-implemented.md). A transactional id is refused with
+TRANSACTIONAL_ID_AUTHORIZATION_FAILED, which every client takes as final: Java and librdkafka make
+the producer unusable (K-CLIENTS). With a retriable code it would wait for ever. The answer has no
+field for a text.
 """
 
 from __future__ import annotations

@@ -10,17 +10,20 @@
     anything else                  UNSUPPORTED_VERSION for that partition (-5 and -6 begin with
                                    versions 9 and 11)
 
-An empty log has no largest time, and a time may lie behind all records: error 0, offset and
-timestamp -1. Records below the log start do not count. For -3 those of the batch that the log start
-cuts do: Kafka looks at whole batches then (measured), and the answer may lie below the log start.
-Epoch checks 74 and 75, unknown partition 3, not led here 6. Before all that, the same partition
-twice in one request is 42, answered once, and a timestamp that is not served 35. Only a record is
-asked for its time: a batch whose header promises a time that none of its records has is passed
-over. A batch that cannot be read at all is INVALID_RECORD, a store that fails KAFKA_STORAGE_ERROR.
+If the log is empty, or the time is later than all records, the answer is error 0 with offset and
+timestamp -1. Records below the log start offset do not count. Only for -3 all records of the first
+batch count, also those below the log start offset: Kafka reads whole batches for it (measured), and
+the answer may be below the log start offset.
 
-A leader that does not know its high watermark yet is waited for. With replica id -2 any replica
-answers, from its own log and at once. An isolation level other than 0 and 1 is UNKNOWN_SERVER_ERROR
-for all partitions as often as they are named; between these two there is no difference.
+The epoch checks are errors 74 and 75, an unknown partition is 3, one that is not led here 6. These
+are checked first: the same partition twice in a request is 42, answered once; a timestamp that is
+not served is 35. Times are those of records: a batch whose header promises a time that none of its
+records has is skipped. A batch that cannot be read is INVALID_RECORD, a failing store
+KAFKA_STORAGE_ERROR.
+
+The request waits for a leader that does not know its high watermark yet. With replica id -2 every
+replica answers at once from its own log. An isolation level other than 0 and 1 is
+UNKNOWN_SERVER_ERROR for each entry; between 0 and 1 there is no difference.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ from ottla.raft.types import EntryKind, Micros
 
 LATEST, EARLIEST, LARGEST, LOCAL_START = -1, -2, -3, -4
 FIRST_VERSION = {LATEST: 1, EARLIEST: 1, LARGEST: 7, LOCAL_START: 8}
-"""Special timestamps that are served, and the first version that knows them."""
+"""Special timestamps that are served, and the first version that has each."""
 ISOLATION_LEVELS = (0, 1)
 """read_uncommitted, read_committed."""
 ONE_BATCH = 1
@@ -49,15 +52,15 @@ ONE_BATCH = 1
 
 
 TICKET_UNITS = 10
-"""What it costs to ask one partition, with the turn that its replica takes
+"""The cost of asking one partition, including the turn of its replica
 (`ottla.broker.event_loop.slices`).
 """
 LOOK_UNITS = 30
-"""The same where a batch must be looked into."""
+"""The cost if a batch must be searched, too."""
 
 
 def handle(request: ListOffsetsRequest, call: Call) -> None:
-    """Ask every partition's leader, answer once."""
+    """Ask every partition, and answer once."""
     if request.isolation_level not in ISOLATION_LEVELS:
         _refuse(request, call)
     else:
@@ -115,7 +118,7 @@ def _served(timestamp: Millis, version: int) -> bool:
 
 
 class _Question:
-    """One partition of a request until it is answered."""
+    """One partition of a request, until it is answered."""
 
     __slots__ = (
         "_asked",
@@ -149,10 +152,10 @@ class _Question:
         self._number = part.partition_index
         self._deadline: Micros = 0
         self.asker = CONSUMER
-        """Replica id of the client."""
+        """The replica id of the client."""
 
     def ask(self, deadline: Micros, behind: int = 0) -> None:
-        """Ask the partition; `behind` is the batch that was looked into in vain."""
+        """Ask the partition. `behind`: the index of a batch that was searched without success."""
         self._deadline = deadline
         done = self._call.guarded(self._answered)
         ticket = ListOffsetsTicket(self._timestamp, self._epoch, done, deadline)
@@ -171,11 +174,11 @@ class _Question:
             self._look(ticket)
 
     def _look(self, ticket: ListOffsetsTicket) -> None:
-        """Look inside the batch that the partition named."""
+        """Search the batch that the partition named."""
         try:
             entry = self._host.read(self._replica.group, ticket.index, ticket.index, ONE_BATCH)[0]
         except CompactedError:
-            # The log start moved past it meanwhile; the next answer knows.
+            # The log start offset has moved past the batch, so ask again.
             self.ask(self._deadline)
             return
         except StoreError:
@@ -200,7 +203,7 @@ class _Question:
         elif found is not None:
             self._end(offset=found[0], timestamp=found[1], leader_epoch=batch.leader_epoch)
         elif ticket.timestamp == LARGEST:
-            self._end()  # all its times lie before -1, and those of all others too (measured)
+            self._end()  # all times in this batch, and so in all batches, are below -1 (measured)
         else:
             self.ask(self._deadline, ticket.index)
 

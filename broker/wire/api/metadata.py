@@ -1,27 +1,28 @@
 """Metadata (key 3), versions 0 to 12.
 
-Topics are asked for by name, from version 12 on also by id; none named in version 0, or null later,
-means all. Answers as measured on Apache Kafka 4.3.1 (K-METADATA):
+Topics are named by name, from version 12 on also by id. An empty list in version 0, or null in
+later versions, means all topics. Answers as measured on Apache Kafka 4.3.1 (K-METADATA):
 
     an id in any entry, or a name that is null
-        versions 10 and 11    INVALID_REQUEST for every entry, with what it named
-        version 12, an id     the ids decide: names beside them, and entries without an id, do not
-                              count, and nothing is created
+        versions 10 and 11    INVALID_REQUEST for every entry, with its name and id
+        version 12, an id     only ids count: names beside them, and entries without an id, are
+                              ignored, and nothing is created
         version 12, no id     UNKNOWN_SERVER_ERROR for every entry
     unknown                   name 3, impossible name 17, id 100
                                   (these two without brokers, and controller -1)
     named twice               answered once
-    a partition not led       LEADER_NOT_AVAILABLE and leader -1
-    authorized operations     when asked for, all there are: nobody is refused any. Of topics that
-                              were asked for by name, also of those that do not exist
+    a partition without       LEADER_NOT_AVAILABLE and leader -1
+    a leader
+    authorized operations     if asked for: all, because there is no authorization; also for topics
+                              that were asked for by name and do not exist
 
-controller_id always names a live broker, because clients fail without one. What a node does not
-know that never had the controller's log whole since it was started is LEADER_NOT_AVAILABLE too: it
-may exist.
+controller_id always names a live broker, because clients fail without one. A node that has not yet
+caught up with the controller's log since its start answers LEADER_NOT_AVAILABLE for an unknown
+topic: the topic may exist.
 
-Topics nobody knows yet are created when the client (version 4 on) and the configuration allow it.
-Kafka answers 3 at once and has the topic some 40 ms later; here the answer waits until the topic
-has its leaders, at most `CREATION_WAIT`, so that a client succeeds at its first try.
+Unknown topics are created if the client (from version 4 on) and the configuration allow it. Kafka
+answers 3 at once and has the topic some 40 ms later. Here the answer waits until the topic has its
+leaders, at most `CREATION_WAIT`, so that the client's first try succeeds.
 """
 
 from __future__ import annotations
@@ -52,17 +53,17 @@ from ottla.raft.types import Micros, NodeId
 Absent = TypeVar("Absent")
 
 CREATION_WAIT: Micros = 1_000_000
-"""How long a client waits for the topics its request created."""
+"""How long a request waits for the topics that it created, at most."""
 LOOK_EVERY: Micros = 2_000
 LOOKS = 100
-"""Topics that are looked at each time."""
+"""How many topics are checked each time."""
 NAMES_A_UNIT = 5
-"""Names that cost a unit of the turn to go through once (`ottla.broker.event_loop.slices`)."""
+"""Reading this many names once costs one unit (`ottla.broker.event_loop.slices`)."""
 BY_ID_FROM = 12
 
 
 def handle(request: MetadataRequest, call: Call) -> None:
-    """Answer, or create what is missing first."""
+    """Answer; create missing topics first, if that is allowed."""
     call.run(_look_up(request, call))
 
 
@@ -110,7 +111,7 @@ def _wanted(
 
 
 def _refuse(wanted: Collection[MetadataTopic], call: Call, error: ErrorCode) -> None:
-    """Answer every entry with itself, and say nothing else."""
+    """Answer every entry with `error`, and nothing else."""
 
     def misnamed(topic: MetadataTopic) -> TopicDescribed:
         return TopicDescribed(error, topic.name or "", topic.topic_id)
@@ -124,7 +125,7 @@ def _may_create(request: MetadataRequest, call: Call) -> bool:
 
 
 class _Creation:
-    """Topics on their way, and the request that waits for them."""
+    """Topics that are being created, and the request that waits for them."""
 
     def __init__(
         self, request: MetadataRequest, call: Call, asked: Sequence[str], names: Sequence[str]
@@ -136,16 +137,16 @@ class _Creation:
         self.asking = Asking(call, self.look)
         self.names = names
         self.leaderless: list[str] = []
-        """Those among them that have been seen without a leader last."""
+        """Those of `names` that had no leader when they were last checked."""
         self.failed: dict[str, ErrorCode] = {}
         self.deadline = call.host.now() + CREATION_WAIT
 
     def begin(self) -> None:
-        """Ask, wait, answer."""
+        """Ask the controller, wait, and answer."""
         self.asking.run(self._ask())
 
     def _ask(self) -> Steps:
-        """Ask the controller for every topic, as far as time goes."""
+        """Ask the controller to create every topic, until the deadline."""
         host = self.call.host
         for name in self.names:
             if host.now() >= self.deadline:
@@ -163,7 +164,8 @@ class _Creation:
         self.asking.end()
 
     def look(self) -> None:
-        """Answer when every topic has its leaders, or time is up; else look again soon."""
+        """Answer if every topic has its leaders or the deadline has passed; else check again
+        soon."""
         host = self.call.host
         now = host.now()
         for _ in range(LOOKS):
@@ -181,7 +183,8 @@ class _Creation:
 
 
 def _creation_error(error: ErrorCode) -> ErrorCode:
-    """What a client hears that only wanted to know: a controller that is away means *not yet*."""
+    """The error for the client: a timeout of the controller becomes LEADER_NOT_AVAILABLE, so that
+    the client asks again."""
     return ErrorCode.LEADER_NOT_AVAILABLE if error is ErrorCode.REQUEST_TIMED_OUT else error
 
 
@@ -207,7 +210,7 @@ def _identified(ids: Iterable[bytes], request: MetadataRequest, call: Call) -> N
 def _named(
     names: Sequence[str], request: MetadataRequest, call: Call, absent: Mapping[str, ErrorCode]
 ) -> None:
-    """Answer with the topics of these names; `absent` says what to tell of some that are none."""
+    """Answer with the topics of these names. `absent`: errors for some that do not exist."""
     topics, error = call.host.topics(), absent_topic(call.host)
     operations = topic_operations(request)
 
@@ -257,10 +260,10 @@ def _answer(
     found: Sequence[TopicImage | Absent],
     unknown: Callable[[Absent], TopicDescribed],
 ) -> None:
-    """Answer with topics as they are for those who are alive, and with what `unknown` says of all
-    else that is found. Each is described when its turn has come (`Lazily`).
+    """Answer with all topics of `found`; `unknown` makes the answer for an element that is not a
+    topic. Each is described only when it is written (`Lazily`).
 
-    Who is alive is asked once: a client that is told of a leader must find it among the brokers.
+    The brokers are read only once, because a leader in the answer must be among its brokers.
     """
     host = call.host
     topics = (each for each in found if isinstance(each, TopicImage))

@@ -1,10 +1,10 @@
-"""Every request that needs a consumer group: refused, at once and for good.
+"""Refuses every request that needs a consumer group.
 
-Groups do not exist yet (docs/not-implemented.md). A client that is not answered waits for tens of
-seconds, most without a word; so each API it could send is served, and says in whatever place its
-answer has for it `REFUSAL`, an error after which none of them tries again by itself
-(docs/decisions/0027-no-groups-yet.md has what each made of which code). Where the version has a
-text, it says what to do instead; few have one, so the broker's log says it too, once a client id.
+Ottla has no groups yet (docs/not-implemented.md). A client without an answer waits for tens of
+seconds, mostly without a message. So all APIs of groups are served, and answer with `REFUSAL`, an
+error after which no client tries again by itself (docs/decisions/0027-no-groups-yet.md lists what
+each client does with which code). If the version has a field for a text, the text says what to do
+instead. Few versions have one, so the broker's log says it, too, once per client id.
 
 | API | answered |
 |---|---|
@@ -14,7 +14,7 @@ text, it says what to do instead; few have one, so the broker's log says it too,
 | OffsetFetch | the error, for each partition and, where the version has it, each group |
 | DescribeGroups, ConsumerGroupDescribe, DeleteGroups | the error, for each group |
 
-Nothing is kept: the answer depends on the request alone.
+The answer depends only on the request.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ from ottla.raft.types import Matched
 
 REFUSAL = ErrorCode.UNSUPPORTED_VERSION
 WITH_TEXT = ErrorCode.INVALID_REQUEST
-"""Of the newer protocol, whose answers have a text: to UNSUPPORTED_VERSION there clients advise to
-take the older protocol, and show no text."""
+"""The error for the newer protocol, whose answers have a text. With UNSUPPORTED_VERSION, clients
+show no text and advise to use the older protocol."""
 TEXT = "Ottla has no consumer groups yet: assign partitions, and keep offsets yourself."
 
 
 def handle(request: object, call: Call) -> None:
-    """Refuse, and say so in the log the first time that this client asks."""
+    """Refuse the request; log it the first time for each client id."""
     call.host.remarks.once(f"{call.client_id} groups", f"client {call.client_id!r}: {TEXT}")
     call.answer(REFUSALS[request.__class__](request))
 
@@ -86,12 +86,12 @@ def _committed(request: OffsetCommitRequest) -> OffsetsRefused:
 
 
 def _deleted(_request: OffsetDeleteRequest) -> OffsetsRefused:
-    """OffsetDelete, which has one error for all before those of the partitions."""
+    """OffsetDelete: one error for the whole request."""
     return OffsetsRefused(REFUSAL)
 
 
 def _fetched(request: OffsetFetchRequest) -> OffsetsRefused | GroupsOffsetsRefused:
-    """OffsetFetch: of one group, or of several from version 8 on; null topics mean all of them."""
+    """OffsetFetch: for one group, or for several from version 8 on. Null topics mean all topics."""
 
     def group(each: OffsetFetchGroup) -> OffsetsRefused:
         return OffsetsRefused(REFUSAL, _topics(each.topics or ()), each.group_id)

@@ -1,11 +1,12 @@
-"""OffsetForLeaderEpoch (key 23), versions 2 to 4: where did a leader epoch end (KIP-101, KIP-320)?
+"""OffsetForLeaderEpoch (key 23), versions 2 to 4: where leader epochs end (KIP-101, KIP-320).
 
-Answered per partition with the largest epoch not above the one asked for, and the offset behind
-its last record; for the current epoch that is the log end. An epoch that has no record in the log
-any more, because it is older or because its records lie below the log start, is answered with
-itself and the log start. One above the current epoch is undefined, and so is -1: error 0, epoch -1,
-offset -1. All as in Kafka (LeaderEpochFileCache.endOffsetFor). A current leader epoch that differs
-from the leader's is 74 or 75; unknown partition 3, not led here 6. The replica id (version 3 on)
+For each partition the answer has the largest epoch that is not above the one asked for, and the
+offset after its last record; for the current epoch that is the log end offset. If the log has no
+record of the epoch any more (it is older than all, or its records are below the log start offset),
+the answer is that epoch and the log start offset. An epoch above the current one, and -1, are
+undefined: error 0, epoch -1, offset -1. All this is as in Kafka
+(LeaderEpochFileCache.endOffsetFor). A current leader epoch that differs from the leader's is error
+74 or 75, an unknown partition 3, one that is not led here 6. The replica id (from version 3 on)
 makes no difference (measured on 4.3.1 for -1, -2, -3, 1 and 5).
 """
 
@@ -21,11 +22,11 @@ from ottla.broker.wire.api.rounds import Round, hosted, leadership_deadline
 from ottla.broker.wire.requests import OffsetForLeaderEpochRequest
 
 TICKET_UNITS = 10
-"""What it costs to ask one partition (`ottla.broker.event_loop.slices`)."""
+"""The cost of asking one partition (`ottla.broker.event_loop.slices`)."""
 
 
 def handle(request: OffsetForLeaderEpochRequest, call: Call) -> None:
-    """Ask every partition's leader, answer once."""
+    """Ask every partition, and answer once."""
     call.run(_ask(request, call))
 
 

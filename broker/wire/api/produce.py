@@ -1,9 +1,9 @@
 """Produce (key 0), versions 3 to 12; 0 to 2 are advertised and close the connection, as in Kafka.
 
 Hops 2 and 7 of a produce request (docs/explanation/architecture.md). `handle` does the checks that
-come before a partition is asked, in Kafka's order (K-CHECKS):
+come before the partition's own, in Kafka's order (K-CHECKS):
 
-    1    first batch header of each partition makes sense     else CORRUPT_MESSAGE for all
+    1    the first batch header of each partition is sound    else CORRUPT_MESSAGE for all
     2    no transactional batch: transactions are not served  else TRANSACTIONAL_ID_AUTHORIZATION_
                                                               FAILED for all (fatal for clients)
     4    topic and partition exist                            else `host.absent_partition`
@@ -15,15 +15,15 @@ come before a partition is asked, in Kafka's order (K-CHECKS):
     8    acks is -1, 0 or 1                                   else INVALID_REQUIRED_ACKS
     10   the partition is hosted here                         else NOT_LEADER_OR_FOLLOWER
 
-The rest is decided by the partition (`ottla.broker.partition.admission`), to which each batch goes
-as a `ProduceTicket`; from version 8 on the answer tells which records were at fault. That a batch
-ends inside its header, behind that, is the partition's to say, too. Where Kafka answers nothing at
-all (null records) the answer is INVALID_RECORD; where it silently drops the earlier of two batches
-(a partition that exists, twice in a request) it is INVALID_REQUEST, nothing stored.
+Then each batch goes to its partition as a `ProduceTicket`, and the partition does the other checks
+(`ottla.broker.partition.admission`). It also refuses a batch that ends inside its header after the
+producer id. From version 8 on the answer names the faulty records. If records are null, Kafka
+answers nothing; here the answer is INVALID_RECORD. If a request has an existing partition twice,
+Kafka silently drops the earlier batch; here the answer is INVALID_REQUEST, and nothing is stored.
 
-The answer comes when every partition of the request has its outcome. With acks=0 there is none, and
-an error closes the connection (promise-P2). What a producer sends most takes a short cut
-(`ottla.broker.wire.translation.produce_shortcut`) that ends in the same places.
+The answer comes when every partition of the request has its outcome. With acks=0 there is no
+answer, and an error closes the connection (promise-P2). The usual request of a producer takes a
+short cut (`ottla.broker.wire.translation.produce_shortcut`) with the same results.
 """
 
 from __future__ import annotations
@@ -57,46 +57,47 @@ ZSTD = 4
 NO_TRANSACTIONS = "Transactions are not served by this broker"
 
 BYTES_CHECKED_A_UNIT = 1 << 15
-"""Bytes of a batch whose checksum costs a unit of the turn (`ottla.broker.event_loop.slices`)."""
+"""The checksum of this many bytes costs one unit (`ottla.broker.event_loop.slices`)."""
 MANY_RECORDS = 1000
-"""Of a compressed batch: looking into more takes 4 ms to seconds, in which the partition takes
-nothing else. The connection begins nothing behind it, so each has one of them at work at most."""
+"""A compressed batch with more records takes 4 ms to seconds to check, and its partition accepts
+nothing else meanwhile. The connection begins no request behind such a batch, so that each
+connection has at most one of them in progress."""
 TICKET_UNITS = 6
-"""What it costs to have a partition decide about a batch, and all its replicas store it."""
+"""The cost of one batch, including the work of its partition and of all replicas."""
 
 _LENGTH_AND_MAGIC = Struct(">iib")
 
 
 class Refusal(NamedTuple):
-    """Why a partition, or a whole request, is refused before any partition is asked."""
+    """Why a whole request is refused before any partition is asked."""
 
     error: ErrorCode
     message: str | None = None
 
 
 Judging: TypeAlias = Generator[int, None, Refusal | None]
-"""Steps that find out whether the whole request is refused."""
+"""Steps whose result says whether the whole request is refused."""
 
 
 def handle(request: ProduceRequest, call: Call) -> None:
-    """Hop 2."""
+    """Hop 2: check the request, and submit its batches to their partitions."""
     begin(request, call, Several)
 
 
 def begin(request: ProduceRequest, call: Call, several: type[Several]) -> None:
-    """Hop 2, with these checks of the partitions."""
+    """As `handle`; `several` has the checks of the partitions."""
     call.run(_begin(request, call, several))
 
 
 def patience(timeout: Micros) -> Micros:
-    """How long a request waits for its acknowledgement that names this timeout."""
+    """How long a request with this timeout waits for its acknowledgement."""
     return max(timeout, LEAST_PATIENCE)
 
 
 def _begin(request: ProduceRequest, call: Call, several: type[Several]) -> Steps:
     items = yield from _items(request, call.host)
     acks, timeout = request.acks, patience(request.timeout)
-    del request  # A large one keeps its frame.
+    del request  # a large request keeps its frame in memory
     yield from several(items, acks, call).begin(timeout)
 
 
@@ -115,8 +116,8 @@ def _items(request: ProduceRequest, host: Host) -> Generator[int, None, list[Ite
 
 
 def _own(item: Item, host: Host) -> Steps:
-    """Copy a batch out of its frame, unless it is larger than its topic takes: such a one is
-    refused for its size, its place, or its header, and nobody looks further."""
+    """Copy a batch out of its frame. A batch that is larger than its topic allows is not copied,
+    because it is refused before its records are read."""
     batch, topic = item.batch, host.topics().get(item.topic)
     if isinstance(batch, BatchDefect) or topic is None:
         return
@@ -125,12 +126,12 @@ def _own(item: Item, host: Host) -> Steps:
 
 
 def takes_long(batch: RecordBatch) -> bool:
-    """Whether a partition looks into it for so long that its connection is to wait."""
+    """Whether the check of this batch may take so long that its connection must wait."""
     return batch.record_count > MANY_RECORDS and bool(batch.attributes & CODEC_MASK)
 
 
 def answer_of(host: Host, topics: Sequence[TopicProduced]) -> ProduceAnswer:
-    """The answer about these topics: who leads one of their partitions has its address in it."""
+    """The answer for these topics, with the addresses of brokers that may lead their partitions."""
     return ProduceAnswer(topics, _named(host, topics))
 
 
@@ -146,7 +147,7 @@ def _named(host: Host, answers: Sequence[TopicProduced]) -> Sequence[BrokerImage
 
 
 def end_unanswered(call: Call, error: ErrorCode) -> None:
-    """acks=0: nothing is answered; an error can only be shown by closing."""
+    """End a request with acks=0: no answer; an error closes the connection."""
     if error is ErrorCode.NONE:
         call.no_answer()
     else:
@@ -154,7 +155,7 @@ def end_unanswered(call: Call, error: ErrorCode) -> None:
 
 
 def outcome_of(index: int, ticket: ProduceTicket) -> PartitionProduced:
-    """What is answered for a partition that has decided."""
+    """The answer for a partition, from its finished ticket."""
     return PartitionProduced(
         index,
         ticket.error,
@@ -176,7 +177,7 @@ class Item:
     def __init__(self, topic: str, index: int, records: bytes | memoryview | None):
         self.topic = topic
         self.index = index
-        self.records = cast("bytes | None", records)  # a view can all that is asked of it
+        self.records = cast("bytes | None", records)  # a view has all operations used here
         self.batch: RecordBatch | BatchDefect = (
             BatchDefect.NO_BATCH if self.records is None else read_batch(self.records)
         )
@@ -186,7 +187,7 @@ class Item:
 
 
 class Several:
-    """A request with any number of partitions, or with something wrong about it."""
+    """A request that did not take the short cut: any number of partitions, faulty or not."""
 
     def __init__(self, items: list[Item], acks: int, call: Call):
         self.items = items
@@ -194,10 +195,10 @@ class Several:
         self.call = call
         self.waiting = 0
         self.holds = False
-        """A batch takes long, and the connection begins nothing meanwhile."""
+        """A batch takes long to check, and the connection begins no request meanwhile."""
 
     def begin(self, timeout: Micros) -> Steps:
-        """Refuse all, or refuse some and submit the others."""
+        """Refuse the whole request, or refuse some batches and submit the others."""
         host = self.call.host
         deadline, wall_ms = host.now() + timeout, host.wall_ms()
         refusal = yield from _request_refusal(self.items, self.call)
@@ -228,7 +229,8 @@ class Several:
         self._end()
 
     def _judge(self) -> Judging:
-        """Steps 4 and 5 for each partition, and what Kafka stumbles over behind them."""
+        """Steps 4 to 6 for each partition. The result is the refusal of the whole request, if
+        any."""
         times: dict[tuple[str, int], int] = {}
         for item in self.items:
             times[item.topic, item.index] = times.get((item.topic, item.index), 0) + 1
@@ -243,7 +245,7 @@ class Several:
         return None
 
     def unreadable(self, item: Item) -> PartitionProduced | None:
-        """Steps 4 and 5 for one partition; None when there is a batch that may be looked at."""
+        """Steps 4 and 5 for one partition; None if it has a readable batch."""
         index, batch = item.index, item.batch
         if not _exists(item, self.call.host):
             return PartitionProduced(index, absent_partition(self.call.host))
@@ -254,7 +256,7 @@ class Several:
         return None
 
     def refuse_acks(self, item: Item) -> PartitionProduced | None:
-        """Step 8 for one partition; None when the request asks for acks that there are."""
+        """Step 8 for one partition; None if the request's acks are valid."""
         if self.acks in ACKS:
             return None
         return PartitionProduced(item.index, ErrorCode.INVALID_REQUIRED_ACKS)
@@ -276,7 +278,7 @@ class Several:
         self._end()
 
     def _end(self) -> None:
-        """One partition, or the submitting itself, has come to its end."""
+        """One partition has its outcome, or all batches are submitted."""
         self.waiting -= 1
         if self.waiting == 0:
             self.finish()
@@ -304,8 +306,8 @@ class Several:
 
 
 def _request_refusal(items: list[Item], call: Call) -> Judging:
-    """Steps 1 and 2, and what Kafka finds only for all partitions together below version 7: of
-    those that exist."""
+    """Steps 1 and 2. Before version 7 also an unknown codec in an existing partition: Kafka refuses
+    the whole request for it."""
     for item in items:
         if isinstance(item.batch, BatchDefect) and item.batch in REQUEST_WIDE_DEFECTS:
             return Refusal(DEFECT_CODES[item.batch], _corruption(item))
@@ -330,7 +332,7 @@ def _exists(item: Item, host: Host) -> bool:
 
 
 def _corruption(item: Item) -> str:
-    """What Kafka says about a first batch that makes no sense (K-BATCHES)."""
+    """Kafka's message for a malformed header of the first batch (K-BATCHES)."""
     length, _, magic = _LENGTH_AND_MAGIC.unpack_from(bytes((item.records or b"")[:17]).ljust(17), 8)
     if item.batch is BatchDefect.UNKNOWN_MAGIC:
         return f"Invalid magic found in record: {magic}"
@@ -338,7 +340,8 @@ def _corruption(item: Item) -> str:
 
 
 def _is_transactional(item: Item) -> bool:
-    """The transactional bit of the first batch's header; one that is cut off is no batch."""
+    """Whether the header of the first batch has the transactional bit. A batch that is cut off does
+    not count."""
     records = item.records
     if records is None or item.batch is BatchDefect.NO_BATCH:
         return False
@@ -346,11 +349,11 @@ def _is_transactional(item: Item) -> bool:
 
 
 def _misplaced(item: Item, host: Host) -> PartitionProduced | None:
-    """Step 10 for one partition; None when the batch may be submitted."""
+    """Step 10 for one partition; None if the batch may be submitted."""
     index = item.index
     if host.replica(item.topic, index) is None:
         if not _exists(item, host):
-            return PartitionProduced(index, absent_partition(host))  # Not any more.
+            return PartitionProduced(index, absent_partition(host))  # deleted meanwhile
         image = host.leader(host.topics()[item.topic].partitions[index].group)
         error = ErrorCode.NOT_LEADER_OR_FOLLOWER
         return PartitionProduced(index, error, leader=image.leader or -1, leader_epoch=image.epoch)

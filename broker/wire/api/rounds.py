@@ -1,7 +1,7 @@
-"""What handlers share that ask several replicas, or the controller, before they answer once.
+"""For handlers that ask several replicas, or the controller, before they answer once.
 
-A `Round` counts the questions that are out and calls back when the last answer is there. `Asking`
-is one whose questions go out in steps, few at a time.
+A `Round` counts open questions and calls back when the last one is answered. `Asking` is a round
+whose questions are asked in steps, a limited number at a time.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from ottla.broker.wire.host import Host, ReplicaInbox, absent_partition
 from ottla.raft.types import Micros
 
 MOST_OUT = 100
-"""Commands that one request has at the controller at a time. Thousands would be some ten objects
-each for as long as the slowest takes, and the more for Python's collector to look through."""
+"""How many commands of one request may be at the controller at a time. Each has about ten objects,
+which Python's garbage collector would have to search as long as the slowest command takes."""
 ENTRIES_A_UNIT = 20
-"""Entries of a request that cost a unit of the turn to go through once
-(`ottla.broker.event_loop.slices`)."""
+"""Reading this many entries of a request once costs one unit (`ottla.broker.event_loop.slices`)."""
 
 
 class Partition(Protocol):
@@ -39,7 +38,7 @@ class Topic(Protocol[EntryOf_co]):
 
     @property
     def name(self) -> str:
-        """The topic's."""
+        """The name of the topic."""
 
     @property
     def partitions(self) -> Collection[EntryOf_co]:
@@ -47,19 +46,19 @@ class Topic(Protocol[EntryOf_co]):
 
 
 Where: TypeAlias = tuple[str, int]
-"""A topic's name and a partition."""
+"""The name of a topic and the number of a partition."""
 Named: TypeAlias = tuple[dict[Where, Entry], set[Where]]
 
 
 def _finished() -> None:
-    """What is left to do of a round that is over. It may be part of what was called then."""
+    """Replaces the callback of a finished round, so that the round does not keep it alive."""
 
 
 class Round:
-    """Questions that are out: `finish()` is called once, when the last of them has come back.
+    """Open questions: `finish()` is called once, when the last of them is answered.
 
-    The asker itself counts as one, so that a round whose questions are answered at once does not
-    finish while more are being asked:
+    The caller that asks counts as one question, so that a round does not finish while more
+    questions are being asked:
 
         asked = Round(lambda: call.answer(...))
         for each in request:
@@ -75,11 +74,11 @@ class Round:
         self._open = 1
 
     def begin(self) -> None:
-        """One more question is out."""
+        """One more question is open."""
         self._open += 1
 
     def end(self) -> None:
-        """One question, or the asking itself, has come to its end."""
+        """One question is answered, or all questions are asked."""
         assert self._open > 0, f"a round ended {1 - self._open} times too often"
         self._open -= 1
         if not self._open:
@@ -88,13 +87,13 @@ class Round:
 
 
 class Asking(Round):
-    """A round whose questions go out in steps, `MOST_OUT` of them at a time.
+    """A round whose questions are asked in steps, at most `MOST_OUT` at a time.
 
         asking = Asking(call, finish)
         asking.run(steps)               # which call asking.begin() for each question
 
-    While the rest waits for answers, the connection begins nothing else: what this request asks
-    comes before what those behind it ask.
+    While questions wait to be asked, the connection begins no other request, so that all questions
+    of this request come before those of later requests.
     """
 
     __slots__ = ("_call", "_steps", "_waits")
@@ -106,7 +105,7 @@ class Asking(Round):
         self._waits = False
 
     def run(self, steps: Iterator[int]) -> None:
-        """Ask; `steps` may yield only after a question, or where it has none."""
+        """Ask. `steps` may yield after a question, or for an entry without a question."""
         self._steps = steps
         self._call.run(self._some())
 
@@ -120,7 +119,7 @@ class Asking(Round):
         self.end()
 
     def end(self) -> None:
-        """One question, or the asking itself, has come to its end; there may be room for more."""
+        """One question is answered, or all are asked. If there is room, ask more."""
         super().end()
         if self._waits and self._open <= MOST_OUT // 2:
             self._waits = False
@@ -129,7 +128,7 @@ class Asking(Round):
 
 
 def hosted(host: Host, topic: str, partition: int) -> ReplicaInbox | ErrorCode:
-    """The replica of a partition on this node, or what a client hears that asks in vain."""
+    """This node's replica of a partition, or the error for the client if there is none."""
     replica = host.replica(topic, partition)
     if replica is not None:
         return replica
@@ -140,8 +139,8 @@ def hosted(host: Host, topic: str, partition: int) -> ReplicaInbox | ErrorCode:
 
 
 def by_partition(topics: Iterable[Topic[Entry]]) -> Generator[int, None, Named[Entry]]:
-    """The entries of a request under the partitions they name, and which partitions are named more
-    than once; in steps. Of what is named twice the last entry counts, in the place of the first."""
+    """The entries of a request by partition, and the partitions that are named more than once; in
+    steps. If a partition is named twice, the last entry counts, at the position of the first."""
     named: dict[Where, Entry] = {}
     twice: set[Where] = set()
     for topic in topics:
@@ -158,13 +157,13 @@ def by_partition(topics: Iterable[Topic[Entry]]) -> Generator[int, None, Named[E
 
 
 def deadline_after(host: Host, timeout: Micros) -> Micros:
-    """Point in time after which a client no longer waits; a timeout of 0 or less means at once."""
+    """The time after which a client no longer waits; with a timeout of 0 or less it is now."""
     return host.now() + max(timeout, 0)
 
 
 def leadership_deadline(host: Host) -> Micros:
-    """How long a request that names no limit waits for a new leader to know its high watermark.
-
-    A leader that hears no majority for an election timeout resigns, so waiting longer is in vain.
+    """The time until which a request without a time limit waits for a new leader to know its high
+    watermark. A leader that hears no majority for an election timeout resigns, so it is useless to
+    wait longer.
     """
     return host.now() + host.config.election_timeout_ms * 1000

@@ -1,7 +1,7 @@
-"""THE table of the APIs a broker serves: keys, versions, modules.
+"""The table of the APIs that a broker serves: keys, versions, modules.
 
-Everything that depends on it is generated from it: the dispatch, the answer to ApiVersions and
-`docs/reference/apis.md`. To serve an API, write `broker/wire/api/<name>.py` with
+The dispatch, the answer to ApiVersions and `docs/reference/apis.md` are generated from it. To serve
+an API, write `broker/wire/api/<name>.py` with
 
     def handle(request, call): ...
 
@@ -10,10 +10,10 @@ Everything that depends on it is generated from it: the dispatch, the answer to 
 `ottla.broker.wire.answers`), name the request in `ottla.broker.wire.translation.reading` and add
 one row.
 
-*Advertised* is what ApiVersions says, *served* what is really answered; they differ for Produce
-only: released librdkafka looks for Produce v0 when it decides about gzip, snappy and lz4, so Kafka
-4.x advertises 0-2 and closes the connection when they are used (KAFKA-18659; measured on
-4.3.1). An API or version outside the table closes the connection; ApiVersions alone answers.
+*Advertised* versions are in the answer to ApiVersions, *served* versions are really answered. They
+differ only for Produce: librdkafka looks for Produce v0 when it decides about gzip, snappy and lz4,
+so Kafka 4.x advertises 0-2 and closes the connection if they are used (KAFKA-18659; measured on
+4.3.1). An API or version outside the table closes the connection; only ApiVersions is answered.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Between bytes and values: requests read, answers written. No handler imports anything of it."""
+"""Translates bytes to request values and answer values to bytes. No handler imports it."""

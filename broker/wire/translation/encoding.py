@@ -1,13 +1,13 @@
-"""Answers encoded item by item, so that a large one takes many turns of the loop (`slices.py`).
+"""Encodes answers item by item, so that a large answer can take many iterations of the loop.
 
-kio's writer takes a whole entity and writes it in one go: 10 us for a partition of Metadata, and as
-much again to make the entity before. `encode` takes the value that a handler answered
-(`ottla.broker.wire.answers`), and walks the fields of the schema's entity class: each is the
-attribute of that name, or the schema's default where the value has none. Into arrays of entities it
-goes itself; everything else is written by the writers that kio has for the field. So an answer is
-the same bytes that kio makes of it (a test holds every answer to that), and costs half.
+kio's writer writes a whole entity at once: 10 us for a partition of Metadata, and as much again to
+make the entity. `encode` takes the value that a handler answered (`ottla.broker.wire.answers`) and
+goes over the fields of the schema's entity class. Each field is the attribute of that name, or the
+schema's default if the value has none. `encode` itself iterates arrays of entities; kio's writers
+of single fields write everything else. So the bytes are the same as kio's (a test compares every
+answer), at half the cost.
 
-No client is throttled, so no answer says so. Tagged fields are not written: none that is answered
+No client is throttled, so throttle times are 0. Tagged fields are not written, because no answer
 here has any.
 """
 
@@ -30,9 +30,9 @@ from ottla.broker.wire.guard import Entity, nested_entity
 from ottla.broker.wire.translation.packing import Piece
 
 PIECE_BYTES = 1 << 16
-"""About so much of an answer lies in one piece."""
+"""The approximate size of one piece of an answer."""
 NOT_THROTTLED = {"throttle_time": 0}
-"""What every answer says that has a place for it."""
+"""The throttle time in every answer that has that field."""
 
 
 class _Field(NamedTuple):
@@ -40,11 +40,11 @@ class _Field(NamedTuple):
 
     name: str
     convert: Callable[[Entity], Entity]
-    """Makes of a plain value what kio's writer wants."""
+    """Converts a plain value for kio's writer."""
     write: Callable[[Entity, Entity], None]
     default: Entity
     items: _Plan | None
-    """How its items are, if it is an array of entities."""
+    """The plan of its items, if it is an array of entities."""
 
 
 class _Plan:
@@ -54,7 +54,7 @@ class _Plan:
         self.tail = write_no_tags if cls.__flexible__ else None
         self.fields = [_field(cls, each) for each in fields(cls) if "tag" not in each.metadata]
         self.flat = all(each.items is None for each in self.fields)
-        """No array of entities in it."""
+        """Whether it has no array of entities."""
 
 
 def _field(cls: type[Entity], field: Entity) -> _Field:
@@ -80,14 +80,14 @@ def _plan(cls: type[Entity]) -> _Plan:
 
 
 def encode(cls: type[Entity], value: Entity, pieces: list[Piece]) -> Steps:
-    """Steps that append to `pieces` what an entity of `cls` with these values is on the wire."""
+    """Append to `pieces` the bytes of an entity of `cls` with the fields of `value`, in steps."""
     out = _Out(pieces)
     yield from _entity(_plan(cls), value, out)
     out.cut()
 
 
 class _Out:
-    """Where an answer is written to."""
+    """Collects the bytes of an answer in pieces."""
 
     __slots__ = ("_pieces", "buffer")
 
@@ -96,7 +96,7 @@ class _Out:
         self.buffer = BytesIO()
 
     def cut(self) -> None:
-        """What has been written is a piece."""
+        """End the present piece and begin a new one."""
         self._pieces.append(self.buffer.getvalue())
         self.buffer = BytesIO()
 
@@ -127,7 +127,7 @@ def _array(plan: _Plan, items: Entity, out: _Out) -> Steps:
 
 
 def _write_flat(plan: _Plan, values: Entity, buffer: BytesIO) -> None:
-    """An entity without arrays of entities."""
+    """Write an entity that has no arrays of entities."""
     for name, convert, write, default, _ in plan.fields:
         write(buffer, convert(getattr(values, name, default)))
     if plan.tail is not None:

@@ -1,13 +1,13 @@
-"""The answer to Fetch, packed by hand for versions 4 to 12, so that records are not copied.
+"""Packs the answer to Fetch, versions 4 to 12, without the codec, so that records are not copied.
 
     throttle_time, error, session_id (v7+),
     topics[ name, partitions[ partition, error, high_watermark, last_stable_offset,
                               log_start_offset (v5+), aborted[], preferred_read_replica (v11+),
                               records ] ]
 
-Version 12 is flexible: compact arrays, strings and records, tagged fields (KIP-482), of which the
-diverging epoch is one (tag 0 of a partition: epoch, end offset). The answer is a list of pieces;
-records are views of the batches as the log keeps them, with their stamps.
+Version 12 is flexible: it has compact arrays, strings and records, and tagged fields (KIP-482). The
+diverging epoch is a tagged field (tag 0 of a partition: epoch, end offset). The answer is a list of
+pieces; records are views of the batches in the log, with their stamps.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ottla.broker.wire.translation.packing import INT, Piece, count, string, var
 FLEXIBLE_FROM = 12
 NO_SESSION = 0
 BATCHES_A_UNIT = 10
-"""Batches that cost a unit of the turn to give (`ottla.broker.event_loop.slices`)."""
+"""Packing this many batches costs one unit (`ottla.broker.event_loop.slices`)."""
 
 _TOP_V4 = Struct(">i")
 _TOP_V7 = Struct(">ihi")
@@ -32,8 +32,8 @@ _DIVERGING = Struct(">BBBiqB")
 
 
 def pack_in_steps(version: int, answer: FetchAnswer, pieces: list[Piece]) -> Steps:
-    """The answer appended to `pieces`, in steps. The last stable offset is the high watermark: no
-    transactions."""
+    """Append the answer to `pieces`, in steps. There are no transactions, so the last stable offset
+    is the high watermark."""
     topics, error = answer
     flexible = version >= FLEXIBLE_FROM
     tags = b"\0" if flexible else b""

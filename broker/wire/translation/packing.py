@@ -1,4 +1,4 @@
-"""Pieces of Kafka's encodings for the answers that are packed by hand (Produce and Fetch)."""
+"""Parts of Kafka's encoding, for the answers that are packed without the codec (Produce, Fetch)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from struct import Struct
 from typing import TypeAlias
 
 Piece: TypeAlias = bytes | memoryview
-"""Of an answer on its way out."""
+"""A piece of an encoded answer."""
 INT = Struct(">i")
 SHORT = Struct(">h")
 

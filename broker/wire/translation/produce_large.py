@@ -1,14 +1,14 @@
-"""Large Produce requests: their records are not copied where they are decoded.
+"""Reads large Produce requests without copying their records at once.
 
-kio copies the records of every partition while it decodes, and of a request of 100 MB that is one
-turn of 50 ms or more. So in a frame above `LARGE_BYTES` the records are looked for first, by one
-walk over the lengths; kio decodes the frame without those of `TAKEN_BYTES` and more, as if they
-were empty; and they come as views of the frame, to be copied one by one, when their turn has come.
+kio copies the records of every partition while it decodes; for a request of 100 MB that takes 50 ms
+or more. So in a frame above `LARGE_BYTES`, one walk over the lengths finds the records first. kio
+then decodes the frame as if all records of at least `TAKEN_BYTES` were empty. These records are
+returned as views of the frame, and are copied one by one later.
 
-A frame in which lengths do not fit, or arrays are null, is kio's as a whole: those are the guard's
-to refuse (`ottla.broker.wire.guard`). What follows a good body is left out, as nobody reads it.
+If lengths do not fit or arrays are null, kio decodes the whole frame; the guard refuses such frames
+(`ottla.broker.wire.guard`). Bytes behind the body are dropped.
 
-Whoever hands over such a frame must leave it as it is for as long as there are views of it.
+The caller must not change such a frame while there are views of it.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from ottla.broker.wire.translation.reading import translator
 from ottla.broker.wire.walk import ReadOnlyBuffer, read_varint
 
 LARGE_BYTES = 1 << 22
-"""Frames above this size have a buffer of their own, never used again (`receiving.SPARE_BYTES`)."""
+"""A frame above this size has its own buffer, which is not reused (`receiving.SPARE_BYTES`)."""
 TAKEN_BYTES = 1 << 10
-"""Smaller records are kio's: 20,000 of them are no more than 20 MB."""
+"""kio decodes smaller records: 20,000 of them have at most 20 MB."""
 MOST_ELEMENTS = 20_000
-"""What the guard lets through."""
+"""The most elements that the guard allows."""
 
 Records = list[memoryview | None]
-"""Of each partition in order; None: kio has them."""
+"""The records of each partition in order; None: kio has decoded them."""
 Read = Callable[[ReadOnlyBuffer, int], ProduceRequest]
 
 _short = SHORT.unpack_from
@@ -41,7 +41,7 @@ _int = INT.unpack_from
 
 
 def reader(version: int, schema: Schema) -> Read:
-    """How Produce requests are read."""
+    """The function that reads Produce requests of this version."""
     translate = translator(ProduceRequest, schema.cls)
 
     def either(frame: ReadOnlyBuffer, at: int) -> ProduceRequest:
@@ -58,7 +58,7 @@ def reader(version: int, schema: Schema) -> Read:
 def _with_records(
     request: ProduceRequest, records: Iterator[memoryview | None]
 ) -> list[ProduceTopic]:
-    """The topics of a request, with the records that lie in the frame."""
+    """The topics of a request with their records; large ones are views of the frame."""
     topics = []
     for topic in request.topic_data:
         taken = list(islice(records, len(topic.partition_data)))
@@ -67,23 +67,23 @@ def _with_records(
 
 
 class _Taken(Collection[ProducePartition]):
-    """Partitions of a topic, and their records where kio does not have them."""
+    """Partitions of a topic; a view replaces the records that kio has not decoded."""
 
     def __init__(self, parts: Collection[ProducePartition], views: Records):
         self._parts = parts
         self._views = views
 
     def __len__(self) -> int:
-        """How many there are."""
+        """How many partitions there are."""
         return len(self._views)
 
     def __iter__(self) -> Iterator[ProducePartition]:
-        """Each, when its turn has come."""
+        """The partitions, one by one."""
         for part, view in zip(self._parts, self._views, strict=True):
             yield part if view is None else part._replace(records=view)
 
     def __contains__(self, item: object) -> bool:
-        """Whether there is such a one."""
+        """Whether there is such a partition."""
         return any(item == each for each in self)
 
 
@@ -94,7 +94,7 @@ class _Found(NamedTuple):
 
 
 def _found(frame: memoryview, at: int, version: int) -> _Found | None:
-    """Take the records out of a body; None where it is not of the usual form."""
+    """Take the large records out of a body; None if it is not of the usual form."""
     walk = (_Compact if version >= FLEXIBLE_FROM else _Plain)(frame, at)
     try:
         walk.body()
@@ -114,7 +114,7 @@ def _found(frame: memoryview, at: int, version: int) -> _Found | None:
 
 
 class _UnusualError(Exception):
-    """For the guard to refuse."""
+    """The body is not of the usual form."""
 
 
 class _Plain:
@@ -126,12 +126,13 @@ class _Plain:
         self.frame = frame
         self.at = at
         self.found: list[tuple[int, int, int]] = []
-        """Of each partition: where the length of its records stands, and they."""
+        """For each partition: the position of the length of its records, their first byte, their
+        end."""
         self.tagged = 0
-        """Tagged fields so far."""
+        """How many tagged fields there were so far."""
 
     def body(self) -> None:
-        """Step over all of it."""
+        """Step over the whole body."""
         self.step(max(self.text(), 0))  # any negative size is null
         self.step(6)
         for _ in range(self.count()):
@@ -148,7 +149,7 @@ class _Plain:
         self.tags()
 
     def step(self, size: int) -> None:
-        """Go on by so many bytes."""
+        """Step over `size` bytes."""
         if not 0 <= size <= len(self.frame) - self.at:
             raise _UnusualError
         self.at += size
@@ -171,7 +172,7 @@ class _Plain:
         return int(_int(self.frame, self.at - 4)[0])
 
     def tags(self) -> None:
-        """There are none yet."""
+        """These versions have no tagged fields."""
 
 
 class _Compact(_Plain):
@@ -180,16 +181,16 @@ class _Compact(_Plain):
     empty = b"\1"
 
     def text(self) -> int:
-        """Its size and one."""
+        """The size of a text."""
         return self.size()
 
     def size(self) -> int:
-        """In a varint, one more than it is."""
+        """The size of records or of an array: a varint with the size plus one."""
         size, self.at = read_varint(self.frame, self.at)
         return size - 1
 
     def tags(self) -> None:
-        """None that are known."""
+        """Step over tagged fields; none of them has a meaning here."""
         count, self.at = read_varint(self.frame, self.at)
         self.tagged += max(count, 0)
         if self.tagged > MOST_ELEMENTS:

@@ -1,21 +1,22 @@
-"""A short cut for Produce: what a producer repeats is decoded once, and answered by hand.
+"""A short cut for Produce: the repeated part of requests is decoded only once.
 
-Consecutive requests of a producer to one partition are equal, byte for byte, from the client id to
-the partition's number: only the correlation id before it and the records behind it change. That
-prefix is remembered together with what the codec made of it, so the next request costs a look-up
-and one copy of its records, about a third of the general way.
+Consecutive requests of a producer to one partition are equal from the client id to the number of
+the partition. Only the correlation id before that part and the records behind it change. The equal
+part, the *prefix*, is remembered with its decoded values. So the next request costs a dictionary
+look-up and one copy of its records, about a third of the full decoding.
 
-Only requests with one partition, no transactional id and no tagged fields are remembered, and only
+Only a request with one partition, no transactional id and no tagged fields is remembered, and only
 after the codec has read one. Layout of the prefix (p: where the client id ends):
 
     v3-8   transactional_id FFFF, acks, timeout, 00000001, name length int16, name, 00000001, index
     v9-12  header tags 00, transactional_id 00, acks, timeout, 02, name length + 1, name, 02, index
 
-Behind it come the length of the records (int32; varint of length + 1 from version 9) and they.
+Behind the prefix are the length of the records (int32; from version 9 a varint of length + 1) and
+the records.
 
-`begin_produce` and `finish_produce` are hops 2 and 7 of such a request: what the handler of Produce
-(`ottla.broker.wire.api.produce`) does with one batch that has nothing odd about it. Whatever is odd
-goes to the handler.
+`begin_produce` and `finish_produce` are hops 2 and 7 of such a request. They do what the handler of
+Produce (`ottla.broker.wire.api.produce`) does with one ordinary batch. Every other batch goes to
+the handler.
 """
 
 from __future__ import annotations
@@ -52,19 +53,19 @@ PRODUCE_KEY = 0
 
 PREFIXES_KEPT = 4096
 LONGEST_PREFIX = 512
-"""Bytes; client ids may be longer, and memory is not theirs to fill."""
+"""The longest prefix in bytes: a client must not fill the memory by a long client id."""
 
 _ODD_CODECS_BEFORE_V7 = 0x04
-"""Set in zstd and in every codec id that does not exist."""
+"""This bit is set in the id of zstd and in every unknown codec id."""
 _int = INT.unpack_from
 _short = SHORT.unpack_from
 _tail = Struct("3s").unpack_from
 _NO_TAGS = b"\0\0\0"
-"""Of the partition, the topic and the request."""
+"""The empty tagged fields of the partition, the topic and the request."""
 
 
 class Target(NamedTuple):
-    """What a remembered prefix says."""
+    """The decoded values of a remembered prefix."""
 
     client_id: str | None
     topic: str
@@ -72,13 +73,13 @@ class Target(NamedTuple):
     acks: int
     timeout: Micros
     odd_bits: int
-    """Attribute bits of a batch that ask for a closer look."""
+    """A batch with one of these attribute bits goes to the handler."""
     head: bytes
-    """Front of the answer; see `produce_answer.one_head`."""
+    """The beginning of the answer; see `produce_answer.one_head`."""
 
 
 class Shortcut:
-    """The remembered prefixes of one version of Produce. Shared by all connections."""
+    """The remembered prefixes of one version of Produce, for all connections of a node."""
 
     __slots__ = ("_known", "read", "version")
 
@@ -86,9 +87,9 @@ class Shortcut:
         self.version = version
         self._known: dict[bytes, Target] = {}
         self.read = self._read_flexible if version >= FLEXIBLE_FROM else self._read_old
-        """`read(view, at, length, end)`: target and records of the request whose client id has
-        `length` bytes and whose length field starts at `at`, and which ends before `end`; None
-        when the general way must be taken."""
+        """`read(view, at, length, end)`: the target and the records of the request that ends before
+        `end`. `at`: where the length field of the client id begins; `length`: the client id's
+        bytes. None: the prefix is not known, and the codec must read the request."""
 
     def learn(
         self, view: memoryview, at: int, end: int, client_id: str | None, request: ProduceRequest
@@ -112,7 +113,7 @@ class Shortcut:
         )
 
     def _prefix_end(self, view: memoryview, at: int, end: int) -> int | None:
-        """Where the prefix ends; None when the request has another form."""
+        """Where the prefix ends; None if the request does not have the right form."""
         p = at + 2 + max(_short(view, at)[0], 0)
         if end - p < 24:
             return None
@@ -178,7 +179,7 @@ class Shortcut:
 
 
 def begin_produce(target: Target, records: bytes, call: ByteCall) -> None:
-    """Hop 2 for one batch to one partition, with nothing about it that needs a closer look."""
+    """Hop 2 for a request with one batch; if the batch is not ordinary, the handler takes it."""
     batch = read_batch(records)
     host = call.host
     replica = host.replica(target.topic, target.partition)
@@ -209,7 +210,7 @@ def begin_produce(target: Target, records: bytes, call: ByteCall) -> None:
 
 
 def finish_produce(ticket: ProduceTicket) -> None:
-    """Hop 7 for such a request."""
+    """Hop 7 for a request that took the short cut: answer it."""
     call = ticket.owner
     error = ticket.error
     if ticket.acks == 0:

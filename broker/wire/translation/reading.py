@@ -1,9 +1,9 @@
-"""What the codec has read becomes a request value (`ottla.broker.wire.requests`).
+"""Translates kio's entities to request values (`ottla.broker.wire.requests`).
 
-One rule for all APIs: the value's fields are the attributes of that name of kio's entity, and its
-defaults stand for those that the version does not have. Durations become microseconds, topic ids 16
-bytes, arrays of entities collections that are translated while they are walked over: a request may
-name thousands of topics, and each costs its microsecond when it is its turn.
+One rule serves all APIs: a field of the value is the attribute of that name of kio's entity, or the
+field's default if the version does not have it. Durations become microseconds, topic ids 16 bytes.
+Arrays of entities become collections that are translated while they are iterated, because a request
+may name thousands of topics, and each takes a microsecond.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ REQUESTS: dict[int, type[Entity]] = {
     68: requests.ConsumerGroupHeartbeatRequest,
     69: requests.ConsumerGroupDescribeRequest,
 }
-"""API key → what its requests are as values."""
+"""API key to the class of its request values."""
 
 RENAMED = {"index": "partition"}
-"""Fields of Kafka's that a tuple has methods of, and what they are called here."""
+"""Kafka's field names that are methods of a tuple, and the names used here."""
 
 _MICROSECOND = timedelta(microseconds=1)
 
 
 def translator(value: type[Entity], entity: type[Entity]) -> Translate:
-    """What makes a `value` of an `entity`."""
+    """The function that makes a `value` from an `entity`."""
     types = {RENAMED.get(each.name, each.name): each for each in fields(entity)}
     hints = get_type_hints(value)
     named = [name for name in value._fields if name in types]
@@ -90,7 +90,7 @@ def _converting(
 
 
 def _converter(field: Entity, hint: Entity) -> Callable[[Entity], Entity] | None:
-    """How the value of one field is made; None: it is plain."""
+    """The function that converts one field; None: the field is taken as it is."""
     kafka_type = field.metadata.get("kafka_type")
     if kafka_type == "timedelta_i32":
         return _micros
@@ -108,7 +108,7 @@ def _micros(duration: timedelta) -> int:
 
 
 def _item(hint: Entity) -> type[Entity]:
-    """Of what a collection is that a field holds, or may hold."""
+    """The item class of a field that is a collection, or a collection or None."""
     if get_origin(hint) in {Union, UnionType}:
         hint = next(each for each in get_args(hint) if each is not type(None))
     item: type[Entity] = get_args(hint)[0]
