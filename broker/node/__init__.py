@@ -1,4 +1,4 @@
 """One broker of the cluster, from its disk to its listener.
 
-Not: how several are put together (`cluster`).
+Not: a cluster of several nodes (`cluster`).
 """

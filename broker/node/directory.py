@@ -1,23 +1,23 @@
-"""Where clients may turn: which nodes this one names to them, and who leads, as far as it knows.
+"""`Directory`: which nodes this node names to clients, and who leads, as far as it knows.
 
-A client believes what it is told: librdkafka forgets nodes that Metadata leaves out, with what is
-in flight there, and asks the node again that it asked last. So a wrong answer of one node can keep
-a client from a cluster that is well. What a node may rely on are the beats it hears (`Heartbeats`):
+A client believes such an answer. librdkafka drops nodes that Metadata leaves out, with all requests
+in flight there, and asks the same node again. So a wrong answer of one node can keep a client away
+from a working cluster. A node judges by the heartbeats that it hears (`Heartbeats`):
 
-| this node | it names | so that |
+| this node hears | it names | because |
 |---|---|---|
-| hears a majority | whom it hears, and whom these hear | a cut between two denies neither |
-| and does not know all topics | these, without itself if half remain | others tell them more |
-| hears none, leads what was asked for | all | its clients find it, and the others |
-| hears none, leads nothing of it | whom it does not hear | they turn to who may lead by now |
+| a majority | the nodes that it hears, and those that these hear | a cut must hide neither side |
+| and lacks topics | the same, without itself if half of all remain | other nodes know more |
+| no majority, leads a group asked for | all nodes | its clients must find it and the others |
+| no majority, leads none | the nodes that it does not hear | one of them may lead now |
 
-In the last case it also names whom it hears that leads some of what was asked for. Whatever it
-names has one node of every majority, so that whichever majority comes back, its clients know a way
-there: who named only one other of three sent its clients where nobody was for ever (seed 78).
+In the last case it also names a node that it hears and that leads one of the groups. The named
+nodes always include one of every majority, so that clients find any majority that comes back. (A
+node that named only one of two others sent its clients to a dead node for ever: seed 78.)
 
-A replica behind a cut that hears no leader is elected by nobody (pre-vote), and its leader leads
-all the same, or a new one does. It names that one all the same: who hears both passes on who leads
-(`Beat.relayed`), and somebody does where each of the two hears a majority (sim-S68).
+A replica behind a cut that hears no leader cannot be elected (pre-vote), and some other node leads.
+This node still learns who: a node that hears both passes the leader on (`Beat.relayed`). If each of
+the two hears a majority, there is such a node (sim-S68).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ottla.raft.types import NO_NODE, GroupId, Micros, NodeId
 
 
 class Directory:
-    """See the module's text. `within`: for how long a node counts as heard, in microseconds."""
+    """See the module's docstring. `within`: how long a node counts as heard, in microseconds."""
 
     def __init__(
         self,
@@ -54,13 +54,13 @@ class Directory:
         self._since: Micros = 0
 
     def begin(self, now: Micros) -> None:
-        """The node takes part from now on: it could not hear the others sooner."""
+        """The node takes part from now on; before, it could not hear the others."""
         self._since = now
 
     def silent(self, now: Micros) -> Sequence[NodeId]:
-        """The nodes on which nothing new should lie: not heard for half the time after which they
-        are not named, an election timeout, after which those who follow a leader elect. None where
-        they are half or more: who hears no majority was away itself."""
+        """The nodes on which no new partition should be placed, because they were silent for half
+        of `within` (an election timeout, after which followers elect a new leader). Empty if half
+        of the nodes or more are silent: then this node itself is cut off."""
         if now - self._since < self._within:
             return ()
         alive, half = self._beats.alive, self._within // 2
@@ -68,8 +68,8 @@ class Directory:
         return silent if 2 * len(silent) < len(self._nodes) else ()
 
     def named(self, asked: Iterable[GroupId], now: Micros, *, informed: bool) -> Sequence[NodeId]:
-        """The nodes to name to a client that asked about these groups, in order; never none.
-        `informed`: this node knows all topics."""
+        """The nodes to name to a client that asked about these groups, in order; at least one.
+        `informed`: whether this node knows all topics."""
         within = self._within
         if now - self._since < within:
             return self._nodes
@@ -89,7 +89,7 @@ class Directory:
         return [self.leader(group, (), now).leader for group in groups]
 
     def leader(self, group: GroupId, replicas: tuple[NodeId, ...], now: Micros) -> LeaderImage:
-        """Who leads a group, from its replica here or from what other nodes said."""
+        """The leader of a group, by this node's replica or by claims of other nodes."""
         hosted = self._runner.hosted_replicas.get(group)
         if hosted is not None and hosted.replica.soft.role is Role.LEADER:
             in_sync = cast(Partition, hosted.replica.machine).state.in_sync
@@ -98,9 +98,9 @@ class Directory:
         return LeaderImage(known.leader, known.term, replicas)
 
     def _known(self, group: GroupId, hosted: HostedReplica | None, now: Micros) -> Claim:
-        """The newest claim of those that this node heard itself, or by others. A replica that
-        follows a leader knows better than an older claim; one that stands for election, maybe in a
-        term that nobody else ever hears of, knows nothing."""
+        """The newest claim that this node heard, directly or from others. If its own replica
+        follows a leader, that counts as a claim of the replica's term. A candidate knows nothing:
+        maybe nobody else ever hears of its term."""
         claims = [self._beats.claim(group)]
         if hosted is not None and hosted.replica.soft.leader != NO_NODE:
             claims.append(Claim(hosted.replica.soft.term, hosted.replica.soft.leader))

@@ -1,7 +1,7 @@
-"""`Disks`: the disks of a cluster's nodes. They outlive the nodes that are killed on them.
+"""`Disks`: the disks of a cluster's nodes. A disk survives when its node is killed.
 
-Without a data folder a disk is a `MemoryDisk`; with one it is an LMDB environment per node, in
-`node-1`, `node-2`..., each with a writer thread of its own (one of the only two uses of threads).
+Without a data folder a disk is a `MemoryDisk`. With one it is an LMDB environment per node, in
+`node-1`, `node-2`..., each with its own writer thread (one of the only two uses of threads).
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ log = logging.getLogger("ottla")
 
 CLUSTER_ID_KEY = "cluster-id"
 NODES_KEY = "nodes"
-"""How many nodes the cluster has: for life, as its groups' voters are fixed."""
+"""How many nodes the cluster has. The number never changes, because the voters are fixed."""
 
 
 def knows(cluster: str, told: bytes | None) -> bool:
-    """Whether a disk on which this stands as `CLUSTER_ID_KEY` is one of the cluster's.
+    """Whether a disk with the value `told` under `CLUSTER_ID_KEY` belongs to this cluster.
 
-    One that is not has forgotten the node's votes and log, or never had any: nobody may take part
-    on it (sim-S35).
+    If not, it has lost the node's votes and log, or never had any, so no node may take part with it
+    (sim-S35).
     """
     return told is not None and told.decode() == cluster
 
 
 class Disks:
-    """See the module's text. `without`: nodes whose folders are not looked at."""
+    """See the module's docstring. `without`: nodes whose folders are not opened."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Disks:
         self._config = config
         self._memory = {node: MemoryDisk() for node in nodes}
         self._cluster = ""
-        """The cluster's id, once it is known."""
+        """The id of the cluster; empty until it is known."""
         self._open: dict[NodeId, LogStore] = {}
         self._writers: dict[NodeId, Writer] = {}
         self._opening = make_lock()
@@ -65,17 +65,16 @@ class Disks:
         the others are looked at."""
 
     async def cluster_id(self, invent: Callable[[], str], clockwork: MakeClockwork) -> str:
-        """The cluster's id: what the first disk remembers, or a new one, told to every disk.
+        """The id of the cluster: the one that the disks have, or a new one, written to every disk.
 
-        Every disk knows it durably before any node makes a group, so one that does not know it
-        beside one that holds groups is no fresh one. When every disk does, the folder of the whole
-        cluster gets a note of it: from then on a node's folder that is gone is a lost one, also
-        that of the only node.
+        Every disk has the id durably before any node creates a group. So if a disk without the id
+        is beside a disk with groups, it is not new but lost. When every disk has the id, the folder
+        of the whole cluster gets a note of it. From then on a missing folder of a node is a lost
+        one, also that of a single node.
 
-        Folders are opened beside the loop, which goes on meanwhile: a long log takes its seconds.
-        Raises `ConfigError`, with every disk closed and none written, when disks are damaged or
-        lost, of a cluster of another size (before any is made), or of different clusters: logs with
-        the same terms and other entries.
+        Folders are opened in threads, while the loop goes on, because a long log takes seconds.
+        Raises `ConfigError`, with all disks closed and none written, if disks are damaged or lost,
+        belong to a cluster of another size, or belong to different clusters.
         """
         self._cluster = ""
         try:
@@ -97,7 +96,7 @@ class Disks:
         return chosen
 
     async def _known_id(self, clockwork: MakeClockwork) -> str:
-        """The id that the disks know, empty if they are new. Raises `ConfigError`."""
+        """The id that the disks have; empty if they are new. Raises `ConfigError`."""
         if self._folder is None:
             for node in self._nodes:
                 self.open(node)
@@ -119,7 +118,7 @@ class Disks:
         return seen.cluster
 
     def _seen(self, errors: Mapping[NodeId, Exception], note: str | None) -> folders.Seen:
-        """What the folders hold, as far as they are open."""
+        """What the open folders contain."""
         return folders.Seen(
             folder=self._base(),
             total=self._size,
@@ -133,8 +132,8 @@ class Disks:
         )
 
     async def _open_all(self, clockwork: MakeClockwork) -> dict[NodeId, Exception]:
-        """Open every folder that is there, one after the other (two may be one by a link); why
-        those cannot be that are not. One does not hide the next one."""
+        """Open every folder that exists, one after the other (by a link, two may be the same).
+        Returns the errors of folders that cannot be opened; all are tried."""
         errors: dict[NodeId, Exception] = {}
 
         def work(node: NodeId) -> None:
@@ -151,17 +150,17 @@ class Disks:
         return errors
 
     def _there(self) -> list[NodeId]:
-        """Nodes whose folders are there."""
+        """The nodes whose folders exist."""
         return [node for node in self._nodes if os.path.lexists(self._path(node))]
 
     def _remembered(self, key: str) -> dict[NodeId, str]:
-        """What each open disk that knows it has under this key."""
+        """The value under this key on each open disk that has one."""
         found = {node: store.get_meta(key) for node, store in self._open.items()}
         return {node: value.decode() for node, value in found.items() if value is not None}
 
     def _noted(self) -> str | None:
-        """The cluster's id as the folder of the whole cluster names it: None without a note, empty
-        when it is damaged. Raises `ConfigError` for one that could not be written again."""
+        """The cluster's id in the note of the whole cluster's folder. None: there is no note;
+        empty: it is damaged. Raises `ConfigError` if it cannot be read."""
         from ottla.log.note import read_fields
 
         try:
@@ -245,8 +244,8 @@ class Disks:
         return named
 
     async def opened(self, node: NodeId, clockwork: Clockwork) -> LogStore:
-        """As `open`, as work beside the node: to read a long log takes seconds, in which the other
-        nodes go on."""
+        """As `open`, but in a thread, because reading a long log takes seconds, in which other
+        nodes must go on."""
         if self._folder is None or node in self._open:
             return self.open(node)
         errors: list[Exception] = []
@@ -269,7 +268,7 @@ class Disks:
     def _make(self, node: NodeId) -> LogStore:
         if self._folder is None:
             return MemoryStore(self._memory[node])
-        from ottla.log.lmdb_store import LmdbStore  # Costs memory: only where it is used.
+        from ottla.log.lmdb_store import LmdbStore  # here, because it takes memory
 
         durable = self._config.flush is not FlushPolicy.OFF
         with nothing_collected():  # of the entries that stay in memory
@@ -284,27 +283,27 @@ class Disks:
         return self._base() / f"node-{node}"
 
     def writer(self, node: NodeId) -> Writer:
-        """The thread in which the node's syncs run; in memory, only those that hang."""
+        """The thread for the node's syncs; with a disk in memory, only for syncs that hang."""
         if node not in self._writers:
             self._writers[node] = Writer(f"ottla-disk-{node}")
         return self._writers[node]
 
     def close(self, node: NodeId, finish: Callable[[], None] = lambda: None) -> None:
-        """A clean end: what is appended is synced, unless the disk has failed; the store closes.
-        `finish` finishes a sync under way, once its thread has ended: who waited for it may have
-        been cancelled."""
+        """Close the node's store cleanly: everything appended is synced, unless the disk has
+        failed. `finish` is called when the writer thread has ended, and finishes a sync that was
+        running (the task that waited for it may have been cancelled)."""
         self._join_writer(node)
         finish()
         store = self._open.get(node)
         if store is not None:
-            with suppress(StoreError):  # The node has said so already.
+            with suppress(StoreError):  # the node has reported it already
                 _sync(store)
             store.close()
             # Not sooner: whom it does not find here, `_look` looks at.
             self._open.pop(node, None)
 
     def break_(self, node: NodeId, error: StoreError | None) -> None:
-        """From the next one on syncs fail with `error`, or hang. Raises `ConfigError` for LMDB."""
+        """From now on syncs fail with `error`; None: they hang. Raises `ConfigError` for LMDB."""
         if self._folder is not None:
             raise ConfigError("only disks in memory can be broken; leave data_dir out")
         if error is None:
@@ -317,13 +316,13 @@ class Disks:
         return not self._memory[node].released.is_set()
 
     def mend(self, node: NodeId) -> None:
-        """What hangs goes on, what would have failed does not; a store that has failed stays so."""
+        """Syncs that hang go on, and later ones succeed. A store that has failed stays failed."""
         self._memory[node].heal()
 
     async def crash(self, node: NodeId) -> None:
-        """Signal 9: what is not synced is gone."""
+        """The node was killed (as by signal 9): what is not synced is lost."""
         if self._folder is None and node in self._open:
-            self._memory[node].crash()  # Syncs that hang end, and fail.
+            self._memory[node].crash()  # syncs that hang end, and fail
         self._join_writer(node)
         store = self._open.get(node)
         if store is not None and self._folder is not None:
@@ -331,18 +330,18 @@ class Disks:
         self._open.pop(node, None)
 
     def _join_writer(self, node: NodeId) -> None:
-        """A transaction in the writer thread ends before its environment is closed."""
+        """Wait for the writer thread, so that its transaction ends before the store is closed."""
         writer = self._writers.pop(node, None)
         if writer is not None:
             writer.close()
 
 
 def _unheard(_: str | None) -> None:
-    """Work keeps its own errors."""
+    """Ignore the outcome: the work keeps its own errors."""
 
 
 def _sync(store: LogStore) -> None:
-    """A whole sync, on this thread. Raises `StoreError`."""
+    """Do a whole sync on this thread. Raises `StoreError`."""
     job = store.begin_sync()
     if job is not None:
         job.run()

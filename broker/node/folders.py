@@ -1,13 +1,12 @@
-"""Why a start on folders is refused, and what its user can do about it.
+"""Why a start on data folders is refused, and what the user can do.
 
-The advice hangs on how many copies are good. Where a majority of the nodes is, all that was ever
-acknowledged by a quorum is there, and the cluster can go on without the others. Where none is, the
-folders have to come back: who is short of a majority cannot tell what was agreed.
+The advice depends on how many folders are good. If a majority is good, everything that a quorum
+ever acknowledged is there, and the cluster can run without the others. If not, nobody can tell what
+was agreed, so the folders have to be brought back.
 
-An emptied folder is never taken for a fresh one. Its node has forgotten its votes, and entries that
-it has acknowledged: it could vote for a leader that lacks what it and another one had made
-committed. Only a change of membership makes a new voter of it, and that is not built yet
-(docs/decisions/0029-damaged-folders.md).
+An emptied folder never counts as a new one. Its node has lost its votes and entries that it had
+acknowledged, so it could vote for a leader that lacks committed entries. Only a membership change
+could make it a voter again, and that does not exist yet (docs/decisions/0029-damaged-folders.md).
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ OF_THE_PLACE = {
     errno.EPERM,
     errno.EROFS,
 }
-"""What the system says of a place where no folder can be, or be written."""
+"""System errors which mean that a folder cannot exist there or cannot be written."""
 
 
 class DataFolderError(ConfigError):
@@ -53,8 +52,8 @@ class DataFolderError(ConfigError):
 def check_left_out(
     without: object, nodes: Sequence[NodeId], folder: Path | None
 ) -> tuple[NodeId, ...]:
-    """The nodes that a cluster of `nodes` on `folder` starts without, if it can. Raises
-    `ConfigError`."""
+    """The nodes that a cluster of `nodes` on `folder` is to start without. Raises `ConfigError` if
+    `without` is wrong, or leaves no majority."""
     named = items("without_nodes", without, "nodes")
     if named and folder is None:
         raise ConfigError("without_nodes leaves out folders of a data_dir; name one")
@@ -78,48 +77,48 @@ def check_left_out(
 
 
 class Seen(NamedTuple):
-    """What the folders of a cluster's nodes hold: all that were looked at, judged together. So one
-    refusal names every folder that is in the way, and its advice is enough."""
+    """What the folders of a cluster's nodes contain. They are judged together, so that one refusal
+    names every bad folder, and its advice is complete."""
 
     folder: Path
-    """That of the whole cluster."""
+    """The folder of the whole cluster."""
     total: int
-    """Nodes of the cluster."""
+    """How many nodes the cluster has."""
     without: Sequence[NodeId]
-    """Nodes whose folders were not looked at."""
+    """Nodes whose folders were not opened, because the cluster starts without them."""
     nodes: Sequence[NodeId]
-    """The others."""
+    """The other nodes."""
     errors: Mapping[NodeId, Exception]
-    """Folders that cannot be opened."""
+    """The errors of folders that cannot be opened."""
     ids: Mapping[NodeId, str]
-    """The cluster that each open one names; not in it: one that holds nothing."""
+    """The cluster id in each open folder; an empty folder is missing here."""
     sizes: Mapping[NodeId, str]
-    """And how many nodes that cluster has."""
+    """The number of nodes of the cluster, as each open folder has it."""
     holding: Collection[NodeId]
-    """Open ones with groups."""
+    """Nodes whose open folders contain groups."""
     note: str | None
-    """The cluster that the note of the whole folder names; None: there is no note; empty: there is
-    one that cannot be read."""
+    """The cluster id in the note of the whole folder. None: there is no note; empty: it cannot be
+    read."""
 
     @property
     def cluster(self) -> str:
-        """The cluster whose folder this is. Without a note that says so, most decide."""
+        """The id of the cluster: that of the note or, without one, that of most folders."""
         found = Counter(self.ids.values()).most_common(1)
         return self.note or (found[0][0] if found else "")
 
     @property
     def ours(self) -> list[NodeId]:
-        """The open folders of the cluster."""
+        """The nodes whose open folders belong to the cluster."""
         return [node for node, cluster in self.ids.items() if cluster == self.cluster]
 
     @property
     def good(self) -> list[NodeId]:
-        """Of these, the ones that hold what was agreed."""
+        """Those of `ours` that contain groups; if none does, all of `ours`."""
         return [node for node in self.ours if node in self.holding] or self.ours
 
     @property
     def used(self) -> bool:
-        """Whether there was a cluster here, so that a node that holds nothing has lost it."""
+        """Whether a cluster ran here before, so that an empty folder has lost its data."""
         return (
             bool(self.holding)
             or self.note is not None
@@ -127,7 +126,8 @@ class Seen(NamedTuple):
         )
 
     def check(self) -> None:
-        """Raises `ConfigError` for a cluster of another size, `DataFolderError` for bad folders."""
+        """Raise `ConfigError` if the cluster has another size, `DataFolderError` if a folder is
+        bad."""
         sizes = [self.sizes[node] for node in self.ours if node in self.sizes]
         for size in sizes:
             if size == str(self.total):
@@ -170,12 +170,12 @@ class Seen(NamedTuple):
 
 
 def _is_of_a_use(error: Exception) -> bool:
-    """Whether a folder that cannot be opened for it was used: something of ours lies there."""
+    """Whether this error of a folder means that the folder was used by a cluster."""
     return isinstance(error, StoreError) and not isinstance(error, FolderInUseError | DiskFullError)
 
 
 def refused(seen: Seen, told: Mapping[NodeId, str]) -> DataFolderError:
-    """The error for folders with which something is wrong, as is told of each."""
+    """The error for bad folders. `told`: for each node, what is wrong with its folder."""
     node = next(iter(told))
     errors = [seen.errors.get(each) for each in told]
     if all(isinstance(error, FolderInUseError) for error in errors):
@@ -192,7 +192,7 @@ def refused(seen: Seen, told: Mapping[NodeId, str]) -> DataFolderError:
 
 
 def _unusable(error: Exception | None) -> bool:
-    """Whether it is about the place and not about what lies there."""
+    """Whether the error is about the place (disk, path, rights) and not about the data."""
     full = isinstance(error, DiskFullError)
     return full or (isinstance(error, OSError) and error.errno in OF_THE_PLACE)
 
@@ -208,7 +208,8 @@ def _told(node: NodeId, folder: Path, error: Exception) -> str:
 def advise(
     bad: Sequence[NodeId], good: Sequence[NodeId], total: int, without: Sequence[NodeId] = ()
 ) -> str:
-    """What to do about bad folders, at a start `without` some nodes; see the module's text."""
+    """What the user can do about bad folders, at a start `without` some nodes; see the module's
+    docstring."""
     one = len(bad) == 1
     back = f"bring the folder{'' if one else 's'} back as {'it was' if one else 'they were'}"
     back += " when the cluster last ran"
@@ -235,7 +236,7 @@ def advise(
 
 
 def left_out(node: NodeId) -> str:
-    """What is said of a node that the cluster was told to start without."""
+    """The message for a node that the cluster was started without."""
     return (
         f"node {node} was left out at the start, and the cluster runs on without it; its folder "
         f"may come back with a later start, an empty one in its place waits for membership change"

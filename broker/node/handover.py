@@ -1,8 +1,8 @@
-"""Leadership handed to another replica (thesis 3.10), as an administrator asks for it.
+"""Leadership transfer to another replica (thesis 3.10), as an administrator asks for it.
 
-A leader that hands over refuses what is proposed, for an election timeout at most; then it goes on.
-Asked again and again, with a successor that does not answer, it would refuse for as long as that is
-kept up. So each leader is asked once, and not at all if nothing was heard of the successor lately.
+During a transfer the leader refuses proposals, for an election timeout at most; then it goes on as
+leader. If it were asked again and again while the successor is silent, it would refuse all that
+time. So each leader is asked once, and not at all if the successor was not heard lately.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from ottla.broker.node.node import Node
 from ottla.raft.types import GroupId, Micros, NodeId, Term
 
 PATIENCE = 2
-"""Election timeouts for which a successor that is silent may come back before nothing is asked."""
+"""How many election timeouts to wait for a silent successor before giving up."""
 
 
 def hand_over(life: Node, group: GroupId, to: NodeId) -> bool:
-    """Have the node's replica of a group hand over. False: it does not lead, or nothing was heard
-    of `to` for an election timeout, as far as beats tell."""
+    """Let the node's replica of a group transfer its leadership. False: it does not lead, or `to`
+    was silent for an election timeout."""
     runner = life.runner
     hosted = runner.hosted_replicas[group]
     runner.deadlines.vouch(hosted)
@@ -31,7 +31,7 @@ def hand_over(life: Node, group: GroupId, to: NodeId) -> bool:
 
 
 def stand_for_election(life: Node, group: GroupId) -> None:
-    """Have the node's replica of a group, if it has one, stand for election now."""
+    """Let the node's replica of a group, if it has one, start an election now."""
     hosted = life.runner.hosted_replicas.get(group)
     if hosted is not None:
         hosted.replica.campaign(life.now())
@@ -39,7 +39,7 @@ def stand_for_election(life: Node, group: GroupId) -> None:
 
 
 class Handover:
-    """One partition on its way to node `to`. `leading` says who serves it now."""
+    """The transfer of one partition to node `to`. `leading` returns the node that serves it now."""
 
     def __init__(
         self,
@@ -54,7 +54,8 @@ class Handover:
         self._silent_since: Micros | None = None
 
     def ended(self) -> bool:
-        """Ask who leads, unless it was asked; whether nothing more is to be waited for."""
+        """Ask the present leader, unless it was asked before. Returns whether there is nothing more
+        to wait for."""
         found = self._leading()
         if found is None or found[0] == self._to:
             return found is not None
@@ -66,13 +67,13 @@ class Handover:
             self._asked[node, replica.term] = None
             return False
         now = life.now()
-        # Nobody waits for this: it may just have come back, and be heard with the next beat.
+        # The successor may have just come back and be heard with the next heartbeat.
         if self._silent_since is None:
             self._silent_since = now
         return now - self._silent_since >= PATIENCE * life.config.election_timeout_ms * 1000
 
     def check(self, what: str) -> None:
-        """It has ended. Raises `ClusterTimeoutError` if somebody else leads on."""
+        """After the end: raise `ClusterTimeoutError` if another node still leads."""
         found = self._leading()
         if found is not None and found[0] != self._to:
             why = "did not come to lead" if self._asked else "is silent, and was not asked to lead"

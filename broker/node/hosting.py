@@ -1,15 +1,14 @@
-"""`Hosting`: the replicas that a node hosts, as the controller's log has them.
+"""`Hosting`: the replicas that a node hosts, as the controller's log says.
 
-After each commit of the controller the node opens the replicas it was given and drops those of
-deleted topics. Opening one costs some hundred microseconds, in which its first turn and its first
-election are not counted; a topic may have a thousand, and a node that comes back many of them. So
-only `AT_ONCE` of them are opened where the decision is heard of. The rest waits in a queue, in the
-order of the log, and is worked off in slices of many turns of the loop (`slices.py`), and so is
-what is dropped. So is a log that takes long to learn: the replicas behind it in the queue wait.
-Whoever asks for a replica meanwhile hears that it is not led here, as from any node that is behind.
+After each commit of the controller's log the node opens the replicas that it was given and drops
+those of deleted topics. Opening one takes some hundred microseconds, plus its first turn and its
+first election. A topic may have a thousand partitions, and a restarted node may have many topics.
+So only `AT_ONCE` replicas are opened or dropped at once. The others wait in a queue, in the order
+of the log, which is worked off over many iterations of the loop (`ottla.broker.event_loop.slices`).
+A long log is also read in steps; the replicas behind it in the queue wait. A client that asks for a
+replica meanwhile is answered that it is not led here.
 
-What arrives for a group that the controller's log has not told this node of yet, or that is not
-open, is kept for it.
+Messages for a group that is not open, or that this node does not know yet, are kept.
 """
 
 from __future__ import annotations
@@ -28,22 +27,22 @@ from ottla.log.store import Write
 from ottla.raft.types import GroupId, Matched, Micros, NodeId
 
 EARLY_MESSAGES = 10_000
-"""Messages kept for each group that is not open yet."""
+"""How many messages are kept for each group that is not open yet."""
 AT_ONCE = 8
-"""Replicas opened or dropped where the controller's decision is heard of."""
+"""How many replicas are opened or dropped at once."""
 OPENING_UNITS = 40
-"""What it costs to open one, with its first turn (`slices.py`)."""
+"""The cost of opening a replica, including its first turn (`ottla.broker.event_loop.slices`)."""
 LEARNING = 4
-"""To learn so many entries of a log as make a step costs as much as to open so many replicas."""
+"""One step of reading a log costs as much as opening this many replicas."""
 DROPPING_UNITS = 10
-"""What it costs to drop one."""
+"""The cost of dropping a replica."""
 
 Task: TypeAlias = tuple[TopicImage, PartitionImage] | list[GroupId]
-"""A partition whose replica is to be opened, or groups that are to be dropped together."""
+"""A partition whose replica is to be opened, or groups to be dropped together."""
 
 
 class Hosting:
-    """See the module's text. It is the job of its own queue. One per node."""
+    """See the module's docstring. It is itself the `Job` of its queue. One per node."""
 
     def __init__(
         self,
@@ -66,23 +65,24 @@ class Hosting:
         self._now = now
         self._version = -1
         self._hosted: dict[str, list[GroupId]] = {}
-        """Groups that are open here, by the topic they are of."""
+        """The groups that are open here, by topic."""
         self._early: dict[GroupId, deque[Matched]] = {}
         self._tasks: deque[Task] = deque()
         self._opening: tuple[str, Opening] | None = None
-        """A replica whose log is not all learned, and its topic."""
+        """A replica whose log is not completely read, and its topic."""
         self._running = False
 
     # --- what the controller decided ----------------------------------------------------------
 
     def applied(self) -> None:
-        """The controller's machine has applied something here."""
+        """The controller's machine on this node has applied entries."""
         if self._machine.version != self._version:
             self._version = self._machine.version
             self._reconcile()
 
     def _reconcile(self) -> None:
-        """Host exactly the replicas that the controller placed here."""
+        """Plan to open and drop replicas, so that this node hosts exactly those that the controller
+        placed here."""
         machine = self._machine
         touched = machine.take_touched()
         if touched is None:
@@ -105,14 +105,14 @@ class Hosting:
             self._runner.write(leftovers)
 
     def _plan_dropping(self, name: str) -> None:
-        """Let go of what this node hosts of a topic of that name, if it is deleted."""
+        """Plan to drop this node's replicas of a topic of that name, if it is deleted."""
         hosted = self._hosted.get(name, [])
         if hosted and self._machine.deleted(hosted[0]):
-            del self._hosted[name]  # all of them: a topic goes with all its partitions
+            del self._hosted[name]  # a topic is deleted with all its partitions
             self._tasks.extend(hosted[at : at + AT_ONCE] for at in range(0, len(hosted), AT_ONCE))
 
     def _plan_opening(self, topic: TopicImage) -> None:
-        """Open the replicas of a topic that belong here and are not open yet."""
+        """Plan to open the replicas of a topic that belong here and are not open yet."""
         hosted_replicas = self._runner.hosted_replicas
         for image in topic.partitions:
             if self._node in image.replicas and image.group not in hosted_replicas:
@@ -130,8 +130,8 @@ class Hosting:
             yield replicas * units
 
     def _do(self) -> tuple[int, int]:
-        """Open or drop, or go on with it; returns how many replicas that was worth, and what each
-        of them costs."""
+        """Do the next step of the queue. Returns for how many replicas it counts, and the cost of
+        each."""
         if self._opening is None:
             task = self._tasks.popleft()
             if isinstance(task, list):
@@ -144,11 +144,11 @@ class Hosting:
         return 1, OPENING_UNITS
 
     def wanted(self) -> bool:
-        """Whatever the node hosts, it hosts for others."""
+        """Always: other nodes and clients need the replicas."""
         return True
 
     def ended(self, error: Exception | None) -> None:
-        """All is as the controller has it; or this node cannot do as it says."""
+        """The queue is worked off; with `error` this node stops."""
         self._running = False
         if error is not None:
             self._runner.broken(error)
@@ -156,10 +156,10 @@ class Hosting:
     def _begin(self, topic: TopicImage, image: PartitionImage) -> None:
         group = image.group
         if group in self._runner.hosted_replicas:
-            return  # Planned twice.
+            return  # it was planned twice
         if self._machine.deleted(group):
             self._early.pop(group, None)
-            return  # Deleted while it waited.
+            return  # it was deleted while it waited
         with nothing_collected(aged=True):
             opening = self._factory.begin(topic, group, image.replicas, self._now())
             if opening.writes:
@@ -167,7 +167,7 @@ class Hosting:
         self._opening = topic.name, opening
 
     def _go_on(self, topic: str, opening: Opening) -> bool:
-        """Learn some of its log. True: the replica is open, or deleted meanwhile."""
+        """Read the next part of its log. True: the replica is open, or was deleted meanwhile."""
         group = opening.group
         if self._machine.deleted(group):
             self._early.pop(group, None)
@@ -187,9 +187,9 @@ class Hosting:
             self._runner.remove(group)
         self._runner.write([Write(group, delete=True) for group in groups])
 
-    # --- what comes too early -----------------------------------------------------------------
+    # --- early messages -----------------------------------------------------------------------
 
     def keep_early(self, message: Matched) -> None:
-        """A message of a group that is not open here, and not deleted: for when it is."""
+        """Keep a message of a group that is not open yet, unless the group is deleted."""
         if not self._machine.deleted(message.group):
             self._early.setdefault(message.group, deque(maxlen=EARLY_MESSAGES)).append(message)

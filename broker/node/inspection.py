@@ -1,9 +1,9 @@
-"""What others may see of a node: `Node.inspect()` gives a `NodeView`.
+"""Read-only views of a node: `Node.inspect()` returns a `NodeView`.
 
-A view is made where it is asked for, costs a few attributes, and only reads. It keeps nothing: what
-it says holds for the moment in which it is asked, in the middle of a turn, too. So the simulator,
-the description of a cluster and its list of events need no way into the driver or into a machine.
-Whoever wants to be told when something changes registers a `Watcher` (`Node.watch`).
+A view is cheap and only reads. It keeps no state: each answer is of the moment of the call, also in
+the middle of a turn. So the simulator, the description of a cluster and its list of events need no
+access to the driver or to a machine. To be called when something changes, register a `Watcher`
+(`Node.watch`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ottla.raft.types import GroupId, LogIndex, Micros, NodeId, Term
 
 
 class PartitionView:
-    """What a replica's partition has made of its log: offsets, producers, whether it serves."""
+    """The state of a replica's partition: offsets, producers, whether it serves."""
 
     __slots__ = ("_partition",)
 
@@ -32,12 +32,12 @@ class PartitionView:
 
     @property
     def serves(self) -> bool:
-        """Leads, and has applied all that earlier terms replicated."""
+        """Whether it leads and has applied everything that earlier terms replicated."""
         return self._partition.leadership.synced
 
     @property
     def term(self) -> Term:
-        """Of the leader that the partition knows: the leader epoch."""
+        """The term of the leader that the partition knows: the leader epoch."""
         return self._partition.leadership.term
 
     @property
@@ -57,12 +57,12 @@ class PartitionView:
 
     @property
     def high_watermark(self) -> Offset:
-        """The first offset that is not known to be committed, or not shown to readers yet."""
+        """The high watermark: readers see the offsets below it."""
         return self._partition.state.high_watermark
 
     @property
     def log_end_offset(self) -> Offset:
-        """The offset of the next record."""
+        """The log end offset: the offset of the next record."""
         return self._partition.state.index.next_offset
 
     def in_sync(self, now: Micros) -> tuple[NodeId, ...]:
@@ -76,11 +76,13 @@ class PartitionView:
 
     @property
     def producers_applied(self) -> LogIndex:
-        """Up to where in the log its producers are known: behind `applied` after a snapshot."""
+        """The log index up to which its producer table is known. It may be larger than `applied`
+        after a snapshot."""
         return self._partition.table.applied_index
 
     def producers_seen(self) -> list[Unpacked]:
-        """All that a duplicate is told by, as plain values: equal ones mean equal producers."""
+        """Everything by which duplicates are recognized, as plain values. Equal values mean equal
+        producer tables."""
         return self._partition.table.seen()
 
     def describe_producers(self) -> dict[int | str, dict[str, Unpacked]]:
@@ -91,16 +93,16 @@ class PartitionView:
         return described
 
     def producers_digest(self) -> int:
-        """A number over `producers_seen`."""
+        """A digest of `producers_seen`."""
         return self._partition.table.digest()
 
     def terms_in_flight(self) -> Iterator[Term]:
-        """The terms in which batches were let in that are not committed yet."""
+        """The terms of all batches in flight."""
         return (each.term for each in self._partition.table.in_flight())
 
 
 class DecisionsView:
-    """What a replica of the controller's group has made of its log."""
+    """The state of a replica of the controller group."""
 
     __slots__ = ("_controller",)
 
@@ -113,12 +115,12 @@ class DecisionsView:
         return self._controller.applied
 
     def encode(self) -> bytes:
-        """All that has been decided: equal bytes mean equal decisions."""
+        """All decisions as bytes: equal bytes mean equal decisions."""
         return self._controller.catalog.encode()
 
 
 class ReplicaView:
-    """One replica of a Raft group: what its core knows, and what its partition has made of it."""
+    """One replica of a Raft group: the state of its core and of its machine."""
 
     __slots__ = ("_replica",)
 
@@ -127,22 +129,22 @@ class ReplicaView:
 
     @property
     def group(self) -> GroupId:
-        """The group it is a member of."""
+        """Its Raft group."""
         return self._replica.group
 
     @property
     def role(self) -> Role:
-        """Its role now; in the middle of a turn that may be newer than `soft`."""
+        """Its role now. In the middle of a turn it may be newer than `soft`."""
         return self._replica.core.role
 
     @property
     def term(self) -> Term:
-        """The term it is in now."""
+        """Its term now."""
         return self._replica.core.term
 
     @property
     def leader(self) -> NodeId:
-        """Whom it follows now, itself when it leads, 0 when it knows nobody."""
+        """The leader that it knows now: itself if it leads, 0 if it knows none."""
         return self._replica.core.leader
 
     @property
@@ -152,12 +154,12 @@ class ReplicaView:
 
     @property
     def leads(self) -> bool:
-        """Leads, as of the last turn."""
+        """Whether it leads, as of the last turn."""
         return self._replica.leading
 
     @property
     def successor(self) -> NodeId:
-        """To whom it is handing over its leadership; 0: to nobody."""
+        """The node to which it transfers its leadership; 0 if there is no transfer."""
         return self._replica.core.transferring_to
 
     @property
@@ -167,7 +169,7 @@ class ReplicaView:
 
     @property
     def term_start(self) -> LogIndex:
-        """Leading: the first entry of its term; 0 if it does not lead."""
+        """If it leads: the index of the first entry of its term; else 0."""
         return self._replica.core.term_start or 0
 
     @property
@@ -182,30 +184,30 @@ class ReplicaView:
 
     @property
     def applied(self) -> LogIndex:
-        """Index of the last entry that its machine has seen."""
+        """Index of the last entry that its machine has applied."""
         return self._replica.applied
 
     @property
     def partition(self) -> PartitionView | None:
-        """What its partition has made of the log; None: it is of the controller's group."""
+        """Its partition; None for the controller group."""
         machine = self._replica.machine
         return PartitionView(machine) if isinstance(machine, Partition) else None
 
     def of_partition(self) -> PartitionView:
-        """The same where it is known to be a partition's."""
+        """As `partition`; asserts that it is not of the controller group."""
         partition = self.partition
         assert partition is not None, f"group {self.group} is the controller's"
         return partition
 
     @property
     def decisions(self) -> DecisionsView | None:
-        """What the controller has made of the log; None: it is of a partition's group."""
+        """The controller's decisions; None for the group of a partition."""
         machine = self._replica.machine
         return DecisionsView(machine) if isinstance(machine, Controller) else None
 
 
 class NodeView:
-    """One node: its replicas, what its controller has decided, whom it hears."""
+    """One node: its replicas, the controller's decisions that it knows, the nodes that it hears."""
 
     __slots__ = ("_beats", "_controller", "_now", "_runner")
 
@@ -223,30 +225,30 @@ class NodeView:
 
     @property
     def paused(self) -> bool:
-        """Whether it is frozen, as a process that is stopped."""
+        """Whether it is paused, like a stopped process."""
         return self._runner.paused
 
     def replicas(self) -> Iterator[ReplicaView]:
-        """All of its replicas, that of the controller's group first."""
+        """All its replicas, that of the controller group first."""
         return (ReplicaView(each.replica) for each in self._runner.hosted_replicas.values())
 
     def replica(self, group: GroupId) -> ReplicaView | None:
-        """Its replica of a group; None when it has none."""
+        """Its replica of a group; None if it has none."""
         hosted = self._runner.hosted_replicas.get(group)
         return None if hosted is None else ReplicaView(hosted.replica)
 
     def controller(self) -> ReplicaView | None:
-        """Its replica of the controller's group; None before it has joined."""
+        """Its replica of the controller group; None before it has joined."""
         return self.replica(CONTROLLER_GROUP)
 
     @property
     def controls(self) -> bool:
-        """Whether it leads the controller's group and has applied what earlier terms decided."""
+        """Whether it leads the controller group and has applied what earlier terms decided."""
         return self._controller.leadership.synced
 
     @property
     def decisions_applied(self) -> LogIndex:
-        """How far it has applied the controller's log."""
+        """The index up to which it has applied the controller's log."""
         return self._controller.applied
 
     def placed(self, group: GroupId) -> tuple[TopicImage, PartitionImage] | None:
@@ -255,5 +257,5 @@ class NodeView:
         return self._controller.partition_of(group)
 
     def hears(self, peer: NodeId, within: Micros) -> bool:
-        """Whether something new of `peer` came in the last `within` microseconds."""
+        """Whether it heard something new of `peer` in the last `within` microseconds."""
         return self._beats.alive(peer, self._now(), within)

@@ -1,15 +1,14 @@
 """`Node`: one broker of the cluster, from its disk to its listener.
 
-A node composes what the other modules are: a store, a `Runner` that drives its replicas, the
-replica of the controller group that every node hosts, a `Listener` for clients, and the beats that
-vouch for leaders. It is the `Host` of the request handlers.
+A node has a store, a `Runner` that drives its replicas, a replica of the controller group (every
+node hosts one), a `Listener` for clients, and the heartbeats that vouch for leaders. It is the
+`Host` of the request handlers.
 
-Life: made, it serves nobody; from `join` on it takes part; `stop` ends it, and what its disk keeps
-is the disk's affair; a new `Node` on the same disk is the restart. `pause` and `resume` freeze
-everything in between.
+A new node serves nobody. From `join` on it takes part; `stop` ends it. A new `Node` on the same
+disk is a restart. Between `pause` and `resume` nothing happens in the node.
 
-What the controller's log says is carried out here: after each of its commits the node creates the
-replicas it was given and drops those of deleted topics (`Hosting`).
+The node carries out what the controller's log says: after each commit it opens the replicas that it
+was given and drops those of deleted topics (`Hosting`).
 """
 
 from __future__ import annotations
@@ -47,17 +46,18 @@ from ottla.log.types import ProducerEpoch, ProducerId
 from ottla.raft.types import Entry, GroupId, LogIndex, Matched, Micros, NodeId
 
 PATIENCE_BEATS = 5
-"""Beats in an election timeout from which on one of them more or less does not matter."""
+"""With at least this many heartbeats in an election timeout, acknowledgements may wait for the next
+heartbeat."""
 HEARD_TIMEOUTS = 2
-"""Election timeouts for which a node that fell silent is named to clients all the same."""
+"""A silent node is still named to clients for this many election timeouts."""
 
 
 def _unheard(*_: object) -> None:
-    """Nobody wants to know."""
+    """The default callback: does nothing."""
 
 
 class Node:
-    """See the module's text. All methods run on the loop's thread."""
+    """See the module's docstring. All methods run on the loop's thread."""
 
     def __init__(
         self,
@@ -91,13 +91,13 @@ class Node:
         self._network = network
         self._started: Micros = clockwork.now()
         self._controller_leader: NodeId = 0
-        self._held: list[Callable[[], None]] = []  # what waits for `resume`, in order
+        self._held: list[Callable[[], None]] = []  # calls that wait for `resume`, in order
         self.beats = self._make_beats()
         self.factory = factory
         self.runner = self._make_runner(scheduler)
         self._directory = self._make_directory()
         self.on_failed: Callable[[Node, Exception], None] = _unheard
-        """The node has stopped by itself."""
+        """Called when the node has stopped by itself."""
         self.controller_machine = self._make_controller()
         self._hosting = self._make_hosting()
         self.control_client = self._make_control_client()
@@ -106,7 +106,7 @@ class Node:
         self._producer_ids = ProducerIds(node, control=self.control, now=self.now)
 
     def _make_listener(self, listen: Callable[[Host], Listener]) -> Listener:
-        """It serves nobody before `join`, and then only once the catalog is known."""
+        """Make the listener, paused: it serves clients only once the catalog is known."""
         listener = listen(self)
         listener.pause()
         return listener
@@ -116,7 +116,7 @@ class Node:
             self.node,
             [each for each in self._nodes if each != self.node],
             self.config.heartbeat_ms * 1000,
-            incarnation=self._started,  # A later life must have a larger one.
+            incarnation=self._started,  # each restart must have a larger one
             now=self._started,
             acks_ride=PATIENCE_BEATS * self.config.heartbeat_ms <= self.config.election_timeout_ms,
         )
@@ -183,7 +183,7 @@ class Node:
         )
 
     def _make_takers(self) -> Mapping[type, Callable[[Matched], None]]:
-        """Who takes messages that are no group's own; all others are Raft's."""
+        """The functions for messages that are not of a Raft group, by class."""
         return {
             Beat: self.runner.on_beat,
             BeatAck: self.runner.on_beat_ack,
@@ -194,20 +194,20 @@ class Node:
     # --- seen from outside --------------------------------------------------------------------
 
     def inspect(self) -> NodeView:
-        """A view of this node that only reads."""
+        """A read-only view of this node."""
         return NodeView(self.runner, self.controller_machine, self.beats, self.now)
 
     def watch(self, watcher: Watcher) -> None:
-        """Tell `watcher` what becomes of this node's replicas from now on."""
+        """Report changes of this node's replicas to `watcher`, from now on."""
         self.runner.watch(watcher)
 
     # --- life ---------------------------------------------------------------------------------
 
     def join(self) -> None:
-        """Take part: from here on messages are heard and elections held.
+        """Take part from now on: receive messages and hold elections.
 
-        Clients are served once the controller's log is known as far as it is decided, or after a
-        while (`CatchingUp`): before that, existing topics would be unknown.
+        Clients are served once this node has caught up with the controller's log, or after a time
+        (`CatchingUp`): before that it would not know existing topics.
         """
         self._directory.begin(self.now())
         self._network.attach(self.node, self._receive)
@@ -220,11 +220,11 @@ class Node:
 
     @property
     def joined(self) -> bool:
-        """Takes part in the cluster; before that it only listens."""
+        """Whether it takes part in the cluster."""
         return CONTROLLER_GROUP in self.runner.hosted_replicas
 
     def stop(self) -> None:
-        """Leave: no more turns, no listener, no messages. The store stays open."""
+        """Stop: no more turns, no listener, no messages. The store stays open."""
         self.server.stop()
         self._leave()
 
@@ -237,13 +237,13 @@ class Node:
         self.control_client.close()
 
     def pause(self) -> None:
-        """Freeze, as a process that is stopped: nothing is read, done or said."""
+        """Stop doing anything, like a stopped process: nothing is read, done or sent."""
         self.runner.pause()
         self.slices.hold(self)
         self.server.pause()
 
     def resume(self) -> None:
-        """Thaw: everything that arrived meanwhile is dealt with now, in order."""
+        """Continue after `pause`: handle everything that arrived meanwhile, in order."""
         self.runner.resume()
         self.slices.release(self)
         if self._catching_up.serving:
@@ -252,7 +252,7 @@ class Node:
         for call in held:
             try:
                 call()
-            except Exception as error:  # noqa: BLE001 - what waits behind it is to be done, too
+            except Exception as error:  # noqa: BLE001 - the other calls must be made, too
                 self.runner.broken(error)
 
     def _call_awake_at(self, when: Micros, call: Callable[[], None]) -> Cancel:
@@ -267,25 +267,26 @@ class Node:
     def _broke(self, error: Exception) -> None:
         if self.failed is None:
             self.failed = error
-            self._leave()  # answers who waits
+            self._leave()  # answers all open tickets
             self.server.stop(politely=True)
             self.on_failed(self, error)
 
     # --- other nodes --------------------------------------------------------------------------
 
     def _receive(self, sender: NodeId, message: object) -> None:
-        """A message arrives, in the middle of its sender's turn: what breaks here is this node."""
+        """Take a message. It may arrive in the middle of the sender's turn, so an error here must
+        stop only this node."""
         take = self._between_nodes.get(message.__class__, self._take)
         try:
             if self.runner.paused:
                 self._held.append(partial(self._receive, sender, message))
             else:
                 take(message)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the sender goes on
+        except Exception as error:  # noqa: BLE001 - the sender must go on
             self.runner.broken(error)
 
     def _take(self, message: Matched) -> None:
-        """A message of a Raft group."""
+        """Take a message of a Raft group."""
         if not self.runner.receive(message):
             self._hosting.keep_early(message)
 
@@ -316,14 +317,14 @@ class Node:
         return self.controller_machine.topics
 
     def knows_all_topics(self) -> bool:
-        """Whether a name that is not among `topics` is no topic's."""
+        """See `Host`."""
         return self._catching_up.informed
 
     def brokers(self, asked: Iterable[GroupId] = ()) -> Sequence[BrokerImage]:
-        """The nodes a client may turn to that asked about these groups (`Directory`)."""
+        """The nodes to which a client may connect that asked about these groups (`Directory`)."""
         informed = self.knows_all_topics()
         named = self._directory.named(asked, self.now(), informed=informed)
-        at = self._addresses  # A node that was left out at the start has none.
+        at = self._addresses  # a node that was left out at the start has no address
         return [BrokerImage(each, *at[each]) for each in named if each in at]
 
     def registered(self) -> Sequence[BrokerImage]:
@@ -331,41 +332,42 @@ class Node:
         return [BrokerImage(each, *at) for each, at in sorted(self._addresses.items())]
 
     def controller(self) -> NodeId:
-        """Leader of the controller group; the last known one, 0 before there was any."""
+        """The leader of the controller group, or the last known one; 0 if none was ever known."""
         return self._controller_leader
 
     def leader(self, group: GroupId) -> LeaderImage:
-        """Who leads a partition, as far as this node knows."""
+        """The leader of a partition, as far as this node knows."""
         placed = self.controller_machine.partition_of(group)
         replicas = () if placed is None else placed[1].replicas
         return self._directory.leader(group, replicas, self.now())
 
     def replica(self, topic: str, partition: int) -> ReplicaInbox | None:
-        """The replica of that partition on this node; None when it has none."""
+        """This node's replica of that partition; None if it has none."""
         image = self.controller_machine.topics.get(topic)
         if image is None or not 0 <= partition < len(image.partitions):
             return None
         return self.runner.hosted_replicas.get(image.partitions[partition].group)
 
     def submit(self, replica: ReplicaInbox, ticket: Ticket) -> None:
-        """Put a command into the replica's inbox; it takes its turn soon."""
+        """Put a ticket into the replica's inbox; the replica takes a turn soon."""
         self.runner.submit(cast(HostedReplica, replica), ticket)
 
     def read(self, group: GroupId, first: LogIndex, last: LogIndex, max_bytes: int) -> list[Entry]:
-        """Committed entries of a hosted replica; the node stops when the store cannot give them."""
+        """Committed entries of a hosted replica (see `Host`). If the store cannot read them, the
+        node stops."""
         try:
             return self.store.read(group, first, last, max_bytes)
         except StoreError as error:
-            # Behind what runs now: who asked is answered before the node is gone. Once: who asks
-            # again and again would put it off again and again.
+            # Stop after the present callback, so that the request is answered first. Plan it only
+            # once: further failing reads must not delay it.
             if self._stop_stopping is _unheard:
                 self._stop_stopping = self._call_awake_at(0, partial(self.runner.broken, error))
             raise
 
     def control(self, command: Command, done: Decided, deadline: Micros) -> None:
-        """Have the controller decide `command`, wherever its leader is."""
+        """Send `command` to the controller's leader, whichever node that is (see `Host`)."""
         self.control_client.request(command, done, deadline)
 
     def new_producer_id(self, done: Callable[[ErrorCode, ProducerId, ProducerEpoch], None]) -> None:
-        """A producer id nobody ever had, epoch 0."""
+        """Call `done` with a new producer id and epoch 0 (see `Host`)."""
         self._producer_ids.hand_out(done)

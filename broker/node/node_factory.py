@@ -1,4 +1,4 @@
-"""`NodeFactory`: makes the lives of a running cluster's nodes."""
+"""`NodeFactory`: makes the nodes of a running cluster, at its start and for each restart."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NodeFactory:
     nodes: Sequence[NodeId]
     cluster_id: str
     addresses: Mapping[NodeId, Address]
-    """What clients are told of each node."""
+    """The address of each node that clients are told."""
     disks: Disks
     network: Network
     counters: Counters
@@ -34,7 +34,8 @@ class NodeFactory:
     clockwork: MakeClockwork
 
     async def make(self, node: NodeId) -> Node:
-        """A life of a node on its disk; it takes no part yet. Raises as `Disks.open` does."""
+        """A new `Node` on the node's disk, which has not joined yet. Raises as `Disks.open`
+        does."""
         clockwork = self.clockwork(self.disks.writer(node))
         store = await self.disks.opened(node, clockwork)
         jitter = election_jitter(self.config.seed, node)

@@ -1,7 +1,7 @@
-"""`ProducerIds`: hands out producer ids on one node, from the blocks that the controller gives.
+"""`ProducerIds`: hands out producer ids on one node, from blocks that the controller gives.
 
-An id is nobody else's, ever: a block belongs to one life of one node, and a restart leaves the rest
-of it behind. Who asks while there is none waits for the next block, at most `WITHIN`.
+An id is never given out twice: a block belongs to one incarnation of one node, and a restart drops
+the rest of the block. A request that finds no id waits for the next block, at most `WITHIN`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HandOut: TypeAlias = Callable[[ErrorCode, ProducerId, ProducerEpoch], None]
 
 
 class ProducerIds:
-    """See the module's text. `control` has the controller decide a command, wherever it leads."""
+    """See the module's docstring. `control` sends a command to the controller's leader."""
 
     def __init__(self, node: NodeId, *, control: Control, now: Callable[[], Micros]):
         self._node = node
@@ -32,7 +32,8 @@ class ProducerIds:
         self._waiting: deque[HandOut] = deque()
 
     def hand_out(self, done: HandOut) -> None:
-        """Call `done` with a new id and epoch 0; COORDINATOR_LOAD_IN_PROGRESS if no block came."""
+        """Call `done` with a new id and epoch 0, or with COORDINATOR_LOAD_IN_PROGRESS if no block
+        of ids arrives in time."""
         self._waiting.append(done)
         self._serve()
 

@@ -1,15 +1,17 @@
-"""`CatchingUp`: when a node that has just been started may let clients in, and believe its catalog.
+"""`CatchingUp`: when a started node may serve clients, and whether its catalog is complete.
 
-Its own log of the controller's may end anywhere before what is decided. It asks the controller how
-far that is, and has caught up once it has applied as much; its leader being known is not enough: a
-follower that has been away hears of a commit in its own old log first.
+After a start, the node's copy of the controller's log may lack entries. The node asks the
+controller how far its log is applied, and has caught up once it has applied as much. It is not
+enough to know the leader: a follower that was away first hears of an older commit, which its log
+already has.
 
-Until then no client is served, `CATCH_UP_TIMEOUTS` at most: with no controller in reach the node
-serves all the same, and goes on asking. What its catalog lacks may exist then, so nobody is told
-that it does not (`Host.knows_all_topics`): clients give up their records for that.
+Until then no client is served, but for at most `CATCH_UP_TIMEOUTS` election timeouts. If no
+controller can be reached, the node then serves without having caught up, and goes on asking. A
+topic that its catalog lacks may exist, so no client is told that it does not
+(`Host.knows_all_topics`): a client would give up its records.
 
-Nor does a node know what is decided that has not heard the controller's leader for as long: topics
-may have been created since (sim-S71). Once it hears one it asks again.
+A node that has not heard the controller's leader for the same time also counts as not caught up,
+because topics may have been created since (sim-S71). Once it hears a leader, it asks again.
 """
 
 from __future__ import annotations
@@ -24,16 +26,16 @@ from ottla.broker.turn.commands import Control, Position
 from ottla.raft.types import Micros
 
 CATCH_UP_TIMEOUTS = 2
-"""Election timeouts that clients of a new life wait at most for the controller's log, and for which
-a catalog counts as the controller's that was."""
+"""In election timeouts: how long clients of a started node wait at most, and how long a catalog
+counts as complete after the controller's leader was last known."""
 
 
 def _nothing() -> None:
-    """No timer runs."""
+    """Cancels nothing, because no timer runs."""
 
 
 class CatchingUp:
-    """See the module's text. Its owner, the node, provides the way out as callables."""
+    """See the module's docstring. The node provides the functions that it calls."""
 
     def __init__(
         self,
@@ -45,11 +47,11 @@ class CatchingUp:
         serve: Callable[[], None],
     ):
         self.serving = False
-        """Clients are let in."""
+        """Whether clients are served."""
         self._finished = False
-        """All was applied up to where the controller said that its log was decided."""
+        """Whether the node has applied as much as the controller had when it was asked."""
         self._lost: Micros | None = None
-        """Since when nobody is known to lead the controller; None while somebody is."""
+        """Since when no leader of the controller is known; None while one is known."""
         self._patience: Micros = CATCH_UP_TIMEOUTS * config.election_timeout_ms * 1000
         self._now = now
         self._call_at = call_at
@@ -60,17 +62,17 @@ class CatchingUp:
         self._stop_waiting: Cancel = _nothing
 
     def begin(self) -> None:
-        """The node takes part: from here on clients wait."""
+        """The node takes part from now on; the waiting time of clients begins."""
         self._stop_waiting = self._call_at(self._now() + self._patience, self._let_in)
 
     @property
     def informed(self) -> bool:
-        """Whether the catalog has all that the controller had decided a short while ago."""
+        """Whether the catalog has everything that the controller had decided a short time ago."""
         lost = self._lost
         return self._finished and (lost is None or self._now() - lost < self._patience)
 
     def controller_heard(self) -> None:
-        """Somebody is known to lead the controller, in the middle of a turn."""
+        """A leader of the controller is known. Called in the middle of a turn."""
         if self._finished and not self.informed:
             self._finished = self._asking = False
         self._lost = None
@@ -79,12 +81,12 @@ class CatchingUp:
             self._call_at(0, self._ask)
 
     def controller_lost(self) -> None:
-        """Nobody is, any more."""
+        """No leader of the controller is known any more."""
         if self._lost is None:
             self._lost = self._now()
 
     def leave(self) -> None:
-        """The node stops: nothing is left to wait for."""
+        """The node stops: cancel the timer and ask no more."""
         self._left = True
         self._stop_waiting()
 
@@ -101,7 +103,7 @@ class CatchingUp:
             self._call_at(self._now() + RETRY_AFTER, self._ask)
         if not self.serving:
             self._stop_waiting()
-            self._stop_waiting = self._call_at(0, self._let_in)  # behind the turn that runs now
+            self._stop_waiting = self._call_at(0, self._let_in)  # after the turn that runs now
 
     def _let_in(self) -> None:
         if not self._left:

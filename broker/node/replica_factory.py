@@ -1,12 +1,12 @@
-"""Makes replicas: fresh ones with their first entry, or those that a store remembers.
+"""Makes replicas: new ones with their first entry, or those that the store has.
 
-A fresh group begins everywhere with the same entry, the CONFIGURATION that names its voters, and
-its preferred leader asks for votes at once, so that a new topic can be written to within
-milliseconds. A remembered one reads its log once, to know terms, sizes and offsets again; what of
-it is committed it learns from the leader.
+On every node a new group begins with the same entry, the CONFIGURATION that names its voters. Its
+preferred leader starts an election at once, so that a new topic can be written within milliseconds.
+A stored replica reads its log once, to know terms, sizes and offsets again; the leader tells it how
+much of the log is committed.
 
-A log may be long, so it is read in steps: `begin` makes an `Opening`, which learns some entries at
-a time, and `finish` makes the replica of it. Nobody else writes to the group in between.
+A log may be long, so it is read in steps: `begin` makes an `Opening`, whose `learn` reads some
+entries at a time, and `finish` makes the replica. Nobody else may write to the group in between.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from ottla.raft.types import Entry, GroupId, HardState, Micros, NodeId
 Writing: TypeAlias = Callable[[Sequence[Write]], None]
 """`Runner.write`."""
 SCAN_ENTRIES = 1000
-"""Entries that an `Opening` learns in one step: up to 2 us each in memory, 10 us from a disk."""
+"""Entries that an `Opening` reads in one step: up to 2 us each from memory, 10 us from a disk."""
 
 
 class Opening:
-    """A replica that is about to be: what its core and its machine have learned of the log."""
+    """A replica that is being opened: its machine and its Raft log, as far as they are read."""
 
     def __init__(
         self,
@@ -57,11 +57,11 @@ class Opening:
         self.machine = machine
         self.remembered = remembered
         self.writes: Sequence[Write] = ()
-        """To be appended to the store before `finish`: the first entries of a log that is new."""
+        """Writes that the caller must append before `finish`: the first entries of a new log."""
         self._unread = iter(unread)
 
     def learn(self) -> bool:
-        """Learn some more. True: that was all of the log. Raises `StoreError`."""
+        """Read the next entries. True: the whole log is read. Raises `StoreError`."""
         entries = list(islice(self._unread, SCAN_ENTRIES))
         if entries:
             find_log_watcher(self.machine).appended(entries)
@@ -71,18 +71,18 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """Where a replica begins."""
+    """The state with which a replica begins."""
 
     log: RaftLog
     hard_state: HardState
     unapplied: Sequence[Entry] = ()
-    """Entries at the end of the log that are at hand."""
+    """The last entries of the log, if they are in memory."""
     fresh: bool = False
-    """The store knows nothing of the group."""
+    """Whether the store does not have the group."""
 
 
 class ReplicaFactory:
-    """Makes the replicas of one node; see the module's text."""
+    """Makes the replicas of one node; see the module's docstring."""
 
     replica_type: type[Replica] = Replica
 
@@ -106,23 +106,23 @@ class ReplicaFactory:
         self._make_partition = make_partition
         self._profile = profile_named(config.profile)
         self.looks = Looks()
-        """What all partitions of this node work off."""
+        """The allowance for checking batches that all partitions of this node share."""
         self._stored: dict[GroupId, StoredGroup] = {each.group: each for each in store.groups()}
 
     def make_controller(
         self, cluster_id: str, nodes: Sequence[NodeId], unheard: Callable[[], Sequence[NodeId]]
     ) -> Controller:
-        """The machine of the controller group; `unheard` says which nodes were not heard lately."""
+        """The machine of the controller group. `unheard` returns the nodes not heard lately."""
         return Controller(cluster_id, nodes, self._config, unheard=unheard)
 
     def controller(
         self, machine: Machine, nodes: Sequence[NodeId], now: Micros, write: Writing
     ) -> Replica:
-        """This node's replica of the controller group, whose log is short."""
+        """This node's replica of the controller group, in one step: its log is short."""
         return self.open(self._begin(CONTROLLER_GROUP, nodes, machine, now), now, write)
 
     def open(self, opening: Opening, now: Micros, write: Writing) -> Replica:
-        """The replica in one step, whatever it takes."""
+        """Open a replica in one step, however long it takes."""
         if opening.writes:
             write(opening.writes)
         while not opening.learn():
@@ -132,8 +132,8 @@ class ReplicaFactory:
     def begin(
         self, topic: TopicImage, group: GroupId, replicas: Sequence[NodeId], now: Micros
     ) -> Opening:
-        """This node's replica of one partition, in steps: append `writes`, `learn` until that is
-        through, then `finish`."""
+        """Begin to open this node's replica of one partition. Append `Opening.writes`, call `learn`
+        until it returns True, then `finish`."""
         config = self._config
         settings = PartitionSettings(
             group=group,
@@ -158,7 +158,7 @@ class ReplicaFactory:
         return self._begin(group, replicas, machine, now)
 
     def leftovers(self, deleted: Callable[[GroupId], bool]) -> list[Write]:
-        """Writes that forget what the store still remembers of groups deleted meanwhile."""
+        """Writes that delete groups which the store still has, but which were deleted meanwhile."""
         gone = [each for each in self._stored if deleted(each)]
         for group in gone:
             del self._stored[group]
@@ -184,7 +184,7 @@ class ReplicaFactory:
         return Opening(group, voters, machine, goes_on, self._store.scan(group))
 
     def finish(self, opening: Opening, now: Micros) -> Replica:
-        """The replica, once all of its log is learned."""
+        """The replica, once its whole log is read."""
         voters, begins = opening.voters, opening.remembered
         core = self._make_core(
             self._raft_config(opening.group),
@@ -208,6 +208,6 @@ class ReplicaFactory:
 
 
 def _without_log(stored: StoredGroup) -> bool:
-    """Whether the first entry of a log was torn before it was ever synced: recovery cut it off, and
-    without it nobody knows who the voters are. Nothing was promised, but for a vote maybe."""
+    """Whether the log is empty: its first entry was never synced, and recovery cut it off. Without
+    it the voters are not known. Nothing was promised to anybody, except maybe a vote."""
     return stored.snapshot is None and stored.last_index == 0
